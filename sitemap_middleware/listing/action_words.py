@@ -235,15 +235,15 @@ NOUN_VERBS: Final = word_set(
 _ACTION_SET: Final = frozenset[str]().union(*(word_set(one) for one in ACTIONS.values()))
 _JOINED_ACTIONS: Final = frozenset(_SEPARATORS.sub("", one) for one in _ACTION_SET)
 _UNSPACED_ACTION_LIST: Final = tuple(
-    sorted({_SEPARATORS.sub("", without_diacritics(one).casefold()) for one in UNSPACED_ACTIONS.split()})
+    sorted({_SEPARATORS.sub("", without_diacritics(word).casefold()) for word in UNSPACED_ACTIONS.split()})
 )
 _ACTION_OBJECT_SET: Final = word_set(ACTION_OBJECTS)
 _FILLER_WORD_SET: Final = word_set(FILLER_WORDS)
-_ACTION_PAIR_SETS: Final = tuple((word_set(verbs), word_set(things)) for verbs, things in ACTION_PAIRS)
+_ACTION_PAIR_SETS: Final = tuple((word_set(verbs), word_set(objects)) for verbs, objects in ACTION_PAIRS)
 
 
 def is_action(words: list[str]) -> bool:
-    """Whether the words of one segment, plain and in small letters, name an action by verb, or by verb and thing."""
+    """Whether the words of a segment name an action: a verb, or a verb and its object. Expects lower case."""
     if len(words) == 1 or "".join(words) in _JOINED_ACTIONS:
         return "".join(words) in _JOINED_ACTIONS
     others = [word for word in words if word not in _FILLER_WORD_SET]
@@ -254,20 +254,20 @@ def is_action(words: list[str]) -> bool:
 
 
 def is_action_pair(words: list[str]) -> bool:
-    """Whether a verb and what it is done to, in either order, are all there is to some words."""
+    """Whether words are a verb and its object, in either order, and nothing else."""
     if len(words) < 2:
         return False
     first, last = words[0], words[-1]
-    for verbs, things in _ACTION_PAIR_SETS:
-        if first in verbs and all(word in things for word in words[1:]):
+    for verbs, objects in _ACTION_PAIR_SETS:
+        if first in verbs and all(word in objects for word in words[1:]):
             return True
-        if last in verbs and last not in NOUN_VERBS and all(word in things for word in words[:-1]):
+        if last in verbs and last not in NOUN_VERBS and all(word in objects for word in words[:-1]):
             return True
     return False
 
 
 def unspaced_action(segment: str) -> bool:
-    """Whether a segment in a script without spaces, plain and in small letters, holds the verb of an action."""
+    """Whether a segment in a script without spaces contains the verb of an action. Expects lower case."""
     if segment.isascii():
         return False
     joined = _SEPARATORS.sub("", segment)

@@ -1,4 +1,4 @@
-"""The pump: takes all that an async iterable gives, in one task. With the ASGI adapter, the only place that awaits."""
+"""Reads an async provider in batches, within one task."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any, Final
 from ..models import Context
 
 MAX_BATCH_ITEMS: Final = 500
-"""Items that are handed over at once, at most."""
+"""Items of a batch, at most."""
 
 BATCH_SECONDS: Final = 0.01
-"""Seconds for which items are gathered before they are handed over: the loop has other work to do."""
+"""How long a batch is filled before it is put."""
 
 PutBatch = Callable[[list[Any]], Awaitable[None]]
 
 ReadItem = Callable[[Any], Any]
-"""An item as it is now."""
+"""Copies what an item says now: `BatchQueue.read_item`."""
 
 
 async def iterate_in_batches(
-    source: Any, context: Context | None, taken: ReadItem, give: PutBatch, now: Callable[[], float]
+    source: Any, context: Context | None, read_item: ReadItem, put: PutBatch, now: Callable[[], float]
 ) -> None:
-    """Give all items of a source, within a context, in batches.
+    """Read all items of a source within the app's context, and put them in batches.
 
-    One task from first to last: what a generator opens between two items (a
-    transaction, a timeout) must be closed in the task that opened it.
+    This is one task from first to last: what a generator opens between two items, such as
+    a transaction or a timeout, must be closed in the task that opened it.
     """
     async with AsyncExitStack() as stack:
         if isinstance(context, AbstractAsyncContextManager):
@@ -38,32 +38,32 @@ async def iterate_in_batches(
             source = await source
         items = await stack.enter_async_context(aclosing(_iterate(source)))
         batch: list[Any] = []
-        since = now()
+        started_at = now()
         async for item in items:
-            batch.append(taken(item))
-            if len(batch) >= MAX_BATCH_ITEMS or not 0 <= now() - since < BATCH_SECONDS:
-                await give(batch)
-                batch, since = [], now()
+            batch.append(read_item(item))
+            if len(batch) >= MAX_BATCH_ITEMS or not 0 <= now() - started_at < BATCH_SECONDS:
+                await put(batch)
+                batch, started_at = [], now()
         if batch:
-            await give(batch)
+            await put(batch)
 
 
 def iterate_in_own_loop(
-    source: Any, context: Context | None, taken: ReadItem, give: Callable[[list[Any]], None]
+    source: Any, context: Context | None, read_item: ReadItem, put: Callable[[list[Any]], None]
 ) -> None:
-    """The same on an event loop of its own, in the thread that calls it."""
+    """Do the same on a new event loop, in the calling thread."""
 
-    async def given(batch: list[Any]) -> None:
-        give(batch)
+    async def put_blocking(batch: list[Any]) -> None:
+        put(batch)  # this loop has nothing else to do
 
-    async def pumped() -> None:
-        await iterate_in_batches(source, context, taken, given, asyncio.get_running_loop().time)
+    async def iterate() -> None:
+        await iterate_in_batches(source, context, read_item, put_blocking, asyncio.get_running_loop().time)
 
-    asyncio.run(pumped())
+    asyncio.run(iterate())
 
 
 async def _iterate(source: Any) -> AsyncGenerator[Any]:
-    """The items of an iterable of either kind."""
+    """The items of an iterable, sync or async."""
     if not isinstance(source, AsyncIterable):
         for item in source:
             yield item

@@ -120,7 +120,7 @@ class EntryBuilder:
         contents = LearnedContents()
         for page in pages:
             contents.add(page)
-        # Soft 404s within the block are left out here already: that makes no signal of the whole site necessary.
+        # Soft 404s within the block are left out here already: no signals of the whole site are needed for that.
         soft_not_founds = contents.soft_not_founds()
         candidates = [
             candidate

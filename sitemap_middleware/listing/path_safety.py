@@ -1,9 +1,8 @@
-"""Names: what the path and the view of a route say about it before anyone has requested it. Pure.
+"""Recognizes, by the names of path and view, routes that are unsafe to request or are not pages.
 
-Three kinds of names keep a route from being requested, and from being listed
-before a visit: actions, which may change something; APIs, health checks and
-other addresses for machines; and what is internal by convention. A word counts
-only where it is telling: `/cache/clear` is an action, `/clear-skies` a page.
+Three kinds of routes are neither requested nor listed before a visit: actions, which may
+change something; APIs, health checks and the like, which are for machines; and paths that are internal by
+convention. The position of a word matters: `/cache/clear` is an action, `/clear-skies` a page.
 """
 
 from __future__ import annotations

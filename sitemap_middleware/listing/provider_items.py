@@ -1,7 +1,7 @@
-"""Items: the forms in which a provider may give the parameters of a page.
+"""Reads the parameters of a page from an item of a provider.
 
-A mapping of parameters, an `Entry`, an object with attributes of their names (a row of a database, say), or, if the
-route has one parameter, its bare value.
+An item is a mapping of parameters, an `Entry`, an object with attributes of their names such as a database row, or,
+if the route has one parameter, its bare value.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from uuid import UUID
 from ..entry import Entry, copy_item
 
 _SCALAR_TYPES: Final = (str, Number, UUID, date, time, Enum)
-"""Types of values that are parameters by themselves. Of any other type nobody knows what it is as text."""
+"""Types of bare values. For other types it is unknown how the app writes them in a URL."""
 
 _TEXT_TYPES: Final = frozenset({str, int})
 _BYTES_TYPES: Final = (bytes, bytearray, memoryview)
 
 
 class AttributeParams(dict[str, Any]):
-    """What was read of an object: the attributes named like parameters. Of one that cannot be read, the reason."""
+    """The attributes of an object that are named like parameters, and the reason for each that cannot be read."""
 
     __slots__ = ("missing", "of")
 
@@ -34,7 +34,9 @@ class AttributeParams(dict[str, Any]):
 
 
 def read_item(item: Any, names: Collection[str]) -> Any:
-    """An item as it is now, on the thread of the provider: a row may be read by no other, and be filled again.
+    """Copy what is needed of an item, on the provider's thread.
+
+    A database row may be unusable on other threads, and a provider may reuse one object for all items.
 
     Args:
         item: what the provider gave.
@@ -47,36 +49,38 @@ def read_item(item: Any, names: Collection[str]) -> Any:
     item = copy_item(item)
     if type(item) is dict or item is None or isinstance(item, (*_SCALAR_TYPES, *_BYTES_TYPES)):
         return item
-    row = _get_attribute(item, "_mapping")  # SQLAlchemy's rows, whose attributes may be hidden by a tuple's
+    row = _get_attribute(item, "_mapping")  # a SQLAlchemy row: the methods of tuple may hide its attributes
     if not isinstance(row, Mapping):
         row = None
-        if isinstance(item, Collection) and _get_attribute(item, "_fields") is None:  # which a named tuple has
+        if (
+            isinstance(item, Collection) and _get_attribute(item, "_fields") is None
+        ):  # a collection is not an item, except for a named tuple
             return item
-    found = AttributeParams(type(item).__name__)
+    params = AttributeParams(type(item).__name__)
     for name in names:
         try:
             value = getattr(item, name) if row is None else row[name]
         except (AttributeError, KeyError):
-            found.missing[name] = f"has no attribute {name}"
+            params.missing[name] = f"has no attribute {name}"
         except Exception as error:
-            found.missing[name] = f"its {name} cannot be read ({type(error).__name__})"
+            params.missing[name] = f"its {name} cannot be read ({type(error).__name__})"
         else:
             if callable(value):
-                found.missing[name] = f"its {name} is a method"
+                params.missing[name] = f"its {name} is a method"
             else:
-                found[name] = value
-    return found
+                params[name] = value
+    return params
 
 
 def _get_attribute(item: Any, name: str) -> Any:
     try:
         return getattr(item, name, None)
-    except Exception:  # an object may do anything when it is asked
+    except Exception:  # a property may raise anything
         return None
 
 
 def item_params(item: Any, names: Collection[str]) -> dict[str, Any]:
-    """The parameters that an item gives a route which has these; `ValueError` says why it gives none."""
+    """The parameters that an item gives a route with these names. Raises `ValueError` if one is missing or unusable."""
     if isinstance(item, AttributeParams):
         for name in sorted(names):
             if name not in item:
@@ -86,7 +90,7 @@ def item_params(item: Any, names: Collection[str]) -> dict[str, Any]:
     needed = ", ".join(sorted(names))
     example = f"give a mapping such as {{{', '.join(f'{name!r}: ...' for name in sorted(names))}}}"
     if item is None or isinstance(item, (bool, *_BYTES_TYPES)):
-        raise ValueError(f"{reprlib.repr(item)} is no text, number or the like; {example}")
+        raise ValueError(f"{reprlib.repr(item)} is not a text, a number or a similar value; {example}")
     if not isinstance(item, _SCALAR_TYPES):
         raise ValueError(  # noqa: TRY004 (as all reasons)
             f"it is of type {kind}, which does not say what is its {needed}; {example}"
@@ -97,12 +101,12 @@ def item_params(item: Any, names: Collection[str]) -> dict[str, Any]:
 
 
 def checked_params(params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters whose values can stand in a path; `ValueError` for one that cannot. An enum's member is its value."""
+    """Check that the values can be written in a path, and replace enum members by their values. Raises `ValueError`."""
     for name, value in params.items():
         if type(value) in _TEXT_TYPES:
             continue
         if value is None or isinstance(value, _BYTES_TYPES):
-            raise ValueError(f"{name}={value!r:.20} is no text, number or the like")
+            raise ValueError(f"{name}={value!r:.20} is not a text, a number or a similar value")
         if isinstance(value, Enum):
             return checked_params({**params, name: value.value})
     return params

@@ -1,4 +1,4 @@
-"""Patterns of options that match nothing of the app: misspelt ones, as a rule."""
+"""Finds patterns of the options that match no route of the app, which are usually misspelt."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..patterns import Pattern
 from ..routing.route_table import RouteTable
 
 MAX_COMPARED_PATHS: Final = 5000
-"""Paths among which a near one is looked for, at most."""
+"""Paths that are searched for a similar one, at most."""
 
 _STATIC_FOLDERS: Final = ("/static/", "/assets/", "/media/")
-"""Where apps keep files, often by a mount whose paths cannot be read."""
+"""Usual folders of static files. Their mounts often cannot be read, so no pattern for them counts as misspelt."""
 _GLOB: Final = re.compile(r"\*+")
 _PARAMETER: Final = re.compile(r"<[^<>]*>|\{[^{}]*\}")
 
@@ -26,7 +26,7 @@ class UnmatchedPattern(NamedTuple):
     option: str
     pattern: str
     nearest: str | None
-    """The path of the app that is most like it, if one is."""
+    """The most similar path of the app, if there is one."""
 
     @property
     def fix(self) -> str:
@@ -38,9 +38,9 @@ class UnmatchedPattern(NamedTuple):
 
 
 def unmatched_patterns(options: Options, table: RouteTable) -> Iterator[UnmatchedPattern]:
-    """Every pattern of exclude that matches no route; of include and learn, those that are likely misspelt.
+    """The patterns of `exclude` that match no route, and those of `include` and `learn` that are probably misspelt.
 
-    These two may name paths of mounted apps whose routes cannot be read.
+    The latter two may match paths of mounted apps whose routes cannot be read.
     """
     if not table.routes:
         return
@@ -55,27 +55,27 @@ def unmatched_patterns(options: Options, table: RouteTable) -> Iterator[Unmatche
 
 
 def _may_match(pattern: Pattern, paths: list[str]) -> bool:
-    """Whether a page of a route with parameters may be one that the pattern takes in."""
+    """Whether the pattern may match a page of a route with parameters."""
     tokens = _tokens(pattern.text)
     return any(_overlaps(tokens, _tokens(path)) for path in paths if _is_comparable(pattern, path))
 
 
 def _is_comparable(pattern: Pattern, path: str) -> bool:
-    """Whether it is worth a closer look: the route has parameters, and both begin alike."""
+    """Whether a path has parameters, and begins like the pattern: only then the two are compared in full."""
     begin = _PARAMETER.split(path, maxsplit=1)[0]
     return begin != path and (begin.startswith(pattern.prefix) or pattern.prefix.startswith(begin))
 
 
 def _tokens(text: str) -> list[str]:
-    """A pattern or template as characters, "*" for any run of these, and "+" for one that is a parameter."""
+    """A pattern or template as a list of characters: "*" matches any characters, and "+" a parameter."""
     wide = re.sub(r"<path[:(][^<>]*>|\{[^{}]*:path\}", "*", text)
     return [*_GLOB.sub("*", _PARAMETER.sub("\0", wide)).replace("+", "\1").replace("\0", "+")]
 
 
-def _overlaps(one: list[str], other: list[str]) -> bool:
-    """Whether there is a path that both take in."""
+def _overlaps(tokens: list[str], other: list[str]) -> bool:
+    """Whether some path matches both. `below[n]` tells it for the rest of `tokens` and `other[n:]`."""
     below = [False] * len(other) + [True]
-    for left in reversed([*one, ""]):
+    for left in reversed([*tokens, ""]):
         row = [False] * (len(other) + 1)
         for at in range(len(other), -1, -1):
             right = other[at] if at < len(other) else ""
@@ -100,7 +100,7 @@ def _overlaps(one: list[str], other: list[str]) -> bool:
 
 
 def _nearest(pattern: Pattern, paths: list[str]) -> str | None:
-    """The path that is most like a pattern, by what it begins with if it has a star."""
+    """The path that is most similar to a pattern. Only the text before a star is compared."""
     wanted = _GLOB.split(pattern.text)[0] or pattern.text
     depth = wanted.rstrip("/").count("/")
     begins = {"/".join(path.split("/")[: depth + 1]): path for path in reversed(paths[:MAX_COMPARED_PATHS])}

@@ -35,7 +35,7 @@ class DeclaredResponses:
 
         Args:
             route: as it answers, with the settings of the routers that include it.
-            original: as it was written.
+            original: as the app defines it.
             static: whether it has no parameters.
         """
         if type(original) is StarletteRoute:  # it declares nothing else

@@ -146,7 +146,7 @@ def trusted_hosts(app: Any) -> tuple[str, ...]:
 
 
 def _flatten(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
-    """Pairs of a route as it answers and as it was written.
+    """Pairs of a route as it answers and as the app defines it.
 
     FastAPI since 0.137 keeps an included router as one opaque route: its routes are yielded in its place.
     """
