@@ -1,4 +1,4 @@
-"""Middlewares of ours around one another: the outer one answers for a path, and hides the inner one's sitemap."""
+"""Finds a SitemapMiddleware inside another one: the outer one answers, and hides the inner one's sitemap."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .routing import wrapping
 log = logging.getLogger("sitemap_middleware")
 
 MAX_MOUNT_DEPTH: Final = 32
-"""Mounts within mounts that are looked through; more is a circle."""
+"""Nested mounts that are searched. A deeper nesting is a cycle."""
 
 
 def warn_of_nested_middleware(outer: Any, kind: type) -> None:
@@ -19,16 +19,16 @@ def warn_of_nested_middleware(outer: Any, kind: type) -> None:
     path = outer.service.options.path
     if path in nested_sitemap_paths(outer.app, kind, outer):
         log.warning(
-            "two SitemapMiddleware have the path %s, one around the other: the outer one answers, and the inner one's"
+            "two SitemapMiddleware have the path %s, one inside the other: the outer one answers, and the inner one's"
             " sitemap is never seen; remove one of them, or give one another path=",
             path,
         )
 
 
 def nested_sitemap_paths(app: Any, kind: type, outer: Any = None, prefix: str = "", depth: int = 0) -> Iterator[str]:
-    """The paths of the sitemaps, below the app's root, of all middlewares of a class within an app.
+    """Yield the sitemap paths, below the app's root, of all middlewares of a class inside an app.
 
-    If the app is a method of an object that keeps the outer middleware, that one is found again. It is not within.
+    The search stops at the outer middleware, which it meets again if the app is a method of the object that holds it.
     """
     if depth > MAX_MOUNT_DEPTH:
         return
@@ -44,7 +44,7 @@ def nested_sitemap_paths(app: Any, kind: type, outer: Any = None, prefix: str = 
 
 
 def _nested_in_starlette(app: Any, kind: type, outer: Any, prefix: str, depth: int) -> Iterator[str]:
-    """Of a Starlette app or router: those that `add_middleware` was given, and those of mounted apps."""
+    """Yield the paths of a Starlette app or router: those of `add_middleware`, and those of mounted apps."""
     for added in getattr(app, "user_middleware", ()):
         if isinstance(added.cls, type) and issubclass(added.cls, kind):
             yield prefix + added.kwargs.get("path", "/sitemap.xml")
@@ -57,5 +57,6 @@ def _nested_in_starlette(app: Any, kind: type, outer: Any, prefix: str, depth: i
 def _mounts(layer: Any) -> Mapping[str, Any]:
     """The apps of a dispatcher such as Werkzeug's, by the first part of the path."""
     mounts = vars(layer).get("mounts") if hasattr(layer, "__dict__") else None
-    known = mounts if isinstance(mounts, dict) else {}
-    return {path.rstrip("/"): mounted for path, mounted in known.items() if isinstance(path, str)}
+    if not isinstance(mounts, dict):
+        return {}
+    return {path.rstrip("/"): mounted for path, mounted in mounts.items() if isinstance(path, str)}

@@ -1,4 +1,4 @@
-"""Isolation: in a test run, what one test saw does not influence the next. Outside of test runs it is not used."""
+"""Gives each test of the app its own sitemap, so that one test does not influence the next. Used only in test runs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _RESET_LOCK: Final = ForkSafeLock()
 
 
 class IsolatedMiddleware:
-    """A middleware whose core begins anew, with a memory of its own, when another test runs.
+    """A middleware that gets a new service, with an empty store in memory, whenever another test runs.
 
-    What the core of an earlier test still has to read or to write goes with that core.
+    Pending observations of an earlier test are discarded with its service.
     """
 
     _test: str | None = None
@@ -31,18 +31,18 @@ class IsolatedMiddleware:
                 if self._test:
                     self.__dict__["service"] = self._reset(self.__dict__["service"])
                 self._test = test
-            core: SitemapService = self.__dict__["service"]
-        return core
+            service: SitemapService = self.__dict__["service"]
+        return service
 
-    def _reset(self, before: SitemapService) -> SitemapService:
-        before.stop_background_work()
-        core = SitemapService(before.urlmap.app, before.options, open_store("memory://", "isolation"))
-        self.__dict__["_metrics_report"](core)
-        return core
+    def _reset(self, previous: SitemapService) -> SitemapService:
+        previous.stop_background_work()
+        service = SitemapService(previous.urlmap.app, previous.options, open_store("memory://", "isolation"))
+        self.__dict__["_metrics_report"](service)
+        return service
 
 
 @functools.cache
 def isolated_class(cls: type[T]) -> type[T]:
-    """The class of a middleware, isolated."""
+    """The class of a middleware, with a service for each test."""
     bases: Any = (IsolatedMiddleware, cls)
     return type(cls.__name__, bases, {"__module__": cls.__module__, "__doc__": cls.__doc__})

@@ -1,4 +1,4 @@
-"""A request that is made to an ASGI app within the process, as a server makes it: ours, not a client's."""
+"""Makes a request to the ASGI app within the process, as a server makes it."""
 
 from __future__ import annotations
 
@@ -15,68 +15,76 @@ from .async_bridge import start_task
 from .base_request import as_exception, is_endless, truncated_response
 
 CLEANUP_TIMEOUT_SECONDS: Final = 0.1
-"""How long an answer waits for the app to close its files. They would stay open if the event loop ended before."""
+"""Seconds that a complete response waits for the app to close its files. Else they may stay open."""
 
 
-async def request_app(app: ASGIApp, scope: Scope, answer: Future[Response | None], cut: bool) -> None:
-    """Make a request to the app, with a deadline, and tell the future the answer once the app has closed its files.
+async def request_app(app: ASGIApp, scope: Scope, future: Future[Response | None], cut: bool) -> None:
+    """Call the app, with a deadline, and set the result of the future when the app has returned.
 
-    What the app does after its answer, in background tasks, has no deadline. The
-    answer waits for these only for `CLEANUP_TIMEOUT_SECONDS`.
+    What the app does after its response, in background tasks, has no deadline. The
+    result waits for these only for `CLEANUP_TIMEOUT_SECONDS`.
     """
-    bounds = CancelScope(deadline=current_time() + PROBE_TIMEOUT_SECONDS)
-    inside = ResponseCollector(MAX_PROBE_BYTES, bounds.cancel)
+    deadline = CancelScope(deadline=current_time() + PROBE_TIMEOUT_SECONDS)
+    has_returned = Event()
 
-    ended = Event()
-
-    async def tell() -> None:
+    async def set_result() -> None:
         with move_on_after(CLEANUP_TIMEOUT_SECONDS):
-            await ended.wait()
-        if not answer.done():
-            answer.set_result(inside.response())
+            await has_returned.wait()
+        if not future.done():
+            future.set_result(collector.response())
 
-    def whole() -> None:
-        bounds.deadline = math.inf
-        start_task(tell)
+    def on_complete() -> None:
+        deadline.deadline = math.inf
+        start_task(set_result)
 
-    inside.complete = whole
+    collector = ResponseCollector(MAX_PROBE_BYTES, on_endless=deadline.cancel, on_complete=on_complete)
     failure: Exception = RuntimeError("the app did not answer")
     try:
-        with bounds:
-            await app(scope, inside.receive, inside.send)
+        with deadline:
+            await app(scope, collector.receive, collector.send)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # Trio ends if a task of its own raises; a task that is cancelled ends here anyway
+    except BaseException as error:  # Trio ends if a system task raises; a cancelled task of asyncio ends here anyway
         failure = as_exception(error)
     finally:
-        ended.set()
-        if answer.done():
+        has_returned.set()
+        if future.done():
             pass
-        elif inside.is_complete:
-            answer.set_result(inside.response())
-        elif bounds.cancel_called:
-            answer.set_result(truncated_response(inside.response(), too_long=inside.is_too_long, cut=cut))
+        elif collector.is_complete:
+            future.set_result(collector.response())
+        elif deadline.cancel_called:
+            future.set_result(truncated_response(collector.response(), too_long=collector.is_too_long, cut=cut))
         else:
-            answer.set_exception(failure)
+            future.set_exception(failure)
 
 
 class ResponseCollector:
-    """What the app receives and sends: a request without a body, of a client that leaves once it is answered.
+    """The `receive` and `send` of a request without a body, whose client disconnects when the response is complete.
 
-    Until then it stays, and afterwards the app is told that it left, for which some
-    wait before they end (ASGI, "Disconnect - receive event").
+    Some apps wait for the disconnect before they return (ASGI, "Disconnect - receive event").
     """
 
-    def __init__(self, most: int | None = None, stop: Callable[[], object] = bool) -> None:
-        """Of a body of more bytes than `most`, the app is to be stopped."""
+    def __init__(
+        self,
+        max_bytes: int | None = None,
+        *,
+        on_endless: Callable[[], object] = bool,
+        on_complete: Callable[[], object] = bool,
+    ) -> None:
+        """Collect nothing yet.
+
+        Args:
+            max_bytes: the longest body; None if any length will do.
+            on_endless: called if the body is longer, or has no end. It stops the app.
+            on_complete: called when the app has sent the whole response.
+        """
         self.status = 0
         self._headers: list[tuple[str, str]] = []
         self._parts: list[bytes] = []
-        self.complete: Callable[[], object] = bool
-        """Called once the app has sent all of its answer."""
-        self._max_bytes = most
+        self._max_bytes = max_bytes
         self._size = 0
-        self._stop = stop
+        self._on_endless = on_endless
+        self._on_complete = on_complete
         self._requested = False
         self._completed = Event()
 
@@ -94,26 +102,26 @@ class ResponseCollector:
                 (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in message.get("headers", ())
             ]
             if self._max_bytes is not None and is_endless(dict(self._headers).get("content-type", "").lower()):
-                self._stop()
+                self._on_endless()
         elif message["type"] == "http.response.body":
             self._parts.append(message.get("body", b""))
             self._size += len(self._parts[-1])
             if self.is_too_long:
-                self._stop()
+                self._on_endless()
             elif not message.get("more_body", False) and not self._completed.is_set():
                 self._completed.set()
-                self.complete()
+                self._on_complete()
 
     @property
     def is_complete(self) -> bool:
-        """Whether the app has sent all of its answer."""
+        """Whether the app has sent the whole response."""
         return self._completed.is_set()
 
     @property
     def is_too_long(self) -> bool:
-        """Whether the app was stopped for the length of its body."""
+        """Whether the body is longer than `max_bytes`."""
         return self._max_bytes is not None and self._size > self._max_bytes
 
     def response(self) -> Response:
-        """What was answered."""
+        """The response so far."""
         return Response(self.status, self._headers, b"".join(self._parts))

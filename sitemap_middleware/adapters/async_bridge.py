@@ -1,4 +1,4 @@
-"""What runs on the app's own event loop besides its requests, on asyncio or Trio; and the threads it has for us."""
+"""Connects worker threads with the app's event loop, on asyncio or Trio."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from ..models import Context
 log = logging.getLogger("sitemap_middleware")
 
 MAX_THREADS: Final = 20
-"""On which requests for a sitemap are looked into, at most. AnyIO's usual forty are left to the app: its pages may wait
-for no sitemap, and sitemaps wait for pages of it, such as robots.txt."""
+"""Threads that handle requests for sitemaps. AnyIO's forty default ones are left to the app: its pages must not
+wait for a sitemap, while a sitemap waits for pages such as robots.txt."""
 
 _threads: Final = RunVar[CapacityLimiter]("sitemap_middleware.threads")
 
 _background_tasks: Final[set[asyncio.Task[None]]] = set()
-"""Tasks that run behind requests: an event loop by itself would let go of them."""
+"""Running tasks. The event loop itself keeps only weak references to them."""
 
 
 def loop_caller() -> Callable[..., object]:
-    """What has the event loop that runs here call a function, from any thread."""
+    """Return a function that has the running event loop call a function, from any thread."""
     try:
         return asyncio.get_running_loop().call_soon_threadsafe
     except RuntimeError:
@@ -41,7 +41,7 @@ def loop_caller() -> Callable[..., object]:
 
 
 def run_in_background(job: Callable[[], None]) -> None:
-    """Begin it behind the request; called on the event loop."""
+    """Start a job that outlives the request. Called on the event loop."""
     start_task(_run_detached, job)
 
 
@@ -49,26 +49,26 @@ async def _run_detached(job: Callable[[], None]) -> None:
     try:
         await run_in_thread(job)
     except Exception:  # Trio ends if a task of its own raises
-        log.exception("what the sitemap does behind requests has failed")
+        log.exception("a background job of the sitemap failed")
 
 
 async def run_in_thread(job: Callable[[], None]) -> None:
-    """Do it on a thread of its own, now: requests wait for what is done behind them, and hold all others."""
+    """Run a job on an extra thread at once: requests that occupy the other threads may be waiting for it."""
     await run_sync(job, limiter=CapacityLimiter(1))
 
 
 def thread_limiter() -> CapacityLimiter:
-    """Of the threads on which requests are looked into, of the event loop that runs here."""
+    """The limiter of the threads that handle requests for sitemaps, one for each event loop."""
     try:
         return _threads.get()
     except LookupError:
-        made = CapacityLimiter(MAX_THREADS)
-        _threads.set(made)
-        return made
+        limiter = CapacityLimiter(MAX_THREADS)
+        _threads.set(limiter)
+        return limiter
 
 
 def start_task(function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-    """Run a task of its own on the event loop that runs here."""
+    """Start a task on the running event loop, which is not tied to a request."""
     try:
         task = asyncio.get_running_loop().create_task(function(*arguments))
     except RuntimeError:
@@ -125,5 +125,5 @@ class AsyncBridge:
         self._call_in_loop(self._bounds.cancel)
 
     def _call_in_loop(self, function: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop is no more
+        with suppress(RuntimeError):  # the loop is closed
             self._call_soon(function)

@@ -1,9 +1,9 @@
-"""What requests of our own say of the connection: what the live request says, without its visitor and without its Host.
+"""Makes the headers of the middleware's own requests: those of the live request, without its visitor and its Host.
 
-Some apps show pages to certain addresses alone, such as an office's. So the
-address of whoever asks for the sitemap is never repeated: requests of our own come
-from an address that nobody has. Nor is a public host, a port or a prefix repeated
-that a client may have made up.
+Some apps show pages only to certain addresses, such as an office's. So the address
+of the live request's visitor is never repeated: the middleware's requests come from
+an address that nobody has. Nor does it repeat a public host, a port or a prefix that
+a client may have made up.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..http import ADDRESS_HEADERS, FORWARDING_HEADERS, INTERNAL_ACCEPT, INTERNA
 from ..request_filter.header_names import HOST_HEADERS
 
 INTERNAL_CLIENT_ADDRESS: Final = "192.0.2.1"
-"""The address that requests of our own come from; it is reserved for documentation (RFC 5737)."""
+"""The client address of the middleware's own requests. It is reserved for documentation (RFC 5737)."""
 
 _PROTO_PARAMETER: Final = re.compile(r'proto\s*=\s*"?(https?)\b', re.IGNORECASE)
 _FOR_PARAMETER: Final = re.compile(r"\bfor\s*=", re.IGNORECASE)
@@ -30,18 +30,18 @@ _SCHEME: Final = re.compile(
     r"""\s*(?:\{\s*"scheme"\s*:\s*"https?"\s*\}|(?:https?|on|off|[01])(?:\s*,\s*(?:https?|on|off|[01]))*)\s*""",
     re.IGNORECASE,
 )
-"""What a header about the scheme says, if a proxy wrote it."""
+"""Values of a header about the scheme that proxies write."""
 
 
 class Connection(NamedTuple):
-    """What the server knows of the live request's connection, whatever its headers say."""
+    """The connection of the live request, according to the server rather than to headers."""
 
     scheme: str
     roots: Collection[str]
     """The decoded root paths of the request and of the site."""
 
     def has(self, prefix: str) -> bool:
-        """Whether a prefix that a header tells is the end of a known root path."""
+        """Whether a prefix that a header states is the end of a known root path."""
         prefix = "/" + prefix.strip().strip("/")
         return any(f"/{root.strip('/')}".endswith(prefix) for root in self.roots if root.strip("/"))
 
@@ -49,14 +49,14 @@ class Connection(NamedTuple):
 def internal_headers(
     live: Iterable[tuple[str, str]], connection: Connection, *, host: str, public_host: str, scheme: str | None
 ) -> list[tuple[str, str]]:
-    """The headers of a request of our own, by lower-case name.
+    """The headers of a request of the middleware itself, with names in lower case.
 
     Args:
-        live: the live request's.
+        live: the live request's headers.
         connection: the live request's.
-        host: the Host to ask for; empty if none is sent.
+        host: the Host header; none is sent if it is empty.
         public_host: the host to name in the headers of a proxy.
-        scheme: instead of the one that the live request's headers tell.
+        scheme: replaces the scheme that the live request's headers state.
     """
     live = list(live)
     headers = [("user-agent", INTERNAL_USER_AGENT), ("accept", INTERNAL_ACCEPT)]
@@ -65,7 +65,7 @@ def internal_headers(
     for name, value in live:
         if name not in FORWARDING_HEADERS and name not in ADDRESS_HEADERS:
             continue
-        if name in SCHEME_HEADERS and (scheme is not None or not _tells_scheme(name, value)):
+        if name in SCHEME_HEADERS and (scheme is not None or not _repeats_scheme(name, value)):
             continue
         if name in _PREFIXES and not all(map(connection.has, value.split(","))):
             continue
@@ -85,23 +85,24 @@ def internal_headers(
 
 
 def internal_client_address(live: Iterable[tuple[str, str]], address: str | None) -> str:
-    """The address that a request of our own comes from: the proxy's, if there is a proxy before the app.
+    """The client address of a request of the middleware itself: the proxy's, if there is a proxy before the app.
 
-    The live request's address is the visitor's if no header tells of another, or if a header tells it as well:
-    then the server, or a middleware outside this one, took it from there.
+    The live request's address is the visitor's if no header states another one, or if a
+    header states the same one: then the server, or a middleware outside this one, took it
+    from the header.
     """
-    told = [
+    stated = [
         value
         for name, value in live
         if name in ADDRESS_HEADERS or (name == "forwarded" and _FOR_PARAMETER.search(value))
     ]
-    if not told or not address or any(address in value for value in told):
+    if not stated or not address or any(address in value for value in stated):
         return INTERNAL_CLIENT_ADDRESS
     return address
 
 
 def forwarded_hosts(live: Iterable[tuple[str, str]]) -> list[str]:
-    """The public hosts that a proxy, or whoever claims to be one, tells of."""
+    """The public hosts that a proxy, or a client that claims to be one, states."""
     hosts: list[str] = []
     for name, value in live:
         if name == "forwarded":
@@ -112,12 +113,12 @@ def forwarded_hosts(live: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def call_without_context(function: Any, *arguments: Any) -> None:
-    """Call a function where no context variable of the live request is set, such as the one who is signed in."""
+    """Call a function in an empty context, without the live request's context variables, such as its user."""
     Context().run(function, *arguments)
 
 
-def _tells_scheme(name: str, value: str) -> bool:
-    """Whether a header about the scheme has a form that proxies write; each of the others is written anew."""
+def _repeats_scheme(name: str, value: str) -> bool:
+    """Whether a header about the scheme can be repeated: proxies write it like this, or its value is replaced."""
     return name in ("forwarded", "x-forwarded-port") or _SCHEME.fullmatch(value) is not None
 
 
@@ -132,7 +133,7 @@ def _port(live: Iterable[tuple[str, str]], connection: Connection, public_host: 
 
 
 def _rewritten_forwarded(element: str, public_host: str) -> str:
-    """An element of a Forwarded header (RFC 7239), written anew: readers disagree on what is written oddly."""
+    """Rewrite an element of a Forwarded header (RFC 7239), because parsers disagree on unusual spellings."""
     parts = [f"for={INTERNAL_CLIENT_ADDRESS}"] if _FOR_PARAMETER.search(element) else []
     if proto := _PROTO_PARAMETER.search(element):
         parts.append(f"proto={proto[1].lower()}")

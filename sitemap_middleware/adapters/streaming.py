@@ -1,4 +1,4 @@
-"""Streaming: a body sent part by part, as ASGI has it, for as long as its client stays."""
+"""Sends a response over ASGI; a long body part by part, until the client disconnects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.types import Receive, Send
 
 
 async def send_stream(parts: Generator[bytes], receive: Receive, send: Send) -> None:
-    """Send a body part by part, each made once the server has taken the one before, for as long as the client stays."""
+    """Send a body part by part, until the client disconnects. Each is made when the server has taken the last."""
     error: Exception | None = None
     with closing(parts):
         async with create_task_group() as tasks:
@@ -19,7 +19,7 @@ async def send_stream(parts: Generator[bytes], receive: Receive, send: Send) -> 
             try:
                 await _send_parts(parts, send)
             except Exception as failed:
-                error = failed  # raised out of the group, it would be one of a group
+                error = failed  # raised inside the task group, it would become an ExceptionGroup
             tasks.cancel_scope.cancel()
     if error is not None:
         raise error
@@ -29,15 +29,15 @@ async def _send_parts(parts: Generator[bytes], send: Send) -> None:
     for part in parts:
         try:
             await send({"type": "http.response.body", "body": part, "more_body": True})
-        except OSError:  # the client has left (ASGI, "Disconnected Client")
+        except OSError:  # the client has disconnected (ASGI, "Disconnected Client")
             return
-        await checkpoint()  # a server with room in its buffers does not wait, and others must have their turn
+        await checkpoint()  # a server with free buffers does not yield, and other requests must run
     await send({"type": "http.response.body", "body": b""})
 
 
 async def _cancel_on_disconnect(receive: Receive, sending: CancelScope) -> None:
-    """Cancel the sending when the client leaves."""
-    with suppress(Exception):  # what cannot be told in this way, `send` tells
+    """Cancel the sending when the client disconnects."""
+    with suppress(Exception):  # if this fails, `send` fails, too
         while (await receive())["type"] != "http.disconnect":
             await checkpoint()
         sending.cancel()

@@ -1,4 +1,4 @@
-"""WSGI bodies, sampled as they pass: the server takes the app's own chunks, and closes the app's own body."""
+"""Observes WSGI bodies as they pass: the server gets the app's own chunks, and closes the app's own body."""
 
 from __future__ import annotations
 
@@ -15,98 +15,99 @@ from ..evidence.html_parser import MAX_HTML_BYTES
 
 
 class BodyListener(Protocol):
-    """Whoever is told of a body as it passes."""
+    """Gets the events of a body."""
 
     def on_chunk(self, chunk: Any) -> None:
-        """A part of it passes."""
+        """Called with each part of the body."""
 
     def on_end(self) -> None:
-        """It has passed as a whole."""
+        """Called when the whole body has passed."""
 
     def on_skipped_body(self) -> None:
-        """What has passed is not all of it."""
+        """Called if a part of the body does not pass here."""
 
     def retract(self) -> None:
-        """It fails before its end."""
+        """Called if the body fails before its end."""
 
 
-def observed_body(body: Any, passing: BodyListener, environ: Mapping[str, Any]) -> Any:
-    """A body in whose place the server is given one that tells of what passes; or the same object.
+def observed_body(body: Any, listener: BodyListener, environ: Mapping[str, Any]) -> Any:
+    """Wrap a body so that a listener gets its events, or read it here and return the same object.
 
-    Servers look at the length of a list, and send files by themselves that they
-    recognise by type, so these stay the objects they are. A file on the disk or in
-    memory is read here, which does not move its place.
+    Lists and files are not wrapped: servers use the length of a list, and recognise
+    files by their type to send them in a faster way. A file is read here without
+    moving its position.
 
     Args:
         body: what the app returned.
-        passing: is told of each chunk.
+        listener: gets the events.
         environ: the request's, with the server's ``wsgi.file_wrapper``.
     """
     kind = type(body)
     if kind is GeneratorType:
-        return ObservedGenerator(body, passing)
+        return ObservedGenerator(body, listener)
     if issubclass(kind, list | tuple):
-        if kind.__iter__ in _LIST_ITERATORS:  # or to iterate over it is the app's own code, which runs but once
+        if kind.__iter__ in _LIST_ITERATORS:  # any other iterator is the app's code, which may run only once
             for chunk in body:
-                passing.on_chunk(chunk)
-            passing.on_end()
+                listener.on_chunk(chunk)
+            listener.on_end()
         return body
     if _is_server_file(body, environ.get("wsgi.file_wrapper")):
         content = _content(body)
         if content is None:
-            passing.on_skipped_body()
+            listener.on_skipped_body()
         else:
-            passing.on_chunk(content)
-            passing.on_end()
+            listener.on_chunk(content)
+            listener.on_end()
         return body
     if not hasattr(kind, "__iter__"):
         return body
-    return _body_class(tuple(name for name in _FORWARDED_METHODS if hasattr(kind, name)))(body, passing)
+    return _body_class(tuple(name for name in _FORWARDED_METHODS if hasattr(kind, name)))(body, listener)
 
 
 _LIST_ITERATORS: Final = (list.__iter__, tuple.__iter__)
 
 
 def _is_server_file(body: Any, file_wrapper: Any) -> bool:
-    """Whether the server may recognise the body, and send it in a way of its own."""
+    """Whether the server may recognise the body by its type, and send it in another way than by iterating."""
     if isinstance(body, bytes | bytearray | memoryview | str):
         return True
     if isinstance(file_wrapper, type):
         return isinstance(body, file_wrapper)
-    # uWSGI's is a function that returns the file itself, by whose identity it is recognised.
+    # uWSGI's wrapper is a function that returns the file itself, which uWSGI recognises by its identity.
     return file_wrapper is not None and any(hasattr(body, name) for name in ("read", "fileno", "filelike"))
 
 
 def _content(body: Any) -> bytes | None:
-    """What a server sends of a file, as far as it is sampled; None if it cannot be read without moving the file."""
+    """The beginning of what a server sends of a file; None if it cannot be read without moving the position."""
     if not _PREAD:  # pragma: no cover (Windows)
         return None
     with contextlib.suppress(Exception):
-        file = next(one for one in (body, *(getattr(body, name, None) for name in _FILES)) if type(one) in _READABLE)
+        candidates = (body, *(getattr(body, name, None) for name in _FILE_ATTRIBUTES))
+        file = next(candidate for candidate in candidates if type(candidate) in _READABLE_TYPES)
         if type(file) is io.BytesIO:
             start = file.tell()
             return file.getvalue()[start : start + MAX_HTML_BYTES + 1]
         number = file.fileno()
-        if stat.S_ISREG(os.fstat(number).st_mode):  # of anything else, what is read is gone
+        if stat.S_ISREG(os.fstat(number).st_mode):  # reading anything else consumes it
             return os.pread(number, MAX_HTML_BYTES + 1, file.tell())
     return None
 
 
 _PREAD: Final = hasattr(os, "pread")
-_FILES: Final = ("filelike", "file")
-"""Where servers' file wrappers keep the app's file."""
-_READABLE: Final = (io.BufferedReader, io.FileIO, io.BufferedRandom, io.BytesIO)
-"""Files, to ask which for their place runs no code of the app's."""
+_FILE_ATTRIBUTES: Final = ("filelike", "file")
+"""Attributes in which servers' file wrappers keep the app's file."""
+_READABLE_TYPES: Final = (io.BufferedReader, io.FileIO, io.BufferedRandom, io.BytesIO)
+"""Types of files whose position can be read without running the app's code."""
 
 
 class ObservedIterator:
-    """One iteration, which tells of what passes."""
+    """An iterator over a body, which passes the events on."""
 
-    __slots__ = ("_sitemap_body", "_sitemap_passing")
+    __slots__ = ("_sitemap_body", "_sitemap_listener")
 
-    def __init__(self, body: Any, passing: BodyListener) -> None:
+    def __init__(self, body: Any, listener: BodyListener) -> None:
         self._sitemap_body = body
-        self._sitemap_passing = passing
+        self._sitemap_listener = listener
 
     def __iter__(self) -> Any:
         return self
@@ -115,12 +116,12 @@ class ObservedIterator:
         try:
             chunk = next(self._sitemap_body)
         except StopIteration:
-            self._sitemap_passing.on_end()
+            self._sitemap_listener.on_end()
             raise
         except BaseException:
-            self._sitemap_passing.retract()
+            self._sitemap_listener.retract()
             raise
-        self._sitemap_passing.on_chunk(chunk)
+        self._sitemap_listener.on_chunk(chunk)
         return chunk
 
     def __getattr__(self, name: str) -> Any:
@@ -128,45 +129,45 @@ class ObservedIterator:
 
 
 class ObservedGenerator(ObservedIterator):
-    """A generator, as which most bodies pass that are made bit by bit."""
+    """A body that is a generator, as most streamed bodies are."""
 
     __slots__ = ("close",)
 
-    def __init__(self, body: Any, passing: BodyListener) -> None:
+    def __init__(self, body: Any, listener: BodyListener) -> None:
         self._sitemap_body = body
-        self._sitemap_passing = passing
+        self._sitemap_listener = listener
         self.close = body.close
 
 
 class ObservedBody:
-    """A body that tells of what passes. All but its iteration is the app's own: `close`, a length, any attribute."""
+    """A wrapped body. All but its iteration is the app's own: `close`, a length, any attribute."""
 
-    __slots__ = ("_sitemap_begun", "_sitemap_body", "_sitemap_passing")
+    __slots__ = ("_sitemap_body", "_sitemap_has_begun", "_sitemap_listener")
 
     _sitemap_body: Any
-    _sitemap_passing: BodyListener
-    _sitemap_begun: bool
-    """Whether an iteration has begun: of a second one, the app's own is given."""
+    _sitemap_listener: BodyListener
+    _sitemap_has_begun: bool
+    """Whether an iteration has begun. A second one is not observed."""
 
-    def __init__(self, body: Any, passing: BodyListener) -> None:
+    def __init__(self, body: Any, listener: BodyListener) -> None:
         object.__setattr__(self, "_sitemap_body", body)
-        object.__setattr__(self, "_sitemap_passing", passing)
-        object.__setattr__(self, "_sitemap_begun", False)
+        object.__setattr__(self, "_sitemap_listener", listener)
+        object.__setattr__(self, "_sitemap_has_begun", False)
 
     def __iter__(self) -> Any:
-        body, passing = self._sitemap_body, self._sitemap_passing
+        body, listener = self._sitemap_body, self._sitemap_listener
         try:
             chunks = iter(body)
         except BaseException:
-            passing.retract()
+            listener.retract()
             raise
         if chunks is body:
             return self
-        if self._sitemap_begun:
-            passing.on_skipped_body()  # who asks twice may have taken a part of the first
+        if self._sitemap_has_begun:
+            listener.on_skipped_body()  # part of the first iteration may have been sent
             return chunks
-        object.__setattr__(self, "_sitemap_begun", True)
-        return ObservedIterator(chunks, passing)
+        object.__setattr__(self, "_sitemap_has_begun", True)
+        return ObservedIterator(chunks, listener)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._sitemap_body, name)
@@ -185,10 +186,12 @@ _FORWARDED_METHODS: Final[dict[str, Callable[..., Any]]] = {
     "__getitem__": lambda self, key: self._sitemap_body[key],
     "__contains__": lambda self, item: item in self._sitemap_body,
 }
-"""Methods that Python looks up in the type, so that the body's type must have them if the app's has them."""
+"""Methods that Python looks up in the type: the wrapper's type must have those that the body's type has."""
 
 
 @cache
 def _body_class(names: tuple[str, ...]) -> Callable[[Any, BodyListener], Any]:
-    """The class of bodies that have these of `_FORWARDED_METHODS`."""
-    return type("Watched", (ObservedBody,), {"__slots__": (), **{name: _FORWARDED_METHODS[name] for name in names}})
+    """The class of wrapped bodies that have these of `_FORWARDED_METHODS`."""
+    return type(
+        "ObservedBody", (ObservedBody,), {"__slots__": (), **{name: _FORWARDED_METHODS[name] for name in names}}
+    )

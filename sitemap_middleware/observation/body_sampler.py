@@ -1,4 +1,4 @@
-"""The sampler: which bodies to read. Each page's at first sight, then at intervals that grow while nothing changes."""
+"""Decides which bodies to sample: a page's first one, then one at intervals that grow while nothing changes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from ..observations import CapturedResponse
 
 MIN_SAMPLE_INTERVAL_SECONDS: Final = 5.0
 MAX_SAMPLE_INTERVAL_SECONDS: Final = 15 * 60.0
-"""Seconds between two samples of one page: at first, and once it was long unchanged."""
+"""Seconds between two samples of one page: at first, and when it has not changed for long."""
 
 MAX_SAMPLED_PAGES: Final = 20_000
-"""Pages whose next sample is remembered, at most; half as many, those that were sampled last, always are. Of any other,
-the next sight is sampled. A plan tells what to do for a quarter of an hour: few workers answer more than half of these
-in that time."""
+"""Pages whose plan is remembered, at most; the half that was sampled last always is. Any other page is sampled at its
+next response. A plan holds for a quarter of an hour at most, in which few workers serve half as many pages."""
 
 HeaderPair = tuple[str, str] | tuple[bytes, bytes]
 
@@ -27,19 +26,18 @@ _CONTENT_LENGTH_NAMES: Final[frozenset[str | bytes]] = frozenset(
 
 @dataclass(slots=True)
 class SamplePlan:
-    """When a page's body is to be read again."""
+    """When to sample a page's body again."""
 
     due_at: float
     interval: float
     length: HeaderPair | None
-    """The field that stated its length, as it stood."""
+    """The Content-Length header of the last sample, as it was sent."""
     digest: int | None
 
     def is_fresh(self, at: float, headers: RawHeaders) -> bool:
-        """Whether it need not be read now: it was lately, and its length is the same."""
-        if (
-            not self.due_at - MAX_SAMPLE_INTERVAL_SECONDS <= at < self.due_at
-        ):  # or the clock was ahead when this was planned
+        """Whether no sample is needed now: the last one is recent, and the length is the same."""
+        # A sample that is due too far ahead was planned when the clock was wrong.
+        if not self.due_at - MAX_SAMPLE_INTERVAL_SECONDS <= at < self.due_at:
             return False
         if self.length in headers:
             return True
@@ -48,31 +46,31 @@ class SamplePlan:
 
 
 class BodySampler:
-    """Decides on the request path, from what it remembers; is told of what came of it later, off that path."""
+    """Plans samples on the request path; the background thread reports their digests later."""
 
     def __init__(self) -> None:
         self._plans = BoundedCache[int, SamplePlan](MAX_SAMPLED_PAGES)
-        """By the hash of the page's key: in a process no one can foresee these, and they take a third of the room."""
+        """By the hash of the page's key, which takes a third of the memory. Clients cannot predict these hashes."""
 
     def find(self, key: tuple[str, str]) -> SamplePlan | None:
-        """The plan of a page that was sampled before."""
+        """The plan of a page; None if it has not been sampled, or not recently."""
         return self._plans.get(hash(key))
 
-    def is_fresh(self, sighting: CapturedResponse) -> bool:
+    def is_fresh(self, captured: CapturedResponse) -> bool:
         """Whether a page need not be sampled now."""
-        plan = self.find(sighting.page_key)
-        return plan is not None and plan.is_fresh(sighting.at, sighting.headers)
+        plan = self.find(captured.page_key)
+        return plan is not None and plan.is_fresh(captured.at, captured.headers)
 
-    def schedule(self, sighting: CapturedResponse) -> SamplePlan:
-        """A page is sampled now; when it is to be sampled again."""
-        plan = self.find(sighting.page_key) or SamplePlan(0, MIN_SAMPLE_INTERVAL_SECONDS, None, None)
-        self._plans.put(hash(sighting.page_key), plan)
-        plan.due_at = sighting.at + plan.interval
-        plan.length = _content_length(sighting.headers)
+    def schedule(self, captured: CapturedResponse) -> SamplePlan:
+        """Plan the next sample of a page that is being sampled."""
+        plan = self.find(captured.page_key) or SamplePlan(0, MIN_SAMPLE_INTERVAL_SECONDS, None, None)
+        self._plans.put(hash(captured.page_key), plan)
+        plan.due_at = captured.at + plan.interval
+        plan.length = _content_length(captured.headers)
         return plan
 
     def record_digest(self, key: tuple[str, str], digest: int | None) -> None:
-        """What a sample came to: the same as the last doubles the interval, anything else is soon looked at again."""
+        """Report the digest of a sample: an equal one doubles the interval, another one resets it."""
         plan = self.find(key)
         if plan is not None:
             if digest == plan.digest:
@@ -84,11 +82,11 @@ class BodySampler:
 
 
 def _content_length(headers: RawHeaders) -> HeaderPair | None:
-    """The Content-Length as it stands, in the spellings that servers and frameworks use."""
+    """The Content-Length header as it was sent, in one of the spellings that servers and frameworks use."""
     try:
         for pair in headers:
             if pair[0] in _CONTENT_LENGTH_NAMES:
                 return pair
-    except (IndexError, TypeError):  # a pair that is none, or a name that is no text
+    except (IndexError, TypeError):  # not a pair, or an unhashable name
         return None
     return None

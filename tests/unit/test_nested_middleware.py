@@ -99,7 +99,7 @@ def test_one_warning_names_both_and_the_fix(name: str, caplog: pytest.LogCapture
         for path in ("/", "/sitemap.xml"):
             DRIVERS[protocol](app, Ask(path))
     (warning,) = warnings(caplog)
-    assert "sitemap.xml, one around the other" in warning
+    assert "sitemap.xml, one inside the other" in warning
     assert "remove one of them, or give one another path=" in warning
 
 
