@@ -302,7 +302,7 @@ def test_stated_time_shared_by_most_pages_is_a_deployment_time() -> None:
         )
     twin = Twin("wsgi", {f"/{n}": Page() for n in range(3)}, base_url="https://example.com", store=store, clock=clock)
     assert list(twin.entries().values()) == [{}, {}, {}]
-    assert "same on most pages" in str(twin.app.explain("/0").lastmod_source)
+    assert "most pages state the same date" in str(twin.app.explain("/0").lastmod_source)
 
 
 # SQLite
