@@ -214,7 +214,7 @@ class SitemapHandler:
         if not self._warned_explicit_route:
             self._warned_explicit_route = True
             log.warning(
-                "the app has a route of its own for %s and keeps it; give SitemapMiddleware another path to have both",
+                "the app itself has a route for %s and keeps it; give SitemapMiddleware another path to have both",
                 path,
             )
         return True

@@ -436,7 +436,7 @@ STALE = (asked, store_fails, shows(404))
 RIVAL = {
     "paths": ("/", "/sitemap.xml"),
     "steps": (shows(path="/sitemap.xml"),),
-    "warns": ("the app has a route of its own for /sitemap.xml and keeps it",),
+    "warns": ("the app itself has a route for /sitemap.xml and keeps it",),
 }
 TROUBLE = (
     refused("nothing to list", 404, NOTHING, shows(404), shows(401, path="/")),

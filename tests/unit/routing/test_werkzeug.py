@@ -198,8 +198,8 @@ def test_sitemap_route_of_the_app_wins_while_it_exists(caplog: pytest.LogCapture
     site = SitemapMiddleware(app, store="memory://", verify=False)
     answers = [DRIVERS["wsgi"](site, Ask("/sitemap.xml")) for _ in range(3)]
     assert [answer.text for answer in answers] == ["a page"] * 3
-    assert [record.getMessage() for record in caplog.records if "route of its own" in record.getMessage()] == [
-        "the app has a route of its own for /sitemap.xml and keeps it; give SitemapMiddleware another path to have both"
+    assert [record.getMessage() for record in caplog.records if "itself has a route" in record.getMessage()] == [
+        "the app itself has a route for /sitemap.xml and keeps it; give SitemapMiddleware another path to have both"
     ]
 
 
