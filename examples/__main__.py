@@ -54,8 +54,8 @@ def main(arguments: list[str]) -> int:
 def make_environment() -> None:
     """Make the environment, unless it is up to date."""
     stamp = HOME / "made-from"
-    made_from = fingerprint((ROOT / "pyproject.toml").read_bytes(), sys.version, str(ROOT))
-    if stamp.exists() and stamp.read_text("utf-8") == made_from:
+    built_from = fingerprint((ROOT / "pyproject.toml").read_bytes(), sys.version, str(ROOT))
+    if stamp.exists() and stamp.read_text("utf-8") == built_from:
         return
     if importlib.util.find_spec("ensurepip") is None:
         sys.exit("This Python has no ensurepip, which a new environment needs. On Debian: apt install python3-venv")
@@ -64,7 +64,7 @@ def make_environment() -> None:
     pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "--upgrade", "pip>=25.1"], check=True)  # the first that knows dependency groups
     subprocess.run([*pip, "--editable", ROOT, "--group", f"{ROOT / 'pyproject.toml'}:examples"], check=True)
-    stamp.write_text(made_from, "utf-8")
+    stamp.write_text(built_from, "utf-8")
 
 
 def fingerprint(project: bytes, *more: str) -> str:
@@ -90,7 +90,7 @@ def serve(site: str, port: int) -> int:
     folder = HOME / site  # the working directory, in which the site creates sitemap.sqlite3
     folder.mkdir(exist_ok=True)
     command = [PYTHON, "-m", *SERVERS[site], "--host", HOST, "--port", str(port)]
-    # A session of its own: Ctrl-C must reach the server once, from here.
+    # In a new session, so that Ctrl-C reaches the server once, from here.
     server = subprocess.Popen(command, cwd=folder, start_new_session=True)
     try:
         while server.poll() is None and not answers(port):

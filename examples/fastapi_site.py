@@ -1,4 +1,4 @@
-"""A plant library, with FastAPI. Its sitemap has what a stranger can read. Click around: it learns the tips."""
+"""A plant library, with FastAPI. Its sitemap lists its public pages. Click around: it learns the tips."""
 
 from fastapi import APIRouter, FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -60,7 +60,7 @@ def logged_in():
     return RedirectResponse("/admin", 303, headers={"Set-Cookie": "librarian=yes; Path=/; HttpOnly"})
 
 
-@pages.get("/admin")  # not listed: it redirects strangers
+@pages.get("/admin")  # not listed: it redirects anonymous visitors
 def admin(request: Request):
     known = "librarian" in request.cookies
     return HTMLResponse(page("Loans", "<p>One fern, overdue.</p>")) if known else RedirectResponse("/login")

@@ -1,4 +1,4 @@
-"""A bakery, with Flask. Its sitemap has what a stranger can read. Click around: it learns the notes."""
+"""A bakery, with Flask. Its sitemap lists its public pages. Click around: it learns the notes."""
 
 from flask import Flask, abort, redirect, session
 from theme import Theme, button, cards
@@ -55,7 +55,7 @@ def logged_in():
     return redirect("/admin")
 
 
-@app.get("/admin")  # not listed: it redirects strangers
+@app.get("/admin")  # not listed: it redirects anonymous visitors
 def admin():
     return page("Orders", "<p>Forty rolls for the school.</p>") if session.get("baker") else redirect("/login")
 

@@ -1,4 +1,4 @@
-"""A lighthouse, with Starlette. Its sitemap has what a stranger can read. Click around: it learns the nights."""
+"""A lighthouse, with Starlette. Its sitemap lists its public pages. Click around: it learns the nights."""
 
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
@@ -9,11 +9,11 @@ from sitemap_middleware import Entry, SitemapMiddleware, sitemap
 
 LAMPS = {"first": "Oil, 1841.", "second": "Gas, and a lens from Paris.", "third": "A bulb of 250 watts."}
 NIGHTS = {"fog": "Horn from nine until dawn.", "gale": "Spray on the lamp, 40 m up.", "calm": "Counted the stars."}
-look = Theme("The Skerry Light", "#12294a", "#eaf0f8", ("lamps", "log"), ("login", "admin", "draft", "api/tides"))
+theme = Theme("The Skerry Light", "#12294a", "#eaf0f8", ("lamps", "log"), ("login", "admin", "draft", "api/tides"))
 
 
 def page(heading, text, status=200, **headers):
-    return HTMLResponse(look.page(heading, text), status, headers)
+    return HTMLResponse(theme.page(heading, text), status, headers)
 
 
 def one_of(texts):
@@ -50,7 +50,7 @@ async def login(request):
     return page("Keepers only", button("Log in"))
 
 
-async def admin(request):  # not listed: it redirects strangers
+async def admin(request):  # not listed: it redirects anonymous visitors
     return page("Stores", "<p>Two bulbs left.</p>") if "keeper" in request.cookies else RedirectResponse("/login")
 
 

@@ -9,7 +9,7 @@ from sitemap_middleware import SitemapMiddleware
 
 DAY = 24 * 60 * 60
 START = 1_767_225_600.0  # 2026-01-01
-now = [START]  # the tour has a clock of its own, so days pass at once
+now = [START]  # the tour sets the clock itself, so days pass at once
 bread = {"text": "Rye and spelt.", "status": 200, "robots": "all"}
 PAGE = "<main><h1>Bread</h1><p>%s</p></main>"
 app = Flask(__name__)

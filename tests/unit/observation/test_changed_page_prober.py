@@ -25,7 +25,7 @@ from sitemap_middleware.observation.changed_page_prober import (
     PAUSE_SECONDS,
     ChangedPageProber,
 )
-from sitemap_middleware.observation.prober import ProbeClient
+from sitemap_middleware.observation.prober import MIN_PAUSE_SECONDS, ProbeClient
 
 from ...support.documents import entries
 from ...support.twins import Clock
@@ -167,12 +167,14 @@ def test_an_app_that_fails_meanwhile_leaves_it_at_that(protocol: str) -> None:
     assert site.lastmod("/page") is None
 
 
-def test_an_app_that_raises_meanwhile_leaves_it_at_that() -> None:
-    site = Site("wsgi")
+def test_page_that_raises_is_followed_by_a_pause_and_not_requested_again() -> None:
+    site, pauses = Site("wsgi"), []
     site.app.app.testing = True
     site.says = lambda _: "The first content" if len(site.asked) == 1 else 1 / 0
+    site.doubts.wait = pauses.append
     site.visit("/page")
     assert site.asked == ["page"] * 2
+    assert pauses == [PAUSE_SECONDS, MIN_PAUSE_SECONDS]
 
 
 def test_an_endless_answer_leaves_it_at_that() -> None:
