@@ -98,16 +98,17 @@ class SoftNotFounds(NamedTuple):
 
     def first_equal_page(self, page: Page) -> str | None:
         """The path of the page that is listed instead of this one; None if this page is not a soft 404."""
-        said = learned_content(page) if self.contents or self.normalized_paths or self.remainders else None
-        if said is None:
+        learned = learned_content(page) if self.contents or self.normalized_paths or self.remainders else None
+        if learned is None:
             return None
-        ranks = [self.contents.get((said.route, said.content))]
-        ranks.append(self.normalized_paths.get((said.route, normalize_path(said.path), said.content)))
-        ways = self.slug_forms.get(said.route, ())
+        ranks = [self.contents.get((learned.route, learned.content))]
+        ranks.append(self.normalized_paths.get((learned.route, normalize_path(learned.path), learned.content)))
+        slug_forms = self.slug_forms.get(learned.route, ())
         ranks += [
-            self.remainders.get((said.route, place, _without_slug(said, way) or 0)) for place, way in enumerate(ways)
+            self.remainders.get((learned.route, place, _without_slug(learned, forms) or 0))
+            for place, forms in enumerate(slug_forms)
         ]
-        earlier = [rank for rank in ranks if rank is not None and rank < said.rank]
+        earlier = [rank for rank in ranks if rank is not None and rank < learned.rank]
         return min(earlier)[-1] if earlier else None
 
     def as_tuple(self) -> object:
@@ -134,9 +135,9 @@ class LearnedContents:
 
     def add(self, page: Page) -> None:
         """Add a page if it may be listed."""
-        said = learned_content(page)
-        if said is not None:
-            self._contents[page.route].append(said)
+        learned = learned_content(page)
+        if learned is not None:
+            self._contents[page.route].append(learned)
 
     def soft_not_founds(self, *, alike: bool = True) -> SoftNotFounds:
         """Find the soft 404s.
@@ -145,32 +146,37 @@ class LearnedContents:
             alike: whether two equal pages are enough if their paths differ only by case or leading zeros.
         """
         contents: dict[tuple[str, int], Rank] = {}
-        spelled: dict[tuple[str, str, int], Rank] = {}
-        ways: dict[str, tuple[Forms, ...]] = {}
-        rests: dict[tuple[str, int, int], Rank] = {}
+        normalized_paths: dict[tuple[str, str, int], Rank] = {}
+        slug_forms: dict[str, tuple[Forms, ...]] = {}
+        remainders: dict[tuple[str, int, int], Rank] = {}
         larger: list[str] = []
         for route, every in self._contents.items():
             if len(every) > 1 and alike:
-                spelled.update(
-                    _first_of_each([((route, normalize_path(said.path), said.content), said) for said in every], 2)
+                normalized_paths.update(
+                    _first_of_each(
+                        [((route, normalize_path(learned.path), learned.content), learned) for learned in every], 2
+                    )
                 )
             if len(every) >= MIN_EQUAL_PAGES:
-                contents.update(_first_of_each([((route, said.content), said) for said in every], MIN_EQUAL_PAGES))
+                contents.update(
+                    _first_of_each([((route, learned.content), learned) for learned in every], MIN_EQUAL_PAGES)
+                )
                 larger.append(route)
         larger = sorted(larger, key=lambda route: (-len(self._contents[route]), route))[:MAX_COMPARED_ROUTES]
         for route in larger:
-            every, kept = self._contents[route], list[Forms]()
-            for way in _common_forms(every, MAX_COMPARED_PAIRS // len(larger)):
-                rest = [(_without_slug(said, way), said) for said in every]
+            every, route_forms = self._contents[route], list[Forms]()
+            for forms in _common_forms(every, MAX_COMPARED_PAIRS // len(larger)):
+                rest = [(_without_slug(learned, forms), learned) for learned in every]
                 found = _first_of_each(
-                    [((route, len(kept), one), said) for one, said in rest if one is not None], MIN_EQUAL_PAGES
+                    [((route, len(route_forms), one), learned) for one, learned in rest if one is not None],
+                    MIN_EQUAL_PAGES,
                 )
                 if found:
-                    rests.update(found)
-                    kept.append(way)
-            if kept:
-                ways[route] = tuple(kept)
-        return SoftNotFounds(contents, spelled, ways, rests)
+                    remainders.update(found)
+                    route_forms.append(forms)
+            if route_forms:
+                slug_forms[route] = tuple(route_forms)
+        return SoftNotFounds(contents, normalized_paths, slug_forms, remainders)
 
 
 def learned_content(page: Page) -> LearnedContent | None:
@@ -201,48 +207,48 @@ def _first_of_each(keyed: Sequence[tuple[Key, LearnedContent]], least: int) -> d
     """The rank of the first page of each key that at least `least` pages have."""
     counted = Counter([key for key, _ in keyed])
     found: dict[Key, Rank] = {}
-    for key, said in keyed:
+    for key, learned in keyed:
         if counted[key] >= least:
-            found[key] = min(said.rank, found.get(key, said.rank))
+            found[key] = min(learned.rank, found.get(key, learned.rank))
     return found
 
 
-def _slug(said: LearnedContent) -> str:
+def _slug(learned: LearnedContent) -> str:
     """The last parameter in a page's path, decoded."""
-    parts, of = said.path.strip("/").split("/"), said.route.strip("/").split("/")
+    parts, of = learned.path.strip("/").split("/"), learned.route.strip("/").split("/")
     if len(parts) == len(of):
         parts = [part for part, one in zip(parts, of, strict=True) if any(mark in one for mark in "<{*")] or parts
     return unquote(parts[-1])[:MAX_SEGMENT_CHARS]
 
 
-def _slug_term(said: LearnedContent, value: str, place: int) -> int:
+def _slug_term(learned: LearnedContent, value: str, place: int) -> int:
     """The digest term of one form in which a page may repeat its slug.
 
     The last four are link targets: two lead to the page itself, two to a host or relative path named like the slug.
     """
     if place >= _FORM_COUNT:
-        return digest_term("\n" + (said.path, unquote(said.path), value, f"{value}/")[place - _FORM_COUNT])
+        return digest_term("\n" + (learned.path, unquote(learned.path), value, f"{value}/")[place - _FORM_COUNT])
     spelling, wrap = divmod(place, len(_QUOTE_FORMS))
     text = value if spelling < len(_SPELLINGS) // 2 else " ".join(value.translate(_SEPARATORS_TO_SPACES).split())
     return sum(map(digest_term, _QUOTE_FORMS[wrap].format(_SPELLINGS[spelling](text)).split()))
 
 
-def _slug_terms(said: LearnedContent) -> list[int]:
-    value = _slug(said)
-    return [_slug_term(said, value, place) for place in range(_FORM_COUNT + _LINK_FORMS)]
+def _slug_terms(learned: LearnedContent) -> list[int]:
+    value = _slug(learned)
+    return [_slug_term(learned, value, place) for place in range(_FORM_COUNT + _LINK_FORMS)]
 
 
-def _without_slug(said: LearnedContent, way: Forms) -> int | None:
+def _without_slug(learned: LearnedContent, forms: Forms) -> int | None:
     """A page's content without the terms of its slug in these forms.
 
     None if nothing is left, because then pages have nothing in common. None for a slug without letters: numbers
     identify records, and the pages of two records may differ in little else.
     """
-    value = _slug(said)
+    value = _slug(learned)
     if not any(map(str.isalpha, value)):
         return None
-    repeated = sum([_slug_term(said, value, place) * way.count(place) for place in set(way)])
-    return (said.content - repeated) % _MODULUS or None
+    repeated = sum([_slug_term(learned, value, place) * forms.count(place) for place in set(forms)])
+    return (learned.content - repeated) % _MODULUS or None
 
 
 def _common_forms(every: Sequence[LearnedContent], most: int) -> list[Forms]:
@@ -252,8 +258,8 @@ def _common_forms(every: Sequence[LearnedContent], most: int) -> list[Forms]:
     found: dict[Forms, None] = {}
     for one, other in list(pairwise(ordered))[::step]:
         difference = (one.content - other.content) % _MODULUS
-        if difference and (way := _differing_forms(difference, _slug_terms(one), _slug_terms(other))) is not None:
-            found[way] = None
+        if difference and (forms := _differing_forms(difference, _slug_terms(one), _slug_terms(other))) is not None:
+            found[forms] = None
     return list(found)
 
 
