@@ -1,4 +1,4 @@
-"""What adapters and core say to each other: a request in neither protocol's words, and a response for either."""
+"""Requests and responses as the service sees them, for both protocols; and sets of header names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .models import Context, Headers
 from .request_filter.reasons import IgnoreReason
 
 CONDITIONAL_HEADERS: Final = frozenset({"accept-encoding", "if-none-match", "if-modified-since"})
-"""The request headers that are looked at where a document is asked for."""
+"""The request headers that a response with a document depends on."""
 
 FORWARDING_HEADERS: Final = frozenset(
     {
@@ -34,8 +34,8 @@ FORWARDING_HEADERS: Final = frozenset(
         "x-url-scheme",
     }
 )
-"""The request headers by which a proxy describes the connection: scheme, host, port, prefix and client. Requests of our
-own repeat those of the live request, so that an app which reads them answers alike. None of them names a user."""
+"""The request headers by which a proxy describes the connection: scheme, host, port, prefix and client. Requests of
+the middleware itself repeat them, so that an app that reads them answers alike. None of them names a user."""
 
 ADDRESS_HEADERS: Final = frozenset(
     {
@@ -66,7 +66,7 @@ ADDRESS_HEADERS: Final = frozenset(
         "x-vercel-forwarded-for",
     }
 )
-"""The request headers by which a proxy tells the visitor's address. Requests of our own name a neutral one in them."""
+"""The request headers by which a proxy states the visitor's address. The middleware's own requests replace it."""
 
 SCHEME_HEADERS: Final = (
     FORWARDING_HEADERS
@@ -78,20 +78,20 @@ SCHEME_HEADERS: Final = (
         "x-script-name",
     }
 )
-"""Those of them that a request of our own leaves out if it has another scheme than the live request."""
+"""Those about the scheme. The middleware's own requests omit them if their scheme is another one."""
 
 PROXY_HEADERS: Final = FORWARDING_HEADERS | ADDRESS_HEADERS | {"via", "x-original-host"}
 PROXY_PREFIXES: Final = ("x-forwarded-", "cf-")
-"""By which a proxy tells whom it asks for: then the Host may be its own name for the app."""
+"""Headers that show that a proxy forwards the request. Then the Host may be the proxy's internal name of the app."""
 
 INTERNAL_USER_AGENT: Final = "sitemap-middleware"
-"""The User-Agent of requests of our own, made to the app within the process."""
+"""The User-Agent of the middleware's own requests, made to the app within the process."""
 
 INTERNAL_ACCEPT: Final = "text/html,application/xhtml+xml,*/*;q=0.8"
-"""The Accept header of requests of our own. Some apps answer */* alone with JSON."""
+"""The Accept header of the middleware's own requests. Some apps answer `*/*` alone with JSON."""
 
 WAIT_SECONDS_KEY: Final = "sitemap_middleware.patience"
-"""The key of an environ or a scope by which our own command line sets `Request.wait_seconds`. No client can send it."""
+"""The key of an environ or a scope by which the command line sets `Request.wait_seconds`. Clients cannot send it."""
 
 SYNC_SERVER_WAIT_SECONDS: Final = 2.0
 """`Request.wait_seconds`, in seconds, of a server that has one thread."""
@@ -100,13 +100,13 @@ TEST_CLIENT_WAIT_SECONDS: Final = 10.0
 """`Request.wait_seconds`, in seconds, of a framework's test client."""
 
 PROBE_TIMEOUT_SECONDS: Final = 5.0
-"""How long the app may take to answer one of them."""
+"""Seconds that the app may take to answer one of the middleware's own requests."""
 
 WRONG_HOST_STATUSES: Final = frozenset({400, 421})
-"""Statuses of an app that does not answer on the Host of the request."""
+"""Statuses of an app that refuses the Host of the request."""
 
 MAX_PROBE_BYTES: Final = 1024 * 1024
-"""How long an answer to one of them may be."""
+"""Bytes of the longest response to one of them that is read."""
 
 GENERATING_HEADER: Final = ("X-Sitemap-Status", "generating")
 """The header of a 503 response to a request for a document that is being generated: it is worth asking again."""
@@ -116,11 +116,11 @@ RequestKey = tuple[Any, ...]
 
 
 class AppTerminated(Exception):
-    """The app raised what is no `Exception`: it, or the server that runs it, was told to end."""
+    """The app raised a `BaseException` such as `SystemExit`: it, or its server, was told to end."""
 
 
 class AsyncCollector(Protocol):
-    """Takes all that an async iterable gives, for those who cannot await."""
+    """Collects the items of an async iterable for a caller that cannot await."""
 
     def __call__(self, source: Any, context: Context | None, queue: Any, seconds: float) -> Generator[list[Any]]:
         """What a source gives, in batches: an async iterable, or an awaitable of any iterable.
@@ -132,11 +132,11 @@ class AsyncCollector(Protocol):
 
 
 class Request(Protocol):
-    """A request in neither protocol's words. Adapters make it; nothing is computed until it is read."""
+    """A request of either protocol. Adapters make it; nothing is computed until it is read."""
 
     @property
     def key(self) -> RequestKey:
-        """What tells it from requests for anything else."""
+        """What distinguishes it from requests for other pages."""
 
     @property
     def method(self) -> str: ...
@@ -161,7 +161,7 @@ class Request(Protocol):
         """Its Host; empty if there is none."""
 
     def ignore_reason(self) -> IgnoreReason | None:
-        """Why its headers, or what else it says of the visitor, keep it from being evidence; None if nothing does."""
+        """Why it is not evidence, by its headers and its user; None if these are no reason."""
 
     def visitor(self, status: int) -> int:
         """A hash that tells visitors apart, if a response of this status may depend on the visitor; see `UnconfirmedAnswer`."""  # noqa: E501
@@ -172,11 +172,11 @@ class Request(Protocol):
 
     @property
     def is_forwarded(self) -> bool:
-        """Whether a proxy says that it forwards this request, by a header such as X-Forwarded-For."""
+        """Whether a header such as X-Forwarded-For shows that a proxy forwards this request."""
 
     @property
     def has_dynamic_root(self) -> bool:
-        """Whether parameters of the path made the root: then a stranger can make up any number of roots."""
+        """Whether the root contains path parameters: then clients can make up any number of roots."""
 
     def fetch(
         self,
@@ -187,16 +187,16 @@ class Request(Protocol):
         keep_host: bool = False,
         cut: bool = False,
     ) -> Response | None:
-        """What the app answers when a crawler asks this host for another path, below the same root.
+        """Request another path from the app, below the same root, as a crawler would; wait for the response.
 
-        None if it does not answer in time, or answers without end. It may take that time.
+        None if the app does not answer in time, or sends an endless body.
 
         Args:
             path: decoded, below the root.
-            scheme: instead of this request's.
-            host: instead of this request's Host, and of the public host that its headers tell.
-            keep_host: whether this request's own Host is sent all the same.
-            cut: whether the beginning of a body that is too long is good enough.
+            scheme: replaces this request's.
+            host: replaces this request's Host, and the public host that its headers state.
+            keep_host: whether to send this request's own Host nevertheless.
+            cut: whether the beginning of a body that is too long is enough.
         """
 
     def start_fetch(
@@ -208,50 +208,50 @@ class Request(Protocol):
         keep_host: bool = False,
         cut: bool = False,
     ) -> Future[Response | None]:
-        """Begin what `ask` does; the future is done when the app has answered or failed.
+        """Start what `fetch` does. The future is done when the app has answered or failed.
 
-        It may never be done: nothing can stop a thread on which the app hangs.
-        Without `wait_seconds` this returns at once; with it, as soon as it can.
+        It may never be done: a thread on which the app hangs cannot be stopped. If
+        `runs_probes_inline`, the future is done when this returns.
         """
 
     @property
     def wait_seconds(self) -> float | None:
-        """Seconds that the request can spend on requests of our own, if it has to make them itself.
+        """Seconds that the request can wait for the middleware's own requests, if it has to make them itself.
 
-        None if they can be made after it, by `behind`.
+        None if they can be made by `run_in_background`.
         """
 
     @property
     def runs_probes_inline(self) -> bool:
-        """Whether requests of our own run on the thread of this one, and so see what the app keeps by thread."""
+        """Whether the middleware's own requests run on this request's thread, and so see the app's thread-locals."""
 
     @property
     def max_hanging_requests(self) -> int:
-        """Requests of our own that may hang at one time without harm to the app."""
+        """The middleware's own requests that may hang at the same time without harm to the app."""
 
     def detached(self) -> Request:
-        """A request like this one, for use when this is long over; called while it is not, and where the app runs."""
+        """A copy to use after this request has ended. Call it before the end, on the thread or loop of the app."""
 
     def run_in_background(self, job: Callable[[], None]) -> None:
-        """Have a job done, on a thread of which `ask` can be called.
+        """Run a job on a thread on which `fetch` can be called.
 
-        Called on the thread of `handle`, or, of a lasting one, on any. Raises
-        RuntimeError where what the app runs on is no more.
+        Call it on the thread of `handle`; of a detached request, on any thread. Raises
+        RuntimeError if the app's event loop is closed.
         """
 
     @property
     def async_collector(self) -> AsyncCollector | None:
-        """What takes from async iterables on the app's own event loop; None where the app has none."""
+        """Collects from async iterables on the app's event loop; None if the app has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response of ours, ready to be sent by either adapter."""
+    """A response, ready to be sent by either adapter."""
 
     status: int
     headers: Headers
     body: bytes = b""
     parts: Generator[bytes] | None = None
-    """A long body, each part of it made as it is taken; `body` is then empty. Whoever takes them closes them."""
+    """A long body, made part by part; `body` is then empty. The consumer closes it."""
     encoded: Sequence[tuple[bytes, bytes]] = ()
-    """The headers as ASGI has them, where the response is one that is given again and again."""
+    """The headers as ASGI sends them, if the response is cached."""

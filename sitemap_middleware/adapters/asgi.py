@@ -15,7 +15,6 @@ from ..compat import mark_coroutine_function
 from ..http import CONDITIONAL_HEADERS, TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, AsyncCollector, RequestKey, Response
 from ..listing.batch_queue import BatchQueue, as_values_error
 from ..models import Context
-from ..rendering.responses import encode_headers
 from ..request_filter.asgi import ignore_reason_of_headers, ignore_reason_of_scope
 from ..request_filter.reasons import IgnoreReason
 from ..request_filter.visitors import visitor_fingerprint
@@ -31,7 +30,7 @@ from .internal_headers import (
     internal_client_address,
     internal_headers,
 )
-from .streaming import send_stream
+from .streaming import send_response
 
 _CONDITIONAL_HEADERS: Final = {name.encode(): name for name in CONDITIONAL_HEADERS}
 
@@ -41,8 +40,7 @@ _NON_BODY_MESSAGES: Final = (
     "http.response.push",
     "http.response.trailers",
 )
-"""Messages that do not carry a part of the body. Any other may, such as one about a file that the server sends.
-A tuple, because the type of a message may be an unhashable object."""
+"""Messages without a part of the body. Any other may carry one. A tuple, because a type may be unhashable."""
 
 _CONNECTION_KEYS: Final = ("asgi", "http_version", "scheme", "server", "app")
 """The keys of a scope that are about the connection or the app rather than the one request."""
@@ -275,7 +273,7 @@ class ASGIMiddleware:
                 request.retract()
                 raise
         elif response is not None:
-            await _send_response(response, receive, send)
+            await send_response(response, receive, send)
         else:
             await self.app(scope, receive, app_send)
 
@@ -345,15 +343,6 @@ def _key_with_defaults(scope: Scope, host: bytes) -> RequestKey:
     """The key of a request whose scope leaves out optional items."""
     scheme, root, query = scope.get("scheme", "http"), scope.get("root_path"), scope.get("query_string")
     return scope["path"], host, scheme, root, scope["method"], query
-
-
-async def _send_response(response: Response, receive: Receive, send: Send) -> None:
-    headers = [*(response.encoded or encode_headers(response.headers))]  # a copy: middleware outside may add to it
-    await send({"type": "http.response.start", "status": response.status, "headers": headers})
-    if response.parts is None:
-        await send({"type": "http.response.body", "body": response.body})
-    else:
-        await send_stream(response.parts, receive, send)
 
 
 def _path_below_root(root: str, path: str) -> str:

@@ -9,6 +9,19 @@ from anyio import CancelScope, create_task_group
 from anyio.lowlevel import checkpoint
 from starlette.types import Receive, Send
 
+from ..http import Response
+from ..rendering.responses import encode_headers
+
+
+async def send_response(response: Response, receive: Receive, send: Send) -> None:
+    """Send a response of the middleware itself."""
+    headers = [*(response.encoded or encode_headers(response.headers))]  # a copy: middleware outside may add to it
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    if response.parts is None:
+        await send({"type": "http.response.body", "body": response.body})
+    else:
+        await send_stream(response.parts, receive, send)
+
 
 async def send_stream(parts: Generator[bytes], receive: Receive, send: Send) -> None:
     """Send a body part by part, until the client disconnects. Each is made when the server has taken the last."""

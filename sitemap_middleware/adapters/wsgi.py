@@ -33,31 +33,13 @@ from .internal_headers import (
     internal_headers,
 )
 from .wsgi_body import observed_body
-from .wsgi_client import resolve_response
+from .wsgi_client import CONNECTION_KEYS, resolve_response
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 _CONDITIONAL_HEADERS: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in CONDITIONAL_HEADERS)
 _HOST_KEYS: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in sorted(HOST_HEADERS))
-
-_CONNECTION_KEYS: Final = (
-    "HTTPS",
-    "REMOTE_PORT",
-    "SERVER_NAME",
-    "SERVER_PORT",
-    "SERVER_PROTOCOL",
-    "SERVER_SOFTWARE",
-    "wsgi.errors",
-    "wsgi.file_wrapper",
-    "wsgi.input_terminated",
-    "wsgi.multiprocess",
-    "wsgi.multithread",
-    "wsgi.run_once",
-    "wsgi.url_scheme",
-    "wsgi.version",
-)
-"""The keys of an environ that are about the connection rather than the one request."""
 
 _LOCAL_ADDRESSES: Final = frozenset({None, "127.0.0.1"})
 """The client addresses of Werkzeug's and Flask's test clients."""
@@ -205,7 +187,7 @@ class WSGIRequest(BaseRequest):
     def _internal_environ(self, path: str, scheme: str | None, host: str, *, keep_host: bool) -> WSGIEnvironment:
         """The environ of a request of the middleware itself. It holds nothing of the visitor's."""
         live_headers = self._headers()
-        environ: WSGIEnvironment = {key: self._environ[key] for key in _CONNECTION_KEYS if key in self._environ}
+        environ: WSGIEnvironment = {key: self._environ[key] for key in CONNECTION_KEYS if key in self._environ}
         environ |= {"REQUEST_METHOD": "GET", "QUERY_STRING": "", "wsgi.input": BytesIO()}
         environ |= {"PATH_INFO": path.encode().decode("latin-1"), "SCRIPT_NAME": self.key[3]}
         environ["REMOTE_ADDR"] = internal_client_address(live_headers, self._environ.get("REMOTE_ADDR"))

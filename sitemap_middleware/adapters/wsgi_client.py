@@ -7,13 +7,31 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ..http import MAX_PROBE_BYTES, PROBE_TIMEOUT_SECONDS, Response
 from .base_request import as_exception, is_endless, truncated_response, wsgi_response
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
+
+CONNECTION_KEYS: Final = (
+    "HTTPS",
+    "REMOTE_PORT",
+    "SERVER_NAME",
+    "SERVER_PORT",
+    "SERVER_PROTOCOL",
+    "SERVER_SOFTWARE",
+    "wsgi.errors",
+    "wsgi.file_wrapper",
+    "wsgi.input_terminated",
+    "wsgi.multiprocess",
+    "wsgi.multithread",
+    "wsgi.run_once",
+    "wsgi.url_scheme",
+    "wsgi.version",
+)
+"""The keys of an environ that are about the connection rather than the one request."""
 
 
 def resolve_response(
