@@ -127,7 +127,7 @@ class SiteChanges(Generic[Location]):
         """The paths that differ from a changed page's only by a trailing slash.
 
         One of two such pages may be a copy of the other, so a change of one may list or unlist the other.
-        A site of which every learned page is spelled as its route is has none.
+        There are none as long as every learned page ends with a slash if its route does, and only then.
         """
         if not self.has_slash_variants:
             return set()

@@ -87,9 +87,9 @@ def create_schema(connection: sqlite3.Connection) -> None:
     if file_versions(connection) == (APPLICATION_ID, SCHEMA_VERSION):
         return
     connection.execute("BEGIN IMMEDIATE")
-    if file_versions(connection) != (APPLICATION_ID, SCHEMA_VERSION):
-        for statement in CREATE_STATEMENTS:
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    is_new = file_versions(connection) != (APPLICATION_ID, SCHEMA_VERSION)  # another process may have been faster
+    for statement in CREATE_STATEMENTS if is_new else ():
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     connection.execute("COMMIT")
