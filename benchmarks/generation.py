@@ -180,7 +180,7 @@ def _republished(entries: int, rounds: int, file: Path) -> Table:
 
     def change() -> None:
         number = next(numbers) * CHUNK % entries
-        site.fold(store, [site.seen(number, int(middleware.service.clock()) - site.HOUR, 2 + next(numbers))])
+        site.merge(store, [site.seen(number, int(middleware.service.clock()) - site.HOUR, 2 + next(numbers))])
 
     variants: dict[str, Callable[[], object]] = {}
     for name, by, whole in (
@@ -282,7 +282,7 @@ def _take_all_changed(file: Path, entries: int) -> Callable[[], object]:
     site.take(middleware)
     store = SQLiteStore(living)
     seen = int(time.time()) - site.HOUR
-    site.fold(store, (site.seen(number, seen, seen) for number in range(0, entries, CHUNK // 20)))
+    site.merge(store, (site.seen(number, seen, seen) for number in range(0, entries, CHUNK // 20)))
     store.close()
     rendered = middleware.stats()["rendered"]
 

@@ -54,8 +54,8 @@ class Rival(Protocol):
         """Write them, in one transaction, in place of what is there."""
 
 
-def fold(rival: Rival, observations: Sequence[Observation]) -> None:
-    """Fold observations into the pages that a rival keeps."""
+def merge(rival: Rival, observations: Sequence[Observation]) -> None:
+    """Merge observations into the pages that a rival keeps."""
     known = rival.known([seen.path for seen in observations])
     rival.write(rival.rows(BatchMerger({}, UNLIMITED).merge(known.get, observations)))
 

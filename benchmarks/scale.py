@@ -165,7 +165,7 @@ def _fold(file: Path, pages: int) -> Figures:
         new, clock = _folded(store, range(pages), now - 2 * site.DAY)
         again, _ = _folded(store, range(min(pages, AGAIN)), now - site.DAY, every=10)
     for start in range(0, min(pages, AGAIN), site.BATCH):  # what has changed counts once it was seen twice
-        site.fold(
+        site.merge(
             store,
             (site.seen(number, now - site.DAY + 60, 1) for number in range(start, min(start + site.BATCH, pages), 10)),
         )
@@ -192,7 +192,7 @@ def _folded(
         some = numbers[start : start + site.BATCH]
         batch = [site.seen(number, at, int(every > 0 and number % every == 0)) for number in some]
         begun, began = time.process_time(), time.perf_counter()
-        changed = site.fold(store, batch)
+        changed = site.merge(store, batch)
         taken += time.process_time() - begun
         clock += time.perf_counter() - began
         assert changed == (len(batch) if changes else 0), f"{changed} of {len(batch)} were new or changed"
@@ -240,7 +240,7 @@ def _change(file: Path, pages: int, rounds: int) -> Figures:
         for number in range(rounds):
             edition = int(time.time()) + number
             before = middleware.service.store.version(site.BASE)
-            site.fold(store, [site.seen(number * (pages // rounds), edition, edition % 10**6)])
+            site.merge(store, [site.seen(number * (pages // rounds), edition, edition % 10**6)])
             assert middleware.service.store.version(site.BASE) > before, "nothing has changed"
             middleware.flush()  # without it, what others have written shows within a second
             changed.append(_clocked(lambda: site.take(middleware)))

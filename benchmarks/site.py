@@ -23,7 +23,7 @@ HOUR: Final = 60 * 60
 DAY: Final = 24 * HOUR
 
 BATCH: Final = 10_000
-"""Observations that are folded at one time."""
+"""Observations merged at one time."""
 
 PATIENCE: Final = 100
 """Times that a document is asked for while it is being made: an answer that it is may take ten seconds."""
@@ -50,8 +50,8 @@ def seen(number: int, at: int, edition: int = 0) -> Observation:
     )
 
 
-def fold(store: Store, observations: Iterable[Observation]) -> int:
-    """How many pages are new or changed by what was seen."""
+def merge(store: Store, observations: Iterable[Observation]) -> int:
+    """Merge observations into a store; return how many pages are new or changed."""
     return store.merge(BASE, list(observations), _ROOM).changed
 
 
@@ -60,14 +60,14 @@ def fill(store: Store, pages: int) -> None:
     now = int(time.time())
     for start in range(0, pages, BATCH):
         numbers = range(start, min(start + BATCH, pages))
-        fold(store, (seen(number, now - 2 * DAY) for number in numbers))
-        fold(store, (seen(number, now - DAY, number % 10 == 0) for number in numbers))
+        merge(store, (seen(number, now - 2 * DAY) for number in numbers))
+        merge(store, (seen(number, now - DAY, number % 10 == 0) for number in numbers))
 
 
 def clear(file: Path) -> None:
-    """Take all that was rendered, and learned of the pages together, out of a store's file."""
+    """Delete the documents, records and leases from a store's file, but not its pages."""
     with closing(sqlite3.connect(file)) as connection, connection:
-        for table in ("thing", "document", "lease"):
+        for table in ("record", "document", "lease"):
             connection.execute(f"DELETE FROM {table}")
 
 

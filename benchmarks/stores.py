@@ -1,22 +1,19 @@
-"""What folding into each store costs, beside the plain way of keeping pages there.
+"""The cost of merging observations into each store, beside a plain table or hash of pages.
 
-Batches of observations are folded, each of a page of its own: judged, counted
-against the caps, given their places, written, with the site's version and the
-blocks that changed. At first all pages are new, then each has a new content and a
-new date. A batch is a thousand, which two seconds of a busy site bring, or ten
-thousand, as many as the recorder holds.
+Batches of observations are merged, each of a different page. The store evaluates them,
+counts them against the limits, places the pages in blocks, and writes them with the
+site's version and the changed blocks. First all pages are new; then each has new
+content and a new date. A batch has 1,000 observations, as a busy site sends in two
+seconds, or 10,000, the capacity of the buffer.
 
-Each rival keeps a page as one would who wants a table, or a hash, of pages: by its
-path, with a column, or a field, for each thing that is known of it. It has the same
-pages twice. Once it folds them, too: it asks for what it has of these pages, has
-them judged by the same code, and writes what came of it; no places, counts or
-blocks. And once it is handed rows that are ready. All take turns, batch by batch,
-on the same machine; a ratio is of two batches of one turn. Seconds are the clock's,
-for a server's work counts too.
+Each rival keeps pages by path, with a column or field for each value. It runs twice:
+once it reads the pages, merges by the same code and writes the result, without blocks,
+limits or counts; and once it writes rows that are ready. All take turns, batch by
+batch, on the same machine; a ratio compares two batches of one turn. Seconds are wall
+time, because a server's work counts too.
 
-And the room that pages take in PostgreSQL and Redis: once they were seen, and once they were
-seen again and again, the same as they were, as a crawler comes by; each time what is
-known of them is written anew, for they were last seen hours before.
+It also measures the space that pages take in PostgreSQL and Redis: after they were seen
+once, and after they were seen again unchanged, hours later, so that each was rewritten.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ from .pairs import Rounds
 from .tables import Table
 
 BATCHES: Final = {1_000: 40, 10_000: 10}
-"""How many batches of a size are measured, of each kind."""
+"""Measured batches of each kind, by size."""
 ON_DISK: Final = 20_000
 """Pages that are kept in each engine to see how much each takes there, at most."""
 CROWD: Final = 500
@@ -77,7 +74,7 @@ def run(pages: Collection[int] = tuple(BATCHES), rounds: int | None = None, item
             [
                 "",
                 "merged",
-                "plainly folded",
+                "plainly merged",
                 "times",
                 "from",
                 "to",
@@ -91,7 +88,7 @@ def run(pages: Collection[int] = tuple(BATCHES), rounds: int | None = None, item
             measured = measure(engine, size, rounds or BATCHES.get(size, 20))
             for kind in KINDS:
                 cells: list[float | str] = [size / measured.of(f"{kind} ours").middle]
-                for other in ("folds", "writes"):
+                for other in ("merges", "writes"):
                     ratio = measured.ratio(f"{kind} {other}", f"{kind} ours")
                     rate = size / measured.of(f"{kind} {other}").middle
                     cells += [rate, ratio.middle, ratio.low, ratio.high]
@@ -113,25 +110,25 @@ def run(pages: Collection[int] = tuple(BATCHES), rounds: int | None = None, item
 
 
 def measure(engine: Engine, size: int, batches: int) -> Rounds:
-    """The seconds of each batch, folded by the store, folded by its rival, and written by its rival."""
+    """The seconds of each batch, merged by the store, merged by its rival, and written by its rival."""
     seconds: dict[str, list[float]] = {}
-    with engine() as (store, folding, writing):
+    with engine() as (store, merging_rival, writing_rival):
         for kind, number in ((kind, number) for kind in KINDS for number in range(-1, batches)):
             numbers = range(number * size, (number + 1) * size)
-            seen = [_seen(one, kind) for one in numbers]
-            rows = writing.rows(
-                [merge_if_changed(merge_if_changed(None, _seen(one, "new")), _seen(one, kind)) for one in numbers]
+            seen = [_seen(page, kind) for page in numbers]
+            rows = writing_rival.rows(
+                [merge_if_changed(merge_if_changed(None, _seen(page, "new")), _seen(page, kind)) for page in numbers]
             )
             work: dict[str, Callable[[], object]] = {
-                f"{kind} ours": lambda seen=seen: site.fold(store, seen),
-                f"{kind} folds": lambda seen=seen: rivals.fold(folding, seen),
-                f"{kind} writes": lambda rows=rows: writing.write(rows),
+                f"{kind} ours": lambda seen=seen: site.merge(store, seen),
+                f"{kind} merges": lambda seen=seen: rivals.merge(merging_rival, seen),
+                f"{kind} writes": lambda rows=rows: writing_rival.write(rows),
             }
             for name in _turned(list(work), number):
                 gc.collect()
                 begun = time.perf_counter()
                 work[name]()
-                if number >= 0:  # the first batch makes what is made lazily
+                if number >= 0:  # the first batch is a warm-up
                     seconds.setdefault(name, []).append(time.perf_counter() - begun)
     return Rounds(seconds)
 
@@ -152,7 +149,7 @@ def _room(engine: Engine, pages: int) -> Iterator[float]:
         for times in range(1 + AGAIN):
             for start in range(0, pages, CROWD):
                 numbers = range(start, min(start + CROWD, pages))
-                site.fold(store, [site.seen(number, NEW + times * 2 * site.HOUR) for number in numbers])
+                site.merge(store, [site.seen(number, NEW + times * 2 * site.HOUR) for number in numbers])
             if times in (0, AGAIN):
                 yield (store_status(store, NEW).size or 0) / pages
 
@@ -160,13 +157,13 @@ def _room(engine: Engine, pages: int) -> Iterator[float]:
 def _kept(pages: int) -> float:
     """Bytes a page of a store in memory."""
     store = MemoryStore()
-    return _grown(pages, lambda seen: site.fold(store, seen))
+    return _grown(pages, lambda seen: site.merge(store, seen))
 
 
 def _held(pages: int) -> float:
     """Bytes a page of a dict of them."""
     with rivals.memory() as (_, rival, _):
-        return _grown(pages, lambda seen: rivals.fold(rival, seen))
+        return _grown(pages, lambda seen: rivals.merge(rival, seen))
 
 
 def _grown(pages: int, work: Callable[[list[Observation]], object]) -> float:
