@@ -1,1 +1,1 @@
-"""Apps that the tests run under real servers; most are other people's, wrapped without touching them."""
+"""Apps that the tests run under real servers, most of them published apps, wrapped without changes."""

@@ -1,4 +1,4 @@
-"""Every shape that an ASGI app's response may have, right or wrong; and ASGI middleware to put around it."""
+"""Every form of response an ASGI app can send, valid or not, and ASGI middleware around it."""
 
 from __future__ import annotations
 

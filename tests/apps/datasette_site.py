@@ -1,4 +1,4 @@
-"""Datasette (ASGI of no known framework): a database as pages, learned from traffic by their templates."""
+"""Datasette (ASGI without a known framework): a database as pages, learned from traffic."""
 
 import contextlib
 import sqlite3

@@ -1,4 +1,4 @@
-"""One small site, as a Flask app and as a Starlette app: pages with dates, names that need care, posts to be learned."""
+"""One small site for Flask and Starlette: dated pages, paths that need escaping, learned posts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Apps of frameworks, and the paths to ask them for: made when they are called."""
+"""Factories of apps in various frameworks, with the paths to request."""
 
 from __future__ import annotations
 

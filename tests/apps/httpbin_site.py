@@ -1,6 +1,6 @@
-"""httpbin (Flask): a page about itself, a few of HTML, and many routes that answer JSON, redirects and errors.
+"""httpbin (Flask): a few HTML pages, and many routes that answer JSON, redirects and errors.
 
-It has a robots.txt, which is left as it is.
+Its robots.txt is kept.
 """
 
 from httpbin import app as bare

@@ -1,4 +1,4 @@
-"""A site of one document of 20 MB, in both protocols; around each, what counts the bytes that the server takes."""
+"""A site with one document of 20 MB, in both protocols; a wrapper counts the bytes that the server takes."""
 
 from __future__ import annotations
 

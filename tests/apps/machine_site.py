@@ -1,4 +1,4 @@
-"""A site as it runs on one of several machines; its test puts on its clock, and takes pages away, by files."""
+"""A site on one of several machines; its test sets the clock and removes pages through files."""
 
 from __future__ import annotations
 

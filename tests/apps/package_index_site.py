@@ -1,4 +1,4 @@
-"""simple-repository-server (FastAPI): a package index, here of one folder. It adds its routes when it starts."""
+"""simple-repository-server (FastAPI): a package index of one folder that adds its routes at startup."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""piccolo_admin's own example (FastAPI): a single-page admin, with mounts that hold mounts."""
+"""The example of piccolo_admin (FastAPI): a single-page admin with nested mounts."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""reader's web application (Flask): a reader of feeds, here with one feed and its one entry."""
+"""The web app of reader (Flask): a feed reader with one feed and one entry."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The same site as a plain script: the standard library's own server, which knows nothing of signals."""
+"""The same site as a plain script on the standard library's server, which handles no signals."""
 
 import sys
 from wsgiref.simple_server import make_server

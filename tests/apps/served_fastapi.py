@@ -1,4 +1,4 @@
-"""The served site as a FastAPI app, its values async. Each response says which process made it."""
+"""The served site as a FastAPI app with async values. Each response names the process that sent it."""
 
 from __future__ import annotations
 

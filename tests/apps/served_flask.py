@@ -1,4 +1,4 @@
-"""The served site as a Flask app. Each response says which process made it."""
+"""The served site as a Flask app. Each response names the process that sent it."""
 
 from __future__ import annotations
 

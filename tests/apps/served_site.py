@@ -1,4 +1,4 @@
-"""One site with all that runs beside requests: learned pages, values, verify. What its frameworks have in common."""
+"""What the framework versions of the served site share: learned pages, values, verify."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small shop in three frameworks, as owners write them, for questions asked at a terminal."""
+"""A small shop in three frameworks, for the tests of the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Apps that no one here wrote, under real servers: they answer the same with and without us, and their sitemaps are true.
+"""Published apps under real servers: they answer the same when wrapped, and their sitemaps are right.
 
 Each app is started twice from one module of `tests/apps`, bare and wrapped, and
 crawled as a search engine crawls: without cookies, along the app's own links.

@@ -1,7 +1,7 @@
-"""A site whose pages are the rows of a database, however many: a sync provider (Flask), an async one (Starlette).
+"""A site whose pages are the rows of a database, with a sync provider (Flask) or an async one (Starlette).
 
-`/begin` has it count anew: the most memory that the process ever had, and by
-how much its event loop came too late. `/used` says so.
+`/begin` resets the peak memory of the process and the delay of its event loop. `/used`
+reports both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A site of one route with very many pages (Starlette)."""
+"""A site with one route and very many pages (Starlette)."""
 
 from starlette.applications import Starlette
 from starlette.requests import Request

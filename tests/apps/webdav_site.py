@@ -1,4 +1,4 @@
-"""ASGIWebDAV (ASGI of no known framework): a folder of files, open to everyone, each with a date of its own."""
+"""ASGIWebDAV (ASGI without a known framework): a public folder of files with dates."""
 
 import os
 from datetime import UTC, datetime

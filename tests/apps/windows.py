@@ -1,4 +1,4 @@
-"""Windows into a middleware that lives in a server's process. They stand outside of it and see what a client sees."""
+"""WSGI and ASGI wrappers that expose a middleware inside a server process over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WSGI middleware, as textbooks have it and as packages have it: each takes an app and gives one."""
+"""WSGI middleware as found in textbooks and packages."""
 
 from __future__ import annotations
 

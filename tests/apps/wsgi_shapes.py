@@ -1,4 +1,4 @@
-"""Every shape that a WSGI app may have, right or wrong. Each is made anew, with a record that it writes to itself."""
+"""Every form a WSGI app can take, valid or not. Each instance records what happens to it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the tests stand on: drivers of both protocols, twin apps, real servers, validation of documents."""
+"""Support for the tests: drivers of both protocols, twin apps, real servers and store engines, document validation."""

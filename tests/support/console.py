@@ -1,4 +1,4 @@
-"""Run the console blocks of the documentation: each command in a folder that holds the files of its page."""
+"""Run the console blocks of the documentation in a folder that holds the files of their page."""
 
 from __future__ import annotations
 

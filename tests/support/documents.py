@@ -1,4 +1,4 @@
-"""Validation and reading of documents, by a parser and by schemas that are not the package's."""
+"""Parse and validate documents, with a parser and schemas that are not the package's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Engines of stores for one test each, all of them real, with what it takes to break and to mend them."""
+"""Real store engines for one test each, with methods that break and repair them."""
 
 from __future__ import annotations
 

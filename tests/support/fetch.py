@@ -1,4 +1,4 @@
-"""What `curl URL` prints, for consoles of the documentation on machines without curl."""
+"""Print what `curl URL` prints, for consoles of the documentation on machines without curl."""
 
 import contextlib
 import sys

@@ -1,4 +1,4 @@
-"""Machines on one: each has an address of its own, where it is visited, and one way to a store, which can be cut."""
+"""Simulated machines: each has its own address and one route to the store, which can be cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real PostgreSQL: started when a test first asks for it, stopped as the tests end. It needs no set-up, and no root."""
+"""A real PostgreSQL server, started at first use and stopped after the tests. Needs no set-up and no root."""
 
 from __future__ import annotations
 

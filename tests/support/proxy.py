@@ -1,4 +1,4 @@
-"""A proxy between an app and its store, which cuts, hangs, leads elsewhere and tells lies as it is told."""
+"""A proxy between an app and its store: it can cut, hang, redirect and alter the connection."""
 
 from __future__ import annotations
 

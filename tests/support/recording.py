@@ -1,4 +1,4 @@
-"""Servers that write down what an app does to them, call by call: of two apps that behave alike the records are equal."""
+"""Servers that record every call of an app, so that the records of two apps can be compared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wsgiref.handlers import BaseCGIHandler
 from wsgiref.util import FileWrapper, setup_testing_defaults
 
 Record = list[Any]
-"""What happened, in its order: what the server was told, and what the app says of itself."""
+"""The events in order: the calls of the server, and what the app reports of itself."""
 
 
 def raised(error: BaseException) -> tuple[str, str]:
@@ -23,12 +23,12 @@ def raised(error: BaseException) -> tuple[str, str]:
 
 @contextmanager
 def unclosed() -> Iterator[Counter[str]]:
-    """Counts what an app leaves to the garbage collector without closing it, by the kind of object.
+    """Count the objects an app leaves unclosed to the garbage collector, by their kind.
 
     Old versions of Starlette's BaseHTTPMiddleware leave a stream behind if the app fails before its response starts.
     """
     left: Counter[str] = Counter()
-    gc.collect()  # of whoever ran before
+    gc.collect()  # what earlier tests left
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ResourceWarning)
         yield left
@@ -37,44 +37,48 @@ def unclosed() -> Iterator[Counter[str]]:
 
 
 def environ(method: str = "GET", path: str = "/", **more: Any) -> dict[str, Any]:
-    made = {"REQUEST_METHOD": method, "PATH_INFO": path, "SCRIPT_NAME": "", "QUERY_STRING": "", **more}
-    made |= {"HTTP_HOST": "testserver", "wsgi.file_wrapper": FileWrapper, "wsgi.errors": io.StringIO()}
-    setup_testing_defaults(made)
-    return made
+    variables = {"REQUEST_METHOD": method, "PATH_INFO": path, "SCRIPT_NAME": "", "QUERY_STRING": "", **more}
+    variables |= {"HTTP_HOST": "testserver", "wsgi.file_wrapper": FileWrapper, "wsgi.errors": io.StringIO()}
+    setup_testing_defaults(variables)
+    return variables
 
 
 class Refused(Exception):
-    """What a server says of calls that PEP 3333 forbids."""
+    """A call that PEP 3333 forbids."""
 
 
 class WSGIServer:
-    """A server as PEP 3333 has it, and as strict as wsgiref's; one exchange long."""
+    """A server as strict as PEP 3333 and wsgiref, for one request."""
 
     def __init__(self, record: Record) -> None:
         self.record = record
         self._started = False
         self._sent = False
 
-    def start_response(self, *given: Any, **named: Any) -> Callable[..., Any]:
+    def start_response(self, *arguments: Any, **named: Any) -> Callable[..., Any]:
         write = None
         try:
-            write = self._start(*given, **named)
-        finally:  # all is read, as a server reads it
+            write = self._start(*arguments, **named)
+        finally:  # record after reading everything, as a server does
             self.record.append(
-                ("start_response", self._told(given), {name: self._told([one]) for name, one in named.items()})
+                (
+                    "start_response",
+                    self._as_recorded(arguments),
+                    {name: self._as_recorded([value]) for name, value in named.items()},
+                )
             )
         return write
 
     @staticmethod
-    def _told(given: Iterable[Any]) -> list[Any]:
-        """What was given, as it is now; of an exc_info the error."""
-        told: list[Any] = []
-        for value in given:
+    def _as_recorded(arguments: Iterable[Any]) -> list[Any]:
+        """Return the arguments with their types; for an exc_info, the error."""
+        recorded: list[Any] = []
+        for value in arguments:
             if isinstance(value, tuple) and len(value) == 3 and isinstance(value[1], BaseException):
-                told.append(raised(value[1]))
+                recorded.append(raised(value[1]))
             else:
-                told.append((type(value).__name__, _read(value)))
-        return told
+                recorded.append((type(value).__name__, _with_type(value)))
+        return recorded
 
     def _start(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[..., Any]:
         if exc_info:
@@ -91,20 +95,22 @@ class WSGIServer:
         if not self._started:
             raise Refused("a chunk came before the start of the response")
         if not isinstance(data, bytes):
-            raise Refused(f"{type(data).__name__} is no bytes")
+            raise Refused(f"{type(data).__name__} is not bytes")
         self._sent = self._sent or bool(data)
         self.record.append(("write", data))
 
-    def run(self, app: Any, given: dict[str, Any], most: int = 100) -> None:
-        """One exchange; after so many chunks the client leaves."""
+    def run(self, app: Any, request: dict[str, Any], max_chunks: int = 100) -> None:
+        """Send one request; the client disconnects after so many chunks."""
         record, body = self.record, None
         try:
-            body = app(given, self.start_response)
-            record.append(("body", _known(body, given["wsgi.file_wrapper"]), _length(body), hasattr(body, "close")))
+            body = app(request, self.start_response)
+            record.append(
+                ("body", _body_kind(body, request["wsgi.file_wrapper"]), _length(body), hasattr(body, "close"))
+            )
             for number, chunk in enumerate(body):
                 record.append("chunk")
                 self._write(chunk)
-                if number + 1 == most:
+                if number + 1 == max_chunks:
                     break
             if not self._started:
                 record.append("never started")
@@ -117,8 +123,8 @@ class WSGIServer:
             record.append(("failed to close", raised(error)))
 
 
-def _known(body: Any, file_wrapper: Any) -> str | None:
-    """What a server recognises a body as, by its type."""
+def _body_kind(body: Any, file_wrapper: Any) -> str | None:
+    """Return what a server recognises a body as by its type."""
     kinds = {"list": list, "tuple": tuple, "bytes": bytes, "str": str}
     if isinstance(file_wrapper, type):
         kinds["file"] = file_wrapper
@@ -132,10 +138,10 @@ def _length(body: Any) -> int | None:
         return None
 
 
-def sent_by_wsgiref(app: Any, given: dict[str, Any]) -> tuple[bytes, bool]:
-    """The bytes that wsgiref sends a client, and whether it had to report an error."""
+def sent_by_wsgiref(app: Any, request: dict[str, Any]) -> tuple[bytes, bool]:
+    """Return the bytes wsgiref sends, and whether it reported an error."""
     out, errors = io.BytesIO(), io.StringIO()
-    handler = BaseCGIHandler(io.BytesIO(), out, errors, given)
+    handler = BaseCGIHandler(io.BytesIO(), out, errors, request)
     handler.run(app)
     return out.getvalue(), bool(errors.getvalue())
 
@@ -160,7 +166,7 @@ def scope(method: str = "GET", path: str = "/", **more: Any) -> dict[str, Any]:
 
 
 class ASGIServer:
-    """A server as strict as uvicorn; one exchange long."""
+    """A server as strict as uvicorn, for one request."""
 
     def __init__(self, record: Record, *, leaves_after: int = 100) -> None:
         self.record = record
@@ -170,8 +176,10 @@ class ASGIServer:
         self._leaves_after = leaves_after
 
     async def send(self, message: Any) -> None:
-        """Headers are read here and nowhere else: they may be such as can be read but once."""
-        self.record.append({"is": type(message).__name__, **{name: _read(value) for name, value in message.items()}})
+        """Record a message. Headers are read only here, because some can be read only once."""
+        self.record.append(
+            {"is": type(message).__name__, **{name: _with_type(value) for name, value in message.items()}}
+        )
         self._messages += 1
         if self._messages > self._leaves_after:
             raise OSError("the client has left")
@@ -180,7 +188,7 @@ class ASGIServer:
             if self._state != "new":
                 raise RuntimeError("the response was started before")
             if not isinstance(message["status"], int):
-                raise TypeError("the status is no number")
+                raise TypeError("the status is not a number")
             self._state = "started"
         elif kind == "http.response.body":
             if self._state != "started":
@@ -189,7 +197,7 @@ class ASGIServer:
                 self._state = "ended"
                 self._ended.set()
 
-    async def run(self, app: Any, given: dict[str, Any]) -> None:
+    async def run(self, app: Any, request: dict[str, Any]) -> None:
         waiting = [{"type": "http.request", "body": b"", "more_body": False}]
 
         async def receive() -> dict[str, Any]:
@@ -199,19 +207,19 @@ class ASGIServer:
             return {"type": "http.disconnect"}
 
         try:
-            await app(given, receive, self.send)
+            await app(request, receive, self.send)
         except BaseException as error:
             self.record.append(("failed", raised(error)))
 
 
-def _read(value: Any) -> Any:
-    """A value as it is now, with its type."""
+def _with_type(value: Any) -> Any:
+    """Return a copy of a value with its type."""
     if isinstance(value, bytearray | memoryview):
         return type(value).__name__, bytes(value)
     if isinstance(value, Mapping):
         return type(value).__name__, dict(value)
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         return type(value).__name__, [
-            tuple(one) if isinstance(one, Iterable) and not isinstance(one, str | bytes) else one for one in value
+            tuple(item) if isinstance(item, Iterable) and not isinstance(item, str | bytes) else item for item in value
         ]
     return value

@@ -1,4 +1,4 @@
-"""Real Redis and Valkey servers, out of packages that bring one, each in a folder of its own and on a socket there."""
+"""Real Redis and Valkey servers from packages that bring one, each in its own folder and on its own socket."""
 
 from __future__ import annotations
 

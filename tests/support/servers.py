@@ -1,4 +1,4 @@
-"""Real servers in processes of their own, on loopback ports that were free a moment ago."""
+"""Real web servers in processes of their own, on free loopback ports."""
 
 from __future__ import annotations
 

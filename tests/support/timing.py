@@ -1,4 +1,4 @@
-"""Timing: whether twice as much takes more than about twice as long, as far as a busy machine can tell."""
+"""Assert that doubling the work about doubles the time, as far as a busy machine can measure it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Twin apps: one description of a site, as a Flask app and as a Starlette app that answer alike."""
+"""Twin apps: one description of a site, as a Flask app and as a Starlette app with equal responses."""
 
 from __future__ import annotations
 

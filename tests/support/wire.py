@@ -1,4 +1,4 @@
-"""Drivers: one request through a WSGI or an ASGI app, each checked by its protocol's own validator."""
+"""Drivers: send one request through a WSGI or an ASGI app, checked by the protocol's own validator."""
 
 from __future__ import annotations
 
