@@ -250,7 +250,30 @@ class ASGIMiddleware:
         request = page = response = None
         app_send = send
         try:
-            if scope["type"] == "http" and (request := request_of(scope, self)) is not None:
+            if scope["type"] == "http" and (
+                type(headers := scope["headers"]) is list or isinstance(headers, Collection)
+            ):
+                request = ASGIRequest()  # made here, and without an `__init__`, because each call takes time
+                request.adapter = self
+                request.scope = scope
+                request.headers = headers = tuple(headers)
+                request.observer = None
+                host = b""
+                for name, value in headers:
+                    if name == b"host":
+                        host = value
+                        break
+                try:
+                    request.key = (
+                        scope["path"],
+                        host,
+                        scope["scheme"],
+                        scope["root_path"],
+                        scope["method"],
+                        scope["query_string"],
+                    )
+                except KeyError:
+                    request.key = _key_with_defaults(scope, host)
                 page = self.service.tracked_page(request)
                 if page is None:
                     self._bind_app(scope)
@@ -308,35 +331,6 @@ class ASGIMiddleware:
             await send(message)
 
         return lifespan_send
-
-
-def request_of(scope: Scope, adapter: ASGIMiddleware) -> ASGIRequest | None:
-    """Make the request of a scope that the app has not seen yet; None if its headers are not a collection."""
-    headers = scope["headers"]
-    if type(headers) is not list and not isinstance(headers, Collection):
-        return None
-    request = ASGIRequest()  # faster than by an `__init__`
-    request.adapter = adapter
-    request.scope = scope
-    request.headers = headers = tuple(headers)
-    request.observer = None
-    host = b""
-    for name, value in headers:
-        if name == b"host":
-            host = value
-            break
-    try:
-        request.key = (
-            scope["path"],
-            host,
-            scope["scheme"],
-            scope["root_path"],
-            scope["method"],
-            scope["query_string"],
-        )
-    except KeyError:
-        request.key = _key_with_defaults(scope, host)
-    return request
 
 
 def _key_with_defaults(scope: Scope, host: bytes) -> RequestKey:
