@@ -22,7 +22,7 @@ REFERENCE = ROOT / "docs" / "reference"
 PACKAGE = Path(sitemap_middleware.__file__).parent
 LOUD = {"info", "warning", "warn", "error", "critical", "exception", "log"}
 """Methods of a logger that an operator may come to read."""
-PASSED_ON = {"guarding": 0, "_warn_once": 1, "failed": 0, "_on_error": 0}
+PASSED_ON = {"_warn_once": 1, "log_fault": 0, "guard": 0, "_on_error": 0}
 """Methods of our own that log the text they are given, and which argument that is."""
 SITE = "https://example.com"
 
@@ -51,7 +51,7 @@ def lines() -> list[tuple[str, str]]:
         said = str(text.value)
         if said.startswith("%s; "):
             continue  # likewise
-        if name in ("failed", "guarding", "_on_error"):
+        if name in ("log_fault", "guard", "_on_error"):
             said += "; further faults like this are not logged"
         found.append((place, re.sub(r"%[sdr]", "…", said)))
     return found
