@@ -38,7 +38,7 @@ _ROUTER_METHODS: Final = ("include_router", "register_blueprint", "add_url_rule"
 _routers_with_settings: Final[list[weakref.ref[Any]]] = []
 """Decorated routers, since FastAPI forgets which router an included route came from. A list: routers are unhashable."""
 _settings_count: Final = [0]
-"""How often settings were attached, in its only item."""
+"""One item: how many times settings were attached."""
 
 
 def sitemap(
@@ -160,7 +160,8 @@ def inherited_settings(path: str, own: RouteSettings, merged: RouteSettings) -> 
     """The settings of a route, and the reason if it does not inherit `learn`.
 
     `learn=True` on a blueprint or router does not extend to catch-alls and to parameters
-    named like secrets: nobody thinks of each route there. Such a view must say so itself.
+    named like secrets, because a developer may not think of each route there. Set it on
+    the view of such a route.
 
     Args:
         path: the template of the route.
@@ -243,7 +244,7 @@ def _attach(target: object, settings: RouteSettings, place: str) -> None:
         raise OptionError(f"{place}: its attributes cannot be set; decorate a function that calls it") from None
     if hasattr(target, "include_router") and not any(reference() is target for reference in _routers_with_settings):
         _routers_with_settings.append(weakref.ref(target, _routers_with_settings.remove))
-    _settings_count[0] += 1  # last: whoever reads this number has seen the settings
+    _settings_count[0] += 1  # last: a reader of the new number must see the new settings
 
 
 def _layers(endpoint: object) -> Iterator[object]:

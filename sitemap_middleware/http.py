@@ -94,10 +94,10 @@ WAIT_SECONDS_KEY: Final = "sitemap_middleware.patience"
 """The key of an environ or a scope by which the command line sets `Request.wait_seconds`. Clients cannot send it."""
 
 SYNC_SERVER_WAIT_SECONDS: Final = 2.0
-"""`Request.wait_seconds`, in seconds, of a server that has one thread."""
+"""`Request.wait_seconds` on a server with one thread."""
 
 TEST_CLIENT_WAIT_SECONDS: Final = 10.0
-"""`Request.wait_seconds`, in seconds, of a framework's test client."""
+"""`Request.wait_seconds` of a framework's test client."""
 
 PROBE_TIMEOUT_SECONDS: Final = 5.0
 """Seconds that the app may take to answer one of the middleware's own requests."""
@@ -109,10 +109,10 @@ MAX_PROBE_BYTES: Final = 1024 * 1024
 """Bytes of the longest response to one of them that is read."""
 
 GENERATING_HEADER: Final = ("X-Sitemap-Status", "generating")
-"""The header of a 503 response to a request for a document that is being generated: it is worth asking again."""
+"""The header of a 503 response if the document is being generated: the client should request it again."""
 
 RequestKey = tuple[Any, ...]
-"""Method, query, scheme, Host, root and path: all of a request that tells which page it is for."""
+"""Path, Host, scheme, root, method and query: together they identify the requested page."""
 
 
 class AppTerminated(Exception):
@@ -123,11 +123,17 @@ class AsyncCollector(Protocol):
     """Collects the items of an async iterable for a caller that cannot await."""
 
     def __call__(self, source: Any, context: Context | None, queue: Any, seconds: float) -> Generator[list[Any]]:
-        """What a source gives, in batches: an async iterable, or an awaitable of any iterable.
+        """Yield the items of a source in batches. One task reads all of it and puts the batches into the queue.
 
-        One task takes it all, within the context, and hands it over by the
-        `values.BatchQueue` given. `ValuesTimeout` where it gives nothing for so many seconds,
-        and `ValuesError` for whatever else goes wrong.
+        Args:
+            source: an async iterable, or an awaitable of any iterable.
+            context: the context in which the source is read.
+            queue: a `BatchQueue`.
+            seconds: the longest time without an item.
+
+        Raises:
+            ValuesTimeout: the source gave nothing for so many seconds.
+            ValuesError: anything else failed.
         """
 
 

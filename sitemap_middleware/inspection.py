@@ -43,7 +43,7 @@ class ServiceInspection:
     _site_resolver: SiteResolver
     _entries: EntryBuilder
     _site_signals: SiteSignalsCache
-    _last_stored: GuardedStore
+    _guarded_store: GuardedStore
     _robots: RobotsTxt
     _sitemap: SitemapHandler
     _store_clock: StoreClock
@@ -65,7 +65,7 @@ class ServiceInspection:
         if snapshot is not None:
             return explain(self._entries, self.evaluation_context(snapshot), path)
         self.flush()
-        snapshot = self.snapshot(self._site_resolver.default_site(), self._last_stored)
+        snapshot = self.snapshot(self._site_resolver.default_site(), self._guarded_store)
         explanation = explain(self._entries, self.evaluation_context(snapshot), path)
         ignored = self.tracker.ignored.summary(path, known=explanation.page is not None)
         return replace(explanation, ignored=ignored, note=self.own_route_warning())
@@ -105,7 +105,7 @@ class ServiceInspection:
 
     def snapshot(self, site: Site, store: Store) -> SiteSnapshot:
         """The inputs of a site's sitemap now, with its pages from this store."""
-        now = self._store_clock.now(site.store_key) if store is self._last_stored else int(self.clock())
+        now = self._store_clock.now(site.store_key) if store is self._guarded_store else int(self.clock())
         return SiteSnapshot(site, self.urlmap.reload(), store, self._robots.cached_rules(site, store), now)
 
     def sites(self, wanted: Site | None = None) -> list[Site]:
@@ -146,7 +146,7 @@ class ServiceInspection:
             "rendered": self._publisher.rendered_blocks,
             "pending": self.tracker.buffer.pending,
             "last_flush_age_seconds": self.tracker.buffer.last_flush_age_seconds,
-            "store_failures": self._last_stored.failures,
+            "store_failures": self._guarded_store.failures,
             "unavailable_responses": self._sitemap.unavailable_responses,
             "values_age_seconds": self._publisher.values_age(),
             **{f"ignored_{reason}": count for reason, count in self.tracker.ignored.counts.items()},

@@ -1,4 +1,4 @@
-"""`SitemapMiddleware`: picks the protocol, builds the parts, wires them."""
+"""`SitemapMiddleware`: detects the protocol of an app, checks the options and creates the service."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class _ConstructorSignature:
-    """The options by name for `inspect.signature(SitemapMiddleware)`; an instance keeps the signature of its call."""
+    """Lists the options in `inspect.signature(SitemapMiddleware)`. An instance has the signature of `__call__`."""
 
     def __get__(self, instance: object, owner: type[SitemapMiddleware]) -> inspect.Signature:
         if instance is not None:
@@ -77,10 +77,10 @@ class SitemapMiddleware:
         max_age: seconds for which a client may keep the sitemap, and after which
             `values`, lastmod callables and robots.txt are asked again.
         max_age_days: days after which a learned page that nobody requests is forgotten.
-        max_pages: most learned pages of a site. Others are left out, with one warning.
+        max_pages: the maximum number of learned pages of a site. Further ones are left out, with one warning.
         max_pages_per_route: the same for each route or pattern of `learn`.
         media_types: the types that are pages. The default is HTML, XHTML and PDF.
-        clock: returns POSIX seconds; nothing here reads the time any other way.
+        clock: returns POSIX seconds. It replaces the system's clock wherever the middleware needs the time.
         metrics: where to publish the figures of `stats`: ``"prometheus"`` for its
             global registry, ``"opentelemetry"`` for the global meter provider, or a
             prometheus_client registry or OpenTelemetry Meter of your own.
@@ -100,8 +100,8 @@ class SitemapMiddleware:
                 'name each option, such as base_url="https://example.com"'
             )
         refuse_unknown(options, SitemapMiddleware.__init__)
-        made: Self = object.__new__(_adapter_class(cls, _detect_protocol(app, options.get("routes"))))  # type: ignore[arg-type] # a class is hashable
-        return made
+        instance: Self = object.__new__(_adapter_class(cls, _detect_protocol(app, options.get("routes"))))  # type: ignore[arg-type] # a class is hashable
+        return instance
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class SitemapMiddleware:
         clock: Callable[[], float] | None = None,
         metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None = None,
     ) -> None:
-        mapped = app if routes is None else _mapped_apps(routes)
+        routed_app = app if routes is None else _checked_routes(routes)
         checked = options.validate_options(
             base_url=base_url,
             allowed_hosts=allowed_hosts,
@@ -147,7 +147,7 @@ class SitemapMiddleware:
             max_pages_per_route=max_pages_per_route,
             media_types=media_types,
             clock=clock,
-            declared_root=_declared_root(mapped),
+            declared_root=_declared_root(routed_app),
         )
         self._metrics_report = metrics_reporter(metrics)
         self.app = app
@@ -155,11 +155,11 @@ class SitemapMiddleware:
             **_replaceable_attributes(app),
             "": app,
         }  # never empty, so that `_unwind` is called at the first request
-        self.service = SitemapService(mapped, checked, _make_store(store, mapped))
+        self.service = SitemapService(routed_app, checked, _make_store(store, routed_app))
         self._metrics_report(self.service)
 
     if TYPE_CHECKING:
-        # Named, and not positional alone: Flask's `wsgi_app` and Starlette's `ASGIApp` are compared with these by name.
+        # Not positional-only: type checkers compare the names with Flask's `wsgi_app` and Starlette's `ASGIApp`.
         @overload
         def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]: ...
         @overload
@@ -167,20 +167,21 @@ class SitemapMiddleware:
         def __call__(self, *arguments: Any, **named: Any) -> Any: ...
 
     def _unwind(self) -> None:
-        """Call what the app had in our place, if that is where we are: ``app.wsgi_app = SitemapMiddleware(app)``.
+        """Call the app's original callable if it was replaced, as by ``app.wsgi_app = SitemapMiddleware(app)``.
 
-        At the first request, when all is in its place: what is called would else call us again, without end.
+        Runs at the first request, because the app is complete then. Without it, the app and the middleware would
+        call each other without end.
         """
         try:
-            for name, held in self._original_attributes.items():
+            for name, original in self._original_attributes.items():
                 if name and any(layer is self for layer in wrapping.layers(getattr(self.app, name, None))):
-                    self.app = held
+                    self.app = original
             if isinstance(self.service.store, FallbackStore) and self.service.store.decide_if_tested():
                 self.__class__ = isolated_class(type(self))  # type: ignore[arg-type] # a class is hashable
             warn_of_nested_middleware(self, SitemapMiddleware)
-        except Exception as error:  # of what else stands in that place
+        except Exception as error:  # other middleware in that place may raise anything
             self.service.log_fault("a request could not be looked at", error)
-        self._original_attributes = {}  # now that nobody is led in a circle any more
+        self._original_attributes = {}  # empty: `_unwind` has been called
 
     def flush(self) -> None:
         """Save pending observations to the store. A server's shutdown does so by itself."""
@@ -214,7 +215,7 @@ class SitemapMiddleware:
 
         As things are now:
 
-        - ``pending``: responses that are pending: those of two seconds, if the store works.
+        - ``pending``: responses not saved yet: those of the last two seconds, if the store works.
         - ``last_flush_age_seconds``: seconds since all pending responses were last saved; about two at most, if the store works. 0
           before the first response, and after `close`.
         - ``values_age_seconds``: how old the oldest values were when a sitemap was last made with them; 0 if there are
@@ -231,14 +232,14 @@ class SitemapMiddleware:
 
 
 def _replaceable_attributes(app: Any) -> dict[str, Any]:
-    """What Flask and Quart call, by the names under which middleware takes its place."""
+    """The callables of a Flask or Quart app that middleware replaces, by the names of their attributes."""
     names = ("wsgi_app", "asgi_app") if wrapping.framework_app(app) is app else ()
-    return {name: held for name in names if callable(held := getattr(app, name, None))}
+    return {name: original for name in names if callable(original := getattr(app, name, None))}
 
 
 @functools.cache
 def _adapter_class(cls: type[T], protocol: Literal["asgi", "wsgi"]) -> type[T]:
-    """The class with the adapter of a protocol: servers tell ASGI from WSGI by whether `__call__` is async."""
+    """A subclass with the adapter of a protocol: servers recognise an ASGI app by its async `__call__`."""
     adapter: type
     if protocol == "asgi":
         from .adapters.asgi import ASGIMiddleware
@@ -251,28 +252,28 @@ def _adapter_class(cls: type[T], protocol: Literal["asgi", "wsgi"]) -> type[T]:
     return type(cls.__name__, (adapter, cls), {"__module__": cls.__module__, "__doc__": cls.__doc__})
 
 
-def _detect_protocol(app: Any, mapped: Any) -> Literal["asgi", "wsgi"]:
-    """The protocol an app speaks, by its signature, or by that of the first thing it wraps or maps with a clear one."""
+def _detect_protocol(app: Any, routed_app: Any) -> Literal["asgi", "wsgi"]:
+    """Detect the protocol by the app's signature, or else by that of the first wrapped app that has a clear one."""
     if not callable(app):
         raise OptionError(f"SitemapMiddleware: app={app!r} cannot be called; give a WSGI or ASGI app")
-    for layer in (app, *wrapping.layers(app), *wrapping.layers(mapped)):
+    for layer in (app, *wrapping.layers(app), *wrapping.layers(routed_app)):
         call = layer if inspect.isroutine(layer) or isinstance(layer, functools.partial) else type(layer).__call__
         if inspect.iscoroutinefunction(call):
             return "asgi"
         try:
-            taken = inspect.signature(layer).parameters.values()
+            parameters = inspect.signature(layer).parameters.values()
         except (TypeError, ValueError):
             continue
-        needed = [one for one in taken if one.default is one.empty and one.kind <= one.POSITIONAL_OR_KEYWORD]
-        if len(needed) in (2, 3):
-            return "wsgi" if len(needed) == 2 else "asgi"
+        required = [p for p in parameters if p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD]
+        if len(required) in (2, 3):
+            return "wsgi" if len(required) == 2 else "asgi"
     raise OptionError(
         f"SitemapMiddleware: app={app!r} speaks neither WSGI nor ASGI as far as can be told; "
         "give a callable of (environ, start_response) or of (scope, receive, send)"
     )
 
 
-def _mapped_apps(app: Any) -> Any:
+def _checked_routes(app: Any) -> Any:
     if not wrapping.has_readable_routes(app):
         raise OptionError(
             f"SitemapMiddleware: routes={app!r} has no URL map that can be read; "

@@ -1,4 +1,4 @@
-"""Sites, routes, pages and sitemap entries: frozen values that every layer passes around."""
+"""Sites, routes, pages and sitemap entries: immutable values that all layers share."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Site:
     base_url: BaseURL = field(init=False, compare=False)
     """The beginning of every loc of this site: ASCII, no trailing slash."""
     store_key: StoreKey = field(init=False, compare=False)
-    """The name of this site in a store. All names of a development machine share one per port."""
+    """The name of this site in a store. All loopback hosts, such as localhost and 127.0.0.1, share one per port."""
 
     def __post_init__(self) -> None:
         base = BaseURL(f"{self.scheme}://{self.host}{self.root}")
@@ -99,7 +99,7 @@ class PathBuilder(Protocol):
         """The names of the required parameters."""
 
     def build(self, params: Mapping[str, Any]) -> str:
-        """The path for these parameters, which leads back to this route; raises an exception if there is none."""
+        """The path for these parameters. Raises an exception if there is none that the app routes to this route."""
 
     def matches(self, path: str) -> bool:
         """Whether the app routes this path to the route."""
@@ -171,7 +171,7 @@ class Page(NamedTuple):
     route: str
     first_seen: int
     last_seen: int
-    """When the evidence that decides was seen: the fields from here to `last_modified`."""
+    """When the deciding evidence was seen. The fields from here to `last_modified` hold this evidence."""
     status: int
     media_type: str = ""
     noindex: bool = False
@@ -183,7 +183,7 @@ class Page(NamedTuple):
     last_modified_history: History = ()
     """The latest values of its Last-Modified, in POSIX seconds, and when each was sent."""
     read_at: int = 0
-    """When its HTML was last read: the fields from here to `unread_reason`. 0: never."""
+    """When its HTML was last read; 0 if never. The fields from here to `unread_reason` hold what it said."""
     html_noindex: bool = False
     html_canonical: str | None = None
     stated_date: str | None = None
@@ -198,7 +198,7 @@ class Page(NamedTuple):
     learned: bool = False
     """Whether it is known from traffic only. Learned pages are limited in number, and are forgotten in time."""
     is_unconfirmed: bool = False
-    """Whether even its deciding evidence may concern one visitor only, because it never had a good answer."""
+    """Whether the deciding evidence itself may concern one visitor only: the page never had a good answer."""
     unconfirmed_answers: tuple[UnconfirmedAnswer, ...] = ()
     """Answers since the deciding evidence that may concern one visitor only."""
 
@@ -238,9 +238,9 @@ class SitemapUrl(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a URL is listed or not, and where its lastmod comes from, and its changefreq where that is inferred.
+    """Why a URL is listed or not, and where its lastmod and an inferred changefreq come from.
 
-    `str()` of it is for people.
+    `str()` returns a text for people.
     """
 
     path: str

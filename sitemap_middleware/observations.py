@@ -1,4 +1,4 @@
-"""What a page's response says: as it passed (`CapturedResponse`), and parsed (`Observation`, `HtmlFacts`)."""
+"""A page's response: as captured (`CapturedResponse`), and as parsed (`Observation`, `HtmlFacts`)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class CapturedResponse:
         self.is_volatile = False
         """Whether the content differed a few seconds earlier, without an edit."""
         self.is_probe = is_probe
-        """Whether the prober sent the request, which has no language, device or account."""
+        """Whether the prober sent the request. Such a request states no language, device or account."""
         self.host = host
         """The request's Host as sent. Any client can choose it, so it is compared but never published."""
         self.is_foreign_host = foreign
@@ -83,7 +83,7 @@ class HtmlFacts:
     unread_reason: str = ""
     """Why its content was not read completely, as a phrase that follows "it"; empty if it was."""
     has_head: bool = True
-    """Whether its head was read. If not, only `unread_reason` means anything."""
+    """Whether its head was read. If not, all fields but `unread_reason` are meaningless."""
 
 
 class Observation(NamedTuple):
@@ -112,7 +112,7 @@ class Observation(NamedTuple):
     learned: bool = False
     """Whether the page is known from traffic only: its route has parameters, so a client may have invented the path."""
     may_be_provided: bool = False
-    """Whether its route's `values` may name it. Then it is worth storing that it must not be listed, too."""
+    """Whether its route's `values` may name it. If so, evidence against listing it is stored, too."""
     is_probe: bool = False
     """Whether the prober sent the request."""
     denies_access: bool = False
@@ -120,4 +120,4 @@ class Observation(NamedTuple):
     visitor: int = 0
     """As `CapturedResponse.visitor`."""
     merged_at: int = 0
-    """When it is merged, by the store's clock: evidence later than that is from a wrong clock. 0: unknown."""
+    """When it is merged, by the store's clock; 0 if unknown. Later evidence comes from a clock that is ahead."""

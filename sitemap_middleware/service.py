@@ -1,4 +1,4 @@
-"""The service of one wrapped app: what the adapters call, in the words of neither protocol."""
+"""The service of one wrapped app. Both adapters call it; it is independent of WSGI and ASGI."""
 
 from __future__ import annotations
 
@@ -71,16 +71,16 @@ class SitemapService(ServiceInspection):
         self._providers = Providers(options.clock)
         self._entries = EntryBuilder(options, self._policy, self._providers)
         self._site_signals = SiteSignalsCache()
-        self._last_stored = with_circuit_breaker(store, options.clock)
-        self._robots = RobotsTxt(self.urlmap, options, self._last_stored)
-        self._store_clock = StoreClock(self._last_stored, options.clock)
-        site_quota = SiteQuota(self._last_stored, self._site_resolver.is_named)
+        self._guarded_store = with_circuit_breaker(store, options.clock)
+        self._robots = RobotsTxt(self.urlmap, options, self._guarded_store)
+        self._store_clock = StoreClock(self._guarded_store, options.clock)
+        site_quota = SiteQuota(self._guarded_store, self._site_resolver.is_named)
         self._publisher = Publisher(
-            self._entries, self._last_stored, self._site_signals, options, self._store_clock.now
+            self._entries, self._guarded_store, self._site_signals, options, self._store_clock.now
         )
         probe_client = ProbeClient()
         self._unvisited_prober = UnvisitedPageProber(
-            self._entries, self._last_stored, options, probe_client, self._observe_probe
+            self._entries, self._guarded_store, options, probe_client, self._observe_probe
         )
         self._changed_prober = (
             ChangedPageProber(options.clock, probe_client, self._observe_probe, self._may_probe)
@@ -89,7 +89,7 @@ class SitemapService(ServiceInspection):
         )
         self._ingester = Ingester(
             urlmap=self.urlmap,
-            store=self._last_stored,
+            store=self._guarded_store,
             providers=self._providers,
             options=options,
             store_clock=self._store_clock,
@@ -106,8 +106,8 @@ class SitemapService(ServiceInspection):
             publisher=self._publisher,
             buffer=buffer,
             prober=self._unvisited_prober,
-            reasons=NoSitemapReasons(options, self._last_stored),
-            evaluation_context=lambda site: self.evaluation_context(self.snapshot(site, self._last_stored)),
+            reasons=NoSitemapReasons(options, self._guarded_store),
+            evaluation_context=lambda site: self.evaluation_context(self.snapshot(site, self._guarded_store)),
             merged=lambda: self._ingester.merged,
             on_error=self.log_fault,
         )
@@ -116,7 +116,7 @@ class SitemapService(ServiceInspection):
     # A page request
 
     def tracked_page(self, request: Request) -> TrackedPage | None:
-        """Look up the page that a request is for; None if `observe` is to be called."""
+        """Look up the page that a request is for. If the result is None, call `observe`."""
         return self.tracker.tracked_pages.get(request.key)
 
     def observe(self, request: Request) -> TrackedPage | None:
@@ -143,7 +143,7 @@ class SitemapService(ServiceInspection):
                 return None
             if self._changed_prober is not None:
                 self._changed_prober.remember_request(site, request)
-            # A request that may be for a document of ours is never looked up.
+            # Requests that may be for a sitemap document are never looked up, so `handles` sees each of them.
             key = None if path.endswith(DOCUMENT_SUFFIXES) else request.key
             return self.tracker.track(key, site, request.path, map_version, is_foreign_host=standing == "foreign")
         except Exception as error:
@@ -170,7 +170,7 @@ class SitemapService(ServiceInspection):
     # A sitemap request
 
     def handles(self, request: Request) -> bool:
-        """Whether this request is for a document of ours, by its path alone. Costs next to nothing."""
+        """Whether the middleware may answer this request, by its method and path. It costs almost nothing."""
         return self._sitemap.handles(request)
 
     def cached_response(self, request: Request) -> Response | None:
@@ -178,7 +178,7 @@ class SitemapService(ServiceInspection):
         return self._sitemap.cached_response(request)
 
     def handle(self, request: Request) -> Response | None:
-        """The response to a request that `handles` accepts; None if it is for the app after all. It may block."""
+        """The response to a request that `handles` accepts; None if the app must answer it. It may block."""
         response = self._sitemap.handle(request)
         self._track_again_if_routes_changed()
         return response
@@ -186,7 +186,7 @@ class SitemapService(ServiceInspection):
     # The end of a process
 
     def flush(self) -> None:
-        """Save pending observations, and let no cached document count as fresh. If saving fails, they stay pending."""
+        """Save pending observations, and treat all cached documents as outdated. If saving fails, they stay pending."""
         try:
             self.tracker.buffer.flush()
         except StoreError as error:
@@ -205,7 +205,7 @@ class SitemapService(ServiceInspection):
             log.debug("store not closed: %s", error)
 
     def stop_background_work(self) -> None:
-        """Start no more background work, and do not wait for what runs: a server that shuts down waits for it."""
+        """Start no more background work, so that a server can shut down soon. Does not wait for running work."""
         self._unvisited_prober.close()
         self._publisher.close()
         self._providers.close()

@@ -26,7 +26,7 @@ from .routing.url_map import URLMap
 from .site_quota import SiteQuota
 
 DOCUMENT_SUFFIXES: Final = (".xml", ".txt")
-"""How the paths of documents and of robots.txt end. Nearly every other request is ruled out by this test alone."""
+"""How the paths of documents and of robots.txt end. This test alone rules out almost all other requests."""
 
 FLUSH_WAIT_SECONDS: Final = 2.0
 """Seconds that a request for the sitemap waits for a flush in progress: its store may hang."""
@@ -70,7 +70,7 @@ class SitemapHandler:
             reasons: explains why a site has no sitemap.
             evaluation_context: what is known of a site now.
             merged: the number of observations this process has merged into the store.
-            on_error: logs a fault of ours on the request path.
+            on_error: logs an error of the middleware itself, raised while a request is served.
         """
         self._options = options
         self._clock = options.clock
@@ -91,7 +91,7 @@ class SitemapHandler:
         """Requests answered 503 since the process began."""
 
     def handles(self, request: Request) -> bool:
-        """Whether this request is for a document of ours, by its path alone. Costs next to nothing."""
+        """Whether the middleware may answer this request, by its method and path. It costs almost nothing."""
         try:
             path = request.path
             return path.endswith(DOCUMENT_SUFFIXES) and (
@@ -124,12 +124,12 @@ class SitemapHandler:
             return None
 
     def handle(self, request: Request) -> Response | None:
-        """The response to a request that `handles` accepts; None if it is for the app after all. It may block."""
+        """The response to a request that `handles` accepts; None if the app must answer it. It may block."""
         try:
             return self._respond(request)
         except Unavailable as error:
-            sign = [GENERATING_HEADER] if isinstance(error, BeingGenerated) else []
-            return self._unavailable(request, str(error), fields=sign)
+            fields = [GENERATING_HEADER] if isinstance(error, BeingGenerated) else []
+            return self._unavailable(request, str(error), fields=fields)
         except RobotsUnknown:
             return self._unavailable(request, ROBOTS_UNKNOWN_REASON, RETRY_SECONDS)
         except StoreError as error:  # the circuit breaker has logged it
@@ -140,7 +140,7 @@ class SitemapHandler:
             return self._unavailable(request, "internal error, see the log")
 
     def expire(self) -> None:
-        """Let no cached document count as fresh any more."""
+        """Treat all cached documents as outdated."""
         self._flushes += 1
 
     @property
@@ -179,7 +179,7 @@ class SitemapHandler:
             self._prober.probe(request, site, lambda: self._evaluation_context(site))
             self._flush()
         freshness = None
-        if serves_it and request.wait_seconds != TEST_CLIENT_WAIT_SECONDS:  # a test sees what it has just changed
+        if serves_it and request.wait_seconds != TEST_CLIENT_WAIT_SECONDS:  # a test must see its own changes at once
             valid_until = self._prober.next_round_at(site) if self._options.verify else began + FRESH_SECONDS
             freshness = Freshness(self._generation, began, min(began + FRESH_SECONDS, valid_until))
         return self._publisher.find_document(site, table, rules, request, freshness, path=path)
