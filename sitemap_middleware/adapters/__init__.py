@@ -1,1 +1,1 @@
-"""Adapters: WSGI and ASGI, translated. They never decide."""
+"""Adapters translate between WSGI or ASGI and the service. They decide nothing."""

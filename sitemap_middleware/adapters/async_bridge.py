@@ -20,8 +20,8 @@ from ..models import Context
 log = logging.getLogger("sitemap_middleware")
 
 MAX_THREADS: Final = 20
-"""Threads that handle requests for sitemaps. AnyIO's forty default ones are left to the app: its pages must not
-wait for a sitemap, while a sitemap waits for pages such as robots.txt."""
+"""Threads that handle requests for sitemaps. They are extra ones, because a sitemap may wait for
+pages such as robots.txt, which the app serves on AnyIO's forty default threads."""
 
 _threads: Final = RunVar[CapacityLimiter]("sitemap_middleware.threads")
 
@@ -81,7 +81,7 @@ def start_task(function: Callable[..., Coroutine[Any, Any, None]], *arguments: A
 
 
 class AsyncBridge:
-    """What a source gives on the event loop, in one task, taken on a thread; it may outlive the request."""
+    """Reads a source in one task on the event loop, and passes the batches to a thread. It may outlive the request."""
 
     def __init__(self, source: Any, context: Context | None, handover: BatchQueue) -> None:
         self._handover = handover
@@ -120,7 +120,7 @@ class AsyncBridge:
         self._room.set()
 
     def cancel(self) -> None:
-        """Take no more."""
+        """Stop reading the source."""
         self._handover.cancel()
         self._call_in_loop(self._bounds.cancel)
 

@@ -80,7 +80,7 @@ class BaseRequest:
 
 
 def as_exception(error: BaseException) -> Exception:
-    """Return what the app raised, as an error that ends neither the server nor the task that waits for the response."""
+    """Return what the app raised, as an `Exception`: others would end the server or the task that waits for it."""
     return error if isinstance(error, Exception) else AppTerminated(f"the app raised {type(error).__name__}")
 
 

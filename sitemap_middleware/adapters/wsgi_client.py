@@ -43,7 +43,7 @@ def resolve_response(
     except BaseException as error:  # raised where the result is waited for
         future.set_exception(as_exception(error))
         if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
-            raise  # somebody stops the server
+            raise  # the server is being stopped
 
 
 def _request_app(app: WSGIApplication, environ: WSGIEnvironment, *, cut: bool) -> Response | None:

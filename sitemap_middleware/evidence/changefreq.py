@@ -21,16 +21,16 @@ from .merge import REFRESH_SECONDS
 from .site_signals import SiteSignals
 
 MIN_INTERVALS: Final = 10
-"""Observed intervals between visits below which nothing is inferred."""
+"""Minimum number of observed intervals between visits. With fewer, nothing is inferred."""
 
 LOG_LIKELIHOOD_DROP: Final = 0.8212
 """By how much the log-likelihood has fallen at the ends of the 80 % interval: half of chi-square's quantile."""
 
 UNSEEN_CHANGE_SECONDS: Final = REFRESH_SECONDS + 15 * 60
-"""How long after a visit later ones may be missing, because they were not written or their bodies not sampled."""
+"""Seconds after a stored visit in which further visits may be missing: not every visit is written or sampled."""
 
 MIN_SINGLE_VALUES: Final = 3
-"""Values seen only once from which on a page may be new at every visit, and so has no rate of change."""
+"""A page with this many values that were seen only once may be new at every visit, so it has no rate of change."""
 
 _TYPICAL_SECONDS: Final[tuple[tuple[Changefreq, float], ...]] = (
     ("hourly", 3600.0),
@@ -79,7 +79,7 @@ class _RateEstimate(NamedTuple):
     """Changes a second, as estimated."""
     counts: ChangeCounts
     slower: ChangeCounts
-    """The same with the most missing visits there can be, none of which showed a change."""
+    """The same if as many visits as possible are missing, and none of them showed a change."""
     source: str
 
 

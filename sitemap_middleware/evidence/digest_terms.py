@@ -1,4 +1,4 @@
-"""What each word, target or fact adds to a content digest, such that contents that differ by integers only can be told.
+"""What each word, link target or fact adds to a content digest. Digests show whether contents differ by integers only.
 
 The term of a word that holds one integer is `hash(text around it) + multiple * UNIT`; the multiple holds the integer.
 So if only integers change, the digest changes by a small multiple of UNIT, and the multiple shows by how much:

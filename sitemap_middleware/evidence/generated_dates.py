@@ -24,7 +24,7 @@ from ..history import VOLATILE, History, Run
 from .site_signals import CLOCK_JITTER_SECONDS, GENERATED_DATE_SECONDS, MIN_STEADY_DATES, has_steady_age
 
 UNSEEN_FACTOR: Final = 4
-"""A page whose visits are this many times as far apart as its dates are ever old gets its date from a cache."""
+"""If the gaps between visits are this many times the highest age of a date, the dates come from a cache."""
 
 ROUNDED_CLOCKS: Final = ((15 * 60, 2 * SECONDS_PER_DAY), (5 * 60, 20 * 60))
 """For multiples of the first number of seconds, the age from which a date is not a rounded current time.

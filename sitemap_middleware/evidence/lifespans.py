@@ -13,10 +13,10 @@ from typing import Final
 from ..history import OVERLAP_SECONDS, VOLATILE, History, Run
 
 MIN_PAGES: Final = 3
-"""Pages that must show the same for it to be the site's doing rather than a page's."""
+"""Number of pages that must change in the same way for it to count as a change of the site."""
 
 MIN_PAGES_IF_ALL: Final = 2
-"""Pages that are enough in a larger group if no other page of it was seen before and after."""
+"""Number of pages that is enough if all pages of the group that were seen before and after a time changed then."""
 
 TEMPLATE_CHANGE_SHARE: Final = 0.6
 """If this share of the pages seen before and after a time changed then, their template may have changed."""
@@ -28,13 +28,13 @@ MAX_ROLLBACK_SECONDS: Final = 24 * 60 * 60
 """The longest time after which a deployment is expected to be rolled back."""
 
 ROLLBACK_MARGIN_SECONDS: Final = 60 * 60
-"""How much earlier and later than it was seen a rolled-back deployment may have been live."""
+"""How long before and after its sightings a rolled-back deployment may have been live."""
 
 CHANGE_SLACK_SECONDS: Final = OVERLAP_SECONDS // 2
-"""How much earlier or later than it happened a change may be seen: workers restart in turn, and clocks differ."""
+"""How long before or after its time a change may be seen: workers restart in turn, and clocks differ."""
 
 MAX_SINGLE_CONTENTS: Final = 3
-"""Contents seen only once from which on a page is taken to be new at every visit."""
+"""A page with this many contents that were seen only once counts as new at every visit."""
 
 LIFESPAN_ORDER: Final = attrgetter("first", "last")
 """The sort key of runs by when they began."""

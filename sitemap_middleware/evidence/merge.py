@@ -139,7 +139,7 @@ def _is_decisive(observation: Observation, page: Page, *, unconfirmed: bool) -> 
 
 
 def _rank(evidence: Observation | Page) -> tuple[object, ...]:
-    """The order of evidence of one second: first what forbids more, then anything that all workers order alike."""
+    """The sort key of evidence within one second: first what forbids more, then what all workers sort alike."""
     return (
         evidence.status != 200,
         evidence.noindex,
@@ -194,7 +194,7 @@ def _html_snapshot(facts: HtmlFacts) -> _HtmlSnapshot:
 
 
 def _html_rank(snapshot: _HtmlSnapshot) -> tuple[object, ...]:
-    """The order of readings of one second: first what forbids more, then anything that all workers order alike."""
+    """The sort key of readings within one second: first what forbids more, then what all workers sort alike."""
     noindex, canonical, stated_date, obstacle, expires_at, unread_reason = snapshot
     return noindex, obstacle, canonical or "", _expiry_rank(expires_at), stated_date or "", unread_reason
 

@@ -32,7 +32,7 @@ MIN_STEADY_DATES: Final = 3
 """Consecutive dates of the same age that show that a clock generates them."""
 
 OLDER_PAGES_FACTOR: Final = 2
-"""How many times as many pages must have kept an older date as have a date of the same time."""
+"""Minimum ratio of the pages that kept an older date to those with a date of the same time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from ..models import Page
 from .digest_terms import digest_term
 
 MIN_EQUAL_PAGES: Final = 5
-"""Equal learned pages of one route from which on only the first is listed. Fewer may be equal by chance."""
+"""If a route has this many equal learned pages, only the first is listed. Fewer may be equal by chance."""
 
 MAX_COMPARED_PAIRS: Final = 32
 """Pairs of pages compared, in all routes together, to find the forms in which pages repeat their paths."""

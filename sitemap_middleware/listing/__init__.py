@@ -1,1 +1,1 @@
-"""Listing: routes, values and pages in, entries out."""
+"""Listing: decides which pages are listed, and builds their entries."""

@@ -2,7 +2,7 @@
 
 The middleware requests routes that nobody has visited. It must not request one that logs
 out, deletes, sends or pays. A word that names a page as often as an action is left out
-of `ACTIONS`; in `ACTION_PAIRS` it counts only next to what it would be done to.
+of `ACTIONS`; in `ACTION_PAIRS` it counts only next to its object.
 
 Words are written without diacritics, in small letters: they are compared with `without_diacritics` text.
 """
@@ -110,13 +110,14 @@ UNSPACED_ACTIONS: Final = """
     लॉगआउट साइनआउट लॉगऑफ हटाएं हटाएँ मिटाएं मिटाएँ खालीकरें
     भेजें भुगतानकरें सदस्यतारद्द रीसेट निष्क्रिय सक्रियकरें
 """
-"""Verbs of languages whose words hold on to their neighbours: anywhere in a segment, without its separators."""
+"""Verbs of languages that join words or write them without spaces. They are looked for anywhere in a segment,
+without its separators."""
 
 TITLE_PATTERN: Final = re.compile("如何|怎么|怎樣|方法|仕方|やり方|とは|指南|教程|방법|안내|كيف|कैसे")
-"""What titles of texts in these languages hold: "how to", "method", "guide"."""
+"""Words that show a title of a text in these languages: "how to", "method", "guide"."""
 
 MAX_UNSPACED_CHARS: Final = 12
-"""Letters of the longest segment that such a verb is looked for in. A longer one is a title."""
+"""Maximum length of a segment that is searched for such a verb. A longer segment counts as a title."""
 
 ACTION_OBJECTS: Final = """
     admin admins customers members subscribers ticket trash
@@ -136,7 +137,7 @@ ACTION_OBJECTS: Final = """
     корзину корзина корзины аккаунт заказ учетную запись сообщение кошик акаунт замовлення
     api app backup backups self site
 """
-"""What actions are done to."""
+"""Objects of actions."""
 
 FILLER_WORDS: Final = """
     my the a an as your mon ma mes le la les el los las mi il lo o os meu mein meine den das die der de het min mit moj
@@ -144,7 +145,7 @@ FILLER_WORDS: Final = """
 """
 
 ACTION_PAIRS: Final = (
-    # what those who run a site do
+    # administration of a site
     (
         """
         ban block bust cancel change create demote disable enable fetch kick make post process promote push quit exit
@@ -157,7 +158,7 @@ ACTION_PAIRS: Final = (
         """,
     ),
     ("empty clear", "basket bin cart inbox trash wishlist"),
-    # one thing, or all things of a kind, set going or changed
+    # data and jobs
     (
         """
         build calculate close compile drain dump empty expire fetch index init initialise initialize load
@@ -180,7 +181,7 @@ ACTION_PAIRS: Final = (
         all customers everybody everyone members subscribers users
         """,
     ),
-    # messages that are read
+    # messages marked as read
     (
         """
         mark read
@@ -189,7 +190,7 @@ ACTION_PAIRS: Final = (
         all everything message messages notification notifications read seen unread mail mails inbox
         """,
     ),
-    # machines in a house
+    # home automation
     (
         """
         open close on off lock unlock arm disarm start stop toggle
@@ -200,7 +201,7 @@ ACTION_PAIRS: Final = (
         shutter shutters siren sprinkler switch valve valves window windows
         """,
     ),
-    # secrets, and what holds others up
+    # secrets and locks
     (
         """
         new create generate issue acquire release rotate renew take steal
@@ -222,10 +223,10 @@ ACTION_PAIRS: Final = (
     # the program itself
     ("self git app server code", "deploy destruct pull push reset restart update upgrade reload"),
 )
-"""Words that are an action only together, in one segment or in two: /rotate-keys, /keys/rotate, /door/open."""
+"""Verbs that are an action only with one of these objects, in one segment or two: /rotate-keys, /door/open."""
 
 NESTED_ACTIONS: Final = word_set("on off leave close forget")
-"""Words that are an action as the last of several segments: /kitchen/off, /team/leave."""
+"""Words that are an action if they are the last of several segments: /kitchen/off, /team/leave."""
 
 NOUN_VERBS: Final = word_set(
     "alert block build change email index load mail message order poll push setup start self git app server code text"

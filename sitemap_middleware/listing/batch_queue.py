@@ -48,13 +48,13 @@ class BatchQueue:
         """Run a producer to its end, and finish the queue with its error if it fails."""
         try:
             produce(self)
-        except BaseException as error:  # SystemExit, too, must not end the thread without a word
+        except BaseException as error:  # SystemExit, too, must not end the thread silently
             self.finish(error)
         else:
             self.finish()
 
     def finish(self, error: BaseException | None = None) -> None:
-        """Put nothing more. An error reaches the consumer after the batches before it."""
+        """End the queue. An error reaches the consumer after the batches before it."""
         self._error = error
         with self._changed:
             self._finished = True
@@ -102,7 +102,7 @@ class BatchQueue:
         return None
 
     def cancel(self) -> None:
-        """Take nothing more."""
+        """Stop taking batches."""
         with self._changed:
             self._cancelled = True
             self._changed.notify_all()

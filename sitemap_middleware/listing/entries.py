@@ -194,7 +194,7 @@ class EntryBuilder:
         settings.update(candidate.route.settings.changefreq for candidate in candidates)
         dependent = [page for page in pages if depends_on_site_signals(page)]
         if "auto" in settings or any(changed_since(page, record.open_until) for page in dependent):
-            return record.is_dated
+            return record.dated_digest
         return record.digest if dependent else b""
 
     def _settings_digest(self, snapshot: SiteSnapshot, site_signals: CachedSiteSignals) -> bytes:
@@ -217,7 +217,7 @@ class EntryBuilder:
             ],
             snapshot.table.digest,
             snapshot.rules.text,
-            site_signals.record.echoes,
+            site_signals.record.soft_404_digest,
         )
         return blake2b(repr(inputs).encode(), digest_size=8).digest()
 

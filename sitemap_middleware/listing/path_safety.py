@@ -28,17 +28,17 @@ _STRONG_ACTIONS: Final = _words(
     "revoke rollback shutdown signoff signout terminate toggle truncate unfollow unlike unlink unsubscribe vacuum "
     "webhook webhooks wipe abmelden ausloggen deconnexion loeschen supprimer eliminar borrar"
 )
-"""Actions, wherever they are the first or the last word of a name."""
+"""Words that are an action if they are the first or the last word of a name."""
 
 _SEGMENT_ACTIONS: Final = _words(
     "activate approve backup cancel checkout clear confirm cron crons debug disable downvote drop enable exec "
     "execute export flush follow generate import like pay publish rebuild refresh regenerate reject restore run "
     "send stop submit switch sync test trigger upload upvote vote"
 )
-"""Actions where they are a whole segment, or the first word of a name as programmers write it."""
+"""Words that are an action if they are a whole segment, or the first word of a snake_case or camelCase name."""
 
 _NESTED_ACTIONS: Final = _words("add callback create install print start subscribe update upgrade")
-"""The same, but alone at the top they are names of pages: /start, /install, /subscribe."""
+"""The same, except for a path of one segment, which is a page: /start, /install, /subscribe."""
 
 _ACTION_ROOTS: Final = _words("cron crons job task webhook webhooks hooks")
 """Segments below which everything is an action."""
@@ -49,10 +49,10 @@ _ARTICLE_ROOTS: Final = _words(
     "actualites aide aiuto ajuda anleitung ayuda guia guida handbuch hilfe hjalp magazin magazine noticias pomoc "
     "ratgeber"
 )
-"""Segments below which pages are about things rather than the things."""
+"""Segments below which paths are articles, even if they are named like actions."""
 
 _TOPIC_ROOTS: Final = _words("features industries integrations platform solutions use-cases")
-"""Segments below which a verb that may be a noun names what is offered: /solutions/compute."""
+"""Segments below which a verb that is also a noun names a product or topic: /solutions/compute."""
 
 _TITLE_WORDS: Final = _words(
     "how why what when where who which can should is are best top "
@@ -66,10 +66,10 @@ _ACTION_OBJECTS: Final = _words(
     "notifications now order orders password queue queues server session sessions settings task tasks token "
     "tokens user users worker workers"
 )
-"""What programs work on: with one of them after it, a verb is an action in kebab-case, too."""
+"""Objects of programs. A verb in kebab-case is an action if one of them follows."""
 
 _PAGE_WORDS: Final = _words("form guide home index info list page view")
-"""Last words of views that show something: `start_page`."""
+"""Last words in the names of views that show a page: `start_page`."""
 
 _ACTION_PHRASES: Final = re.compile(
     r"(?<![a-z])(?:(?:log|sign)[-_ ]?(?:me[-_ ])?(?:out|off)|gc|add[-_]to[-_](?:cart|basket|bag|wishlist|favou?rites)"
@@ -85,7 +85,7 @@ _API_ROOTS: Final = _words(
     "ajax ajax-api api apis graphiql graphql grpc json json-rpc jsonrpc odata openapi rest rpc soap socket.io "
     "swagger swagger-ui sse trpc webhook webhooks websocket websockets ws xmlrpc xml-rpc"
 )
-"""First segments of addresses for programs; a version, as in /v1/users, is one too."""
+"""First segments of paths for programs; so is a version, as in /v1/users."""
 
 _VERSION: Final = re.compile(r"v\d+(\.\d+)*(alpha\d*|beta\d*)?", re.IGNORECASE)
 
@@ -93,30 +93,30 @@ _OPERATIONS_ROOTS: Final = _words(
     "actuator alive debug-toolbar health heartbeat metrics ping prometheus ready server-info server-status "
     "stats.json status up version"
 )
-"""First segments of addresses for those who run the site. Below /status or /version there may be pages."""
+"""First segments of paths for the operators of the site. Below /status or /version there may be pages."""
 
 _OPERATIONS_ONLY_ROOTS: Final = _words("actuator debug-toolbar")
-"""First segments below which everything is for those who run the site."""
+"""First segments below which every path is for the operators of the site."""
 
 _HEALTH_CHECK_SEGMENTS: Final = _words(
     "health-check healthcheck health_check healthz livez liveness readyz readiness startupz server-status phpinfo"
 )
-"""The same, as any segment."""
+"""Segments that show a health check, or another path for operators, at any position."""
 
 _HEALTH_CHECK_LEAVES: Final = _words("alive check db health heartbeat live ok ping ready startup")
-"""Last segments of health checks below a first one that is for machines: /api/health, /_ah/health, /health/live."""
+"""Last segments of health checks if the first segment is for programs: /api/health, /_ah/health, /health/live."""
 
 _HEALTH_CHECK_VIEWS: Final = _words(
     "healthcheck healthchecks healthz livez liveness livenessprobe readyz readiness readinessprobe startupz"
 )
-"""Views of health checks, without what separates their words."""
+"""Names of views of health checks, without separators between words."""
 
 _FILE_NAME: Final = re.compile(r"\.(?:aspx?|html?|json|php|txt)$")
 
 
 @lru_cache(maxsize=20_000)
 def operations_reason(path: str, endpoint: str) -> str | None:
-    """Why a route is for those who run the site, even if it answers with HTML; None if its names do not say so.
+    """Why a route is for the operators of the site, even if it answers with HTML; None if its names do not say so.
 
     A health check is polled day and night, often by a client that looks like a crawler, and "ok" is HTML in many
     frameworks. So a visit does not show that it is a page.

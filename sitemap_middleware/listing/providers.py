@@ -29,19 +29,19 @@ from .path_set import PathSet
 from .provider_items import checked_params, item_params
 
 ITEM_TIMEOUT_SECONDS: Final = 10.0
-"""A provider that gives no item for so long hangs."""
+"""Seconds without an item after which a provider counts as hanging."""
 
 PROVIDER_TIMEOUT_SECONDS: Final = 60 * 60.0
-"""A provider that has not ended after this time is given up."""
+"""Seconds after which a provider that has not ended is abandoned."""
 
 MAX_PROVIDER_ITEMS: Final = 10_000_000
-"""A provider that gives more items has no end."""
+"""A provider that gives more items than this counts as endless."""
 
 RETRY_SECONDS: Final = 60.0
-"""How long a provider that hung is not called again."""
+"""Seconds until a provider that hung is called again."""
 
 MAX_SKIP_EXAMPLES: Final = 3
-"""Skipped items that are shown."""
+"""Maximum number of skipped items that are shown."""
 
 _parent_databases: Final[list[object]] = []
 """Databases of the parent process: SQLite forbids a forked child to use or close them."""

@@ -41,7 +41,7 @@ _SAMPLE_NAME: Final = "site-signals/pages"
 _RECORD_FORMAT: Final = struct.Struct("<qqq8s8s8s8s")
 
 _NEVER_SECONDS: Final = 2**62
-"""A POSIX time that does not come."""
+"""A POSIX time that is never reached."""
 
 _LEASE_SECONDS: Final = 60
 """After this time another worker may compute signals that one worker began to compute."""
@@ -61,12 +61,12 @@ class SignalsRecord(NamedTuple):
     """POSIX seconds: changes after this time may turn out to be part of a deployment or template change."""
     files: bytes
     """A digest of the static files and their modification times."""
-    echoes: bytes
+    soft_404_digest: bytes
     """A digest of the soft 404s."""
     digest: bytes
     """A digest of all signals. They are final for changes before `open_until`."""
-    is_dated: bytes
-    """A digest of the same, and of `at` and `version`."""
+    dated_digest: bytes
+    """A digest of `digest`, `at` and `version`: it changes whenever the signals are computed from other pages."""
 
 
 class CachedSiteSignals:

@@ -79,7 +79,7 @@ def _overlaps(tokens: list[str], other: list[str]) -> bool:
         row = [False] * (len(other) + 1)
         for at in range(len(other), -1, -1):
             right = other[at] if at < len(other) else ""
-            after = row[at + 1] if right else False  # the left one stays, the right one goes on; and so on
+            after = row[at + 1] if right else False  # the same left token, the next right one; below: the next left one
             both = below[at + 1] if right and left else False
             if not left and not right:
                 row[at] = True

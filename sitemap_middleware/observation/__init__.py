@@ -1,1 +1,1 @@
-"""Observation: what is recorded while responses pass, and requested in addition."""
+"""Observation: records responses as they pass, and requests further pages to check them."""

@@ -14,8 +14,8 @@ MAX_SAMPLE_INTERVAL_SECONDS: Final = 15 * 60.0
 """Seconds between two samples of one page: at first, and when it has not changed for long."""
 
 MAX_SAMPLED_PAGES: Final = 20_000
-"""Pages whose plan is remembered, at most; the half that was sampled last always is. Any other page is sampled at its
-next response. A plan holds for a quarter of an hour at most, in which few workers serve half as many pages."""
+"""Maximum number of pages whose plan is remembered. The half that was sampled last is always kept. A page without a
+plan is sampled at its next response. Plans expire after a quarter of an hour, in which few workers fill that half."""
 
 HeaderPair = tuple[str, str] | tuple[bytes, bytes]
 

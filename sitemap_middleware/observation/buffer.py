@@ -192,7 +192,7 @@ class ResponseBuffer:
             return self._flush_lock
 
     def ensure_thread(self) -> None:
-        """Have the background thread run, so that `begin_shutdown` is called when the process ends."""
+        """Start the background thread if necessary. It calls `begin_shutdown` when the process ends."""
         if self._thread is None:
             self._start()
 

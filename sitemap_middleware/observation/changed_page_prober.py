@@ -103,7 +103,7 @@ class ChangedPageProber(BackgroundProber):
             self._abort(error)
 
     def _work(self) -> None:
-        """Go round all pending pages, with a pause before each round, until none is left."""
+        """Check all pending pages in rounds, with a pause before each round, until none is left."""
         try:
             while True:
                 with self._lock:

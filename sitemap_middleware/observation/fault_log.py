@@ -1,4 +1,4 @@
-"""The middleware's own faults are logged, once, and never raised into the app."""
+"""Logs the middleware's own faults, once, and never raises them into the app."""
 
 from __future__ import annotations
 

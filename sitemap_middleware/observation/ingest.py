@@ -135,13 +135,13 @@ class Ingester:
     def _find_route(self, table: RouteTable, response: CapturedResponse) -> Route | None:
         try:
             return table.find_route(response.site, response.path)
-        except Exception as error:  # raised by one of the app's URL converters: the rest of the batch goes on
+        except Exception as error:  # one of the app's URL converters failed; continue with the rest of the batch
             self._tracker.log_fault("a page's route could not be found", error)
             return None
 
     def _parse(self, response: CapturedResponse, path: str, route: Route, loc: str) -> Observation | None:
         observation: Observation | None = None
-        with self._tracker.log_fault.guard("a response could not be read"):  # the rest of the batch goes on
+        with self._tracker.log_fault.guard("a response could not be read"):  # continue with the rest of the batch
             provided = None if route.builder is None else self._providers.is_provided(response.site, route, path)
             learned = not route.static and not provided
             may_be_provided = route.builder is not None and provided is not False

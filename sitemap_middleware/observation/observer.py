@@ -73,7 +73,7 @@ class TrackedPage:
     ) -> None:
         self.context = context
         self._last_ignore_reason: IgnoreReason | None = None
-        """Why the last request that was ignored after the app had run was ignored."""
+        """The reason of the last request that was ignored after the app had run."""
         self.site = site
         self.path = path
         self.page_key = page_key
@@ -276,7 +276,7 @@ def _are_rereadable(headers: Any) -> bool:
 
 
 def _make_no_answer() -> Observer:
-    """The last answer of a page that has none: no response equals it."""
+    """A placeholder for the last answer of a page that has none. No response equals it."""
     answer = Observer.__new__(Observer)
     answer.raw_status = answer
     answer.status = 0

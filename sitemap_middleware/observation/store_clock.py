@@ -70,7 +70,7 @@ class StoreClock:
             )
 
     def agreed_time(self, site: StoreKey, worker: str) -> int:
-        """Return the time to forget pages by. It is never later than other workers, or the store's clock, say.
+        """Return the time by which pages are forgotten. It is never later than other workers' or the store's.
 
         If the store has no clock, each worker records its time there. The median of the
         other workers' times counts, plus the time passed since this worker read them.

@@ -66,11 +66,11 @@ class ResponseTracker(ObserverContext):
         return page
 
     def require_track(self) -> None:
-        """Have the next request tracked again, whatever page it is for: its site is resolved then."""
+        """Call `track` again for each page at its next request, so that the site is resolved again."""
         self.tracked_pages = {}
 
     def forget(self) -> None:
-        """Stop tracking all pages. Requests that still hold one find no last answer to compare with."""
+        """Stop tracking all pages. Requests in progress that hold one must not find its last answer."""
         pages = self._pages
         self.reset_after_fork()
         for page in pages.copy().values():

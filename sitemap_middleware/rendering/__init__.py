@@ -1,1 +1,1 @@
-"""Rendering: entries into XML documents, compressed, cached and served."""
+"""Rendering: turns entries into XML documents, and compresses, caches and serves them."""

@@ -16,11 +16,11 @@ _RECORD: Final = struct.Struct("<QQ8s8sIII16s20sIQ")
 
 
 NEVER_SECONDS: Final = 2**62
-"""POSIX seconds of a moment that never comes."""
+"""A POSIX time that is never reached."""
 
 
 class RenderKey(NamedTuple):
-    """What a chunk was rendered from. If nothing of this changes, the chunk does not either."""
+    """What a chunk was rendered from. While this stays the same, so does the chunk."""
 
     version: int
     """The version of its pages in the store."""
@@ -88,7 +88,7 @@ def chunk_data(chunk: Chunk) -> bytes:
 
 
 def load_chunk(info: ChunkInfo, stored: bytes | None) -> Chunk | None:
-    """The chunk with its data; None if what is stored is not this chunk's, or damaged."""
+    """The chunk with its data; None if the stored data are damaged, or belong to another chunk."""
     if stored is None or len(stored) != CHECKSUM_BYTES + info.gzipped_size:
         return None
     data = stored[CHECKSUM_BYTES:]

@@ -14,17 +14,17 @@ MAX_CACHE_BYTES: Final = 8 * 1024 * 1024
 """Bytes of compressed documents and of response bodies that are kept for one site."""
 
 FRESH_SECONDS: Final = 1.0
-"""Seconds for which a document is served without a look at the store."""
+"""Seconds for which a document is served without reading the store."""
 
 REVALIDATE_SECONDS: Final = FRESH_SECONDS / 2
 """The age in seconds at which one request brings the document up to date, so that not all do at the same moment."""
 
 
 class Freshness(NamedTuple):
-    """When a document was up to date, and for how long it may be served without another look."""
+    """When a document was up to date, and until when it may be served without another check."""
 
     generation: int
-    """How often this process had flushed before anything was read from the store."""
+    """How many times this process had flushed when it began to read the store."""
     since: float
     """POSIX seconds."""
     valid_until: float
@@ -37,15 +37,15 @@ class CachedDocument:
 
     document: Document
     since: int | None
-    """POSIX seconds since when it is this one; None if that is not known."""
+    """When this version of the document was first served, in POSIX seconds; None if unknown."""
     responses: PreparedResponses
-    """To requests for it."""
+    """The responses to requests for it."""
     digests: tuple[bytes, ...]
-    """Those of its chunks."""
+    """The digests of its chunks."""
     table: RouteTable
-    """The routes it was last brought up to date by."""
+    """The routes when it was last brought up to date."""
     freshness: Freshness | None = None
-    """None if the next request is to bring it up to date."""
+    """None if the next request must bring it up to date."""
     _revalidating: bool = False
 
     @property
@@ -60,7 +60,7 @@ class CachedDocument:
         self._revalidating = False
 
     def is_fresh(self, now: float, generation: int) -> bool:
-        """Whether it may be served as it is. Once in a fresh document's life the answer is no, a little early."""
+        """Whether it may be served as it is. Before it expires, one call returns False to refresh it early."""
         freshness = self.freshness
         if (
             freshness is None
@@ -81,11 +81,11 @@ class DocumentCache:
         self._documents: OrderedDict[str, CachedDocument] = OrderedDict()
 
     def get(self, path: str) -> CachedDocument | None:
-        """A document as it was last put together, fresh or not."""
+        """A document as it was last assembled, fresh or not."""
         return self._documents.get(path)
 
     def get_if_made_of(self, path: str, digests: tuple[bytes, ...]) -> CachedDocument | None:
-        """A document, if it was put together of just these chunks."""
+        """A document, if it was assembled from exactly these chunks."""
         document = self._documents.get(path)
         if document is None or document.digests != digests:
             return None

@@ -20,7 +20,7 @@ ChunkSource = tuple[str, ChunkInfo] | Chunk
 
 
 def nothing_to_reload() -> None:
-    """Chunks in memory cannot be lost."""
+    """Do nothing: chunks in memory cannot be lost."""
 
 
 @dataclass(frozen=True)

@@ -48,15 +48,15 @@ class LearnedSection:
     def _clear(self) -> None:
         self._version = 0
         self._blocks: dict[int, Block] = {}
-        """All blocks by number, that of the pages that are not learned among them."""
+        """All blocks by number, including that of the unlearned pages."""
         self._documents: dict[int, dict[int, Block]] = {}
         """The blocks of each document."""
         self._indexes: dict[int, dict[int, ChunkInfo]] = {}
-        """What is rendered of each document, by block."""
+        """The rendered chunks of each document, by block."""
         self._plans: dict[int, DocumentPlan] = {}
-        """The plan of each document that has not changed since: of hundreds, few change at a time."""
+        """Plans by document. Each is kept until its document changes: of hundreds, few change at a time."""
         self._checked: dict[int, tuple[tuple[bytes, ...], int]] = {}
-        """By what a document was evaluated when nothing of it was stale, and until when that is true."""
+        """The digests by which each document was last found current, and the time until which that holds."""
 
     @property
     def page_count(self) -> int:
@@ -148,7 +148,7 @@ class LearnedSection:
     def _stale_blocks(self, evaluation: EvaluationContext) -> dict[int, list[Block]]:
         """The stale blocks of every document that has any."""
         signals = evaluation.site_signals.record
-        basis = evaluation.settings_digest, signals.digest, signals.is_dated
+        basis = evaluation.settings_digest, signals.digest, signals.dated_digest
         stale = {}
         for number in sorted(self._documents):
             checked_by, valid_until = self._checked.get(number, ((), 0))
@@ -177,7 +177,7 @@ class LearnedSection:
             version != block.version
             or evaluation.snapshot.now >= info.valid_until
             or settings_digest != evaluation.settings_digest
-            or signals_digest not in (b"", signals.digest, signals.is_dated)
+            or signals_digest not in (b"", signals.digest, signals.dated_digest)
         )
 
     # Rendering

@@ -24,10 +24,10 @@ from .chunking import group_chunks, make_chunks
 from .section import LEASE_SECONDS
 
 MAX_AGE_FACTOR: Final = 10
-"""How long documents are good for, as a multiple of the time it took to make them, if that is more than `max_age`."""
+"""Documents are valid for this many times the time that their rendering took, or `max_age` if that is longer."""
 
 _SAVE_BATCH_BYTES: Final = 256 * 1024
-"""Bytes of chunks that are saved at one time, about."""
+"""Approximate number of bytes of chunks that are saved at one time."""
 
 _HEAD: Final = struct.Struct("<Bqqq8s8sI")
 
@@ -62,7 +62,7 @@ class ProviderSection:
         self._store = store
         self._site = site
         self.name = name
-        """What its documents are named after."""
+        """The name of the section, which begins the names of its documents."""
         self._head_name = f"values/{name}"
         self._worker_id = worker_id
         self._clock = clock
@@ -70,7 +70,7 @@ class ProviderSection:
         """The head record as it was last read."""
         self.rendered: RenderedSection | None = None
         self._needed_at = self._started_at = clock()
-        """When a request last needed the documents, and first."""
+        """When a request needed the documents: last and first."""
         self._expired = False
 
     @property

@@ -43,10 +43,10 @@ MAX_SITES: Final = 64
 
 
 class _Inputs(NamedTuple):
-    """What the documents of a site were made of, when all were last up to date."""
+    """What the documents of a site were made from when all were last up to date."""
 
     version: int
-    """That of the site's pages in the store."""
+    """The version of the site's pages in the store."""
     table: RouteTable
     rules: str
     read_at: float
@@ -54,7 +54,7 @@ class _Inputs(NamedTuple):
 
 
 class _SiteDocuments:
-    """The sections of one site, and the documents they come to."""
+    """The sections of one site, and the plans of its documents."""
 
     def __init__(self, resources: RenderingResources, site: Site) -> None:
         self.lock = threading.Lock()
@@ -65,7 +65,7 @@ class _SiteDocuments:
         self.plans: list[DocumentPlan] = []
         self.cache = DocumentCache()
         self.inputs: _Inputs | None = None
-        """None if the next request is to bring the sections up to date."""
+        """None if the next request must bring the sections up to date."""
 
 
 class Publisher:
@@ -199,7 +199,7 @@ class Publisher:
                 self._sites.popitem(last=False)
         return documents
 
-    # Up to date
+    # Bringing sections up to date
 
     def _refresh(self, documents: _SiteDocuments, snapshot: SiteSnapshot, path: str, request: Request) -> None:
         """Bring all sections up to date, unless nothing has changed since they were."""
@@ -218,7 +218,7 @@ class Publisher:
         signals = self._site_signals.get(snapshot, documents.learned.page_count, version)
         evaluation = self._entries.evaluation_context(snapshot, signals)
         part = self._part_path.fullmatch(path)
-        key = RenderKey(documents.learned.unlearned_version, evaluation.settings_digest, signals.record.is_dated)
+        key = RenderKey(documents.learned.unlearned_version, evaluation.settings_digest, signals.record.dated_digest)
         context = RefreshContext(evaluation, key, request, None if part is None else part[1])
         are_complete = [section.refresh(context) for section in documents.sections]
         documents.plans = [plan for section in documents.sections for plan in section.plans()]
@@ -231,10 +231,10 @@ class Publisher:
             return None
         return freshness._replace(valid_until=min(freshness.valid_until, inputs.read_at + self._max_age))
 
-    # Put together
+    # Assembling documents
 
     def _assemble(self, documents: _SiteDocuments, snapshot: SiteSnapshot, path: str) -> CachedDocument | None:
-        """The document of a path, made of rendered chunks."""
+        """Assemble the document of a path from rendered chunks; None if there is none."""
         plans = documents.plans
         is_single = fits_one_document(plans)
         if path == self._path and not is_single:

@@ -1,4 +1,4 @@
-"""Sections: the documents of one kind, such as those of static routes. What all of them have in common."""
+"""Defines what all sections have in common. A section is the documents of one kind, such as those of static routes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIRST_WAIT_SECONDS: Final = 10.0
 """The same if there are none."""
 
 LEASE_SECONDS: Final = 60
-"""Seconds after which another worker takes over what one has stopped rendering. A worker at work renews its lease."""
+"""Seconds after which another worker takes over the rendering of a worker that stopped renewing its lease."""
 
 
 class Unavailable(Exception):
@@ -52,7 +52,7 @@ class RenderingResources:
     """Blocks of learned pages rendered since the process began."""
 
     def run_in_background(self, request: Request, work: Callable[[], None]) -> BackgroundJob:
-        """Do some work after a request, or beside it."""
+        """Do some work after a request, or at the same time."""
         job = BackgroundJob(work)
         self.closing.clear()
         request.run_in_background(job.run)
@@ -80,11 +80,11 @@ class BackgroundJob:
 
 @dataclass(frozen=True, slots=True)
 class RefreshContext:
-    """What a section is brought up to date by."""
+    """What a section needs to bring its documents up to date."""
 
     evaluation: EvaluationContext
     key: RenderKey
-    """What changes whenever an entry outside the learned pages may."""
+    """Changes whenever an entry outside the learned pages may have changed."""
     request: Request
     document: str | None
     """The name of the requested document; None for the sitemap itself."""
@@ -94,7 +94,7 @@ class Section(Protocol):
     """The documents of one kind of one site."""
 
     def refresh(self, context: RefreshContext) -> bool:
-        """Bring the documents up to date; return whether they are, or some are still being rendered.
+        """Bring the documents up to date; return False if some are still being rendered.
 
         Raises:
             Unavailable: there is nothing to serve yet.

@@ -1,4 +1,4 @@
-"""Judges Accept headers: evidence is only what HTML was requested for."""
+"""Checks Accept headers: a request is evidence only if it asks for HTML."""
 
 from __future__ import annotations
 

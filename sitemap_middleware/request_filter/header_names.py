@@ -1,4 +1,4 @@
-"""Judges the names of headers and of environ keys: which are about the visitor, or ask for part of a page.
+"""Rules on the names of headers and environ keys: which identify the visitor, or request only part of a page.
 
 Names are matched by the words in them, not against a list of names: proxies, single
 sign-on products and frameworks invent new names all the time. A request that is
@@ -29,7 +29,7 @@ _RANGE_HEADERS: Final = frozenset({"range", "if-range", "request-range", "x-rang
 
 
 class HeaderRule(NamedTuple):
-    """What the name of a header says against a request."""
+    """Why a header with this name may make a request no evidence."""
 
     reason: IgnoreReason
     from_proxy: bool

@@ -16,7 +16,7 @@ class PrefixIndex(Generic[T]):
         self._items: dict[str, list[tuple[int, T]]] = {}
         """By prefix, each item with its position in the order in which items were added."""
         self._lengths: list[int] = []
-        """Of the prefixes, in ascending order."""
+        """The lengths of the prefixes, in ascending order."""
         self._count = 0
 
     def __bool__(self) -> bool:

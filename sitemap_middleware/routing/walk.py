@@ -23,7 +23,7 @@ class Walk:
     discover: Callable[[Any, Walk], Iterator[Route]]
     """Yields the routes of any app."""
     snapshot: Snapshot
-    """Takes in everything that routes are read from."""
+    """Records every object that routes are read from."""
     prefix: str = ""
     host: str | None = None
     """The host that the app is mounted for; None for every host."""

@@ -21,7 +21,7 @@ UNLEARNED_BLOCK: Final = 0
 """The number of the block of all unlearned pages: those that routes and `values` name."""
 
 RecordOwner = StoreKey | BaseURL
-"""Whose records and leases these are: a site's, or those of one of the base URLs that a site may have."""
+"""The owner of records and leases: a site, or one of the base URLs that a site may have."""
 
 
 class Block(NamedTuple):
