@@ -36,6 +36,6 @@ class BoundedCache(Generic[Key, Value]):
     def put(self, key: Key, value: Value) -> None:
         recent = self._recent
         if len(recent) >= self._generation_size and key not in recent:
-            # In this order: a thread that reads meanwhile finds every kept key in one of the two.
+            # Assigned in this order, so that a concurrent reader finds every kept key in one of the two.
             self._older, self._recent = recent, {}
         self._recent[key] = value

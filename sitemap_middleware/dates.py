@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 CLOCK_SKEW_SECONDS: Final = 5 * 60
-"""How far another machine's clock may be ahead of ours."""
+"""How far another machine's clock may be ahead of this machine's."""
 
 EARLIEST_DATE_SECONDS: Final = 631_152_000
 """1990-01-01 in POSIX seconds. No web page is older, and an earlier date comes from an unset clock."""

@@ -15,7 +15,7 @@ class OptionError(SitemapError, ValueError, TypeError):
 
 
 class StoreError(SitemapError):
-    """The store cannot do what was requested: it is down, full, locked, read-only or not ours.
+    """The store cannot do what was requested: it is down, full, locked, read-only, or belongs to another program.
 
     Stores raise no other error.
     """

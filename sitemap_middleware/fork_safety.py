@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 
 class ForkAware(Protocol):
-    """An object that holds locks, threads or handles."""
+    """An object that holds locks, threads or handles, which a forked child must replace."""
 
     def reset_after_fork(self) -> None:
         """Replace them. Called in the child before any other code runs there."""

@@ -22,7 +22,7 @@ OVERLAP_SECONDS: Final = 15 * 60
 """How long an old and a new value may be served side by side while workers restart one after the other."""
 
 CONFIRMATION_FACTOR: Final = 4
-"""How many times as long as the gap before it a value must be seen if the value before was seen only once."""
+"""If the value before was seen only once, a value must be seen this many times as long as the gap between both."""
 
 VOLATILE: Final = -(2**63)
 """The value of content that differs between requests a few seconds apart. No digest has this value."""
@@ -50,7 +50,7 @@ RUN_ORDER: Final = attrgetter("last", "first", "value")
 
 
 def add_sighting(history: History, value: int, at: int) -> History:
-    """The history with a value seen at a time; the same object if that time lies within a run of the value."""
+    """The history with one more sighting; the same object if its time lies within a run of the value."""
     is_latest = True
     if history:
         last_value, first, last = history[-1]

@@ -105,7 +105,7 @@ class SiteResolver:
         return self._is_named_host(site) and site.root in ("", self._declared_root())
 
     def _is_named_host(self, site: Site) -> bool:
-        """Whether options or the app name its host in full. Such a site is served even if the cache is full."""
+        """Whether options or the app name its host in full: such a site is served even if the cache is full."""
         named = (*self._allowed, *self._urlmap.trusted_hosts)
         return (
             site.routed is not None or site.host in named or (self._base is not None and site.host == self._base.host)

@@ -106,7 +106,7 @@ WRONG_HOST_STATUSES: Final = frozenset({400, 421})
 """Statuses of an app that refuses the Host of the request."""
 
 MAX_PROBE_BYTES: Final = 1024 * 1024
-"""Bytes of the longest response to one of them that is read."""
+"""Bytes that are read of the body of a response to such a request."""
 
 GENERATING_HEADER: Final = ("X-Sitemap-Status", "generating")
 """The header of a 503 response if the document is being generated: the client should request it again."""

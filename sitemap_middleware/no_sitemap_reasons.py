@@ -18,7 +18,7 @@ from .urls import canonical_hint
 log = logging.getLogger("sitemap_middleware")
 
 MAX_PAGES_CHECKED: Final = 200
-"""If no page is listed: how many pages are checked for a canonical link to another URL."""
+"""If no page is listed, this many pages are checked for a canonical link to another URL."""
 
 MAX_LOGGED_HOST_CHARS: Final = 255
 """Maximum length of an unknown Host in the log."""

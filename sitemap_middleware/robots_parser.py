@@ -12,7 +12,7 @@ from protego import Protego
 ROBOTS_PATH: Final = "/robots.txt"
 
 MAX_ROBOTS_BYTES: Final = 500 * 1024
-"""Crawlers ignore what is beyond (RFC 9309, section 2.5; Google's limit), and so does the parser."""
+"""Crawlers ignore bytes beyond this (RFC 9309, section 2.5; Google's limit), and so does the parser."""
 
 _CRAWLERS: Final = ("Googlebot", "Bingbot")
 """The crawlers whose rules are obeyed; the rules for `*` apply to one that is not named."""

@@ -179,6 +179,8 @@ def _previously_exported(sitemap: Path, site: Site, folder: Path) -> list[Path]:
         documents = [folder / path.lstrip("/") for path in _document_paths(sitemap.read_bytes(), site)]
     except (OSError, ET.ParseError):
         return []
-    # The index may be another program's: remove nothing but files named like ours.
-    ours = [file for file in documents if file.parent == sitemap.parent and file.name.startswith(f"{sitemap.stem}-")]
-    return [file for document in ours for file in (document, _gzipped(document))]
+    # Another program may have written the index: remove only files that are named like exported ones.
+    exported = [
+        file for file in documents if file.parent == sitemap.parent and file.name.startswith(f"{sitemap.stem}-")
+    ]
+    return [file for document in exported for file in (document, _gzipped(document))]

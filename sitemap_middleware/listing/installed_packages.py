@@ -45,6 +45,6 @@ def _metadata_folders(folders: Iterable[str]) -> Iterator[Path]:
     for folder in map(Path, folders):
         try:
             children = sorted(folder.iterdir())
-        except OSError:  # it does not exist, is not a folder, or we may not read it
+        except OSError:  # it does not exist, is not a folder, or there is no permission
             continue
         yield from (child for child in children if child.name.endswith(_METADATA_SUFFIXES))

@@ -119,7 +119,7 @@ class ProviderSections:
                 busy.append(error)
             except StoreError as error:
                 failed.append(error)
-            except Exception as error:  # a fault of ours must not take earlier documents away either
+            except Exception as error:  # nor may a fault of the middleware remove earlier documents
                 failed.append(as_values_error(error))
                 self._log_failure(as_values_error(error))
         if failed or busy:

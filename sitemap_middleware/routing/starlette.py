@@ -235,7 +235,7 @@ class _TakenPaths(list[Any]):
     def __init__(self) -> None:
         self._regexes: PrefixIndex[tuple[int, re.Pattern[str]]] = PrefixIndex()
         self._indexed = 0
-        """How many of the routes are indexed. That is done when the first path is checked: most apps check none."""
+        """How many of the routes are indexed. This happens when the first path is checked: most apps check none."""
 
     def is_free_below(self, prefix: str) -> IsFree:
         """A function that tells whether none of the routes up to now takes a path, which begins with the prefix."""
@@ -270,7 +270,7 @@ class _PathBuilder:
         check_params(params, self._convertors, self._convertors)
         try:
             built, _ = replace_params(self._format, self._convertors, dict(params))
-        except AssertionError as error:  # Starlette's convertors refuse values by assertions
+        except AssertionError as error:  # Starlette's convertors refuse values by failing an assertion
             raise ValueError(str(error)) from None
         path = self._prefix + built
         if not self.matches(path):

@@ -45,7 +45,7 @@ def _files(top: str, follow_symlink: bool) -> Iterator[tuple[str, os.DirEntry[st
         below, folder = folders.pop(0)
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError:  # it does not exist, or we may not read it
+        except OSError:  # it does not exist, or there is no permission to read it
             continue
         for entry in entries:
             count += 1
@@ -53,7 +53,7 @@ def _files(top: str, follow_symlink: bool) -> Iterator[tuple[str, os.DirEntry[st
                 return
             try:
                 is_file, is_folder, is_link = entry.is_file(), entry.is_dir(), entry.is_symlink()
-            except OSError:  # a link to itself, or to a folder that we may not read
+            except OSError:  # a link to itself, or to a folder without permission
                 continue
             target = os.path.realpath(entry.path) if is_folder or is_link else ""
             inside = not is_link or os.path.commonpath((target, real)) == real

@@ -112,8 +112,8 @@ def proxy_middleware(app: Any) -> Any:
     chains = [[*layers(app)], *([*layers(get_attribute(inner, name))] for name in ("wsgi_app", "asgi_app"))]
     chains.append([getattr(middleware, "cls", None) for middleware in get_attribute(inner, "user_middleware") or ()])
     for chain in chains:
-        ours = [position for position, layer in enumerate(chain) if "SitemapMiddleware" in _class_names(layer)]
-        for layer in chain[ours[-1] + 1 if ours else 0 :]:
+        positions = [position for position, layer in enumerate(chain) if "SitemapMiddleware" in _class_names(layer)]
+        for layer in chain[positions[-1] + 1 if positions else 0 :]:
             if any(map(_PROXY_MIDDLEWARE_NAME.search, _class_names(layer))):
                 return layer
     return None

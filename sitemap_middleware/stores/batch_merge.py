@@ -12,10 +12,10 @@ from ..models import MergeResult, Page, PageLimits
 from ..observations import Observation
 
 UNREPEATED_CONTENT_SECONDS: Final = 60
-"""If a content was seen once, and not again for so long, the prober's request for it has failed."""
+"""If a content was not seen again for so many seconds, the prober's request for it must have failed."""
 
 VOLATILE_RECHECK_SECONDS: Final = 60 * 60
-"""For so long after a page's content varied per request, new content of it is not probed."""
+"""Seconds for which new content of a page is not probed after the content varied from request to request."""
 
 
 class BatchMerger:
@@ -42,8 +42,8 @@ class BatchMerger:
         """Yield the pages that are new or changed, in the order of the first observation of each.
 
         Pages are yielded one by one and not kept, so a large batch takes little memory. An
-        observation creates a learned page only if the page would be listed, since strangers
-        can request any number of paths that lead nowhere. The pages of an enumerable route
+        observation creates a learned page only if the page would be listed, since clients
+        can request any number of paths that do not exist. The pages of an enumerable route
         are an exception: the app may name them in `values`, and then has to leave them out.
 
         Args:

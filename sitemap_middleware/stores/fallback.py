@@ -32,7 +32,7 @@ _may_create = True
 
 @contextlib.contextmanager
 def only_existing_files() -> Iterator[None]:
-    """Default stores constructed meanwhile use an existing file, or else memory; they create no file."""
+    """Within this context, new default stores use an existing file, or else memory. They create no file."""
     global _may_create  # noqa: PLW0603 (apps are imported and built on any thread)
     before, _may_create = _may_create, False
     try:
@@ -68,7 +68,7 @@ class FallbackStore:
         self._choosing = ForkSafeLock()
 
     def decide_if_tested(self) -> bool:
-        """Whether the app is under test. Once true it stays true: at exit the signs of a test are gone."""
+        """Whether the app is under test. Once true, it stays true: at exit a test can no longer be detected."""
         self._in_memory = self._in_memory or self._is_tested(self._app)
         return self._in_memory
 

@@ -1,7 +1,7 @@
-"""Gives each learned page its slot: a block of a document, where its `<url>` entry stays for life. Pure.
+"""Gives each learned page a permanent slot: the place of its `<url>` entry in a block of a document. Pure.
 
 Pages fill one block after another, and blocks fill one document after another. Each
-page is charged for the longest entry that it can ever have, so a document stays
+page reserves the bytes of the longest entry that it can ever have, so a document stays
 within the protocol's limits however its entries change.
 """
 
@@ -51,7 +51,7 @@ class PlacementCursor(NamedTuple):
     pages: int = 0
     """Slots given in the block."""
     bytes: int = 0
-    """Bytes charged for them."""
+    """Bytes reserved for them."""
     document_pages: int = 0
     """Slots given in the document, including those of the block."""
     document_bytes: int = 0
@@ -61,7 +61,7 @@ class PlacementCursor(NamedTuple):
         """The cursor after the blocks of a site.
 
         Args:
-            blocks: number, document, slots given and bytes charged of each block, the last block first. Only those of
+            blocks: number, document, slots given and bytes reserved of each block, the last block first. Only those of
                 the last document are read.
         """
         cursor = cls()

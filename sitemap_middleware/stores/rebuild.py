@@ -21,7 +21,7 @@ class RebuiltBlock(NamedTuple):
     slots: int
     """Slots given."""
     entry_bytes: int
-    """Bytes charged for them."""
+    """Bytes reserved for them."""
 
 
 class RebuiltSite(Generic[Route]):

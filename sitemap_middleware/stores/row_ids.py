@@ -3,7 +3,7 @@
 A row id packs site, block and position, so that the pages of a block lie together in
 the table. Pages are found by a hash of site and path: an index of the paths themselves
 would take more than twice the space and time. Pages may share a hash, within a site or
-across sites, and a stranger can choose paths so that they do.
+across sites, and a client can choose paths that do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .base import UNLEARNED_BLOCK
 from .placement import Slot
 
 MAX_NUMBER: Final = 1 << 20
-"""Site numbers and block numbers are smaller; a greater one is damaged."""
+"""All site numbers and block numbers are less than this. A greater one is damaged."""
 
 _SITE_SHIFT: Final = 42
 _BLOCK_SHIFT: Final = 10

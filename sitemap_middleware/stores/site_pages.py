@@ -18,7 +18,7 @@ from .placement import PlacementCursor, entry_sizes
 from .row_ids import row_id_range
 
 Location = TypeVar("Location")
-"""How an engine refers to a stored page: by its row, say."""
+"""How an engine refers to a stored page, such as by its row."""
 
 
 class NewPages(NamedTuple):
@@ -51,7 +51,7 @@ class BlockChange(NamedTuple):
     slots: int
     """How many slots it has now; 0 if no slot was added."""
     bytes: int
-    """Bytes charged for its slots; 0 if no slot was added."""
+    """Bytes reserved for its slots; 0 if no slot was added."""
 
 
 class SiteChanges(Generic[Location]):

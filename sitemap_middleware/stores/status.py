@@ -58,7 +58,7 @@ class StoreStatus(NamedTuple):
 
 
 def open_readonly(store: Store) -> tuple[Store, str | None]:
-    """A store to read without changing anything; and, if it lacks what the running app knows, the reason.
+    """Open a store for reading only. Also return why it may lack data that the running app has, if it may.
 
     Nothing is read yet: every call raises `StoreError` if the store cannot be read.
     """

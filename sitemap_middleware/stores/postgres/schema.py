@@ -117,7 +117,7 @@ def create_schema(execute: Execute, schema: str) -> None:
     """Create the schema, unless it exists, within a transaction. Other processes wait until it ends.
 
     If only its version is lost, the version is written again. Raises SchemaError if the schema is newer than this code,
-    and fails if it has tables of these names that are not ours.
+    and fails if it has tables of these names that another program made.
     """
     execute("SELECT pg_advisory_xact_lock(%s)", (SCHEMA_LOCK_ID,))
     ((schema_exists, version_exists),) = execute(_SELECT_SCHEMA_AND_VERSION_EXIST, {"schema": schema})

@@ -1,4 +1,4 @@
-"""The URL of a PostgreSQL store: the parameters of libpq, and our own `schema`."""
+"""The URL of a PostgreSQL store: the parameters of libpq, and the option `schema` of this package."""
 
 from __future__ import annotations
 

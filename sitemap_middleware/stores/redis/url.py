@@ -1,4 +1,4 @@
-"""The URL of a Redis store: what redis-py takes, and our own option `prefix`."""
+"""The URL of a Redis store: what redis-py takes, and the option `prefix` of this package."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import sqlite3
 from typing import Final
 
 APPLICATION_ID: Final = 0x534D4150
-"""Marks a file as ours, in its header (SQLite, "PRAGMA application_id")."""
+"""Marks a file, in its header, as one of this package (SQLite, "PRAGMA application_id")."""
 
 SCHEMA_VERSION: Final = 1
 """Version of the tables below, in the file's header. Raise it with every change, and migrate from each version that was

@@ -116,7 +116,7 @@ class SQLiteStore(BaseSQLiteStore):
 
 
 class _UnusableFile(Exception):
-    """A file of ours that this code cannot use."""
+    """A file of this package that this version cannot use."""
 
 
 class _NewerFile(_UnusableFile):
