@@ -20,11 +20,6 @@ _UNIT: Final = 0x9E37_79B9_7F4A_7C15
 """Odd, so that it has an inverse modulo 2**64 by which a difference of digests can be divided."""
 _INVERSE_UNIT: Final = pow(_UNIT, -1, _MODULUS)
 
-SMALL_INTEGERS: Final = 32
-"""Integers below this count as small: editors number parts and versions by them."""
-SMALL_STEP: Final = 4096
-"""What a step of one counts below `SMALL_INTEGERS`, so that two contents alone never make it a daily counter."""
-
 _INTEGER_BITS: Final = 24
 """The low bits of a multiple hold the integer."""
 _HASH_BITS: Final = 16
@@ -43,19 +38,12 @@ def digest_term(item: str) -> int:
     if match is None:
         return _hash(item, 8)
     before, digits, after = match.groups()
-    multiple = scale_integer(int(digits.replace(",", "").replace(".", ""))) + (_hash(digits, 2) << _INTEGER_BITS)
+    multiple = int(digits.replace(",", "").replace(".", "")) + (_hash(digits, 2) << _INTEGER_BITS)
     return (_hash(f"{before}\0{after}", 8) + multiple * _UNIT) % _MODULUS
 
 
-def scale_integer(integer: int) -> int:
-    """The integer on the scale of `integer_change`, on which steps between small integers are large."""
-    if integer < SMALL_INTEGERS:
-        return integer * SMALL_STEP
-    return SMALL_INTEGERS * SMALL_STEP + integer - SMALL_INTEGERS
-
-
 def integer_change(before: int, after: int) -> int | None:
-    """The sum of the changes of a content's integers, as `scale_integer` has them; None if anything else changed."""
+    """The sum of the changes of a content's integers; None if anything else changed."""
     multiple = (after - before) * _INVERSE_UNIT % _MODULUS
     if multiple >= _MODULUS // 2:
         multiple -= _MODULUS

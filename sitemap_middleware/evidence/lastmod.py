@@ -22,7 +22,7 @@ from ..dates import (
 )
 from ..history import VOLATILE, History, last_change
 from ..models import Page
-from .daily_counters import is_daily_counter
+from .daily_counters import may_be_daily_counter
 from .generated_dates import changes_without_content, is_credible
 from .site_signals import SiteSignals, depends_on_site_signals, page_as_of
 
@@ -155,8 +155,8 @@ def _by_content_change(page: Page, signals: SiteSignals) -> LastmodResult | None
     change = last_change(own, is_complete=any(run.first == first_seen for run in own))
     if change is None:
         return LastmodResult(None, _undated_reason(page.content_history, signals))
-    if is_daily_counter(page.content_history):
-        return LastmodResult(None, "its content changes by a number that moves by the same step each day")
+    if may_be_daily_counter(page.content_history):
+        return LastmodResult(None, "only numbers in its content changed, and they may change every day")
     earlier, later = change
     if not signals.is_distinguishable(later):
         return LastmodResult(None, f"the observed change of its content {_TOO_NEW_REASON}")

@@ -1,4 +1,4 @@
-"""Numbers that move by the same step each day: they date no page, and edits are dated all the same."""
+"""Numbers that change every day: they date no page, and edits are dated all the same."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.daily_counters import is_daily_counter
-from sitemap_middleware.evidence.digest_terms import digest_term, integer_change, scale_integer
+from sitemap_middleware.evidence.daily_counters import may_be_daily_counter
+from sitemap_middleware.evidence.digest_terms import digest_term, integer_change
 from sitemap_middleware.evidence.html_parser import parse_html
 from sitemap_middleware.evidence.lastmod import lastmod
 from sitemap_middleware.evidence.merge import merge_if_changed
@@ -60,16 +60,15 @@ def test_a_number_that_moves_by_one_each_day_dates_no_page(text: str, first: int
     assert found == {}
 
 
-@pytest.mark.parametrize("step", [2, 7, -5])
-def test_uneven_counter_dates_no_page_after_two_moves(step: int) -> None:
-    found = dated(lambda at: f"{200 + step * (at // DAY - NOW // DAY)} coins saved", 5 * HOUR)
-    assert len(set(found.values())) <= 1
-    assert all(at < NOW + 3 * DAY for at in found)
+@pytest.mark.parametrize("first", [4, 200])
+@pytest.mark.parametrize("step", [1, 2, 7, -5])
+def test_counter_of_any_step_dates_no_page(first: int, step: int) -> None:
+    assert dated(lambda at: f"{first + 100 * (step < 0) + step * (at // DAY - NOW // DAY)} coins", 5 * HOUR) == {}
 
 
-def test_two_opposing_counters_date_no_page_after_two_moves() -> None:
-    found = dated(lambda at: f"Down {(day := at // DAY - NOW // DAY) + 50}, to go {300 - day} stops", 5 * HOUR)
-    assert all(at < NOW + 3 * DAY for at in found)
+def test_two_opposing_counters_date_no_page() -> None:
+    text = "Down {down}, to go {left} stops"
+    assert dated(lambda at: text.format(down=(day := at // DAY - NOW // DAY) + 50, left=300 - day), 5 * HOUR) == {}
 
 
 @pytest.mark.parametrize(("before", "after"), [(12, 13), (1, 2), (120, 121), (120, 119), (100, 120)])
@@ -80,20 +79,12 @@ def test_number_that_stood_over_a_day_is_an_edit(before: int, after: int) -> Non
     assert edited <= min(found) < edited + 2 * HOUR
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "waits"), [(1, 2, False), (120, 121, True), (120, 119, True), (100, 120, False)]
-)
-def test_first_step_of_one_must_last_a_day_unless_the_number_is_small(one: int, other: int, *, waits: bool) -> None:
+@pytest.mark.parametrize(("before", "after"), [(1, 2), (120, 121), (120, 119), (100, 120)])
+def test_number_that_replaces_a_new_one_must_last_a_day(before: int, after: int) -> None:
     edited = NOW + DAY // 2
-    found = dated(lambda at: f"Version {other if at >= edited else one}", HOUR)
+    found = dated(lambda at: f"Version {after if at >= edited else before}", HOUR)
     assert len(set(found.values())) == 1
-    assert (min(found) > edited + DAY) is waits
-
-
-def test_a_small_number_dates_its_page_once_at_most() -> None:
-    found = dated(lambda at: f"Our streak: {4 + (at // DAY - NOW // DAY)}", 5 * HOUR)
-    assert len(set(found.values())) <= 1
-    assert all(at < NOW + 3 * DAY for at in found)
+    assert edited + DAY < min(found) < edited + DAY + 2 * HOUR
 
 
 def test_edit_dates_a_page_with_a_counter_until_it_moves() -> None:
@@ -104,35 +95,34 @@ def test_edit_dates_a_page_with_a_counter_until_it_moves() -> None:
     assert edited <= min(found) <= max(found) < edited + DAY
 
 
-def test_days_may_start_at_any_hour() -> None:
-    assert is_daily_counter(
-        (Run(digest_term("726"), NOW, NOW), Run(digest_term("724"), NOW + 43 * HOUR, NOW + 43 * HOUR + 9))
-    )
-    assert not is_daily_counter(
-        (Run(digest_term("726"), NOW, NOW), Run(digest_term("723"), NOW + 43 * HOUR, NOW + 43 * HOUR + 9))
-    )
+def runs_of(*contents: tuple[str, int, int]) -> tuple[Run, ...]:
+    """Runs of texts, each seen from one hour to another."""
+    return tuple(Run(digest_term(text), NOW + start * HOUR, NOW + end * HOUR) for text, start, end in contents)
 
 
-def test_number_that_moves_more_than_daily_is_not_a_counter() -> None:
-    runs = tuple(Run(digest_term(f"{10 + turn}"), NOW + turn * HOUR, NOW + turn * HOUR + 60) for turn in range(3))
-    assert not is_daily_counter(runs)
-    assert not is_daily_counter(())
-    assert not is_daily_counter(runs[:1])
-    assert not is_daily_counter((Run(VOLATILE, NOW, NOW + 60),))
-    uneven = [(10, 0), (11, 1), (15, 2)]
-    apart = tuple(Run(digest_term(f"{value}"), NOW + day * DAY, NOW + day * DAY + 60) for value, day in uneven)
-    assert not is_daily_counter(apart)
-    assert not is_daily_counter(apart[:2])
-    assert is_daily_counter((*apart[:2], Run(digest_term("12"), NOW + 2 * DAY, NOW + 2 * DAY + 60)))
+def test_contents_that_lasted_for_up_to_a_day_may_be_a_counter() -> None:
+    assert may_be_daily_counter(runs_of(("Day:7", 0, 24), ("Day:8", 25, 49)))
+    assert not may_be_daily_counter(runs_of(("Day:7", 0, 25), ("Day:8", 26, 49)))
+    assert not may_be_daily_counter(runs_of(("Day:7", 0, 24), ("Day:8", 25, 50)))
+    assert not may_be_daily_counter(runs_of(("Day:7", 0, 24), ("Night:8", 25, 49)))
+    assert not may_be_daily_counter(runs_of(("Day:7", 0, 24)))
+    assert not may_be_daily_counter(())
+    assert not may_be_daily_counter((Run(VOLATILE, NOW, NOW + 60),))
+
+
+def test_counter_that_starts_to_run_is_one_from_its_second_move() -> None:
+    still = ("Day:0", 0, 500)
+    assert not may_be_daily_counter(runs_of(still, ("Day:1", 501, 520)))
+    assert may_be_daily_counter(runs_of(still, ("Day:1", 501, 520), ("Day:2", 525, 530)))
 
 
 @given(st.text("ab #-.ä", max_size=5), st.text("xy%)!", max_size=5), st.integers(0, 999_999), st.integers(0, 999_999))
 def test_difference_by_one_integer_gives_its_step(before: str, after: str, first: int, second: int) -> None:
     rest = digest_term("word")
     first_digest, second_digest = (rest + digest_term(f"{before}{value}{after}") for value in (first, second))
-    assert integer_change(first_digest, second_digest) == scale_integer(second) - scale_integer(first)
+    assert integer_change(first_digest, second_digest) == second - first
     signed = (second_digest + 2**63) % 2**64 - 2**63
-    assert integer_change(first_digest, signed) == scale_integer(second) - scale_integer(first)
+    assert integer_change(first_digest, signed) == second - first
 
 
 @pytest.mark.parametrize(
