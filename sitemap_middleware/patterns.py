@@ -52,9 +52,8 @@ class Pattern:
             between = re.escape(text[end : token.start()])
             end = token.end()
             if token["glob"]:
-                if (
-                    starred
-                ):  # an atomic group: the star before stops at the first fit, so that matching takes linear time
+                if starred:
+                    # An atomic group: the star before keeps its first match, so that matching takes linear time.
                     pieces[-1] = f"(?>.*?{between})"
                 else:
                     pieces.append(between)

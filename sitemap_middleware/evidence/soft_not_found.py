@@ -76,7 +76,7 @@ _RANK: Final = attrgetter("rank")
 
 
 class LearnedContent(NamedTuple):
-    """A learned page as it is compared with others."""
+    """What is compared of a learned page."""
 
     route: str
     path: str
@@ -149,26 +149,32 @@ class LearnedContents:
         normalized_paths: dict[tuple[str, str, int], Rank] = {}
         slug_forms: dict[str, tuple[Forms, ...]] = {}
         remainders: dict[tuple[str, int, int], Rank] = {}
-        larger: list[str] = []
-        for route, every in self._contents.items():
-            if len(every) > 1 and alike:
+        compared_routes: list[str] = []
+        for route, pages in self._contents.items():
+            if len(pages) > 1 and alike:
                 normalized_paths.update(
                     _first_of_each(
-                        [((route, normalize_path(learned.path), learned.content), learned) for learned in every], 2
+                        [((route, normalize_path(learned.path), learned.content), learned) for learned in pages], 2
                     )
                 )
-            if len(every) >= MIN_EQUAL_PAGES:
+            if len(pages) >= MIN_EQUAL_PAGES:
                 contents.update(
-                    _first_of_each([((route, learned.content), learned) for learned in every], MIN_EQUAL_PAGES)
+                    _first_of_each([((route, learned.content), learned) for learned in pages], MIN_EQUAL_PAGES)
                 )
-                larger.append(route)
-        larger = sorted(larger, key=lambda route: (-len(self._contents[route]), route))[:MAX_COMPARED_ROUTES]
-        for route in larger:
-            every, route_forms = self._contents[route], list[Forms]()
-            for forms in _common_forms(every, MAX_COMPARED_PAIRS // len(larger)):
-                rest = [(_without_slug(learned, forms), learned) for learned in every]
+                compared_routes.append(route)
+        compared_routes = sorted(compared_routes, key=lambda route: (-len(self._contents[route]), route))[
+            :MAX_COMPARED_ROUTES
+        ]
+        for route in compared_routes:
+            pages, route_forms = self._contents[route], list[Forms]()
+            for forms in _common_forms(pages, MAX_COMPARED_PAIRS // len(compared_routes)):
+                rest = [(_without_slug(learned, forms), learned) for learned in pages]
                 found = _first_of_each(
-                    [((route, len(route_forms), one), learned) for one, learned in rest if one is not None],
+                    [
+                        ((route, len(route_forms), remainder), learned)
+                        for remainder, learned in rest
+                        if remainder is not None
+                    ],
                     MIN_EQUAL_PAGES,
                 )
                 if found:
@@ -180,7 +186,7 @@ class LearnedContents:
 
 
 def learned_content(page: Page) -> LearnedContent | None:
-    """The page as it is compared with others; None if it was not learned, may not be listed, or has no stable content.
+    """What is compared of a page; None if it was not learned, may not be listed, or has no stable content.
 
     Its content is the latest that was seen twice, or else the latest.
     """
@@ -190,11 +196,11 @@ def learned_content(page: Page) -> LearnedContent | None:
     if not runs:
         return None
     content = next((run.value for run in reversed(runs) if run.was_repeated), runs[-1].value)
-    numbers = "int:" in page.route or ":int" in page.route
+    has_integer = "int:" in page.route or ":int" in page.route
     path = unquote(page.path)
-    zeros = numbers and _LEADING_ZEROS.search(path) is not None
+    has_zeros = has_integer and _LEADING_ZEROS.search(path) is not None
     return LearnedContent(
-        page.route, page.path, content, (zeros, page.first_seen, sum(map(str.isupper, path)), page.path)
+        page.route, page.path, content, (has_zeros, page.first_seen, sum(map(str.isupper, path)), page.path)
     )
 
 
@@ -203,21 +209,23 @@ def normalize_path(path: str) -> str:
     return _LEADING_ZEROS.sub("", unquote(path).casefold())
 
 
-def _first_of_each(keyed: Sequence[tuple[Key, LearnedContent]], least: int) -> dict[Key, Rank]:
-    """The rank of the first page of each key that at least `least` pages have."""
+def _first_of_each(keyed: Sequence[tuple[Key, LearnedContent]], min_pages: int) -> dict[Key, Rank]:
+    """The rank of the first page of each key that `min_pages` pages or more have."""
     counted = Counter([key for key, _ in keyed])
     found: dict[Key, Rank] = {}
     for key, learned in keyed:
-        if counted[key] >= least:
+        if counted[key] >= min_pages:
             found[key] = min(learned.rank, found.get(key, learned.rank))
     return found
 
 
 def _slug(learned: LearnedContent) -> str:
     """The last parameter in a page's path, decoded."""
-    parts, of = learned.path.strip("/").split("/"), learned.route.strip("/").split("/")
-    if len(parts) == len(of):
-        parts = [part for part, one in zip(parts, of, strict=True) if any(mark in one for mark in "<{*")] or parts
+    parts, template_parts = learned.path.strip("/").split("/"), learned.route.strip("/").split("/")
+    if len(parts) == len(template_parts):
+        parts = [
+            part for part, other in zip(parts, template_parts, strict=True) if any(mark in other for mark in "<{*")
+        ] or parts
     return unquote(parts[-1])[:MAX_SEGMENT_CHARS]
 
 
@@ -251,10 +259,10 @@ def _without_slug(learned: LearnedContent, forms: Forms) -> int | None:
     return (learned.content - repeated) % _MODULUS or None
 
 
-def _common_forms(every: Sequence[LearnedContent], most: int) -> list[Forms]:
+def _common_forms(pages: Sequence[LearnedContent], max_pairs: int) -> list[Forms]:
     """The forms by which two consecutive pages differ, in the order in which the pages were first seen."""
-    ordered = sorted(every, key=_RANK)
-    step = max(1, len(ordered) // most)
+    ordered = sorted(pages, key=_RANK)
+    step = max(1, len(ordered) // max_pairs)
     found: dict[Forms, None] = {}
     for one, other in list(pairwise(ordered))[::step]:
         difference = (one.content - other.content) % _MODULUS

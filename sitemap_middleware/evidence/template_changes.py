@@ -8,8 +8,8 @@ A content digest is a sum over the page's words, so a new footer changes the dig
 | /b | 2000 | 2007 | +7: the footer |
 | /c | 3000 | 3512 | +512: an edit |
 
-A difference that many pages show at one time is a template change. One that comes and goes is a banner, or an arm of an
-A/B test. Contents that differ by such differences only are taken for one content.
+A difference that many pages show at one time is a template change. One that comes and goes (`flapping`) is a banner, or
+an arm of an A/B test. Contents that differ only by such differences count as one content.
 """
 
 from __future__ import annotations
@@ -60,29 +60,29 @@ class _ContentStep(NamedTuple):
 class TemplateChanges:
     """The observed changes of content on a site, to tell edits of a page from template changes."""
 
-    def __init__(self, of_route: Mapping[str, ContentTable]) -> None:
+    def __init__(self, contents_by_route: Mapping[str, ContentTable]) -> None:
         """Find the template changes.
 
         Args:
-            of_route: the contents of each route's pages. Finding differences may take quadratic time, so a large site
-                gives a sample of 10,000 pages.
+            contents_by_route: the contents of each route's pages. Finding differences may take quadratic time, so a
+                large site gives a sample of 10,000 pages.
         """
-        of_group: defaultdict[str, ContentTable] = defaultdict(ContentTable)
-        for route, contents in of_route.items():
-            of_group[route if len(contents) >= MIN_PAGES_AROUND_CHANGE else ""].extend(contents)
-        self._common = frequent_values(_content_values(of_group), MIN_PAGES) - {VOLATILE}
+        contents_by_group: defaultdict[str, ContentTable] = defaultdict(ContentTable)
+        for route, contents in contents_by_route.items():
+            contents_by_group[route if len(contents) >= MIN_PAGES_AROUND_CHANGE else ""].extend(contents)
+        self._common = frequent_values(_content_values(contents_by_group), MIN_PAGES) - {VOLATILE}
         self._shared = self._flapping = frozenset[int]()
         """`_shared`: differences that are not edits, in the four forms in which two signed digests may show them.
         `_flapping`: differences that come and go, alone or together with a template change; without signs."""
-        self._find_differences(of_group)
-        every = Lifespans()
+        self._find_differences(contents_by_group)
+        all_lifespans = Lifespans()
         self._groups: dict[str, AmbiguousPeriods] = {}
-        for group, contents in of_group.items():
-            lives = self._settled_lifespans(contents)
-            every.extend(lives)
-            self._groups[group] = AmbiguousPeriods(lives, min_seen=0, min_changed=MIN_PAGES_AROUND_CHANGE)
+        for group, contents in contents_by_group.items():
+            lifespans = self._settled_lifespans(contents)
+            all_lifespans.extend(lifespans)
+            self._groups[group] = AmbiguousPeriods(lifespans, min_seen=0, min_changed=MIN_PAGES_AROUND_CHANGE)
         self._site = AmbiguousPeriods(
-            every, min_seen=min(MIN_PAGES_AROUND_CHANGE, len(every.first_seen)), min_changed=MIN_PAGES
+            all_lifespans, min_seen=min(MIN_PAGES_AROUND_CHANGE, len(all_lifespans.first_seen)), min_changed=MIN_PAGES
         )
 
     @property
@@ -106,7 +106,9 @@ class TemplateChanges:
         periods = [self._site, *filter(None, [self._groups.get(route) or self._groups.get("")])]
         merged = self._merge_runs(contents)
         volatile = [run for run in merged if run.value == VOLATILE]
-        rolled_back = [run for run in rollbacks(merged) if any(each.overlaps(run.first, run.last) for each in periods)]
+        rolled_back = [
+            run for run in rollbacks(merged) if any(period.overlaps(run.first, run.last) for period in periods)
+        ]
         last_flap = self._last_flap(contents)
         own: list[Run] = []
         for run in sorted(merged, key=LIFESPAN_ORDER):
@@ -114,22 +116,22 @@ class TemplateChanges:
                 continue
             if own:
                 start, end = change_gap(own, run)
-                if any(each.overlaps(start, end) for each in periods):
+                if any(period.overlaps(start, end) for period in periods):
                     own = [earlier for earlier in own if earlier.last > run.first]
             own.append(run)
         return tuple(sorted((*own, *volatile), key=RUN_ORDER))
 
     def _settled_lifespans(self, contents: ContentTable) -> Lifespans:
         """When the pages were seen and changed, without known template changes and without pages that always change."""
-        lives = Lifespans()
+        lifespans = Lifespans()
         for value, first, last in zip(contents.values, contents.first_seen, contents.last_seen, strict=True):
             if value != VOLATILE:
-                lives.first_seen.append(first)
-                lives.last_seen.append(last)
+                lifespans.first_seen.append(first)
+                lifespans.last_seen.append(last)
         for history in map(self._merge_runs, contents.changed):
             if history and not is_always_new(history):
-                lives.add(history)
-        return lives
+                lifespans.add(history)
+        return lifespans
 
     def _last_flap(self, contents: History) -> int:
         """When a content last appeared that differs from another by a flapping difference; -1 if none did."""
@@ -137,27 +139,27 @@ class TemplateChanges:
             return -1
         return max(end for difference, _, end, *_ in _content_steps(runs) if difference in self._flapping)
 
-    def _find_differences(self, of_group: Mapping[str, ContentTable]) -> None:
+    def _find_differences(self, contents_by_group: Mapping[str, ContentTable]) -> None:
         """Find the differences that are not edits, in the pages that changed."""
-        histories = (self._own_runs(history) for contents in of_group.values() for history in contents.changed)
+        histories = (self._own_runs(history) for contents in contents_by_group.values() for history in contents.changed)
         changed = [runs for runs in histories if len(runs) > 1]
         differences = [_content_differences(runs) for runs in changed]
         counted = Counter(chain.from_iterable(differences))
-        several = {difference for difference, count in counted.items() if count > 1}
-        if not several:
+        shared_by_pages = {difference for difference, count in counted.items() if count > 1}
+        if not shared_by_pages:
             return
-        steps_of: dict[int, list[_ContentStep]] = {}
+        steps_by_difference: dict[int, list[_ContentStep]] = {}
         for number, runs in enumerate(changed):
-            if not several.isdisjoint(differences[number]):
+            if not shared_by_pages.isdisjoint(differences[number]):
                 for difference, start, end, is_negative, is_flapping in _content_steps(runs):
-                    if difference in several:
-                        steps_of.setdefault(difference, []).append(
+                    if difference in shared_by_pages:
+                        steps_by_difference.setdefault(difference, []).append(
                             _ContentStep(number, start, end, is_negative, is_flapping)
                         )
-        kinds = {difference: _difference_kind(steps) for difference, steps in steps_of.items()}
+        kinds = {difference: _difference_kind(steps) for difference, steps in steps_by_difference.items()}
         flapping = {difference for difference, kind in kinds.items() if kind == "flapping"}
         templates = [difference for difference, kind in kinds.items() if kind == "template"]
-        templates.sort(key=lambda difference: (-len(steps_of[difference]), difference))
+        templates.sort(key=lambda difference: (-len(steps_by_difference[difference]), difference))
         self._shared = frozenset(
             signed
             for difference in flapping.union(templates)
@@ -209,9 +211,9 @@ def _flapping_differences(alone: Collection[int], templates: Sequence[int]) -> s
     return sums.union(alone) - own
 
 
-def _content_values(of_group: Mapping[str, ContentTable]) -> Iterator[int]:
+def _content_values(contents_by_group: Mapping[str, ContentTable]) -> Iterator[int]:
     """The values of all runs of all pages."""
-    for contents in of_group.values():
+    for contents in contents_by_group.values():
         yield from contents.values
         for history in contents.changed:
             for run in history:
@@ -246,11 +248,11 @@ def _difference_kind(steps: list[_ContentStep]) -> str:
     ordered = sorted(steps, key=lambda step: step.end)
     while ordered:
         moment = ordered[0].end
-        here = [step for step in ordered if step.start <= moment + OVERLAP_SECONDS]
+        simultaneous_steps = [step for step in ordered if step.start <= moment + OVERLAP_SECONDS]
         ordered = [step for step in ordered if step.start > moment + OVERLAP_SECONDS]
-        pages = len({step.page for step in here})
+        pages = len({step.page for step in simultaneous_steps})
         if pages >= MIN_SAME_DIFFERENCE_PAGES:
-            simultaneous += len(here)
+            simultaneous += len(simultaneous_steps)
     if simultaneous >= TEMPLATE_CHANGE_SHARE * len(steps):
         return "template"
     comes_and_goes = any(step.is_flapping for step in steps) or len({step.is_negative for step in steps}) > 1
