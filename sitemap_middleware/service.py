@@ -137,15 +137,15 @@ class SitemapService(ServiceInspection):
                     self.tracker.ignored.count(request.path, reason)
                 return None
             map_version = self.urlmap.reload_count
-            site, standing = self._site_resolver.resolve_request(request)
-            if site is None or standing == "none":
+            site, trust = self._site_resolver.resolve_request(request)
+            if site is None or trust == "none":
                 self.tracker.ignored.count(request.path, FOREIGN_HOST)
                 return None
             if self._changed_prober is not None:
                 self._changed_prober.remember_request(site, request)
             # Requests that may be for a sitemap document are never looked up, so `handles` sees each of them.
             key = None if path.endswith(DOCUMENT_SUFFIXES) else request.key
-            return self.tracker.track(key, site, request.path, map_version, is_foreign_host=standing == "foreign")
+            return self.tracker.track(key, site, request.path, map_version, is_foreign_host=trust == "foreign")
         except Exception as error:
             self.log_fault("a request could not be observed", error)
             return None
@@ -162,8 +162,8 @@ class SitemapService(ServiceInspection):
         others = {host for host in forwarded_hosts if host.lower() != request.host.lower()}
         if not others:
             return None
-        site, standing = self._site_resolver.resolve_request(request)
-        if site is None or standing != "own":
+        site, trust = self._site_resolver.resolve_request(request)
+        if site is None or trust != "own":
             return None  # the Host may be a proxy's internal name of the app
         return None if all(urls.is_site_host(site, request.host, host) for host in others) else FOREIGN_HOST
 

@@ -152,14 +152,14 @@ def without_ages(words: Sequence[str], age_words: Collection[str], budget: WorkB
     days = frozenset(word for word in age_words if _strip_edges(word) in _DAY_ONLY_STARTS)
     day_count = sum(words[at] in days for at in places)
     budget.spend(day_count * _DAY_COST + (len(places) - day_count) * _AGE_COST)
-    gone = bytearray(len(words))
+    removed = bytearray(len(words))
     for at in places:
         first, last = (
             (at, at + _MAX_DAY_WORDS) if words[at] in days else (max(0, at - _MAX_AGE_WORDS), at + _MAX_AGE_WORDS)
         )
         start, end = _age_at([_strip_edges(word) for word in words[first:last]], at - first)
-        gone[first + start : first + end] = b"\1" * (end - start)
-    return [word for word, out in zip(words, gone, strict=True) if not out]
+        removed[first + start : first + end] = b"\1" * (end - start)
+    return [word for word, is_removed in zip(words, removed, strict=True) if not is_removed]
 
 
 def _age_at(plain: Sequence[str], at: int) -> tuple[int, int]:

@@ -232,11 +232,11 @@ def deployments(date_histories: Collection[History]) -> frozenset[int]:
     pages_of_minute = Counter(
         [minute for moments in date_histories for minute in {run.value // DEPLOYMENT_SECONDS for run in moments}]
     )
-    least = max(3, len(date_histories) / 5)
+    min_count = max(3, len(date_histories) / 5)
     return frozenset(
         minute
         for start in pages_of_minute
-        if pages_of_minute[start] + pages_of_minute.get(start + 1, 0) >= least
+        if pages_of_minute[start] + pages_of_minute.get(start + 1, 0) >= min_count
         for minute in (start, start + 1)
     )
 
@@ -249,11 +249,11 @@ def deployment_minute(moments: Iterable[int]) -> tuple[int, int]:
     """
     ordered = sorted(moments)
     best, start = (1, 0), 0
-    most = max(2, len(ordered) // 2)
+    best_count = max(2, len(ordered) // 2)
     for end, moment in enumerate(ordered):
         while moment - ordered[start] > DEPLOYMENT_SECONDS:
             start += 1
-        if end - start + 1 > most:
-            most = end - start + 1
+        if end - start + 1 > best_count:
+            best_count = end - start + 1
             best = (ordered[start], moment)
     return best
