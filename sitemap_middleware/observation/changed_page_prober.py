@@ -69,6 +69,11 @@ class ChangedPageProber(BackgroundProber):
         self._lock = threading.Lock()
         self._working = False
 
+    def close(self) -> None:
+        """Forget the live requests too: what is saved last is news, and would start another job behind one of them."""
+        super().close()
+        self._requests.clear()
+
     def remember_request(self, site: Site, request: Request) -> None:
         """Remember a live request, to run a background job behind it once there are pages to check.
 

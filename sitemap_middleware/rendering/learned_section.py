@@ -186,6 +186,8 @@ class LearnedSection:
         self, evaluation: EvaluationContext, document: int, may_stop: Callable[[], bool] = lambda: False
     ) -> None:
         """Render the stale blocks of a document, and save them; take from the store what another worker rendered."""
+        if document not in self._documents:
+            return  # the store has lost it since the background job began
         self._read_index(document)
         infos = self._indexes[document]
         before = dict(infos)

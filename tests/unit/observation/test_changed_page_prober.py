@@ -263,6 +263,17 @@ def test_closed_middleware_probes_nothing_until_there_is_news() -> None:
     assert site.asked == ["page"] + ["other"] * (1 + CHECKS_AT_FIRST_SIGHT)
 
 
+def test_closing_saves_news_and_probes_nothing() -> None:
+    site = Site("wsgi")
+    wsgi(site.app, Ask("/page"))
+    site.app.close()
+    for thread in threading.enumerate():
+        if thread.name == "sitemap-background":
+            thread.join(10)
+    assert site.asked == ["page"]
+    assert site.app.stats()["merged"] > 0
+
+
 def test_a_pause_ends_when_the_middleware_is_closed() -> None:
     prober = ChangedPageProber(Clock(), ProbeClient(), lambda _: None, lambda *_: True)
     prober.close()

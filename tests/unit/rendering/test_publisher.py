@@ -27,7 +27,7 @@ from sitemap_middleware.adapters.wsgi import WSGIRequest
 from sitemap_middleware.listing import site_signals_cache
 from sitemap_middleware.listing.entries import EntryBuilder
 from sitemap_middleware.listing.policy import EvaluationContext
-from sitemap_middleware.models import Page
+from sitemap_middleware.models import BaseURL, Page
 from sitemap_middleware.observations import Observation
 from sitemap_middleware.protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.rendering import chunking, document_cache, learned_section, publisher
@@ -523,6 +523,30 @@ def test_one_worker_renders_in_the_background_and_another_takes_over(
     of_second()
     assert blocks == [2] * 6, "it is all there"
     assert first.documents() == second.documents()
+
+
+@pytest.mark.usefixtures("small")
+def test_store_emptied_during_background_work_stops_no_sitemap(
+    behind: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, clock = MemoryStore(), Clock()
+    lease, names = store.lease, list[str]()
+
+    def lease_and_lose(site: str, name: str, *rest: Any) -> bool:
+        names.append(name)
+        if names.count("pages") == 1:
+            store.release()
+            clock.pass_(2)
+            site_of_pages.ask()
+        return lease(BaseURL(site), name, *rest)
+
+    monkeypatch.setattr(store, "lease", lease_and_lose)
+    site_of_pages = Worker(store, clock)
+    store.merge(BASE, seen(*range(12)))
+    site_of_pages.ask()
+    behind[0]()
+    store.merge(BASE, seen(7, 8))
+    assert site_of_pages.listed() == [f"{BASE}/p/7", f"{BASE}/p/8"]
 
 
 @pytest.mark.usefixtures("small")
