@@ -74,11 +74,6 @@ class PackedPage(NamedTuple):
     data: bytes
 
 
-def pack_page(page: Page) -> bytes:
-    """The packed page, without its path and route. Raises `TooLargeError`."""
-    return packed_page(page).data
-
-
 def packed_page(page: Page) -> PackedPage:
     """The page as it is stored. Raises `TooLargeError`."""
     (

@@ -14,7 +14,7 @@ from sitemap_middleware.history import MAX_RUNS, Run
 from sitemap_middleware.models import Page, UnconfirmedAnswer
 from sitemap_middleware.observations import HtmlFacts, Observation
 from sitemap_middleware.stores.packed_pages import PackedPages
-from sitemap_middleware.stores.page_codec import MEDIA_TYPES, pack_page, packed_page, unpack_page
+from sitemap_middleware.stores.page_codec import MEDIA_TYPES, packed_page, unpack_page
 from sitemap_middleware.stores.redis.segments import parse_pages
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
@@ -82,6 +82,10 @@ AS_EVER = {
     " 02000000 6973 01000000 37 03000000 776173 02000000 2d31 02000000 6973"
     " 2a000000 313730303030303030302e3330322e372c313730303030303036302e3430332e34323934393637323935": FULL,
 }
+
+
+def pack_page(page: Page) -> bytes:
+    return packed_page(page).data
 
 
 @given(PAGES)
