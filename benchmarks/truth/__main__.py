@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from random import Random
 
 from ..tables import Table
-from .score import COUNTED, MOVING, OURS, PACES, POLICIES, Score, Tally
+from .score import COUNTED, OURS, PACES, POLICIES, UNEDITED, Score, Tally
 from .script import BEYOND, DAY, HOUR, KINDS, Site
 from .sites import site
 from .traffic import VERIFY, WATCHING, Traffic
@@ -18,37 +18,37 @@ from .trials import APART, HELD, TRIALS, trial
 
 BEYONDS = (BEYOND, "Last-Modified of the worker's start", "deployments of one section's template")
 WANTED = {WATCHING: (0.001, 0.97), VERIFY: (0.0005, 0.99)}
-"""By mode, the share of wrong dates that is too many, and that of changes that are dated at least."""
+"""By mode: the limit of the share of wrong dates, and the least share of changes dated."""
 GAPS = (2 * HOUR, 8 * DAY)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.truth", description="How true the dates are.")
     parser.add_argument(
-        "--pages", type=int, default=10_000, help="simulate so many at least, and more in trials (10000)"
+        "--pages", type=int, default=10_000, help="the least number of pages; the trials add more (10000)"
     )
-    parser.add_argument("--seed", type=int, default=1, help="of all that is left to chance (1)")
-    parser.add_argument("--moments", type=int, default=20, help="looks before the end (20)")
-    parser.add_argument("--mistakes", type=int, default=10, help="print so many wrong dates in full (10)")
+    parser.add_argument("--seed", type=int, default=1, help="of the random numbers (1)")
+    parser.add_argument("--moments", type=int, default=20, help="moments to check before the end (20)")
+    parser.add_argument("--mistakes", type=int, default=10, help="how many wrong dates to print in full (10)")
     parser.add_argument("--without-held", action="store_true", help="leave out the trials that are held back")
     parser.add_argument("--without-trials", action="store_true", help="leave out all trials")
-    parser.add_argument("--only", action="append", default=[], help="run this trial alone; may be given several times")
-    chosen = parser.parse_args()
-    trials = [name for name in chosen.only or (*TRIALS, *APART) if not (chosen.without_held and name in HELD)]
-    if chosen.without_trials:
+    parser.add_argument("--only", action="append", default=[], help="run only this trial; repeat for several")
+    options = parser.parse_args()
+    trials = [name for name in options.only or (*TRIALS, *APART) if not (options.without_held and name in HELD)]
+    if options.without_trials:
         trials = []
     began = time.perf_counter()
     score = Score()
-    for one in sites(chosen.seed, chosen.pages, trials, others=not chosen.only):
+    for simulated in sites(options.seed, options.pages, trials, others=not options.only):
         score.sites += 1
-        score.pages += len(one.pages)
-        for number, moment in enumerate(Traffic(one).moments(chosen.moments)):
-            score.take(one, moment, last=number == chosen.moments)
+        score.pages += len(simulated.pages)
+        for number, moment in enumerate(Traffic(simulated).moments(options.moments)):
+            score.add_moment(simulated, moment, last=number == options.moments)
     print(
-        f"{score.pages:,} pages of {score.sites} sites, seed {chosen.seed}, looked at {chosen.moments} times and at the"
-        f" end; {time.perf_counter() - began:.0f} s.\n"
+        f"{score.pages:,} pages of {score.sites} sites, seed {options.seed}, looked at {options.moments} times and at"
+        f" the end; {time.perf_counter() - began:.0f} s.\n"
     )
-    for title, table in (("at the end", score.end), (f"at {chosen.moments} moments in between", score.between)):
+    for title, table in (("at the end", score.end), (f"at {options.moments} moments in between", score.between)):
         print(by_kind(f"Dates {title}", table))
         print(by_policy(f"Policies {title}", table))
     print(by_change(score))
@@ -58,113 +58,111 @@ def main() -> None:
         verdict, all_met = targets(score, mode)
         met = met and all_met
         print(verdict)
-    for mistake in score.mistakes[: chosen.mistakes]:
+    for mistake in score.mistakes[: options.mistakes]:
         print(mistake)
     sys.exit(0 if met else 1)
 
 
 def sites(seed: int, pages: int, trials: Sequence[str] = (*TRIALS, *APART), *, others: bool = True) -> list[Site]:
-    """Sites of 50 to 500 pages, so many pages at least, those of the trials, and a few that the totals leave out."""
+    """Sites of 50 to 500 pages, at least `pages` in all, those of the trials, and a few outside the totals."""
     random = Random(seed)
-    made: list[Site] = []
+    simulated: list[Site] = []
     days = (30, 90) if pages >= 500 else (8, 12)
     for number, name in enumerate((*TRIALS, *APART)):
         if name in trials:
-            for again in range(max(1, pages // 2000)):
+            for repeat in range(max(1, pages // 2000)):
                 size = random.randint(20, max(20, min(300, pages // 8)))
-                made.append(
-                    trial(name, seed * 10_000 + 5_000 + 100 * number + again, size, random.uniform(*days), GAPS)
+                simulated.append(
+                    trial(name, seed * 10_000 + 5_000 + 100 * number + repeat, size, random.uniform(*days), GAPS)
                 )
     if not others:
-        return made
-    tried = len(made)
-    while sum(len(one.pages) for one in made[tried:]) < pages:
+        return simulated
+    tried = len(simulated)
+    while sum(len(site.pages) for site in simulated[tried:]) < pages:
         size = round(math.exp(random.uniform(math.log(50), math.log(500))))
-        made.append(site(seed * 10_000 + len(made) - tried, size, random.uniform(*days), GAPS))
+        simulated.append(site(seed * 10_000 + len(simulated) - tried, size, random.uniform(*days), GAPS))
     for name in BEYONDS:
-        made += [
-            site(seed * 10_000 + 9_000 + len(made) + number, 60, 45 if pages >= 500 else 10, GAPS, beyond=name)
+        simulated += [
+            site(seed * 10_000 + 9_000 + len(simulated) + number, 60, 45 if pages >= 500 else 10, GAPS, beyond=name)
             for number in range(max(1, pages // 5000))
         ]
-    return made
+    return simulated
 
 
 def by_kind(title: str, table: dict[tuple[str, str], Tally]) -> Table:
     heads = [f"{head} {mode}" for mode in OURS for head in ("right", "wrong", "omitted")]
-    found = Table(title, ["kind of page", *heads])
+    result = Table(title, ["kind of page", *heads])
     for kind in (*KINDS, *_apart(table)):
-        found.add(kind, *(count for mode in OURS for count in _counts(table.get((mode, kind), Tally()))))
-    found.add("all but what is beyond the list", *(count for mode in OURS for count in _counts(total(table, mode))))
-    return found
+        result.add(kind, *(count for mode in OURS for count in _counts(table.get((mode, kind), Tally()))))
+    result.add("all but what is beyond the list", *(count for mode in OURS for count in _counts(total(table, mode))))
+    return result
 
 
 def by_policy(title: str, table: dict[tuple[str, str], Tally]) -> Table:
-    found = Table(title, ["policy", "right", "wrong", "omitted", "wrong of given", "wrong on volatile pages"])
+    result = Table(title, ["policy", "right", "wrong", "omitted", "wrong of given", "wrong on volatile pages"])
     for policy in POLICIES:
-        whole = total(table, policy)
-        volatile = sum(tally.wrong for (name, kind), tally in table.items() if name == policy and kind in MOVING)
-        found.add(policy, *_counts(whole), f"{whole.wrong_share:.3%}", f"{volatile:,}")
-    return found
+        combined = total(table, policy)
+        volatile = sum(tally.wrong for (name, kind), tally in table.items() if name == policy and kind in UNEDITED)
+        result.add(policy, *_counts(combined), f"{combined.wrong_share:.3%}", f"{volatile:,}")
+    return result
 
 
 def by_change(score: Score) -> Table:
-    found = Table(
+    result = Table(
         "Changes that stood through two visits", ["kind of page", "changes", *(f"dated {mode}" for mode in OURS)]
     )
     for (kind, apart), changes in sorted(score.changes.items()):
-        found.add(f"{kind}; {apart}" if apart else kind, *_shares(list(changes.values())))
-    found.notes.append(
+        result.add(f"{kind}; {apart}" if apart else kind, *_shares(list(changes.values())))
+    result.notes.append(
         "Counted apart: changes back to an earlier content, which by the rules of evidence date nothing; those in one"
     )
-    found.notes.append(
+    result.notes.append(
         "gap between visits with a deployment that changes the same text; and those before a deployment that"
     )
-    found.notes.append(
-        "each page bears in its own way, where no look fell in between: an edit may hide behind that one."
-    )
-    return found
+    result.notes.append("changes each page differently, if no look fell in between: it may hide an edit.")
+    return result
 
 
 def by_pace(score: Score) -> Table:
-    found = Table("The same by visits between two edits, mean", ["", "changes", *(f"dated {mode}" for mode in OURS)])
+    result = Table("The same by visits between two edits, mean", ["", "changes", *(f"dated {mode}" for mode in OURS)])
     for pace in PACES:
-        found.add(pace, *_shares(list(score.by_pace.get(pace, {}).values())))
-    return found
+        result.add(pace, *_shares(list(score.by_pace.get(pace, {}).values())))
+    return result
 
 
 def targets(score: Score, mode: str) -> tuple[Table, bool]:
     """The targets, and whether all of them were met."""
-    found = Table(f"Targets, {mode}", ["", "wanted", "found", ""])
+    result = Table(f"Targets, {mode}", ["", "wanted", "found", ""])
     both = total(score.end, mode)
     both += total(score.between, mode)
     volatile = sum(
         tally.wrong
         for table in (score.end, score.between)
         for (policy, kind), tally in table.items()
-        if policy == mode and kind in MOVING
+        if policy == mode and kind in UNEDITED
     )
     dated = [
-        one[mode]
+        change[mode]
         for (kind, apart), changes in score.changes.items()
         if kind in COUNTED and not apart
-        for one in changes.values()
-        if mode in one
+        for change in changes.values()
+        if mode in change
     ]
     share = sum(dated) / max(1, len(dated))
     wrong, least = WANTED[mode]
     met = volatile == 0, both.wrong_share < wrong, share >= least
-    found.add("wrong dates on volatile pages", "0", f"{volatile:,}", _met(met[0]))
-    found.add("wrong of all dates given", f"under {wrong:.2%}", f"{both.wrong_share:.3%}", _met(met[1]))
-    found.add("changes dated", f"{least:.0%} or more", f"{share:.2%}", _met(met[2]))
-    return found, all(met)
+    result.add("wrong dates on volatile pages", "0", f"{volatile:,}", _met(met[0]))
+    result.add("wrong of all dates given", f"under {wrong:.2%}", f"{both.wrong_share:.3%}", _met(met[1]))
+    result.add("changes dated", f"{least:.0%} or more", f"{share:.2%}", _met(met[2]))
+    return result, all(met)
 
 
 def total(table: dict[tuple[str, str], Tally], policy: str) -> Tally:
-    whole = Tally()
+    combined = Tally()
     for (name, kind), tally in table.items():
         if name == policy and kind in COUNTED:
-            whole += tally
-    return whole
+            combined += tally
+    return combined
 
 
 def _apart(table: dict[tuple[str, str], Tally]) -> list[str]:
@@ -175,10 +173,10 @@ def _counts(tally: Tally) -> tuple[str, str, str]:
     return f"{tally.right:,}", f"{tally.wrong:,}", f"{tally.omitted:,}"
 
 
-def _shares(found: list[dict[str, bool]]) -> tuple[str, ...]:
-    cells = [f"{len(found):,}"]
+def _shares(changes: list[dict[str, bool]]) -> tuple[str, ...]:
+    cells = [f"{len(changes):,}"]
     for mode in OURS:
-        dated = [one[mode] for one in found if mode in one]
+        dated = [change[mode] for change in changes if mode in change]
         cells.append(f"{sum(dated) / max(1, len(dated)):.2%}")
     return tuple(cells)
 

@@ -68,12 +68,12 @@ def age(language: str, seconds: float) -> str:
     parts: list[str] = []
     rest = max(seconds, MINUTE)
     for size, unit in zip(_SIZES, units.split(), strict=True):
-        one, many = unit.split("/")
+        singular, plural = unit.split("/")
         number = int(rest // size)
         rest -= number * size
         if number:
             space = "" if language == "short" else " "
-            parts.append(f"{number}{space}{one if number == 1 else many}")
+            parts.append(f"{number}{space}{singular if number == 1 else plural}")
         if parts and (language != "timesince" or len(parts) == 2):
             break
     return phrase.format(", ".join(parts))

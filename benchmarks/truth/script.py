@@ -176,14 +176,14 @@ class Site:
     restarts: list[float]
     """How long after a deployment began each worker restarts with it."""
     stale: list[float]
-    """For how long each worker still shows the content before an edit, from a cache of its own."""
+    """Seconds for which each worker still serves the content before an edit, from its cache."""
     beyond: str = ""
     """What is tried here that the totals leave out."""
     trial: str = ""
     """What is tried here that the totals take in."""
     installed: tuple[int, ...] = ()
     """When packages were installed on its server, in POSIX seconds."""
-    kept: float = 0
+    cache_seconds: float = 0
     """For how many seconds a cache keeps the pages whose Last-Modified is the time of the answer."""
     jumps: list[Jump] = field(default_factory=list)
 
@@ -233,9 +233,9 @@ class Site:
         )
 
     def reworded(self, page: Page, start: float, end: float) -> bool:
-        """Whether a deployment between two moments changed the page's text in a way of its own.
+        """Whether a deployment between two moments changed the page's text differently from other pages'.
 
-        An edit may hide behind it, so that nobody can tell any more that the change before it was the last.
+        It may hide an edit, so nobody can tell any more whether the change before it was the last.
         """
         return any(
             deploy.visible and deploy.reworded and page.section in deploy.sections and start <= deploy.at <= end
@@ -249,7 +249,7 @@ class Site:
             case "now":
                 moment = at + self.clock(worker, at)
             case "now, kept by a cache":
-                moment = at - (at + page.gap) % self.kept
+                moment = at - (at + page.gap) % self.cache_seconds
             case "made up":
                 moment = page.made_up(at) - START
             case "installed":
@@ -263,7 +263,7 @@ class Site:
         return [("last-modified", formatdate(START + int(moment), usegmt=True))]
 
     def _deployed(self, at: float, worker: int) -> float:
-        return max((one.at for one in self.deploys if one.at + self.restarts[worker] <= at), default=-10 * DAY)
+        return max((deploy.at for deploy in self.deploys if deploy.at + self.restarts[worker] <= at), default=-10 * DAY)
 
     def _version(self, page: Page, at: float, worker: int) -> tuple[int, int]:
         """The version of the layout, and that of the wording."""

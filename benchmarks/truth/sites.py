@@ -1,4 +1,4 @@
-"""Sites by chance: their pages, deployments and edits."""
+"""Random sites: their pages, deployments and edits."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from .script import BEYOND, DAY, HOUR, KINDS, MINUTE, VOLATILE, Deploy, Page, Si
 
 
 def site(seed: int, size: int, days: float, gaps: tuple[float, float], *, beyond: str = "") -> Site:
-    """A site by chance; the same for the same arguments.
+    """A random site; the same for the same arguments.
 
     Args:
-        seed: of all that is left to chance.
+        seed: of the random numbers.
         size: the number of its pages.
         days: how long the simulation is.
         gaps: mean seconds between visits, of the most and the least popular pages.
-        beyond: a trial that is no part of the totals.
+        beyond: a trial that the totals leave out.
     """
     random = Random(seed)
     end = days * DAY
@@ -81,7 +81,7 @@ def _deploys(random: Random, end: float, sections: int, *, parted: bool) -> list
         deploys.append(Deploy(at, random.random() < 0.5, random.random() < 0.25, version, part))
         if random.random() < 0.15:  # taken back within the day
             last = deploys[-1]
-            before = [one.version for one in deploys[:-1] if one.visible and one.reworded == last.reworded]
+            before = [deploy.version for deploy in deploys[:-1] if deploy.visible and deploy.reworded == last.reworded]
             at += random.uniform(0.2, 20) * HOUR
             deploys.append(Deploy(at, last.visible, last.reworded, before[-1] if before else 0, part))
         at += HOUR + random.expovariate(1 / (14 * DAY))

@@ -1,4 +1,4 @@
-"""The truth of dates on small simulated sites, each made to mislead in one way. Larger ones: `benchmarks.truth`."""
+"""The accuracy of dates on small simulated sites, each built to mislead in one way. Larger ones: `benchmarks.truth`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.uncovered
 def test_no_date_is_wrong_on_a_site_that_misleads(name: str) -> None:
     score, site = Score(), trial(name, 5, 120, 12, GAPS)
     for number, moment in enumerate(Traffic(site).moments(2)):
-        score.take(site, moment, last=number == 2)
-    found = total(score.end, VERIFY)
-    found += total(score.between, VERIFY)
-    assert found.wrong == 0, score.mistakes
-    assert found.right > 0
+        score.add_moment(site, moment, last=number == 2)
+    tally = total(score.end, VERIFY)
+    tally += total(score.between, VERIFY)
+    assert tally.wrong == 0, score.mistakes
+    assert tally.right > 0
