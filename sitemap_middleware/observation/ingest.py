@@ -47,6 +47,9 @@ class _SiteBatch:
     now: int
     """The store's time, in POSIX seconds."""
     observations: list[Observation] = field(default_factory=list)
+    """Of responses for the site's own Host."""
+    foreign_observations: list[Observation] = field(default_factory=list)
+    """Of responses for a foreign Host, which a later response of the batch may retract."""
 
 
 class Ingester:
@@ -101,9 +104,12 @@ class Ingester:
             observation = self._observation(response, table, by_site[key])
             if observation is not None:
                 by_site[key].site = response.site
-                by_site[key].observations.append(observation)
+                site_batch = by_site[key]
+                (site_batch.foreign_observations if response.is_foreign_host else site_batch.observations).append(
+                    observation
+                )
         for site_batch in by_site.values():
-            if site_batch.observations:
+            if site_batch.observations or site_batch.foreign_observations:
                 self._merge(site_batch)
 
     def _observation(self, response: CapturedResponse, table: RouteTable, site_batch: _SiteBatch) -> Observation | None:
@@ -167,14 +173,15 @@ class Ingester:
         if response.body is None and not response.is_probe:
             self._tracker.ignored.count(response.path, FOREIGN_HOST)
         elif page is None:  # its headers, earlier in this batch, do not count either
-            site_batch.observations = [other for other in site_batch.observations if other.path != path]
+            site_batch.foreign_observations = [other for other in site_batch.foreign_observations if other.path != path]
         return False
 
     def _merge(self, site_batch: _SiteBatch) -> None:
         """Merge observations into the store's pages; have the prober check those that are new or changed."""
         site, prober = site_batch.site, self._changed_page_prober
-        result = self._store.merge(site.store_key, site_batch.observations, self._options.page_limits)
-        self.merged += len(site_batch.observations)
+        observations = [*site_batch.observations, *site_batch.foreign_observations]
+        result = self._store.merge(site.store_key, observations, self._options.page_limits)
+        self.merged += len(observations)
         if prober is not None:
             prober.enqueue(site, map(unquote, result.new_paths), CHECKS_AT_FIRST_SIGHT)
             prober.enqueue(site, map(unquote, result.changed_paths), CHECKS_WHEN_CHANGED)

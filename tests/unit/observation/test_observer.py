@@ -104,6 +104,17 @@ def test_foreign_host_is_ignored_for_known_pages_once_the_own_was_seen(protocol:
     assert "https://example.com/" in twin.locs(host="example.com")
 
 
+@BOTH
+def test_foreign_host_does_not_retract_what_the_own_one_showed(protocol: str) -> None:
+    store = MemoryStore()
+    twin = Twin(protocol, {"/": Page()}, base_url="https://example.com", store=store)
+    twin.ask("/", host="example.com")
+    twin.clock.pass_(1)
+    twin.ask("/", host="evil.example")
+    twin.app.flush()
+    assert [known.path for known in store.pages("https://example.com")] == ["/"]
+
+
 def test_page_of_a_minimal_scope_is_found_again() -> None:
     async def app(_: Any, __: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 404, "headers": [(b"x-one", b"1")]})
