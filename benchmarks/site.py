@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.captured_responses import HtmlFacts, Observation
 from sitemap_middleware.models import PageLimits
-from sitemap_middleware.observations import HtmlFacts, Observation
 from sitemap_middleware.stores.base import Store
 
 HOST: Final = "example.com"

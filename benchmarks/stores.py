@@ -25,10 +25,10 @@ from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Final
 
-from sitemap_middleware.evidence.merge import merge_if_changed
-from sitemap_middleware.observations import Observation
+from sitemap_middleware.captured_responses import Observation
+from sitemap_middleware.evidence.observation_merge import merge_if_changed
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
-from sitemap_middleware.stores.status import store_status
+from sitemap_middleware.stores.status_reader import store_status
 
 from . import apart, rivals, site
 from .pairs import Rounds

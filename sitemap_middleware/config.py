@@ -14,7 +14,7 @@ from .evidence.verdict import INDEXABLE_TYPES
 from .exceptions import OptionError
 from .models import Changefreq, PageLimits, Site
 from .patterns import Pattern, Patterns
-from .protocol import unknown_option_error, validate_changefreq, validate_priority
+from .sitemap_protocol import unknown_option_error, validate_changefreq, validate_priority
 from .urls import ascii_host, normal_host, parse_base_url, quote_path
 
 CONSTRUCTOR_NAME: Final = "SitemapMiddleware"

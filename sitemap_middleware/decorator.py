@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeVar
 from .exceptions import OptionError
 from .models import Changefreq, Lastmod, Provider, RouteSettings
 from .patterns import Pattern
-from .protocol import unknown_option_error, validate_changefreq, validate_date, validate_priority
+from .sitemap_protocol import unknown_option_error, validate_changefreq, validate_date, validate_priority
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from .exceptions import OptionError
 from .models import Changefreq
-from .protocol import unknown_option_error, validate_changefreq, validate_date, validate_priority
+from .sitemap_protocol import unknown_option_error, validate_changefreq, validate_date, validate_priority
 
 _PARAMS_NOT_GIVEN: Final[Mapping[str, Any]] = {}
 """The default of `params`. Compared by identity, because an empty mapping may be given."""

@@ -8,9 +8,9 @@ from typing import Final, Literal
 from . import urls
 from .bounded_cache import BoundedCache
 from .config import Options
-from .http import Request
 from .models import Site
-from .routing.url_map import URLMap
+from .request_response import Request
+from .routing.app_routes import URLMap
 
 MAX_HOSTS: Final = 1000
 """Resolved hosts that are cached. This also limits the sites of one process: clients can invent any number of hosts."""

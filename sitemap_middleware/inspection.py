@@ -20,11 +20,11 @@ from .listing.route_report import RouteReport, route_report
 from .listing.site_signals_cache import SiteSignalsCache
 from .models import Explanation, Site
 from .observation.ingest import Ingester
+from .observation.recent_pages import ResponseTracker
 from .observation.store_clock import StoreClock
-from .observation.tracker import ResponseTracker
 from .rendering.publisher import Publisher
 from .robots import RobotsTxt
-from .routing.url_map import URLMap
+from .routing.app_routes import URLMap
 from .sitemap_handler import SitemapHandler
 from .stores.base import Store
 from .stores.circuit_breaker import GuardedStore

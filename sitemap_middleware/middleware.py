@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 from . import config as options
 from .config import refuse_unknown
 from .exceptions import OptionError
+from .isolation_in_tests import isolated_class
 from .metrics import metrics_reporter
 from .models import Changefreq, Explanation
 from .nested_middleware import warn_of_nested_middleware
-from .per_test_instances import isolated_class
 from .routing import wrapping
 from .service import SitemapService
 from .stores import FallbackStore, Store, open_store

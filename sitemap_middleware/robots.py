@@ -10,11 +10,11 @@ from typing import Final, NamedTuple
 from .config import Options
 from .evidence.response_headers import ResponseHeaders
 from .exceptions import StoreError
-from .http import WRONG_HOST_STATUSES, Request, Response
 from .models import Site
 from .rendering.responses import text_response, with_body
+from .request_response import WRONG_HOST_STATUSES, Request, Response
 from .robots_parser import ROBOTS_PATH, RobotsFile, RobotsRules, is_amendable, minimal_robots, parse_robots_file
-from .routing.url_map import URLMap
+from .routing.app_routes import URLMap
 from .stores.base import Store
 from .stores.checksums import verify, with_checksum
 from .urls import is_other_host, quote_path, redirect_target

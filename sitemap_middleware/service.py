@@ -8,16 +8,16 @@ from typing import Any
 from urllib.parse import unquote
 
 from . import urls
+from .captured_responses import CapturedResponse
 from .config import Options
 from .dates import import_http_parsers
 from .evidence.response_parser import OBSERVED_STATUSES
 from .exceptions import StoreError
 from .hosts import SiteResolver
-from .http import Request, Response
 from .inspection import ServiceInspection
 from .listing.entries import EntryBuilder
 from .listing.policy import ListingPolicy
-from .listing.providers import Providers
+from .listing.provider_reader import Providers
 from .listing.site_signals_cache import SiteSignalsCache
 from .models import Site
 from .no_sitemap_reasons import NoSitemapReasons
@@ -26,16 +26,16 @@ from .observation.changed_page_prober import ChangedPageProber
 from .observation.fault_log import FaultLog
 from .observation.ingest import Ingester
 from .observation.observer import TrackedPage
-from .observation.prober import ProbeClient
+from .observation.probe_client import ProbeClient
+from .observation.recent_pages import ResponseTracker
 from .observation.shutdown import flush_on_sigterm
 from .observation.store_clock import StoreClock
-from .observation.tracker import ResponseTracker
 from .observation.unvisited_page_prober import UnvisitedPageProber
-from .observations import CapturedResponse
 from .rendering.publisher import Publisher
 from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
+from .request_response import Request, Response
 from .robots import RobotsTxt
-from .routing.url_map import URLMap
+from .routing.app_routes import URLMap
 from .site_quota import SiteQuota
 from .sitemap_handler import DOCUMENT_SUFFIXES, SitemapHandler
 from .stores.base import Store, StoreExtras

@@ -9,7 +9,6 @@ from typing import Final
 from .config import Options
 from .exceptions import StoreError
 from .hosts import SiteResolver
-from .http import GENERATING_HEADER, TEST_CLIENT_WAIT_SECONDS, Request, Response
 from .listing.policy import EvaluationContext
 from .models import Site
 from .no_sitemap_reasons import ROBOTS_UNKNOWN_REASON, UNTRUSTED_HOST_REASON, UNTRUSTED_ROOT_REASON, NoSitemapReasons
@@ -19,10 +18,11 @@ from .rendering.document_cache import FRESH_SECONDS, CachedDocument, Freshness
 from .rendering.publisher import Publisher
 from .rendering.responses import HeaderFields, error_response
 from .rendering.section import BeingGenerated, Unavailable
+from .request_response import GENERATING_HEADER, TEST_CLIENT_WAIT_SECONDS, Request, Response
 from .robots import RETRY_SECONDS, RobotsTxt, RobotsUnknown
 from .robots_parser import ROBOTS_PATH
+from .routing.app_routes import URLMap
 from .routing.route_table import RouteTable
-from .routing.url_map import URLMap
 from .site_quota import SiteQuota
 
 DOCUMENT_SUFFIXES: Final = (".xml", ".txt")

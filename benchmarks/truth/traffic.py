@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
 
+from sitemap_middleware.captured_responses import CapturedResponse, Observation
 from sitemap_middleware.dates import CLOCK_SKEW_SECONDS
-from sitemap_middleware.evidence import merge
+from sitemap_middleware.evidence import observation_merge as merge
 from sitemap_middleware.evidence.lastmod import LastmodResult, lastmod
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.evidence.site_signals import site_signals
@@ -17,9 +18,8 @@ from sitemap_middleware.evidence.verdict import page_verdict
 from sitemap_middleware.history import VOLATILE
 from sitemap_middleware.models import Page as Known
 from sitemap_middleware.models import Site as Place
-from sitemap_middleware.observation.body_sampler import BodySampler
 from sitemap_middleware.observation.changed_page_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, PAUSE_SECONDS
-from sitemap_middleware.observations import CapturedResponse, Observation
+from sitemap_middleware.observation.sampling_schedule import BodySampler
 
 from .script import HOUR, OUTSIDE, START, Answer, Page, Site
 

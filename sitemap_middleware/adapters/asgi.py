@@ -11,16 +11,24 @@ from anyio.from_thread import run_sync as run_on_loop
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..compat import mark_coroutine_function
-from ..http import CONDITIONAL_HEADERS, TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, AsyncCollector, RequestKey, Response
 from ..listing.batch_queue import BatchQueue, as_values_error
 from ..models import Context
+from ..private_stdlib import mark_coroutine_function
 from ..request_filter.asgi import ignore_reason_of_headers, ignore_reason_of_scope
 from ..request_filter.reasons import IgnoreReason
 from ..request_filter.visitors import visitor_fingerprint
+from ..request_response import (
+    CONDITIONAL_HEADERS,
+    TEST_CLIENT_WAIT_SECONDS,
+    WAIT_SECONDS_KEY,
+    AsyncCollector,
+    RequestKey,
+    Response,
+)
 from ..service import SitemapService
 from ..sitemap_handler import DOCUMENT_SUFFIXES
 from .asgi_client import request_app
+from .asgi_streaming import send_response
 from .async_bridge import AsyncBridge, loop_caller, run_in_background, run_in_thread, start_task, thread_limiter
 from .base_request import BaseRequest, is_proxy_header
 from .internal_headers import (
@@ -30,7 +38,6 @@ from .internal_headers import (
     internal_client_address,
     internal_headers,
 )
-from .streaming import send_response
 
 _CONDITIONAL_HEADERS: Final = {name.encode(): name for name in CONDITIONAL_HEADERS}
 

@@ -10,7 +10,7 @@ from typing import Final
 from anyio import CancelScope, Event, current_time, move_on_after
 from starlette.types import ASGIApp, Message, Scope
 
-from ..http import MAX_PROBE_BYTES, PROBE_TIMEOUT_SECONDS, Response
+from ..request_response import MAX_PROBE_BYTES, PROBE_TIMEOUT_SECONDS, Response
 from .async_bridge import start_task
 from .base_request import as_exception, is_endless, truncated_response
 

@@ -6,8 +6,8 @@ from abc import abstractmethod
 from concurrent.futures import Future
 from typing import Final
 
-from ..http import PROBE_TIMEOUT_SECONDS, PROXY_HEADERS, PROXY_PREFIXES, AppTerminated, RequestKey, Response
 from ..observation.observer import Observer, TrackedPage
+from ..request_response import PROBE_TIMEOUT_SECONDS, PROXY_HEADERS, PROXY_PREFIXES, AppTerminated, RequestKey, Response
 
 SHUTDOWN_GRACE_SECONDS: Final = 1.0
 """Seconds beyond `PROBE_TIMEOUT_SECONDS` for an app that was cancelled to stop."""

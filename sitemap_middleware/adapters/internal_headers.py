@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable
 from contextvars import Context
 from typing import Any, Final, NamedTuple
 
-from ..http import ADDRESS_HEADERS, FORWARDING_HEADERS, INTERNAL_ACCEPT, INTERNAL_USER_AGENT, SCHEME_HEADERS
-from ..request_filter.header_names import HOST_HEADERS
+from ..request_filter.header_rules import HOST_HEADERS
+from ..request_response import ADDRESS_HEADERS, FORWARDING_HEADERS, INTERNAL_ACCEPT, INTERNAL_USER_AGENT, SCHEME_HEADERS
 
 INTERNAL_CLIENT_ADDRESS: Final = "192.0.2.1"
 """The client address of the middleware's own requests. It is reserved for documentation (RFC 5737)."""

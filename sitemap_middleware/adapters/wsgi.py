@@ -10,7 +10,11 @@ from http import HTTPStatus
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
-from ..http import (
+from ..request_filter.header_rules import HOST_HEADERS
+from ..request_filter.reasons import COOKIE, IgnoreReason
+from ..request_filter.visitors import visitor_fingerprint
+from ..request_filter.wsgi import ignore_reason_of_environ
+from ..request_response import (
     CONDITIONAL_HEADERS,
     SYNC_SERVER_WAIT_SECONDS,
     TEST_CLIENT_WAIT_SECONDS,
@@ -18,10 +22,6 @@ from ..http import (
     RequestKey,
     Response,
 )
-from ..request_filter.header_names import HOST_HEADERS
-from ..request_filter.reasons import COOKIE, IgnoreReason
-from ..request_filter.visitors import visitor_fingerprint
-from ..request_filter.wsgi import ignore_reason_of_environ
 from ..service import SitemapService
 from ..sitemap_handler import DOCUMENT_SUFFIXES
 from .base_request import BaseRequest, is_proxy_header

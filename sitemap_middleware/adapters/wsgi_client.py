@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from ..http import MAX_PROBE_BYTES, PROBE_TIMEOUT_SECONDS, Response
+from ..request_response import MAX_PROBE_BYTES, PROBE_TIMEOUT_SECONDS, Response
 from .base_request import as_exception, is_endless, truncated_response, wsgi_response
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from werkzeug.test import Client
 
 from ..adapters.asgi_client import ResponseCollector
 from ..exceptions import SitemapError
-from ..http import INTERNAL_USER_AGENT, WAIT_SECONDS_KEY, Response
 from ..models import Site
+from ..request_response import INTERNAL_USER_AGENT, WAIT_SECONDS_KEY, Response
 
 Fetch = Callable[[str, str], Response]
 """Requests a decoded path below the root, with an Accept-Encoding of "gzip" or "identity"."""

@@ -22,8 +22,8 @@ from ..adapters.asgi import ASGIMiddleware
 from ..listing.candidates import SiteSnapshot
 from ..models import Explanation
 from ..stores import open_store
-from ..stores.fallback import only_existing_files
-from ..stores.status import store_status
+from ..stores.default_store import only_existing_files
+from ..stores.status_reader import store_status
 from . import output
 from .app_client import app_client
 from .app_loader import load_app

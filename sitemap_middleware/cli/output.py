@@ -15,14 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 from ..dates import w3c_from_timestamp
-from ..evidence.confirmation import confirmed_contradiction
+from ..evidence.delisting_confirmation import confirmed_contradiction
 from ..evidence.response_parser import HTML_TYPES
 from ..history import last_run
 from ..listing.candidates import SiteSnapshot
 from ..listing.inventory import InventoryLine
 from ..listing.route_report import RouteReport
 from ..models import Explanation
-from ..stores.status import StoreStatus
+from ..stores.status_reader import StoreStatus
 
 PLAIN_WIDTH_COLUMNS: Final = 120
 """Width of output that does not go to a terminal, so that it is the same everywhere."""

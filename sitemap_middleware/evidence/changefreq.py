@@ -17,7 +17,7 @@ from ..dates import CLOCK_SKEW_SECONDS
 from ..history import VOLATILE, History, Run, last_change
 from ..models import Changefreq, Page
 from .generated_dates import changes_without_content, is_credible
-from .merge import REFRESH_SECONDS
+from .observation_merge import REFRESH_SECONDS
 from .site_signals import SiteSignals
 
 MIN_INTERVALS: Final = 10

@@ -22,7 +22,7 @@ from ..dates import (
 )
 from ..history import VOLATILE, History, last_change
 from ..models import Page
-from .daily_counters import may_be_daily_counter
+from .daily_number_changes import may_be_daily_counter
 from .generated_dates import changes_without_content, is_credible
 from .site_signals import SiteSignals, depends_on_site_signals, page_as_of
 

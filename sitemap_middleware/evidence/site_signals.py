@@ -15,7 +15,7 @@ from typing import Final
 from ..dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
 from ..history import OVERLAP_SECONDS, History, without_future
 from ..models import Page
-from .content_table import ContentTable
+from .compact_histories import ContentTable
 from .soft_not_found import NO_SOFT_NOT_FOUNDS, LearnedContents, SoftNotFounds
 from .template_changes import TemplateChanges
 

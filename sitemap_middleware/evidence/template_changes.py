@@ -20,8 +20,7 @@ from itertools import chain, combinations
 from typing import Final, NamedTuple
 
 from ..history import OVERLAP_SECONDS, RUN_ORDER, VOLATILE, History, Run
-from .content_table import ContentTable, frequent_values
-from .lifespans import (
+from .ambiguous_periods import (
     LIFESPAN_ORDER,
     MIN_PAGES,
     TEMPLATE_CHANGE_SHARE,
@@ -31,6 +30,7 @@ from .lifespans import (
     is_always_new,
     rollbacks,
 )
+from .compact_histories import ContentTable, frequent_values
 
 MIN_PAGES_AROUND_CHANGE: Final = 5
 """Pages that must have been seen before and after a time for a change then to count as an edit of one page."""

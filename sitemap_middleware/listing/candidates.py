@@ -10,13 +10,13 @@ from urllib.parse import unquote
 
 from ..entry import Entry
 from ..evidence.verdict import is_listable
-from ..http import AsyncCollector
 from ..models import Page, Provider, Route, Site
+from ..request_response import AsyncCollector
 from ..robots_parser import RobotsRules
 from ..routing.route_table import RouteTable
 from ..stores.base import UNLEARNED_BLOCK, Store
 from ..urls import has_slash_like, quote_path, toggle_trailing_slash
-from .providers import ProviderReport, Providers
+from .provider_reader import ProviderReport, Providers
 
 LOOKUP_BATCH_PAGES: Final = 500
 """Pages that are looked up in the store at one time."""

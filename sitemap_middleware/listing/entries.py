@@ -18,11 +18,11 @@ from ..evidence.site_signals import changed_since, depends_on_site_signals
 from ..evidence.soft_not_found import LearnedContents
 from ..exceptions import ValuesError
 from ..models import Page, Provider, Route, Site, SitemapUrl
-from ..protocol import validate_date
+from ..sitemap_protocol import validate_date
 from . import priority
 from .candidates import Candidate, SiteSnapshot, decode_path, learned_candidates, provider_candidates, route_candidates
 from .policy import EvaluationContext, ListingPolicy
-from .providers import ProviderReport, Providers
+from .provider_reader import ProviderReport, Providers
 from .site_signals_cache import CachedSiteSignals
 
 log = logging.getLogger("sitemap_middleware")

@@ -7,7 +7,7 @@ from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
 from .candidates import Candidate, SiteSnapshot, learned_candidates
 from .entries import EntryBuilder
 from .policy import EvaluationContext, shadowed_reason
-from .providers import ProviderReport
+from .provider_reader import ProviderReport
 
 
 def explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Explanation:

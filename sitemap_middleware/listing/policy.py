@@ -12,8 +12,8 @@ from ..evidence.verdict import Verdict, page_verdict
 from ..models import Page, Route, Site
 from ..urls import LOC_LENGTH_REASON, loc_of
 from .candidates import Candidate, SiteSnapshot, decode_path
-from .path_safety import operations_reason, unsafe_reason
 from .site_signals_cache import CachedSiteSignals
+from .unsafe_paths import operations_reason, unsafe_reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from ..urls import UNREACHABLE_REASON
 from .candidates import Candidate, SiteSnapshot, stored_candidates
 from .entries import EntryBuilder
 from .policy import EvaluationContext, ListingPolicy, shadowed_reason
-from .providers import ProviderReport
+from .provider_reader import ProviderReport
 from .unmatched_patterns import unmatched_patterns
 
 _STATIC_FILES_RULE: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")

@@ -23,7 +23,7 @@ from ..fork_safety import WorkerId
 from ..stores.checksums import verify, with_checksum
 from ..stores.packed_pages import PackedPages
 from .candidates import SiteSnapshot, decode_path
-from .installed_packages import install_times
+from .package_install_times import install_times
 from .priority import hub_paths
 
 SAMPLE_PAGES: Final = 10_000

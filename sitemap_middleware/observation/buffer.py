@@ -14,10 +14,10 @@ import weakref
 from collections.abc import Callable
 from typing import Final
 
-from ..evidence.merge import is_conclusive
+from ..captured_responses import CapturedResponse
+from ..evidence.observation_merge import is_conclusive
 from ..exceptions import StoreError
 from ..fork_safety import reset_after_fork
-from ..observations import CapturedResponse
 from .shutdown import SHUTDOWN_TIMEOUT_SECONDS, flush_at_exit, flush_on_sigterm, install_exit_hooks
 
 log = logging.getLogger("sitemap_middleware")

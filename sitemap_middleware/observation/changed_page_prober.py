@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ..captured_responses import CapturedResponse
 from ..evidence.response_parser import ResponseParser
-from ..http import Request
 from ..models import Site
-from ..observations import CapturedResponse
-from .prober import BackgroundProber, ProbeClient, log, pause_after
+from ..request_response import Request
+from .probe_client import BackgroundProber, ProbeClient, log, pause_after
 
 CHECKS_AT_FIRST_SIGHT: Final = 3
 """Requests for a page that was seen for the first time."""

@@ -13,22 +13,22 @@ from typing import Final
 from urllib.parse import unquote
 
 from ..bounded_cache import BoundedCache
+from ..captured_responses import CapturedResponse, Observation
 from ..config import Options
 from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from ..evidence.response_parser import ResponseParser
 from ..fork_safety import WorkerId
-from ..listing.providers import Providers
+from ..listing.provider_reader import Providers
 from ..models import Route, Site, StoreKey
-from ..observations import CapturedResponse, Observation
 from ..request_filter.reasons import FOREIGN_HOST
+from ..routing.app_routes import URLMap
 from ..routing.route_table import RouteTable
-from ..routing.url_map import URLMap
 from ..stores.base import Store
 from ..urls import loc_of, quote_path
 from .changed_page_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, ChangedPageProber
-from .foreign_hosts import ForeignHosts
+from .foreign_host_evidence import ForeignHosts
+from .recent_pages import ResponseTracker
 from .store_clock import StoreClock
-from .tracker import ResponseTracker
 
 CLEANUP_INTERVAL_SECONDS: Final = 60 * 60
 """Seconds between two deletions of a site's outdated pages."""

@@ -7,19 +7,19 @@ import operator
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
+from ..captured_responses import CapturedResponse
 from ..evidence.body_decoding import undecodable_reason
-from ..evidence.html_parser import KEPT_BODY_BYTES, MAX_HTML_BYTES
+from ..evidence.html_facts import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from ..evidence.response_headers import ResponseHeaders
 from ..evidence.response_parser import HTML_TYPES, OBSERVED_STATUSES
-from ..http import Request
 from ..models import Site
-from ..observations import CapturedResponse
 from ..request_filter.reasons import IgnoreReason
-from ..routing.url_map import URLMap
-from .body_sampler import BodySampler, SamplePlan
+from ..request_response import Request
+from ..routing.app_routes import URLMap
 from .buffer import ResponseBuffer
 from .fault_log import FaultLog
 from .ignored_requests import IgnoredRequests
+from .sampling_schedule import BodySampler, SamplePlan
 
 _MAX_TIMESTAMP_SECONDS: Final = 253_402_300_800
 """The beginning of the year 10,000 in POSIX seconds. Dates from then on cannot be written."""

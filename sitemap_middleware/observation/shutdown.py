@@ -15,7 +15,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final, Protocol
 
-from ..compat import call_before_threads_are_joined
+from ..private_stdlib import call_before_threads_are_joined
 
 SHUTDOWN_TIMEOUT_SECONDS: Final = 5.0
 """Seconds that the end of a process waits for the last flush of all buffers together."""

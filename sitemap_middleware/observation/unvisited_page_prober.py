@@ -11,18 +11,18 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from ..captured_responses import CapturedResponse
 from ..config import Options
 from ..evidence.response_parser import OBSERVED_STATUSES
 from ..exceptions import StoreError
 from ..fork_safety import WorkerId
-from ..http import PROBE_TIMEOUT_SECONDS, SYNC_SERVER_WAIT_SECONDS, AppTerminated, Request
 from ..listing.entries import EntryBuilder
 from ..listing.policy import EvaluationContext
 from ..models import Site
-from ..observations import CapturedResponse
+from ..request_response import PROBE_TIMEOUT_SECONDS, SYNC_SERVER_WAIT_SECONDS, AppTerminated, Request
 from ..stores.base import Store
 from .hanging_pages import HangingPages
-from .prober import BackgroundProber, ProbeClient, TooManyHanging, has_credentials, log, pause_after
+from .probe_client import BackgroundProber, ProbeClient, TooManyHanging, has_credentials, log, pause_after
 
 ROUND_TIMEOUT_SECONDS: Final = 600.0
 """Seconds after which a round requests no further page."""

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from ..models import SitemapUrl
-from ..protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
+from ..sitemap_protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from .chunks import Chunk, compress_chunk, latest
 from .xml import URLSET_FRAME, render_urls
 

@@ -16,12 +16,12 @@ from ..listing.policy import EvaluationContext
 from ..models import Site
 from ..routing.route_table import LEARNED_SECTION
 from ..stores.base import UNLEARNED_BLOCK, Block
-from ..stores.placement import MAX_BLOCK_BYTES, MAX_BLOCK_PAGES
-from . import chunk_index
-from .chunk_index import ChunkInfo, RenderKey
+from ..stores.page_slots import MAX_BLOCK_BYTES, MAX_BLOCK_PAGES
+from . import chunk_records as chunk_index
+from .chunk_records import ChunkInfo, RenderKey
 from .chunking import make_chunks
 from .chunks import EMPTY_CHUNK
-from .document_plan import DocumentPlan
+from .document_chunks import DocumentPlan
 from .section import LEASE_SECONDS, WAIT_SECONDS, BackgroundJob, RefreshContext, RenderingResources
 
 log = logging.getLogger("sitemap_middleware")

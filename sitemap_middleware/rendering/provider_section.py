@@ -18,8 +18,8 @@ from ..fork_safety import WorkerId
 from ..models import BaseURL, SitemapUrl
 from ..stores.base import Store
 from ..stores.checksums import verify, with_checksum
-from . import chunk_index
-from .chunk_index import ChunkInfo, RenderKey
+from . import chunk_records as chunk_index
+from .chunk_records import ChunkInfo, RenderKey
 from .chunking import group_chunks, make_chunks
 from .section import LEASE_SECONDS
 

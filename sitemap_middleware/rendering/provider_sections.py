@@ -8,10 +8,10 @@ from contextlib import closing
 from typing import Final
 
 from ..exceptions import StoreError, ValuesError
-from ..http import TEST_CLIENT_WAIT_SECONDS
 from ..listing.batch_queue import as_values_error
 from ..models import Provider, Route, Site
-from .document_plan import DocumentPlan
+from ..request_response import TEST_CLIENT_WAIT_SECONDS
+from .document_chunks import DocumentPlan
 from .provider_section import AlreadyRunning, ProcessEnding, ProviderSection
 from .section import (
     FIRST_WAIT_SECONDS,

@@ -11,19 +11,19 @@ from typing import Final, NamedTuple
 from ..config import Options
 from ..exceptions import StoreError, ValuesError
 from ..fork_safety import reset_after_fork
-from ..http import TEST_CLIENT_WAIT_SECONDS, Request
 from ..listing.candidates import SiteSnapshot
 from ..listing.entries import EntryBuilder
 from ..listing.site_signals_cache import SiteSignalsCache
 from ..models import Site, StoreKey
+from ..request_response import TEST_CLIENT_WAIT_SECONDS, Request
 from ..robots_parser import RobotsRules
 from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION, RouteTable
 from ..stores.base import Store
 from ..urls import quote_path
-from .chunk_index import RenderKey
+from .chunk_records import RenderKey
 from .chunks import Document, sitemapindex, urlset
 from .document_cache import CachedDocument, DocumentCache, Freshness
-from .document_plan import DocumentPlan, fits_one_document
+from .document_chunks import DocumentPlan, fits_one_document
 from .learned_section import LearnedSection
 from .provider_sections import PROVIDER_FAILING_REASON, ProviderSections
 from .responses import PreparedResponses

@@ -8,8 +8,8 @@ from email.utils import formatdate
 from functools import lru_cache
 from typing import Final, overload
 
-from ..http import Response
 from ..models import Headers
+from ..request_response import Response
 from .chunks import PART_BYTES, Document
 
 HeaderFields = list[tuple[str, str]]

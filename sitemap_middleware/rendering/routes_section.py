@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..routing.route_table import ROUTES_SECTION
-from .chunk_index import RenderKey
+from .chunk_records import RenderKey
 from .chunking import group_chunks, make_chunks
 from .chunks import Chunk
-from .document_plan import DocumentPlan
+from .document_chunks import DocumentPlan
 from .section import RefreshContext, RenderingResources
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from ..fork_safety import WorkerId
-from ..http import Request
 from ..listing.entries import EntryBuilder
 from ..listing.policy import EvaluationContext
+from ..request_response import Request
 from ..stores.base import Store
-from .chunk_index import RenderKey
-from .document_plan import DocumentPlan
+from .chunk_records import RenderKey
+from .document_chunks import DocumentPlan
 
 WAIT_SECONDS: Final = 1.0
 """Seconds that a request waits for documents that are being generated if there are earlier ones to serve."""

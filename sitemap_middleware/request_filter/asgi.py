@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from .accept import ignore_reason_of_accept, remember_harmless
-from .header_names import HOST_HEADERS, PREFETCH_HEADERS, HeaderRuleCache, rule_applies
+from .header_rules import HOST_HEADERS, PREFETCH_HEADERS, HeaderRuleCache, rule_applies
 from .reasons import (
     CLIENT_CERTIFICATE,
     COOKIE,

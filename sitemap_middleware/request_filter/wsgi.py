@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from .accept import ignore_reason_of_accept, remember_harmless
-from .header_names import HOST_HEADERS, PREFETCH_HEADERS, HeaderRuleCache, rule_applies, rule_for_environ_key
+from .header_rules import HOST_HEADERS, PREFETCH_HEADERS, HeaderRuleCache, rule_applies, rule_for_environ_key
 from .reasons import UPTIME_MONITOR, IgnoreReason, ignore_reason_of_destination
 from .uptime_monitors import is_monitor
 from .visitors import is_authenticated_user

@@ -24,11 +24,11 @@ from ..decorator import (
 )
 from ..models import Context, Route, RouteSettings
 from .change_detector import ReadState, Snapshot
-from .declarations import DeclaredResponses, internal_reason
+from .fastapi_declarations import DeclaredResponses, internal_reason
 from .path_builders import IsFree, check_params, restrict_to_free_paths
 from .prefix_index import PrefixIndex
 from .shadowed_routes import EarlierRoutes
-from .static_files import html_files
+from .static_html_files import html_files
 from .walk import MatchBelow, Walk
 from .wrapping import layers
 

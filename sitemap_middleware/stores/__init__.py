@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..exceptions import OptionError
 from .base import STORE_METHODS, Store
-from .fallback import FallbackStore
+from .default_store import FallbackStore
 
 __all__ = ["FallbackStore", "Store", "open_store"]
 

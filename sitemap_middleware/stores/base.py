@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Final, NamedTuple, Protocol
 
+from ..captured_responses import Observation
 from ..models import BaseURL, MergeResult, Page, PageLimits, StoreKey
-from ..observations import Observation
 from .engine_status import EngineStatus
 from .packed_pages import PackedPages
 

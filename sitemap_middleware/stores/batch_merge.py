@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from ..evidence.merge import merge_if_changed, merge_without_future, needs_probe, page_to_store
+from ..captured_responses import Observation
+from ..evidence.observation_merge import merge_if_changed, merge_without_future, needs_probe, page_to_store
 from ..evidence.verdict import is_listable
 from ..history import VOLATILE
 from ..models import MergeResult, Page, PageLimits
-from ..observations import Observation
 
 UNREPEATED_CONTENT_SECONDS: Final = 60
 """If a content was not seen again for so many seconds, the prober's request for it must have failed."""

@@ -22,7 +22,7 @@ from urllib.parse import quote, unquote, urldefrag, urljoin, urlsplit
 
 import pytest
 
-from sitemap_middleware.evidence.html_parser import parse_html
+from sitemap_middleware.evidence.html_facts import parse_html
 
 from ..support import documents, servers
 

@@ -10,7 +10,7 @@ import pytest
 from werkzeug.test import create_environ, run_wsgi_app
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.http import MAX_PROBE_BYTES
+from sitemap_middleware.request_response import MAX_PROBE_BYTES
 
 from ..support.documents import locs
 from ..support.twins import Clock, Page, Twin

@@ -21,7 +21,6 @@ from sitemap_middleware.adapters.asgi_client import request_app
 from sitemap_middleware.adapters.async_bridge import AsyncBridge, run_in_background
 from sitemap_middleware.adapters.wsgi import WSGIRequest
 from sitemap_middleware.exceptions import ValuesError
-from sitemap_middleware.http import PROBE_TIMEOUT_SECONDS
 from sitemap_middleware.listing.batch_queue import BatchQueue
 from sitemap_middleware.models import StoreKey
 from sitemap_middleware.observation.hanging_pages import MAX_HANGING_PAGES, HangingPages
@@ -29,6 +28,7 @@ from sitemap_middleware.observation.unvisited_page_prober import (
     RETRY_SECONDS,
     ROUND_INTERVAL_SECONDS,
 )
+from sitemap_middleware.request_response import PROBE_TIMEOUT_SECONDS
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ..support.documents import locs

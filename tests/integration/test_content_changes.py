@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
+from sitemap_middleware.captured_responses import CapturedResponse
 from sitemap_middleware.dates import w3c_from_timestamp
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation.body_sampler import (
+from sitemap_middleware.observation.sampling_schedule import (
     MAX_SAMPLE_INTERVAL_SECONDS,
     MAX_SAMPLED_PAGES,
     MIN_SAMPLE_INTERVAL_SECONDS,
     BodySampler,
 )
-from sitemap_middleware.observations import CapturedResponse
 
 from ..support.twins import Page, Twin
 

@@ -17,16 +17,16 @@ from starlette.routing import Mount, Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError, site_quota
 from sitemap_middleware.adapters import asgi_client as inside_module
+from sitemap_middleware.captured_responses import CapturedResponse, HtmlFacts, Observation
 from sitemap_middleware.dates import w3c_from_timestamp
 from sitemap_middleware.evidence import response_parser as observation_module
-from sitemap_middleware.evidence.html_parser import MAX_HTML_BYTES
+from sitemap_middleware.evidence.html_facts import MAX_HTML_BYTES
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.hosts import MAX_FOREIGN_HOSTS, MAX_ROOTS
 from sitemap_middleware.hosts import MAX_HOSTS as NAMES
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation.body_sampler import BodySampler
 from sitemap_middleware.observation.buffer import MAX_PENDING_BODY_BYTES, ResponseBuffer
-from sitemap_middleware.observations import CapturedResponse, HtmlFacts, Observation
+from sitemap_middleware.observation.sampling_schedule import BodySampler
 from sitemap_middleware.rendering.publisher import MAX_SITES
 from sitemap_middleware.stores.sqlite import store as sqlite_module
 from sitemap_middleware.stores.sqlite.memory import MemoryStore

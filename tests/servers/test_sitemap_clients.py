@@ -15,8 +15,8 @@ import requests
 from usp.tree import sitemap_tree_for_homepage
 from usp.web_client.requests_client import RequestsWebClient
 
+from sitemap_middleware.captured_responses import Observation
 from sitemap_middleware.models import Site
-from sitemap_middleware.observations import Observation
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ..apps.dated_site import DAY, PAGES

@@ -17,21 +17,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware import Store, StoreError
-from sitemap_middleware.evidence.merge import REFRESH_SECONDS, merge_if_changed, merge_without_future, page_to_store
+from sitemap_middleware.captured_responses import HtmlFacts, Observation
+from sitemap_middleware.evidence.observation_merge import (
+    REFRESH_SECONDS,
+    merge_if_changed,
+    merge_without_future,
+    page_to_store,
+)
 from sitemap_middleware.history import VOLATILE
 from sitemap_middleware.models import MergeResult, Page, PageLimits
-from sitemap_middleware.observations import HtmlFacts, Observation
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import Block
 from sitemap_middleware.stores.batch_merge import UNREPEATED_CONTENT_SECONDS, VOLATILE_RECHECK_SECONDS
+from sitemap_middleware.stores.default_store import FallbackStore, only_existing_files
 from sitemap_middleware.stores.engine_status import LeaseStatus
-from sitemap_middleware.stores.fallback import FallbackStore, only_existing_files
 from sitemap_middleware.stores.row_ids import path_hashes
 from sitemap_middleware.stores.sqlite import pages as shelf
 from sitemap_middleware.stores.sqlite import store as sqlite
 from sitemap_middleware.stores.sqlite.schema import PATH_HASH_BITS, SCHEMA_VERSION
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
-from sitemap_middleware.stores.status import SiteStatus, store_status
+from sitemap_middleware.stores.status_reader import SiteStatus, store_status
 
 from ..support import postgres
 from ..support.redis_servers import PROGRAMS, USUAL, shared, shared_cluster

@@ -18,14 +18,14 @@ import psycopg
 import pytest
 
 from sitemap_middleware import OptionError, StoreError
-from sitemap_middleware.observations import Observation
+from sitemap_middleware.captured_responses import Observation
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.postgres import pool
 from sitemap_middleware.stores.postgres import store as engine
 from sitemap_middleware.stores.postgres.schema import SCHEMA_LOCK_ID, SCHEMA_VERSION
 from sitemap_middleware.stores.postgres.store import PostgresStore
 from sitemap_middleware.stores.row_ids import path_hashes
-from sitemap_middleware.stores.status import open_readonly, store_status
+from sitemap_middleware.stores.status_reader import open_readonly, store_status
 
 from ..support.engines import until
 from ..support.postgres import Server, server

@@ -21,15 +21,15 @@ from hypothesis import strategies as st
 from redis.crc import key_slot
 
 from sitemap_middleware import SitemapMiddleware, Store, StoreError
-from sitemap_middleware.evidence.merge import REFRESH_SECONDS
+from sitemap_middleware.captured_responses import Observation
+from sitemap_middleware.evidence.observation_merge import REFRESH_SECONDS
 from sitemap_middleware.exceptions import OptionError
-from sitemap_middleware.observations import Observation
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import UNLEARNED_BLOCK
 from sitemap_middleware.stores.redis import client
 from sitemap_middleware.stores.redis import store as engine
 from sitemap_middleware.stores.redis.segments import hash_path
-from sitemap_middleware.stores.status import store_status
+from sitemap_middleware.stores.status_reader import store_status
 
 from ..support.engines import until
 from ..support.redis_servers import PROGRAMS, USUAL, Cluster, RedisServer, shared

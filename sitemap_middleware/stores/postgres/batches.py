@@ -11,9 +11,9 @@ from typing import Any, Final, Protocol
 
 from ...models import Page
 from ..page_codec import PackedPage, unpack_page
-from ..placement import Slot
+from ..page_slots import Slot
+from ..page_writes import NewPages, SiteChanges
 from ..row_ids import consecutive_row_ids, path_hashes, site_of_row
-from ..site_pages import NewPages, SiteChanges
 from .pool import PendingResult
 
 BATCH_PAGES: Final = 250

@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from ...captured_responses import Observation
 from ...models import MergeResult, Page, PageLimits
-from ...observations import Observation
 from ..base import UNLEARNED_BLOCK
 from ..batch_merge import BatchMerger
 from ..engine_status import EngineStatus, LeaseStatus
 from ..packed_pages import PackedPages
 from ..page_codec import packed_page, unpack_page
-from ..placement import PlacementCursor
+from ..page_slots import PlacementCursor
+from ..page_writes import SiteChanges, SiteSize, draw_sample
 from ..row_ids import MAX_NUMBER, block_of_row, path_hashes, row_id_range, site_of_row
-from ..site_pages import SiteChanges, SiteSize, draw_sample
 from ..version_numbers import next_version
 from .batches import SELECT_PAGES, SELECT_PAGES_BY_HASH, PageReader, PageWriter, array_literal, row_columns
 from .pool import Session

@@ -9,7 +9,7 @@ from psycopg import errors
 from ...evidence.verdict import is_listable
 from ..base import UNLEARNED_BLOCK
 from ..page_codec import TooLargeError, unpack_page
-from ..rebuild import RebuiltSite
+from ..recount import RebuiltSite
 from ..row_ids import MAX_NUMBER, block_of_row, path_hashes, position_of_row, site_of_row
 from ..version_numbers import next_version
 from .batches import row_columns

@@ -13,9 +13,9 @@ import psycopg
 from psycopg import errors
 
 from ...bounded_cache import BoundedCache
+from ...captured_responses import Observation
 from ...exceptions import StoreError
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
-from ...observations import Observation
 from ..base import MAX_LEASE_SECONDS, UNLEARNED_BLOCK, UNLIMITED, Block, RecordOwner
 from ..engine_status import EngineStatus
 from ..packed_pages import PackedPages

@@ -6,15 +6,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
+from ...captured_responses import Observation
 from ...models import MergeResult, Page, PageLimits
-from ...observations import Observation
 from ..base import UNLEARNED_BLOCK, Block
 from ..batch_merge import BatchMerger
 from ..packed_pages import PackedPages
 from ..page_codec import packed_page
-from ..placement import PlacementCursor
+from ..page_slots import PlacementCursor
+from ..page_writes import SiteChanges, SiteSize, draw_sample
 from ..row_ids import row_id
-from ..site_pages import SiteChanges, SiteSize, draw_sample
 from .client import RedisClient
 from .scripts import (
     BLOCKS_SCRIPT,

@@ -6,8 +6,8 @@ import struct
 from collections.abc import Iterable
 
 from ..base import UNLEARNED_BLOCK
-from ..placement import MAX_BLOCK_PAGES
-from ..rebuild import RebuiltSite
+from ..page_slots import MAX_BLOCK_PAGES
+from ..recount import RebuiltSite
 from .client import RedisClient
 from .scripts import MAX_COMMAND_VALUES, PATH_HASH_BYTES, REPAIR_SCRIPT
 from .segments import (

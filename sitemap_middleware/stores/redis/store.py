@@ -13,10 +13,10 @@ from secrets import token_hex
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from ...bounded_cache import BoundedCache
+from ...captured_responses import Observation
 from ...exceptions import StoreError
 from ...fork_safety import reset_after_fork
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
-from ...observations import Observation
 from ..base import MAX_LEASE_SECONDS, UNLIMITED, Block, RecordOwner
 from ..engine_status import EngineStatus, LeaseStatus
 from ..packed_pages import PackedPages

@@ -13,10 +13,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, TypeVar
 
+from ...captured_responses import Observation
 from ...exceptions import StoreError
 from ...fork_safety import ForkSafeLock, reset_after_fork
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
-from ...observations import Observation
 from ..base import MAX_LEASE_SECONDS, UNLIMITED, Block, RecordOwner
 from ..packed_pages import PackedPages
 from ..row_ids import row_id_range, site_row_id_ranges

@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from ...captured_responses import Observation
 from ...models import MergeResult, Page, PageLimits
-from ...observations import Observation
 from ..base import UNLEARNED_BLOCK
 from ..batch_merge import BatchMerger
 from ..packed_pages import PackedPages
 from ..page_codec import PackedPage, packed_page, unpack_page
-from ..placement import MAX_BLOCK_PAGES, PlacementCursor, Slot
+from ..page_slots import MAX_BLOCK_PAGES, PlacementCursor, Slot
+from ..page_writes import NewPages, SiteChanges, SiteSize, draw_sample
 from ..row_ids import MAX_NUMBER, block_of_row, consecutive_row_ids, path_hashes, row_id_range, site_of_row
-from ..site_pages import NewPages, SiteChanges, SiteSize, draw_sample
 from ..version_numbers import VERSION_STEPS, next_version
 from .schema import PATH_HASH_BITS
 

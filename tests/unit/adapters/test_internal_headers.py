@@ -24,8 +24,8 @@ from werkzeug.test import create_environ, run_wsgi_app
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters.internal_headers import INTERNAL_CLIENT_ADDRESS
 from sitemap_middleware.adapters.wsgi import request_of
-from sitemap_middleware.http import ADDRESS_HEADERS, SYNC_SERVER_WAIT_SECONDS, TEST_CLIENT_WAIT_SECONDS
-from sitemap_middleware.observation import prober
+from sitemap_middleware.observation import probe_client as prober
+from sitemap_middleware.request_response import ADDRESS_HEADERS, SYNC_SERVER_WAIT_SECONDS, TEST_CLIENT_WAIT_SECONDS
 
 from ...support.documents import locs
 from ...support.twins import Clock

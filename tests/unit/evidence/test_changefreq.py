@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware import OptionError, sitemap
+from sitemap_middleware.captured_responses import Observation
 from sitemap_middleware.evidence import changefreq as rate
 from sitemap_middleware.evidence.changefreq import (
     MIN_INTERVALS,
@@ -26,12 +27,11 @@ from sitemap_middleware.evidence.changefreq import (
     is_below,
     likeliest_rate,
 )
-from sitemap_middleware.evidence.merge import REFRESH_SECONDS, merge
+from sitemap_middleware.evidence.observation_merge import REFRESH_SECONDS, merge
 from sitemap_middleware.evidence.site_signals import SiteSignals, site_signals
 from sitemap_middleware.history import MAX_RUNS, VOLATILE, History, add_sighting
 from sitemap_middleware.models import CHANGEFREQS, Page
-from sitemap_middleware.observation.body_sampler import MAX_SAMPLE_INTERVAL_SECONDS
-from sitemap_middleware.observations import Observation
+from sitemap_middleware.observation.sampling_schedule import MAX_SAMPLE_INTERVAL_SECONDS
 
 from ...support import twins
 from ...support.twins import Twin

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.evidence import html_limits
+from sitemap_middleware.evidence.html_facts import parse_html
 from sitemap_middleware.evidence.html_limits import MAX_ELEMENT_DEPTH, safe_length
-from sitemap_middleware.evidence.html_parser import parse_html
 
 from ...support.timing import ratio
 

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitemap_middleware.captured_responses import HtmlFacts, Observation
 from sitemap_middleware.dates import EARLIEST_DATE_SECONDS, w3c_from_timestamp
 from sitemap_middleware.evidence import generated_dates
 from sitemap_middleware.evidence.lastmod import lastmod
-from sitemap_middleware.evidence.merge import merge, merge_if_changed
+from sitemap_middleware.evidence.observation_merge import merge, merge_if_changed
 from sitemap_middleware.evidence.site_signals import (
     MIN_STEADY_DATES,
     SiteSignals,
@@ -23,7 +24,6 @@ from sitemap_middleware.evidence.site_signals import (
 )
 from sitemap_middleware.history import VOLATILE, History, Run, add_sighting, is_unchanged_by, without_future
 from sitemap_middleware.models import Page
-from sitemap_middleware.observations import HtmlFacts, Observation
 
 NOW = 1_750_000_000
 HOUR = 3600

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitemap_middleware.captured_responses import CapturedResponse
 from sitemap_middleware.evidence.digest_terms import digest_term
-from sitemap_middleware.evidence.merge import merge
+from sitemap_middleware.evidence.observation_merge import merge
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.evidence.soft_not_found import (
     MAX_COMPARED_PAIRS,
@@ -22,7 +23,6 @@ from sitemap_middleware.evidence.soft_not_found import (
 )
 from sitemap_middleware.history import VOLATILE, Run
 from sitemap_middleware.models import Page, Site
-from sitemap_middleware.observations import CapturedResponse
 
 SITE = Site("https", "example.com")
 WORDS = ["cheap-pills", "buy now", "casino", "win-big-money", "Ünï", "x-1", "foo", "bar_2"]

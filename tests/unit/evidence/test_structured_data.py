@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.html_parser import parse_html
+from sitemap_middleware.evidence.html_facts import parse_html
 from sitemap_middleware.evidence.structured_data import content_facts, parse_scripts
 from sitemap_middleware.evidence.work_budget import WorkBudget
 

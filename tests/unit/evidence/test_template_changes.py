@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.content_table import ContentTable
-from sitemap_middleware.evidence.lifespans import MIN_PAGES
+from sitemap_middleware.evidence.ambiguous_periods import MIN_PAGES
+from sitemap_middleware.evidence.compact_histories import ContentTable
 from sitemap_middleware.evidence.template_changes import (
     MIN_PAGES_AROUND_CHANGE,
     MIN_SAME_DIFFERENCE_PAGES,

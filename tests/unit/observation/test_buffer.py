@@ -19,11 +19,11 @@ from pathlib import Path
 
 import pytest
 
+from sitemap_middleware.captured_responses import CapturedResponse
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation import shutdown
 from sitemap_middleware.observation.buffer import ResponseBuffer
-from sitemap_middleware.observations import CapturedResponse
 
 ROOT = Path(__file__).parents[3]
 SITE = Site("https", "example.com")

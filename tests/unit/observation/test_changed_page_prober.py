@@ -25,7 +25,7 @@ from sitemap_middleware.observation.changed_page_prober import (
     PAUSE_SECONDS,
     ChangedPageProber,
 )
-from sitemap_middleware.observation.prober import MIN_PAUSE_SECONDS, ProbeClient
+from sitemap_middleware.observation.probe_client import MIN_PAUSE_SECONDS, ProbeClient
 
 from ...support.documents import entries
 from ...support.twins import Clock

@@ -10,9 +10,9 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.captured_responses import CapturedResponse
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation import tracker as tracker_module
-from sitemap_middleware.observations import CapturedResponse
+from sitemap_middleware.observation import recent_pages as tracker_module
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ...support.twins import Clock, Page, Twin

@@ -17,13 +17,13 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.adapters import wsgi_client
 from sitemap_middleware.adapters.wsgi import WSGIRequest, request_of
-from sitemap_middleware.http import INTERNAL_ACCEPT
 from sitemap_middleware.observation import unvisited_page_prober
 from sitemap_middleware.observation.unvisited_page_prober import (
     RETRY_SECONDS,
     ROUND_INTERVAL_SECONDS,
     ROUND_TIMEOUT_SECONDS,
 )
+from sitemap_middleware.request_response import INTERNAL_ACCEPT
 
 from ...support.documents import locs
 from ...support.servers import free_port, serving

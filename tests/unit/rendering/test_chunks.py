@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitemap_middleware.models import CHANGEFREQS, SitemapUrl
-from sitemap_middleware.protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.rendering import gzip_stream
 from sitemap_middleware.rendering.chunking import group_chunks, make_chunks
 from sitemap_middleware.rendering.chunks import PART_BYTES, Chunk, Document, compress_chunk, sitemapindex, urlset
 from sitemap_middleware.rendering.crc32 import combine
 from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
+from sitemap_middleware.sitemap_protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.urls import MAX_LOC_CHARS
 
 from ...support.documents import entries, locs

@@ -13,12 +13,12 @@ from anyio.to_thread import current_default_thread_limiter
 from starlette.routing import Route
 
 from sitemap_middleware import sitemap
+from sitemap_middleware.captured_responses import CapturedResponse
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation.buffer import ResponseBuffer
-from sitemap_middleware.observations import CapturedResponse
 from sitemap_middleware.rendering import document_cache
-from sitemap_middleware.routing import url_map
+from sitemap_middleware.routing import app_routes as url_map
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ...support.twins import Page, Twin

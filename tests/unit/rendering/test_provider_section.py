@@ -15,11 +15,11 @@ from sitemap_middleware.exceptions import StoreError, ValuesError
 from sitemap_middleware.fork_safety import WorkerId
 from sitemap_middleware.listing.path_set import PathSet
 from sitemap_middleware.models import SitemapUrl
-from sitemap_middleware.protocol import MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.rendering import chunking, provider_section, provider_sections
-from sitemap_middleware.rendering.chunk_index import RenderKey, load_chunk
+from sitemap_middleware.rendering.chunk_records import RenderKey, load_chunk
 from sitemap_middleware.rendering.chunks import urlset
 from sitemap_middleware.rendering.provider_section import AlreadyRunning, ProcessEnding, ProviderSection
+from sitemap_middleware.sitemap_protocol import MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores.base import Store
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 

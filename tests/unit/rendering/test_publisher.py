@@ -24,15 +24,15 @@ from starlette.staticfiles import StaticFiles
 
 from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.adapters.wsgi import WSGIRequest
+from sitemap_middleware.captured_responses import Observation
 from sitemap_middleware.listing import site_signals_cache
 from sitemap_middleware.listing.entries import EntryBuilder
 from sitemap_middleware.listing.policy import EvaluationContext
 from sitemap_middleware.models import BaseURL, Page
-from sitemap_middleware.observations import Observation
-from sitemap_middleware.protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.rendering import chunking, document_cache, learned_section, publisher
 from sitemap_middleware.rendering.learned_section import LearnedSection
-from sitemap_middleware.stores import placement
+from sitemap_middleware.sitemap_protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
+from sitemap_middleware.stores import page_slots as placement
 from sitemap_middleware.stores.base import UNLEARNED_BLOCK, Block, Store
 from sitemap_middleware.stores.checksums import with_checksum
 from sitemap_middleware.stores.sqlite.memory import MemoryStore

@@ -375,7 +375,7 @@ def test_a_file_that_goes_while_the_folder_is_read_is_left_out(tmp_path: Path, m
 
 
 def test_a_folder_of_very_many_files_is_read_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemap_middleware.routing.static_files.MAX_FILES", 2)
+    monkeypatch.setattr("sitemap_middleware.routing.static_html_files.MAX_FILES", 2)
     assert listed(files(folder(tmp_path, "a.html", "b.html", "c.html"))) == ["/a.html", "/b.html"]
 
 

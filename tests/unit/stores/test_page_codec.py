@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.merge import merge_if_changed
+from sitemap_middleware.captured_responses import HtmlFacts, Observation
+from sitemap_middleware.evidence.observation_merge import merge_if_changed
 from sitemap_middleware.history import MAX_RUNS, Run
 from sitemap_middleware.models import Page, UnconfirmedAnswer
-from sitemap_middleware.observations import HtmlFacts, Observation
 from sitemap_middleware.stores.packed_pages import PackedPages
 from sitemap_middleware.stores.page_codec import MEDIA_TYPES, packed_page, unpack_page
 from sitemap_middleware.stores.redis.segments import parse_pages

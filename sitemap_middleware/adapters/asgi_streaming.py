@@ -9,8 +9,8 @@ from anyio import CancelScope, create_task_group
 from anyio.lowlevel import checkpoint
 from starlette.types import Receive, Send
 
-from ..http import Response
 from ..rendering.responses import encode_headers
+from ..request_response import Response
 
 
 async def send_response(response: Response, receive: Receive, send: Send) -> None:

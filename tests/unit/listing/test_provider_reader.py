@@ -34,7 +34,7 @@ from werkzeug.routing import BaseConverter
 from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
 from sitemap_middleware.adapters.asgi import ASGIRequest
 from sitemap_middleware.exceptions import ValuesError
-from sitemap_middleware.listing import providers
+from sitemap_middleware.listing import provider_reader as providers
 from sitemap_middleware.listing.batch_queue import BatchQueue
 from sitemap_middleware.rendering import provider_sections
 

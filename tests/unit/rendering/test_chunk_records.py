@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.rendering import chunk_index
-from sitemap_middleware.rendering.chunk_index import (
+from sitemap_middleware.rendering import chunk_records as chunk_index
+from sitemap_middleware.rendering.chunk_records import (
     ChunkInfo,
     RenderKey,
     chunk_data,

@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from ..captured_responses import Observation
 from ..detect_tests import is_tested
 from ..exceptions import StoreError
 from ..fork_safety import ForkSafeLock
 from ..models import BaseURL, MergeResult, Page, PageLimits, StoreKey
-from ..observations import Observation
 from .base import UNLIMITED, Block, RecordOwner, Store, StoreExtras
 from .packed_pages import PackedPages
 

@@ -15,12 +15,12 @@ import pytest
 import trio
 from anyio import sleep_forever
 
-from sitemap_middleware.adapters.streaming import send_stream
+from sitemap_middleware.adapters.asgi_streaming import send_stream
 from sitemap_middleware.cli.app_client import app_client
-from sitemap_middleware.http import Response
 from sitemap_middleware.models import Site
 from sitemap_middleware.rendering.chunks import Document, compress_chunk, urlset
 from sitemap_middleware.rendering.responses import MAX_SINGLE_PART_BYTES, PreparedResponses
+from sitemap_middleware.request_response import Response
 from tests.servers.test_processes import HOST, Launch, gunicorn, hypercorn, until, uvicorn
 
 from ...apps import large_site

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitemap_middleware.captured_responses import CapturedResponse, HtmlFacts, Observation
 from sitemap_middleware.dates import (
     CLOCK_SKEW_SECONDS,
     EARLIEST_DATE_SECONDS,
@@ -20,10 +21,14 @@ from sitemap_middleware.dates import (
     w3c_from_timestamp,
 )
 from sitemap_middleware.evidence import generated_dates
-from sitemap_middleware.evidence.confirmation import MIN_SECONDS_BETWEEN_VISITORS, answer_kind, confirmed_contradiction
+from sitemap_middleware.evidence.delisting_confirmation import (
+    MIN_SECONDS_BETWEEN_VISITORS,
+    answer_kind,
+    confirmed_contradiction,
+)
 from sitemap_middleware.evidence.generated_dates import GENERATED_DATE_SECONDS
 from sitemap_middleware.evidence.lastmod import lastmod
-from sitemap_middleware.evidence.merge import REFRESH_SECONDS, merge, merge_if_changed
+from sitemap_middleware.evidence.observation_merge import REFRESH_SECONDS, merge, merge_if_changed
 from sitemap_middleware.evidence.response_headers import canonical_links
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.evidence.robots_directives import parse_robots
@@ -31,7 +36,6 @@ from sitemap_middleware.evidence.site_signals import SiteSignals, changed_since,
 from sitemap_middleware.evidence.verdict import INDEXABLE_TYPES, is_listable, page_verdict
 from sitemap_middleware.history import VOLATILE, last_change, significant
 from sitemap_middleware.models import Page, Site, UnconfirmedAnswer
-from sitemap_middleware.observations import CapturedResponse, HtmlFacts, Observation
 
 NOW = 1_750_000_000
 HOUR = 3600

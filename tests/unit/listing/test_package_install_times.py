@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sitemap_middleware.listing.installed_packages import install_times
+from sitemap_middleware.listing.package_install_times import install_times
 
 from ...support.twins import Clock, Page, Twin
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..bounded_cache import BoundedCache
+from ..captured_responses import CapturedResponse
 from ..models import RawHeaders
-from ..observations import CapturedResponse
 
 MIN_SAMPLE_INTERVAL_SECONDS: Final = 5.0
 MAX_SAMPLE_INTERVAL_SECONDS: Final = 15 * 60.0

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.confirmation import (
+from sitemap_middleware.captured_responses import Observation
+from sitemap_middleware.evidence.delisting_confirmation import (
     CONFIRMATION_SECONDS,
     MAX_ANSWERS,
     MIN_SECONDS_BETWEEN_VISITORS,
@@ -17,7 +18,7 @@ from sitemap_middleware.evidence.confirmation import (
     confirmed_answer,
     denies_access,
 )
-from sitemap_middleware.evidence.merge import (
+from sitemap_middleware.evidence.observation_merge import (
     REFRESH_SECONDS,
     merge,
     merge_if_changed,
@@ -27,7 +28,6 @@ from sitemap_middleware.evidence.merge import (
 )
 from sitemap_middleware.evidence.verdict import is_listable, page_verdict
 from sitemap_middleware.models import Page, UnconfirmedAnswer
-from sitemap_middleware.observations import Observation
 from sitemap_middleware.stores.page_codec import pack_page, unpack_page
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from tests.unit.observation.test_changed_page_prober import Site

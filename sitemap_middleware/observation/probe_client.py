@@ -14,10 +14,10 @@ from concurrent.futures import Future
 from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
+from ..captured_responses import CapturedResponse
 from ..fork_safety import reset_after_fork
-from ..http import PROBE_TIMEOUT_SECONDS, WRONG_HOST_STATUSES, Request, Response
 from ..models import Site
-from ..observations import CapturedResponse
+from ..request_response import PROBE_TIMEOUT_SECONDS, WRONG_HOST_STATUSES, Request, Response
 from ..urls import is_other_host, is_same_path, loc_of, quote_path
 
 log = logging.getLogger("sitemap_middleware")

@@ -10,8 +10,8 @@ from itertools import islice
 from ..exceptions import StoreError
 from ..models import BaseURL
 from ..stores.base import Store
-from . import chunk_index
-from .chunk_index import ChunkInfo
+from . import chunk_records as chunk_index
+from .chunk_records import ChunkInfo
 from .chunking import group_chunks
 from .chunks import Chunk, latest
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Final
 
+from ..captured_responses import HtmlFacts, Observation
 from ..dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
 from ..history import History, Run, add_sighting, is_unchanged_by, significant, without_future
 from ..models import Page, UnconfirmedAnswer
-from ..observations import HtmlFacts, Observation
-from .confirmation import add_answer, confirmed_contradiction, has_same_answers, since
+from .delisting_confirmation import add_answer, confirmed_contradiction, has_same_answers, since
 from .generated_dates import becomes_credible, is_credible
 from .verdict import INDEXABLE_TYPES
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from ..captured_responses import CapturedResponse
 from ..fork_safety import reset_after_fork
-from ..http import RequestKey
 from ..models import Site
-from ..observations import CapturedResponse
-from ..routing.url_map import URLMap
+from ..request_response import RequestKey
+from ..routing.app_routes import URLMap
 from .buffer import ResponseBuffer
 from .fault_log import FaultLog
 from .observer import NO_ANSWER, ObserverContext, TrackedPage

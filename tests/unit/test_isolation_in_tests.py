@@ -305,7 +305,7 @@ def test_no_instance_folder_is_made(folder: object, tmp_path: Path) -> None:
 
 
 def test_temporary_folder_of_a_test_environment_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sitemap_middleware.stores import fallback
+    from sitemap_middleware.stores import default_store as fallback
 
     folder = tmp_path / "venv" / "var" / "shop-instance"
     folder.mkdir(parents=True)

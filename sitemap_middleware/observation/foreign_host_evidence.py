@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import Final
 
 from ..bounded_cache import BoundedCache
+from ..captured_responses import CapturedResponse, Observation
 from ..evidence.verdict import is_listable
 from ..models import Page
-from ..observations import CapturedResponse, Observation
 
 OWN_HOST_WINDOW_SECONDS: Final = 60 * 60
 """Seconds for which a response for the site's own Host outweighs foreign ones."""

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.html_limits import MAX_ATTRIBUTES, MAX_ELEMENT_DEPTH, MAX_OPTIONS, MAX_TAGS
-from sitemap_middleware.evidence.html_parser import (
+from sitemap_middleware.evidence.html_facts import (
     HEAD_CHARS,
     KEPT_BODY_BYTES,
     MAX_HTML_BYTES,
@@ -18,6 +17,7 @@ from sitemap_middleware.evidence.html_parser import (
     decode_html,
     parse_html,
 )
+from sitemap_middleware.evidence.html_limits import MAX_ATTRIBUTES, MAX_ELEMENT_DEPTH, MAX_OPTIONS, MAX_TAGS
 
 
 def reading(head: str = "", body: str = "<main><p>Text</p></main>") -> HtmlMetadata:

@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitemap_middleware import Store
+from sitemap_middleware.captured_responses import HtmlFacts, Observation
 from sitemap_middleware.evidence.verdict import is_listable
 from sitemap_middleware.models import Page, PageLimits, SitemapUrl
-from sitemap_middleware.observations import HtmlFacts, Observation
-from sitemap_middleware.protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
-from sitemap_middleware.stores import placement
+from sitemap_middleware.sitemap_protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
+from sitemap_middleware.stores import page_slots as placement
 from sitemap_middleware.stores.base import UNLEARNED_BLOCK
 from sitemap_middleware.stores.batch_merge import BatchMerger
-from sitemap_middleware.stores.placement import PlacementCursor, entry_size
+from sitemap_middleware.stores.page_slots import PlacementCursor, entry_size
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 from sitemap_middleware.urls import has_slash_like, toggle_trailing_slash
 from tests.stores.test_contract import ENGINES

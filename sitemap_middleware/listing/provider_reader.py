@@ -20,8 +20,8 @@ from typing import Any, Final
 from ..entry import EMPTY_ENTRY, Entry
 from ..exceptions import ValuesError, ValuesTimeout
 from ..fork_safety import reset_after_fork
-from ..http import AsyncCollector
 from ..models import Context, PathBuilder, Provider, Route, Site
+from ..request_response import AsyncCollector
 from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
 from .async_batches import MAX_BATCH_ITEMS, iterate_in_own_loop
 from .batch_queue import BatchQueue, as_values_error, describe_error

@@ -14,7 +14,7 @@ from ..urls import has_slash_like, toggle_trailing_slash
 from .base import UNLEARNED_BLOCK
 from .packed_pages import PackedPages
 from .page_codec import PackedPage
-from .placement import PlacementCursor, entry_sizes
+from .page_slots import PlacementCursor, entry_sizes
 from .row_ids import row_id_range
 
 Location = TypeVar("Location")

@@ -24,16 +24,17 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters import asgi_client, base_request, wsgi_client
 from sitemap_middleware.adapters import wsgi as wsgi_adapter
-from sitemap_middleware.http import (
+from sitemap_middleware.models import Site
+from sitemap_middleware.observation import probe_client as prober
+from sitemap_middleware.observation import unvisited_page_prober
+from sitemap_middleware.observation.probe_client import MIN_PAUSE_SECONDS, pause_after
+from sitemap_middleware.request_response import (
     ADDRESS_HEADERS,
     FORWARDING_HEADERS,
     SYNC_SERVER_WAIT_SECONDS,
     TEST_CLIENT_WAIT_SECONDS,
 )
-from sitemap_middleware.http import Response as Answered
-from sitemap_middleware.models import Site
-from sitemap_middleware.observation import prober, unvisited_page_prober
-from sitemap_middleware.observation.prober import MIN_PAUSE_SECONDS, pause_after
+from sitemap_middleware.request_response import Response as Answered
 
 from ...support.documents import locs
 from ...support.twins import Clock
