@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: run all, or those named, and print what was found."""
+"""`python -m benchmarks`: run all benchmarks, or those named, and print the results."""
 
 from __future__ import annotations
 
@@ -49,32 +49,37 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, metavar="N", help="faults: for how long each lasts (30)")
     parser.add_argument("--short", action="store_true", help="run each in its shortest form, to see that it works")
-    chosen = parser.parse_args()
-    if unknown := set(chosen.names) - set(NAMES):
-        parser.error(f"there is no benchmark {unknown.pop()!r}; there are {', '.join(NAMES)}")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - set(NAMES):
+        parser.error(f"unknown benchmark {unknown.pop()!r}; choose from {', '.join(NAMES)}")
     machine = f"{os.cpu_count()} cores, {platform.python_implementation()} {platform.python_version()}"
     print(f"{machine}. Medians over interleaved rounds, with quartiles (from, to).\n")
-    given = {
-        "generation": {"entries": chosen.entries, "rounds": chosen.rounds},
-        "values": {"items": chosen.items},
-        "faults": {"seconds": chosen.seconds},
-        "stores": {"pages": chosen.pages, "rounds": chosen.rounds, "items": chosen.items},
-        "scale": {"pages": chosen.pages, "keep": chosen.keep, "entries": chosen.entries, "rounds": chosen.rounds},
+    options_of = {
+        "generation": {"entries": arguments.entries, "rounds": arguments.rounds},
+        "values": {"items": arguments.items},
+        "faults": {"seconds": arguments.seconds},
+        "stores": {"pages": arguments.pages, "rounds": arguments.rounds, "items": arguments.items},
+        "scale": {
+            "pages": arguments.pages,
+            "keep": arguments.keep,
+            "entries": arguments.entries,
+            "rounds": arguments.rounds,
+        },
     }
-    found = []
-    for name in chosen.names or NAMES:
+    results = []
+    for name in arguments.names or NAMES:
         module = importlib.import_module(f"{__package__}.{name}")
-        options = dict(module.SHORT) if chosen.short else {}
-        options |= {key: value for key, value in given.get(name, {}).items() if value is not None}
+        keywords = dict(module.SHORT) if arguments.short else {}
+        keywords |= {key: value for key, value in options_of.get(name, {}).items() if value is not None}
         tables = []
-        for table in module.run(**options):
+        for table in module.run(**keywords):
             print(table, flush=True)
             tables.append(table.as_json())
-        found += [{"benchmark": name, **table} for table in tables]
-        if chosen.plot and name in plots.DRAWN:
-            plots.save(chosen.plot, name, machine, tables)
-    if chosen.json:
-        chosen.json.write_text(json.dumps({"machine": machine, "tables": found}, indent=2) + "\n", "utf-8")
+        results += [{"benchmark": name, **table} for table in tables]
+        if arguments.plot and name in plots.DRAWN:
+            plots.save(arguments.plot, name, machine, tables)
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"machine": machine, "tables": results}, indent=2) + "\n", "utf-8")
 
 
 def _numbers(text: str) -> list[int]:

@@ -29,8 +29,8 @@ SHORT = {"routes": 200, "rounds": 2}
 OPTIONS = {"base_url": "https://example.com", "store": "memory://"}
 PARTS = {
     "discovery": "the first reading",
-    "re-reading": "a reading where nothing changed",
-    "unchanged": "a glance, whether anything changed",
+    "re-reading": "a reading if nothing changed",
+    "unchanged": "a check whether anything changed",
 }
 
 
@@ -43,8 +43,8 @@ def run(routes: int = ROUTES, rounds: int = ROUNDS) -> Iterator[Table]:
 def _table(title: str, build: Callable[[int], Any], routes: int, rounds: int) -> Table:
     seconds: dict[str, list[float]] = {"build": [], **{part: [] for part in PARTS}}
     for _ in range(rounds):
-        for part, taken in _round(build, routes).items():
-            seconds[part].append(taken)
+        for part, seconds_taken in _round(build, routes).items():
+            seconds[part].append(seconds_taken)
     timed = Rounds(seconds)
     table = Table(title, ["", "µs", "% of the build", "from", "to"])
     table.add("the app's own build of its map", timed.of("build").middle * 1e6)
@@ -56,25 +56,25 @@ def _table(title: str, build: Callable[[int], Any], routes: int, rounds: int) ->
 
 
 def _round(build: Callable[[int], Any], routes: int) -> dict[str, float]:
-    """The seconds of each part, of an app of its own."""
+    """Build a new app; return the seconds of each part."""
     gc.collect()
-    begun = time.process_time()
+    began = time.process_time()
     app = build(routes)
     built = time.process_time()
     urlmap = SitemapMiddleware(app, **OPTIONS).service.urlmap
-    found = {"build": built - begun, "discovery": _taken(urlmap.reload, 1)}
+    seconds = {"build": built - began, "discovery": _seconds_for(urlmap.reload, 1)}
     assert len(urlmap.table.routes) >= routes, "it was not the app's map that was read"
-    found |= {"re-reading": _taken(urlmap.reload, LOOKS), "unchanged": _taken(urlmap.is_unchanged, LOOKS)}
+    seconds |= {"re-reading": _seconds_for(urlmap.reload, LOOKS), "unchanged": _seconds_for(urlmap.is_unchanged, LOOKS)}
     assert urlmap.reload_count == 1, "it was not an unchanged map that was looked at"
     assert urlmap.is_unchanged(), "nothing changed, and it was not seen"
-    return found
+    return seconds
 
 
-def _taken(run: Callable[[], object], times: int) -> float:
-    begun = time.process_time()
+def _seconds_for(run: Callable[[], object], times: int) -> float:
+    began = time.process_time()
     for _ in range(times):
         run()
-    return (time.process_time() - begun) / times
+    return (time.process_time() - began) / times
 
 
 def _paths(routes: int) -> Iterator[tuple[int, str]]:
@@ -100,7 +100,7 @@ def _starlette(routes: int) -> Starlette:
         async def page(_: Any) -> None: ...
 
         app.add_route(path, page)
-    _ask(app)
+    _request_unknown_path(app)
     return app
 
 
@@ -118,12 +118,12 @@ def _interleaved(routes: int) -> Starlette:
             app.add_route(path, page)
         else:
             app.add_route(f"/section{number % 100}/item{number}/{ends[number // 10 % 4]}", page)
-    _ask(app)
+    _request_unknown_path(app)
     return app
 
 
 def _fastapi(routes: int) -> FastAPI:
-    """A hundred sections, each a router of its own."""
+    """A hundred sections, each with its own router."""
     app = FastAPI(openapi_url=None)
     for section in range(100):
         router = APIRouter(prefix=f"/section{section}")
@@ -134,12 +134,12 @@ def _fastapi(routes: int) -> FastAPI:
 
             router.add_api_route(f"/page{number}", page)
         app.include_router(router)
-    _ask(app)
+    _request_unknown_path(app)
     return app
 
 
-def _ask(app: Any) -> None:
-    """Have an app answer once, where it has no page, so that all of its map is gone through."""
+def _request_unknown_path(app: Any) -> None:
+    """Request a path that no route matches, so that the app goes through its whole map."""
 
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": b"", "more_body": False}

@@ -1,9 +1,9 @@
-"""What a store in trouble does to the slowest of the app's responses, and how soon what was seen is in it again.
+"""How a failing store affects the slowest responses of the app, and how soon the store is up to date again.
 
 `python -m benchmarks faults [--seconds N]`. The same app runs in two real servers,
-each with a store of its own of the same kind, one of which is broken. Both are
-asked for the same pages in turn, in an order that is drawn for each, so that they
-meet the same weather; beside, a crawler asks both for the sitemap each second.
+each with its own store of the same kind; one of the stores is broken. Both get
+requests for the same pages in random alternation, so that noise on the machine
+affects both alike. A crawler also requests the sitemap of both each second.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .tables import Table
 SECONDS: Final = 30.0
 SHORT = {"seconds": 0.1}
 WINDOW: Final = 500
-"""Requests of each server whose p99 is one."""
+"""Requests of each server from which one p99 is computed."""
 PAGES: Final = 200
 LAG: Final = 0.05
 """Seconds that each message of a slow store takes, there and back."""
@@ -47,11 +47,11 @@ BASE: Final = "https://example.com"
 
 @dataclass
 class Fault:
-    """One of a store in use, and the end of it."""
+    """A store's URL, and how to break and repair it while it is in use."""
 
     store: str
-    break_: Callable[[], object]
-    mend: Callable[[], object]
+    break_store: Callable[[], object]
+    repair: Callable[[], object]
 
 
 def run(seconds: float = SECONDS) -> Iterator[Table]:
@@ -59,7 +59,7 @@ def run(seconds: float = SECONDS) -> Iterator[Table]:
         f"The p99 of a page's time while the store is in trouble for {seconds:g} s, beside a server whose store is not",
         ["", "p99, ms", "beside, ms", "ratio", "from", "to", "p99 of all, ratio", "back after, s"],
         notes=[
-            "Seconds are the clock's, for it is waiting that is looked for: other work on the machine is in them.",
+            "Wall-clock time, because waiting counts; it includes other work on the machine.",
             f"The ratio: the median, and quartiles, over windows of {WINDOW} requests of each server, in turn.",
             "Back: from the end of the trouble to the moment in which a page seen within it is in the store.",
         ],
@@ -74,9 +74,9 @@ def run(seconds: float = SECONDS) -> Iterator[Table]:
                     times, back = _measured(trouble, beside, own, seconds)
                 windows = [_p99(times[0][at : at + WINDOW]) for at in range(0, len(times[0]), WINDOW)]
                 others = [_p99(times[1][at : at + WINDOW]) for at in range(0, len(times[1]), WINDOW)]
-                ratio = Spread.of(one / other for one, other in zip(windows, others, strict=True))
-                one, other = map(_p99, times)
-                table.add(name, one * 1e3, other * 1e3, ratio.middle, ratio.low, ratio.high, one / other, back)
+                ratio = Spread.of(broken / sound for broken, sound in zip(windows, others, strict=True))
+                broken, sound = map(_p99, times)
+                table.add(name, broken * 1e3, sound * 1e3, ratio.middle, ratio.low, ratio.high, broken / sound, back)
         finally:
             server.remove()
     yield table
@@ -92,7 +92,7 @@ def _p99(times: list[float]) -> float:
 def _faults(
     server: postgres.Server, folder: Path
 ) -> Iterator[tuple[str, contextlib.AbstractContextManager[Fault], str]]:
-    """Each by its name, with the store that is broken and the one that is not."""
+    """Yield each fault: its name, the store to break, and the URL of the sound store."""
     yield "none, as a control", _through(server, lambda _: None, lambda _: None), server.fresh()
     yield "hung", _through(server, Proxy.hang, Proxy.mend), server.fresh()
     yield f"slow, {LAG * 1e3:g} ms a message", _through(server, _lags(LAG), _lags(0)), server.fresh()
@@ -115,16 +115,16 @@ def _url(server: postgres.Server, port: int) -> str:
 
 @contextlib.contextmanager
 def _through(
-    server: postgres.Server, break_: Callable[[Proxy], object], mend: Callable[[Proxy], object]
+    server: postgres.Server, break_store: Callable[[Proxy], object], repair: Callable[[Proxy], object]
 ) -> Iterator[Fault]:
     proxy = Proxy(server.folder / postgres.SOCKET)
-    yield Fault(_url(server, proxy.port), lambda: break_(proxy), lambda: mend(proxy))
+    yield Fault(_url(server, proxy.port), lambda: break_store(proxy), lambda: repair(proxy))
     proxy.close()
 
 
 @contextlib.contextmanager
 def _refused(server: postgres.Server) -> Iterator[Fault]:
-    """Nothing listens there, until something does again."""
+    """Nothing listens on the port until the repair."""
     target = server.folder / postgres.SOCKET
     listening = [Proxy(target)]
     port = listening[0].port
@@ -143,33 +143,33 @@ def _locked(file: Path) -> Iterator[Fault]:
     yield Fault(f"sqlite:///{file}", lock, lambda: holders.pop().close())
 
 
-# Who asks
+# The requests
 
 
 def _measured(fault: Fault, beside: str, folder: Path, seconds: float) -> tuple[tuple[list[float], list[float]], float]:
-    """The seconds of each request to either server, and those until what was seen is in the store that was broken."""
+    """Return the seconds of each request to either server, and the seconds until the repaired store is up to date."""
     with _serving(fault.store, folder) as broken, _serving(beside, folder) as sound:
-        both = Asked(broken), Asked(sound)
+        both = KeptAliveClient(broken), KeptAliveClient(sound)
         for number in range(PAGES):
-            for one in both:
-                one.ask(f"/posts/{number}")
+            for client in both:
+                client.get(f"/posts/{number}")
         for port in (broken, sound):
             assert servers.get(port, "/sitemap.xml", {"Host": "example.com"}).status == 200
         over = threading.Event()
         crawling = [threading.Thread(target=_crawl, args=(port, over)) for port in (broken, sound)]
-        fault.break_()
+        fault.break_store()
         for thread in crawling:
             thread.start()
-        times = _asked(both, seconds)
+        times = _request_in_turn(both, seconds)
         over.set()
         for thread in crawling:
             thread.join()
-        both[0].ask("/posts/last")
-        fault.mend()
+        both[0].get("/posts/last")
+        fault.repair()
         return times, _until_seen(fault.store, "/posts/last")
 
 
-def _asked(both: tuple[Asked, Asked], seconds: float) -> tuple[list[float], list[float]]:
+def _request_in_turn(both: tuple[KeptAliveClient, KeptAliveClient], seconds: float) -> tuple[list[float], list[float]]:
     times: tuple[list[float], list[float]] = ([], [])
     order = [0, 1]
     shuffle = random.Random(0).shuffle
@@ -178,7 +178,7 @@ def _asked(both: tuple[Asked, Asked], seconds: float) -> tuple[list[float], list
         for number in range(WINDOW):
             shuffle(order)
             for which in order:
-                times[which].append(both[which].ask(f"/posts/{number % PAGES}"))
+                times[which].append(both[which].get(f"/posts/{number % PAGES}"))
     return times
 
 
@@ -192,21 +192,21 @@ def _until_seen(url: str, path: str) -> float:
     store = open_store(url, "store")
     began = time.monotonic()
     while not store.find_pages(BASE, [path]):
-        assert time.monotonic() < began + 120, "it never came to be in the store"
+        assert time.monotonic() < began + 120, "the page is not in the store after two minutes"
         time.sleep(0.02)
     store.close()
     return time.monotonic() - began
 
 
-class Asked:
+class KeptAliveClient:
     """A server, on a connection that stays open."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def ask(self, path: str) -> float:
-        """How many seconds a page takes."""
+    def get(self, path: str) -> float:
+        """Request a page; return the seconds that it took."""
         question = f"GET {path} HTTP/1.1\r\nHost: example.com\r\n\r\n".encode()
         began = time.perf_counter()
         self._socket.sendall(question)

@@ -1,8 +1,8 @@
 """The time and the memory that a document of 50,000 entries takes, beside the peers given the same 50,000 pages.
 
 Ours is measured at every distance from what is served: from chunks that are
-ready in an SQLite file, as they are whenever a process starts anew; from the
-rows of learned pages, each of which is judged and dated; from the entries that
+ready in an SQLite file, as after a restart; from the rows of learned pages,
+each of which is evaluated and dated; from the entries that
 an app enumerates; and from the same Python objects that the peers are given.
 Each of ours ends with the whole gzipped document; the peers do not compress.
 """
@@ -72,16 +72,16 @@ def _documents(entries: int, rounds: int, file: Path) -> Table:
     theirs = peers(posts)
     written = {name: _inflated(make) for name, make in ours.items()} | theirs
     for name, document in written.items():
-        found = document().count(b"<loc>https://example.com/posts/")
-        assert found == entries, f"{name} wrote {found} entries"
+        written_entries = document().count(b"<loc>https://example.com/posts/")
+        assert written_entries == entries, f"{name} wrote {written_entries} entries"
     plain = written[ZLIB]()
     packing = {
         "gzip by zlib, level 6": lambda: gzip.compress(plain, 6),
         "gzip by isal, level 2": lambda: igzip.compress(plain, 2),
     }
-    made = {**ours, **theirs, **packing}
+    variants = {**ours, **theirs, **packing}
     timed = pairs.rounds(
-        {name: _times(document) for name, document in made.items()}, rounds, 0, {ROWS: partial(site.clear, file)}
+        {name: _times(document) for name, document in variants.items()}, rounds, 0, {ROWS: partial(site.clear, file)}
     )
     table = Table(
         f"A document of {entries:,} entries, with lastmod and priority",
@@ -92,7 +92,7 @@ def _documents(entries: int, rounds: int, file: Path) -> Table:
             "No peer had to be adapted.",
         ],
     )
-    for name in made:
+    for name in variants:
         taken = timed.of(name)
         table.add(
             name,
@@ -134,7 +134,9 @@ def _app(posts: Sequence[Any]) -> flask.Flask:
     app = flask.Flask(__name__)
 
     @app.get("/posts/<slug>")
-    @sitemap(values=lambda: (Entry({"slug": one.slug}, lastmod=one.changed, priority=one.priority) for one in posts))
+    @sitemap(
+        values=lambda: (Entry({"slug": item.slug}, lastmod=item.changed, priority=item.priority) for item in posts)
+    )
     def post(slug: str) -> str:
         return slug
 
@@ -159,7 +161,7 @@ def _entries(posts: Sequence[Any]) -> Iterator[SitemapUrl]:
 
 @contextmanager
 def _compressing(by: Callable[[bytes], bytes]) -> Iterator[None]:
-    """Chunks are compressed by this, whatever is installed."""
+    """Compress chunks with this function, even if a faster one is installed."""
     fastest, gzip_stream.fastest_compressor = gzip_stream.fastest_compressor, lambda: by  # type: ignore[assignment] # a cached function
     try:
         yield
@@ -183,14 +185,14 @@ def _republished(entries: int, rounds: int, file: Path) -> Table:
         site.merge(store, [site.seen(number, int(middleware.service.clock()) - site.HOUR, 2 + next(numbers))])
 
     variants: dict[str, Callable[[], object]] = {}
-    for name, by, whole in (
+    for name, by, compress_all in (
         ("zlib", gzip_stream.compress_with_zlib, partial(gzip.compress, compresslevel=6)),
         ("isal", gzip_stream.compress_with_isal, partial(igzip.compress, compresslevel=2)),
     ):
         with _compressing(by):
             chunks = list(make_chunks(_entries(posts), CHUNK))
-        variants[f"all is written and gzipped, {name}"] = partial(_whole, posts, whole)
-        variants[f"one chunk is written, {name}"] = partial(_one_of, posts, chunks, by)
+        variants[f"all is written and gzipped, {name}"] = partial(_render_all, posts, compress_all)
+        variants[f"one chunk is written, {name}"] = partial(_render_last_chunk, posts, chunks, by)
     variants["a request, nothing is rendered"] = partial(_from_store, file)
     variants["a request, one page changed"] = partial(site.take, middleware)
     timed = pairs.rounds(
@@ -206,20 +208,20 @@ def _republished(entries: int, rounds: int, file: Path) -> Table:
         ["", "ms", "times as long", "from", "to"],
         notes=["Written: from the Python objects, by the writer alone. A request: from the store, all that it takes."],
     )
-    for one, other in zip(*[iter(variants)] * 2, strict=True):
-        ratio = timed.ratio(one, other)
-        table.add(one, timed.of(one).middle * 1e3, ratio.middle, ratio.low, ratio.high)
-        table.add(other, timed.of(other).middle * 1e3)
+    for full, partial_update in zip(*[iter(variants)] * 2, strict=True):
+        ratio = timed.ratio(full, partial_update)
+        table.add(full, timed.of(full).middle * 1e3, ratio.middle, ratio.low, ratio.high)
+        table.add(partial_update, timed.of(partial_update).middle * 1e3)
     return table
 
 
-def _whole(posts: Sequence[Any], compress: Callable[[bytes], bytes]) -> bytes:
+def _render_all(posts: Sequence[Any], compress: Callable[[bytes], bytes]) -> bytes:
     head, tail = URLSET_FRAME
     return compress(head + "".join(render_urls(list(_entries(posts)))).encode("ascii") + tail)
 
 
-def _one_of(posts: Sequence[Any], chunks: list[Chunk], by: Callable[[bytes], bytes]) -> bytes:
-    """The document, the last of its chunks being written anew."""
+def _render_last_chunk(posts: Sequence[Any], chunks: list[Chunk], by: Callable[[bytes], bytes]) -> bytes:
+    """Assemble the document with only its last chunk rendered again."""
     last = (len(chunks) - 1) * CHUNK
     with _compressing(by):
         return b"".join(urlset([*chunks[:-1], *make_chunks(_entries(posts[last:]), CHUNK)]).gzipped())
@@ -240,24 +242,24 @@ def _memory(entries: int, file: Path) -> Table:
         ("the same, by a process that has learned what pages tell together", _take_all_changed),
         (VALUES, _take_values),
     ):
-        most = [apart.job(_extra, make, how, file, entries) / apart.MB for how in (apart.resident, apart.allocated)]
+        most = [apart.job(_memory_of, make, how, file, entries) / apart.MB for how in (apart.resident, apart.allocated)]
         table.add(name, *most)
     return table
 
 
-def _extra(
+def _memory_of(
     make: Callable[[Path, int], Callable[[], object]],
     measured: Callable[[], AbstractContextManager[apart.Extra]],
     file: Path,
     entries: int,
 ) -> int:
-    with tempfile.TemporaryDirectory() as folder:  # what is imported and made when first used is no part of it
+    with tempfile.TemporaryDirectory() as folder:  # warm up: imports and lazy initialisation must not count
         small = Path(folder, "small.sqlite3")
         store = SQLiteStore(small)
         site.fill(store, 5)
         store.close()
-        for one in (_take_rows, _take_values):
-            one(small, 5)()
+        for warm_up in (_take_rows, _take_values):
+            warm_up(small, 5)()
     take = make(file, entries)
     with measured() as extra:
         take()
@@ -274,7 +276,7 @@ def _take_rows(file: Path, entries: int) -> Callable[[], object]:
 
 
 def _take_all_changed(file: Path, entries: int) -> Callable[[], object]:
-    """All is rendered anew, of a page in each run having changed."""
+    """Change a page in every chunk, so that the next request renders all of them again."""
     living = file.with_suffix(".changed")
     shutil.copy(file, living)
     site.clear(living)

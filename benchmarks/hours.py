@@ -1,10 +1,9 @@
-"""`python -m benchmarks.hours`: hours of a worker's traffic in minutes, by a clock that is handed in: does memory grow?
+"""`python -m benchmarks.hours`: does memory grow? Hours of a worker's traffic in minutes, by a simulated clock.
 
-A WSGI app is asked in process for as many pages as a worker answers in that
-time: posts by Zipf's law, of which some are edited, a crawler's sweep through a
-large part that is learned, made-up URLs, and the sitemap. Nothing is killed and
-nothing waits, so that what grows is the middleware's own. On Linux. The exit code
-says whether the target was met.
+A WSGI app answers, in process, as many requests as a worker gets in that time:
+posts by Zipf's law, some of them edited; a crawler's sweep through many learned
+pages; made-up URLs; and the sitemap. Nothing is killed and nothing waits, so any
+growth is the middleware's. Linux only. The exit code says whether the target was met.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from .site import BASE, environ
 from .soak.processes import resident, slope
 from .tables import Table
 
-MOST: Final = 1.0
-"""% an hour by which memory may grow once a worker is warm."""
+MAX_GROWTH_PERCENT: Final = 1.0
+"""Percent an hour by which memory may grow once the worker is warm."""
 POSTS: Final = 3_000
 MB: Final = 2**20
 BEGAN: Final = 1_750_000_000.0
@@ -35,8 +34,8 @@ _BODY: Final = (
 )
 
 
-class Hours:
-    """An app, its clock, and who asks."""
+class SimulatedWorker:
+    """An app behind the middleware, its clock and its traffic."""
 
     def __init__(self, folder: Path, *, items: int, rate: float) -> None:
         self.now = BEGAN
@@ -60,38 +59,38 @@ class Hours:
         start_response("200 OK", [("Content-Type", "text/html"), ("Content-Length", str(len(body)))])
         return [body]
 
-    def ask(self, path: str) -> None:
+    def get(self, path: str) -> None:
         body: Any = self.wrapped(environ(path), lambda *_: None)
         for _ in body:
             pass
         getattr(body, "close", bool)()
 
-    def pass_(self, hours: float) -> Iterator[tuple[float, float]]:
-        """Seconds that have passed, and bytes of memory, from time to time."""
+    def simulate(self, hours: float) -> Iterator[tuple[float, float]]:
+        """Send the traffic; now and then yield the simulated seconds passed and the bytes of memory."""
         chance = random.Random(1)
         requests = int(hours * 3600 * self.rate)
-        each = max(1, requests // 1200)
+        sample_every = max(1, requests // 1200)
         for number in range(requests):
             self.now += 1 / self.rate
             if (drawn := chance.random()) < 0.2:
-                self.ask(f"/items/item-{number // 5 % self.items}")
+                self.get(f"/items/item-{number // 5 % self.items}")
             elif drawn < 0.3:
-                self.ask(f"/nothing/{chance.randrange(10**9)}")
+                self.get(f"/nothing/{chance.randrange(10**9)}")
             else:
-                self.ask(f"/posts/post-{int(POSTS * chance.random() ** 3)}")
+                self.get(f"/posts/post-{int(POSTS * chance.random() ** 3)}")
             if number % (2 * self.rate) == 0:
                 self.wrapped.flush()  # the middleware's own thread does so every two seconds of the machine's clock
             if number % (5 * self.rate) == 0:
-                self.ask("/sitemap.xml")
-            if number % each == 0:
+                self.get("/sitemap.xml")
+            if number % sample_every == 0:
                 yield self.now - BEGAN, resident(os.getpid())
 
 
 def run(hours: float, items: int, rate: float) -> tuple[Table, bool]:
     """The table, and whether the target was met."""
     with TemporaryDirectory() as folder:
-        site = Hours(Path(folder), items=items, rate=rate)
-        samples = list(site.pass_(hours))
+        site = SimulatedWorker(Path(folder), items=items, rate=rate)
+        samples = list(site.simulate(hours))
         site.wrapped.close()
     table = Table(f"A worker's memory over {hours:g} hours, {rate:g} requests a second", ["hours", "MB"])
     for at, size in samples[:: max(1, len(samples) // 12)]:
@@ -100,10 +99,10 @@ def run(hours: float, items: int, rate: float) -> tuple[Table, bool]:
     if line is None:
         table.notes.append("Too short to tell whether it grows.")
         return table, True
-    met = line.percent < MOST
+    met = line.percent < MAX_GROWTH_PERCENT
     table.notes.append(
         f"From a third of the time on: {line.percent:.2f} % an hour ({line.low:.2f} to {line.high:.2f});"
-        f" under {MOST:g} is wanted: {'met' if met else 'MISSED'}."
+        f" under {MAX_GROWTH_PERCENT:g} is wanted: {'met' if met else 'MISSED'}."
     )
     return table, met
 
@@ -113,8 +112,8 @@ def main() -> None:
     parser.add_argument("--hours", type=float, default=6, help="of traffic (6)")
     parser.add_argument("--items", type=int, default=30_000, help="pages of the part that is crawled (30000)")
     parser.add_argument("--rate", type=float, default=100, help="requests a second (100)")
-    chosen = parser.parse_args()
-    table, met = run(chosen.hours, chosen.items, chosen.rate)
+    options = parser.parse_args()
+    table, met = run(options.hours, options.items, options.rate)
     print(table)
     sys.exit(0 if met else 1)
 

@@ -1,10 +1,10 @@
-"""Timing of things that differ by little, on a machine that is never quiet.
+"""Timing of variants that differ by little, on a busy machine.
 
-Whatever is compared runs in short batches in turn, in a new order each round, so
-that all of it meets the same weather. What counts is the median over the rounds
-of the difference, or the ratio, of two batches of one round. The seconds are the
-CPU's, of every thread of this process: what else runs on the machine is left
-out, and the middleware's own thread is not.
+The variants run in short alternating batches, in a new random order each round,
+so that noise affects all of them alike. The result is the median over the rounds
+of the difference, or the ratio, of two batches of one round. The seconds are CPU
+time of all threads of this process: they leave out other processes, but include
+the middleware's own thread.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class Rounds:
         return Spread.of(self._seconds[name])
 
     def added(self, name: str, to: str) -> Spread:
-        """How much longer one takes than another."""
-        return Spread.of(one - other for one, other in self._paired(name, to))
+        """How many seconds longer one variant takes than another."""
+        return Spread.of(seconds - base for seconds, base in self._paired(name, to))
 
     def ratio(self, name: str, to: str) -> Spread:
-        """How many times as long one takes as another."""
-        return Spread.of(one / other for one, other in self._paired(name, to))
+        """How many times as long one variant takes as another."""
+        return Spread.of(seconds / base for seconds, base in self._paired(name, to))
 
     def _paired(self, name: str, other: str) -> Iterable[tuple[float, float]]:
         return zip(self._seconds[name], self._seconds[other], strict=True)
@@ -80,9 +80,9 @@ def rounds(
         for name in order:
             run, count = variants[name], times[name]
             before.get(name, _nothing)()
-            begun = time.process_time()
+            began = time.process_time()
             run(count)
-            seconds[name].append((time.process_time() - begun) / count)
+            seconds[name].append((time.process_time() - began) / count)
     gc.unfreeze()
     return Rounds(seconds)
 
@@ -95,7 +95,7 @@ def in_turn(
 ) -> Rounds:
     """Time batches of a fixed size against each other, by a clock that need not be this process's.
 
-    Before each batch something is done that is not counted: what else happens but once a second.
+    `before` runs before each batch, untimed: it does the work that is due once a second.
     """
     seconds: dict[str, list[float]] = {name: [] for name in variants}
     order = list(variants)
@@ -104,10 +104,10 @@ def in_turn(
         shuffle(order)
         for name in order:
             before[name]()
-            begun = clock()
+            began = clock()
             variants[name]()
-            if number:  # the first round makes what is made lazily
-                seconds[name].append(clock() - begun)
+            if number:  # the first round initialises what is lazy
+                seconds[name].append(clock() - began)
     return Rounds(seconds)
 
 
@@ -115,13 +115,13 @@ def _nothing() -> None: ...
 
 
 def _calibrated(run: Callable[[int], object], seconds: float) -> int:
-    """How many runs take so long, once the first has made what is made lazily."""
+    """How many runs take so long, not counting the first, which initialises what is lazy."""
     run(1)
     times = 1
     while True:
-        begun = time.process_time()
+        began = time.process_time()
         run(times)
-        taken = time.process_time() - begun
+        taken = time.process_time() - began
         if taken > seconds / 4:
             return max(1, round(times * seconds / taken))
         times *= 4

@@ -95,8 +95,8 @@ def _app() -> flask.Flask:
 def _in_request(app: flask.Flask, make: Callable[[], Any]) -> Callable[[], bytes]:
     def document() -> bytes:
         with app.test_request_context(base_url=f"https://{HOST}"):
-            made: bytes = make().get_data()
-            return made
+            document_bytes: bytes = make().get_data()
+            return document_bytes
 
     return document
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.plots`: draw what was measured, of the figures that `python -m benchmarks --plot` wrote."""
+"""`python -m benchmarks.plots`: draw the figures that `python -m benchmarks --plot` wrote."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ Tables = list[dict[str, Any]]
 def save(folder: Path, name: str, machine: str, tables: Tables) -> None:
     """Write the figures of a benchmark into a folder, and draw them there."""
     folder.mkdir(parents=True, exist_ok=True)
-    said = {"machine": machine, "tables": tables}
-    (folder / f"{name}.json").write_text(json.dumps(said, indent=2) + "\n", "utf-8")
+    results = {"machine": machine, "tables": tables}
+    (folder / f"{name}.json").write_text(json.dumps(results, indent=2) + "\n", "utf-8")
     draw(folder, name)
 
 
 def draw(folder: Path, name: str) -> None:
     """Draw the figures of a benchmark that are in a folder."""
-    drawn(folder, name, lambda plt, found: DRAWN[name](plt, found["tables"]))
+    drawn(folder, name, lambda plt, results: DRAWN[name](plt, results["tables"]))
 
 
 def drawn(folder: Path, name: str, figure_of: Callable[[Any, dict[str, Any]], Any]) -> None:
-    """Draw what a file of JSON in a folder says, beside it, as SVG."""
+    """Draw the figures of a JSON file as an SVG file beside it."""
     import matplotlib as mpl
 
     mpl.use("svg")
     from matplotlib import pyplot as plt
 
-    found = json.loads((folder / f"{name}.json").read_text("utf-8"))
+    results = json.loads((folder / f"{name}.json").read_text("utf-8"))
     with mpl.rc_context(STYLE):
-        figure = figure_of(plt, found)
-        figure.supxlabel(found["machine"], x=0.995, ha="right", size=7, color=OTHERS)
+        figure = figure_of(plt, results)
+        figure.supxlabel(results["machine"], x=0.995, ha="right", size=7, color=OTHERS)
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
         plt.close(figure)
 
@@ -57,10 +57,10 @@ def drawn(folder: Path, name: str, figure_of: Callable[[Any, dict[str, Any]], An
 def _request(plt: Any, tables: Tables) -> Any:
     """The time that each middleware adds to a page, by framework."""
     names = {"pass-through": PALE, "SitemapMiddleware": OURS, "CORSMiddleware": OTHERS, "BaseHTTPMiddleware": "#6b7780"}
-    asked = [table for table in tables if table["title"].endswith("a page, asked for by a browser")]
+    browser_tables = [table for table in tables if table["title"].endswith("a page, asked for by a browser")]
     figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
     at, ticks = 0.0, []
-    for table in asked:
+    for table in browser_tables:
         rows = [row for row in table["rows"] if row["name"] in names]
         for row in rows:
             _bar(axes, at, row["added"], names[row["name"]])
@@ -108,7 +108,7 @@ def _scale(plt: Any, tables: Tables) -> Any:
             panels[2],
             "memory over the idle process, MB",
             of["Memory over that of the idle process"],
-            {"folding, MB": "folding", "rendering, MB": "rendering", "serving, MB": "serving"},
+            {"merging, MB": "merging", "rendering, MB": "rendering", "serving, MB": "serving"},
         ),
     ):
         pages = [int(row["name"].replace(",", "")) for row in rows]

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.pollution`: strangers make up a million URLs; what do they leave behind?
+"""`python -m benchmarks.pollution`: what do a million made-up URLs leave behind?
 
-An app with five kinds of routes is asked, in process, for URLs that nobody ever
-linked to. What may grow is looked at ten times on the way: the pages known, the
+An app with five kinds of routes gets requests, in process, for URLs that nobody
+ever linked to. Ten times on the way it measures what may grow: the pages known, the
 made-up URLs listed, this process's memory, the store's file. The exit code says
 whether the targets were met.
 """
@@ -29,13 +29,13 @@ from .apart import MB, memory
 from .tables import Table
 
 CAP = 5_000
-"""Pages that each route may have, in this benchmark; 100,000 where nothing is said."""
+"""Learned pages allowed for each route here; the default is 100,000."""
 
 POSTS = {f"post-{number}" for number in range(100)}
 BASE = "https://example.com"
 LOOKS = 10
 BATCH = 5_000
-"""Requests between two folds; in use, those of two seconds."""
+"""Requests between two flushes; a running app flushes every two seconds."""
 
 
 async def page(request: Request) -> HTMLResponse:
@@ -69,7 +69,7 @@ KINDS = {
     "a search, by path": "/search/{}",
 }
 STRICT = tuple(KINDS)[:3] + tuple(KINDS)[4:]
-"""The kinds of which no made-up URL may be listed."""
+"""The kinds whose made-up URLs must never be listed."""
 
 
 def app() -> Starlette:
@@ -85,7 +85,7 @@ def app() -> Starlette:
     )
 
 
-async def ask(site: Any, target: str) -> bytes:
+async def get(site: Any, target: str) -> bytes:
     path, _, query = target.partition("?")
     scope = {
         "type": "http",
@@ -125,7 +125,7 @@ def made_up(count: int) -> Iterator[str]:
 
 
 def kind(path: str) -> str | None:
-    """Which kind of made-up URL a listed path is of; None for a real one."""
+    """The kind of made-up URL that a listed path is; None for a real page."""
     if path in REAL:
         return None
     return next(
@@ -137,16 +137,16 @@ REAL = frozenset(real())
 
 
 class Look:
-    """What there is at one moment."""
+    """Pages, memory and file size at one moment."""
 
-    def __init__(self, asked: int, file: Path, store: SQLiteStore, listed: list[str]) -> None:
-        self.asked = asked
+    def __init__(self, requests: int, file: Path, store: SQLiteStore, listed: list[str]) -> None:
+        self.requests = requests
         self.memory = memory("VmRSS") / MB
-        self.size = sum(one.stat().st_size for one in file.parent.iterdir()) / MB
+        self.size = sum(entry.stat().st_size for entry in file.parent.iterdir()) / MB
         self.known = len(store.pages(BASE))
         self.listed = listed
-        kinds = [found for path in listed if (found := kind(path))]
-        self.strict = sum(found in STRICT for found in kinds)
+        kinds = [made_up_kind for path in listed if (made_up_kind := kind(path))]
+        self.strict = sum(made_up_kind in STRICT for made_up_kind in kinds)
         self.caught = len(kinds) - self.strict
         self.real = len(listed) - len(kinds)
 
@@ -162,12 +162,12 @@ async def run(urls: int) -> list[Look]:
         paths = made_up(urls)
         for number in range(LOOKS + 1):
             for count in range(0 if number == 0 else urls // LOOKS):
-                await ask(site, next(paths))
+                await get(site, next(paths))
                 if count % BATCH == 0:
                     await asyncio.to_thread(site.flush)
             for path in real():
-                await ask(site, path)
-            document = await ask(site, "/sitemap.xml")
+                await get(site, path)
+            document = await get(site, "/sitemap.xml")
             listed = [part.partition(b"</loc>")[0].decode() for part in document.split(b"<loc>")[1:]]
             looks.append(Look(number * (urls // LOOKS), file, store, [loc.removeprefix(BASE) for loc in listed]))
         site.close()
@@ -175,7 +175,7 @@ async def run(urls: int) -> list[Look]:
 
 
 def table(looks: list[Look]) -> Table:
-    found = Table(
+    table = Table(
         "What a flood of made-up URLs leaves behind",
         [
             "asked for",
@@ -187,39 +187,39 @@ def table(looks: list[Look]) -> Table:
             "file, MB",
         ],
     )
-    for one in looks:
-        found.add(
-            f"{one.asked:,}",
-            f"{one.known:,}",
-            str(one.real),
-            str(one.strict),
-            f"{one.caught:,}",
-            f"{one.memory:.0f}",
-            f"{one.size:.1f}",
+    for look in looks:
+        table.add(
+            f"{look.requests:,}",
+            f"{look.known:,}",
+            str(look.real),
+            str(look.strict),
+            f"{look.caught:,}",
+            f"{look.memory:.0f}",
+            f"{look.size:.1f}",
         )
-    found.notes.append(
+    table.notes.append(
         f"Each route may have {CAP:,} pages here. The catch-all answers 200 to anything, and is marked as learned."
     )
-    return found
+    return table
 
 
 def targets(looks: list[Look]) -> tuple[Table, bool]:
-    found = Table("Targets", ["", "wanted", "found", ""])
+    table = Table("Targets", ["", "wanted", "found", ""])
     half = looks[len(looks) // 2]
     memory, size = looks[-1].memory / half.memory - 1, looks[-1].size / half.size - 1
     met = (
-        all(one.strict == 0 for one in looks),
-        all(one.caught <= CAP for one in looks),
-        all(one.real == len(REAL) for one in looks),
+        all(look.strict == 0 for look in looks),
+        all(look.caught <= CAP for look in looks),
+        all(look.real == len(REAL) for look in looks),
         memory < 0.05,
         size < 0.02,
     )
-    found.add("made-up URLs listed, but of the catch-all", "0", str(max(one.strict for one in looks)), _met(met[0]))
-    found.add("those of the catch-all", f"{CAP:,} at most", f"{max(one.caught for one in looks):,}", _met(met[1]))
-    found.add("pages of the site listed", str(len(REAL)), str(min(one.real for one in looks)), _met(met[2]))
-    found.add("memory, over the second half", "under 5 %", f"{memory:+.1%}", _met(met[3]))
-    found.add("the file's size, over the second half", "under 2 %", f"{size:+.1%}", _met(met[4]))
-    return found, all(met)
+    table.add("made-up URLs listed, but of the catch-all", "0", str(max(look.strict for look in looks)), _met(met[0]))
+    table.add("those of the catch-all", f"{CAP:,} at most", f"{max(look.caught for look in looks):,}", _met(met[1]))
+    table.add("pages of the site listed", str(len(REAL)), str(min(look.real for look in looks)), _met(met[2]))
+    table.add("memory, over the second half", "under 5 %", f"{memory:+.1%}", _met(met[3]))
+    table.add("the file's size, over the second half", "under 2 %", f"{size:+.1%}", _met(met[4]))
+    return table, all(met)
 
 
 def _met(met: bool) -> str:
@@ -237,12 +237,16 @@ def plot(looks: list[Look], file: Path) -> None:
         (
             axes[0],
             "memory and file, MB",
-            {"memory": [one.memory for one in looks], "file": [one.size for one in looks]},
+            {"memory": [look.memory for look in looks], "file": [look.size for look in looks]},
         ),
-        (axes[1], "URLs", {"pages known": [one.known for one in looks], "listed": [len(one.listed) for one in looks]}),
+        (
+            axes[1],
+            "URLs",
+            {"pages known": [look.known for look in looks], "listed": [len(look.listed) for look in looks]},
+        ),
     ):
         for name, line in values.items():
-            panel.plot([one.asked for one in looks], line, label=name, marker=".")
+            panel.plot([look.requests for look in looks], line, label=name, marker=".")
         panel.set_title(title)
         panel.set_xlabel("made-up URLs asked for")
         panel.set_ylim(bottom=0)
@@ -253,19 +257,19 @@ def plot(looks: list[Look], file: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.pollution", description="What strangers can leave behind."
+        prog="python -m benchmarks.pollution", description="What made-up URLs leave behind."
     )
     parser.add_argument("--urls", type=int, default=1_000_000, help="make up so many (1000000)")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw it there, as SVG")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     began = time.perf_counter()
-    looks = asyncio.run(run(chosen.urls))
-    print(f"{chosen.urls:,} made-up URLs; {time.perf_counter() - began:.0f} s.\n")
+    looks = asyncio.run(run(options.urls))
+    print(f"{options.urls:,} made-up URLs; {time.perf_counter() - began:.0f} s.\n")
     print(table(looks))
     verdict, met = targets(looks)
     print(verdict)
-    if chosen.plot:
-        plot(looks, chosen.plot)
+    if options.plot:
+        plot(looks, options.plot)
     sys.exit(0 if met else 1)
 
 

@@ -1,7 +1,7 @@
 """The time that observing adds to a page's request: in-process, no server, no socket.
 
-Each app runs bare, in a pass-through middleware that does nothing (the floor:
-what any middleware costs), and in ours. A raw app, which does next to nothing
+Each app runs bare, in a pass-through middleware that does nothing
+(what any middleware costs at least), and in ours. A raw app, which does next to nothing
 itself, shows the added time best; Flask and Starlette show what it comes to.
 """
 
@@ -32,9 +32,15 @@ ROUNDS, BATCH = 301, 0.002
 SHORT = {"rounds": 3}
 FIRST = "SitemapMiddleware, first of its second"
 UNSAMPLED = "SitemapMiddleware, which reads no body"
-BARE, FLOOR, OURS, CORS, BASE = "bare", "pass-through", "SitemapMiddleware", "CORSMiddleware", "BaseHTTPMiddleware"
+BARE, PASS_THROUGH, OURS, CORS, BASE = (
+    "bare",
+    "pass-through",
+    "SitemapMiddleware",
+    "CORSMiddleware",
+    "BaseHTTPMiddleware",
+)
 OPTIONS: dict[str, Any] = {"base_url": "https://example.com", "store": "memory://", "verify": False}
-"""Without requests of our own, which are the app's work for the most part."""
+"""Without `verify`, because its requests are mostly the app's own work."""
 BODY = b"<!doctype html><title>Hello</title><p>Hello."
 LARGE = (
     b"<!doctype html><title>Hello</title><main>" + b"<p>Hello, and a sentence for the crawler.</p>" * 1100 + b"</main>"
@@ -202,7 +208,7 @@ def _raw_wsgi(body: bytes = BODY) -> dict[str, Any]:
 
     return {
         BARE: app,
-        FLOOR: PassThroughWSGI(app),
+        PASS_THROUGH: PassThroughWSGI(app),
         OURS: SitemapMiddleware(app, include="/", **OPTIONS),
         FIRST: SitemapMiddleware(app, include="/", clock=_seconds_apart(), **OPTIONS),
     }
@@ -210,7 +216,7 @@ def _raw_wsgi(body: bytes = BODY) -> dict[str, Any]:
 
 def _flask() -> dict[str, Any]:
     apps = {}
-    for name in (BARE, FLOOR, OURS):
+    for name in (BARE, PASS_THROUGH, OURS):
         apps[name] = app = flask.Flask(__name__, static_folder=None)
 
         @app.get("/")
@@ -221,7 +227,7 @@ def _flask() -> dict[str, Any]:
         def user(name: str) -> flask.Response:
             return flask.Response(name, headers=RESPONSE, content_type="text/html; charset=utf-8")
 
-    apps[FLOOR].wsgi_app = PassThroughWSGI(apps[FLOOR].wsgi_app)  # type: ignore[method-assign] # as Flask's docs do
+    apps[PASS_THROUGH].wsgi_app = PassThroughWSGI(apps[PASS_THROUGH].wsgi_app)  # type: ignore[method-assign] # as Flask's docs do
     apps[OURS].wsgi_app = SitemapMiddleware(apps[OURS].wsgi_app, **OPTIONS)  # type: ignore[method-assign] # likewise
     return apps
 
@@ -235,7 +241,7 @@ def _raw_asgi(body: bytes = BODY) -> dict[str, Any]:
 
     return {
         BARE: app,
-        FLOOR: PassThroughASGI(app),
+        PASS_THROUGH: PassThroughASGI(app),
         OURS: SitemapMiddleware(app, include="/", **OPTIONS),
         FIRST: SitemapMiddleware(app, include="/", clock=_seconds_apart(), **OPTIONS),
         CORS: CORSMiddleware(app, allow_origins=["*"]),
@@ -250,7 +256,7 @@ def _starlette() -> dict[str, Any]:
     routes = [Route("/", hello), Route("/users/{name}", hello)]
     return {
         BARE: Starlette(routes=routes),
-        FLOOR: Starlette(routes=routes, middleware=[Middleware(PassThroughASGI)]),
+        PASS_THROUGH: Starlette(routes=routes, middleware=[Middleware(PassThroughASGI)]),
         OURS: Starlette(routes=routes, middleware=[Middleware(SitemapMiddleware, **OPTIONS)]),
         CORS: Starlette(routes=routes, middleware=[Middleware(CORSMiddleware, allow_origins=["*"])]),
         BASE: Starlette(routes=routes, middleware=[Middleware(PassThroughBase)]),

@@ -49,22 +49,22 @@ def run(
         rounds: how many first requests, and changes, the medians are of.
     """
     django = apart.job(_django, entries)
-    found = {}
+    results = {}
     for many in sorted(pages):
         with tempfile.TemporaryDirectory() if keep is None else nullcontext(keep) as folder:
-            found[many] = _figures(Path(folder), many, rounds) | {"Django": django * many}
-    yield _folding(found)
-    yield _rendering(found, entries)
-    yield _requests(found)
-    yield _memory(found)
+            results[many] = _figures(Path(folder), many, rounds) | {"Django": django * many}
+    yield _merging(results)
+    yield _rendering(results, entries)
+    yield _requests(results)
+    yield _memory(results)
 
 
 # Tables
 
 
-def _folding(found: Mapping[int, Figures]) -> Table:
+def _merging(results: Mapping[int, Figures]) -> Table:
     table = Table(
-        "Folding what was seen into the store, in batches of 10,000",
+        "Merging observations into the store, in batches of 10,000",
         [
             "pages",
             "new/s",
@@ -76,14 +76,20 @@ def _folding(found: Mapping[int, Figures]) -> Table:
         ],
         notes=["A tenth of those seen again has changed. What is unchanged writes nothing: that is checked."],
     )
-    for many, one in found.items():
+    for many, figures in results.items():
         table.add(
-            f"{many:,}", one["new"], one["new by the clock"], one["again"], one["unchanged"], one["bytes"], one["kept"]
+            f"{many:,}",
+            figures["new"],
+            figures["new by the clock"],
+            figures["again"],
+            figures["unchanged"],
+            figures["bytes"],
+            figures["kept"],
         )
     return table
 
 
-def _rendering(found: Mapping[int, Figures], entries: int) -> Table:
+def _rendering(results: Mapping[int, Figures], entries: int) -> Table:
     table = Table(
         "All documents, gzipped: CPU time",
         [
@@ -101,39 +107,45 @@ def _rendering(found: Mapping[int, Figures], entries: int) -> Table:
         notes=[f"Django's time is that of documents of {entries:,}, as many times as it takes; it does not compress."],
     )
     before: Figures = {}
-    for many, one in found.items():
-        cells: list[float | str] = [one["render"], one["serve"]]
+    for many, figures in results.items():
+        cells: list[float | str] = [figures["render"], figures["serve"]]
         for kind in ("render", "serve"):
-            each = one[kind] / many
+            each = figures[kind] / many
             cells += [each * 1e6, each / before[kind] if before else ""]
-        table.add(f"{many:,}", *cells, one["Django"], one["Django"] / one["render"], one["Django"] / one["serve"])
-        before = {kind: one[kind] / many for kind in ("render", "serve")}
+        table.add(
+            f"{many:,}",
+            *cells,
+            figures["Django"],
+            figures["Django"] / figures["render"],
+            figures["Django"] / figures["serve"],
+        )
+        before = {kind: figures[kind] / many for kind in ("render", "serve")}
     return table
 
 
-def _requests(found: Mapping[int, Figures]) -> Table:
+def _requests(results: Mapping[int, Figures]) -> Table:
     table = Table(
         "One request for the sitemap, by the clock",
         ["pages", "first of a process, ms", "after one change, ms", "slowest, ms", "when nothing changed, ms"],
-        notes=["Medians. The first comes to a process that was just begun, and has the package imported."],
+        notes=["Medians. The first comes to a process that has just started, and has the package imported."],
     )
-    for many, one in found.items():
-        table.add(f"{many:,}", *(one[name] * 1e3 for name in ("first", "change", "slowest", "calm")))
+    for many, figures in results.items():
+        table.add(f"{many:,}", *(figures[name] * 1e3 for name in ("first", "change", "slowest", "calm")))
     return table
 
 
-def _memory(found: Mapping[int, Figures]) -> Table:
+def _memory(results: Mapping[int, Figures]) -> Table:
     table = Table(
         "Memory over that of the idle process",
-        ["pages", "folding, MB", "rendering, MB", "serving, MB", "after one change, MB", "memory://, bytes/page"],
+        ["pages", "merging, MB", "rendering, MB", "serving, MB", "after one change, MB", "memory://, bytes/page"],
         notes=[
-            "At most. Documents are taken part by part, and nothing of them is kept by who asks.",
-            f"Folding holds a batch of {site.BATCH:,} observations; in use it is what two seconds bring.",
+            "At most. Documents are taken part by part, and the client keeps nothing of them.",
+            f"Merging holds a batch of {site.BATCH:,} observations; in use it is what two seconds bring.",
         ],
     )
-    for many, one in found.items():
-        spent = [one[f"{name} memory"] / apart.MB for name in ("fold", "render", "serve", "change")]
-        table.add(f"{many:,}", *spent, one["in memory"])
+    for many, figures in results.items():
+        spent = [figures[f"{name} memory"] / apart.MB for name in ("merge", "render", "serve", "change")]
+        table.add(f"{many:,}", *spent, figures["in memory"])
     return table
 
 
@@ -142,35 +154,35 @@ def _memory(found: Mapping[int, Figures]) -> Table:
 
 def _figures(folder: Path, pages: int, rounds: int) -> Figures:
     folder.mkdir(parents=True, exist_ok=True)
-    file, noted = folder / f"{pages}.sqlite3", folder / f"{pages}.json"
-    if not noted.exists():
+    file, figures_file = folder / f"{pages}.sqlite3", folder / f"{pages}.json"
+    if not figures_file.exists():
         for old in folder.glob(f"{file.name}*"):
             old.unlink()
-        noted.write_text(json.dumps(apart.job(_fold, file, pages)), "utf-8")
-    found: Figures = json.loads(noted.read_text("utf-8"))
+        figures_file.write_text(json.dumps(apart.job(_merge, file, pages)), "utf-8")
+    figures: Figures = json.loads(figures_file.read_text("utf-8"))
     site.clear(file)
-    found |= apart.job(_render, file, pages)
-    found["kept"] = file.stat().st_size / pages
-    found |= apart.job(_serve, file, pages)
-    found["first"] = median(apart.job(_first, file) for _ in range(rounds))
-    found |= apart.job(_change, file, pages, rounds)
-    found["in memory"] = apart.job(_in_memory, min(pages, IN_MEMORY))
-    return found
+    figures |= apart.job(_render, file, pages)
+    figures["kept"] = file.stat().st_size / pages
+    figures |= apart.job(_serve, file, pages)
+    figures["first"] = median(apart.job(_first, file) for _ in range(rounds))
+    figures |= apart.job(_change, file, pages, rounds)
+    figures["in memory"] = apart.job(_in_memory, min(pages, IN_MEMORY))
+    return figures
 
 
-def _fold(file: Path, pages: int) -> Figures:
+def _merge(file: Path, pages: int) -> Figures:
     now = int(time.time())
     store = SQLiteStore(file)
     with apart.resident() as extra:
-        new, clock = _folded(store, range(pages), now - 2 * site.DAY)
-        again, _ = _folded(store, range(min(pages, AGAIN)), now - site.DAY, every=10)
+        new, clock = _merge_timed(store, range(pages), now - 2 * site.DAY)
+        again, _ = _merge_timed(store, range(min(pages, AGAIN)), now - site.DAY, every=10)
     for start in range(0, min(pages, AGAIN), site.BATCH):  # what has changed counts once it was seen twice
         site.merge(
             store,
             (site.seen(number, now - site.DAY + 60, 1) for number in range(start, min(start + site.BATCH, pages), 10)),
         )
     before = store.version(site.BASE)
-    unchanged, _ = _folded(store, range(min(pages, AGAIN)), now - site.DAY + 120, every=10, changes=False)
+    unchanged, _ = _merge_timed(store, range(min(pages, AGAIN)), now - site.DAY + 120, every=10, changes=False)
     assert store.version(site.BASE) == before, "what is unchanged was written"
     store.close()
     return {
@@ -179,14 +191,14 @@ def _fold(file: Path, pages: int) -> Figures:
         "again": again,
         "unchanged": unchanged,
         "bytes": file.stat().st_size / pages,
-        "fold memory": extra.at_most,
+        "merge memory": extra.at_most,
     }
 
 
-def _folded(
+def _merge_timed(
     store: SQLiteStore, numbers: range, at: int, *, every: int = 0, changes: bool = True
 ) -> tuple[float, float]:
-    """Pages a second that are folded, by CPU time and by the clock; every so manyeth has a new content."""
+    """Merge pages; return how many a second, by CPU time and by the clock. One in `every` has a new content."""
     taken = clock = 0.0
     for start in range(0, len(numbers), site.BATCH):
         some = numbers[start : start + site.BATCH]
@@ -272,7 +284,7 @@ def _in_memory(pages: int) -> float:
     _warm()
     store = MemoryStore()
     with apart.resident() as extra:
-        _folded(store, range(pages), int(time.time()) - site.DAY)
+        _merge_timed(store, range(pages), int(time.time()) - site.DAY)
     return extra.at_end / pages
 
 

@@ -36,7 +36,7 @@ ROUNDS, TIMES = 15, 800
 SHORT = {"rounds": 2, "times": 40}
 CONNECTIONS = 8
 ENTRIES = 5000
-HELLO, CONTROL, FLOOR, OURS = "/hello", "/hello-again", "/pass-through", "/ours"
+HELLO, CONTROL, PASS_THROUGH, OURS = "/hello", "/hello-again", "/pass-through", "/ours"
 STARLETTE = "/starlette"
 DOCUMENT, FILED, STATIC = "/sitemap.xml", "/filed.xml", "/static"
 UNCHANGED, FILED_UNCHANGED = "304", "304 of a file's"
@@ -45,7 +45,7 @@ OPTIONS: dict[str, Any] = {"base_url": "https://example.com", "store": "memory:/
 NAMES = {
     HELLO: "a bare hello",
     CONTROL: "the same again, as a control",
-    FLOOR: "in a pass-through middleware",
+    PASS_THROUGH: "in a pass-through middleware",
     OURS: "in SitemapMiddleware",
     STARLETTE: "a hello of a Starlette app",
     STATIC: "a static Response of the same bytes and headers",
@@ -60,7 +60,7 @@ GZIP = {**BROWSER, "accept-encoding": "gzip, deflate, br, zstd"}
 BESIDE = (
     (HELLO, HELLO),
     (CONTROL, HELLO),
-    (FLOOR, HELLO),
+    (PASS_THROUGH, HELLO),
     (OURS, HELLO),
     (STATIC, STATIC),
     (DOCUMENT, STATIC),
@@ -83,18 +83,18 @@ def run(rounds: int = ROUNDS, times: int = TIMES) -> Iterator[Table]:
             continue
         with tempfile.TemporaryDirectory() as folder, _serving(server, folder) as (address, pid):
             etags = {path: _headers_of(address, path, GZIP)["etag"] for path in (DOCUMENT, FILED)}
-            plain = (HELLO, CONTROL, FLOOR, OURS, STARLETTE, STATIC, DOCUMENT, FILED, OTHER, OTHERS)
-            asked = {path: Asked(address, path, GZIP) for path in plain}
+            plain = (HELLO, CONTROL, PASS_THROUGH, OURS, STARLETTE, STATIC, DOCUMENT, FILED, OTHER, OTHERS)
+            requests = {path: RepeatedRequest(address, path, GZIP) for path in plain}
             for name, path in ((UNCHANGED, DOCUMENT), (FILED_UNCHANGED, FILED)):
-                asked[name] = Asked(address, path, {**GZIP, "if-none-match": etags[path]})
-            assert asked[STATIC].size == asked[DOCUMENT].size, "the Response is to be the sitemap's twin"
+                requests[name] = RepeatedRequest(address, path, {**GZIP, "if-none-match": etags[path]})
+            assert requests[STATIC].size == requests[DOCUMENT].size, "the Response is to be the sitemap's twin"
             timed = in_turn(
-                {name: functools.partial(one.times, times) for name, one in asked.items()},
+                {name: functools.partial(request.times, times) for name, request in requests.items()},
                 rounds,
                 lambda: cpu_seconds(pid),
-                {name: functools.partial(one.times, 2 * CONNECTIONS) for name, one in asked.items()},
+                {name: functools.partial(request.times, 2 * CONNECTIONS) for name, request in requests.items()},
             )
-            yield _table(server, timed, asked[DOCUMENT].size, times)
+            yield _table(server, timed, requests[DOCUMENT].size, times)
 
 
 def _table(server: str, timed: Rounds, size: int, times: int) -> Table:
@@ -156,7 +156,7 @@ def _apps() -> Mapping[str, Any]:
     return {
         HELLO: hello,
         CONTROL: hello,
-        FLOOR: PassThroughASGI(hello),
+        PASS_THROUGH: PassThroughASGI(hello),
         OURS: SitemapMiddleware(hello, include=OURS, **OPTIONS),
         OTHER: hello,
         OTHERS: SitemapMiddleware(hello, include=OURS, **OPTIONS),
@@ -176,7 +176,7 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 APPS: Mapping[str, Any] = _apps() if os.environ.get("BENCHMARK_STORE") else {}
 
 
-# The server, and who asks it
+# The server and its client
 
 
 @contextlib.contextmanager
@@ -204,7 +204,7 @@ def _serving(server: str, folder: str) -> Iterator[tuple[tuple[str, int], int]]:
 
 
 def _wait_for(address: tuple[str, int], process: subprocess.Popen[bytes]) -> None:
-    """Wait until the server listens: for as long as it lives, and two minutes at most."""
+    """Wait until the server listens; give up when it exits, or after two minutes."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and process.poll() is None:
         with contextlib.suppress(OSError), socket.create_connection(address, 1):
@@ -213,26 +213,26 @@ def _wait_for(address: tuple[str, int], process: subprocess.Popen[bytes]) -> Non
     raise TimeoutError(f"no server came up at {address}; its exit code is {process.returncode}")
 
 
-class Asked:
-    """One question, asked many times on several connections at once."""
+class RepeatedRequest:
+    """One request, sent many times on several connections at once."""
 
     def __init__(self, address: tuple[str, int], path: str, headers: Mapping[str, str]) -> None:
         lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
         self._question = "\r\n".join([*lines, "", ""]).encode()
         self._sockets = [socket.create_connection(address) for _ in range(CONNECTIONS)]
-        for one in self._sockets:
-            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            one.sendall(self._question)
-            self.size = len(_answer(one))
+        for connection in self._sockets:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.sendall(self._question)
+            self.size = len(_answer(connection))
 
     def times(self, times: int) -> None:
         for _ in range(times // CONNECTIONS):
-            for one in self._sockets:
-                one.sendall(self._question)
-            for one in self._sockets:
+            for connection in self._sockets:
+                connection.sendall(self._question)
+            for connection in self._sockets:
                 missing = self.size
                 while missing:
-                    got = len(one.recv(missing))
+                    got = len(connection.recv(missing))
                     assert got, "the server hung up"
                     missing -= got
 

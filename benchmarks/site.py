@@ -25,8 +25,8 @@ DAY: Final = 24 * HOUR
 BATCH: Final = 10_000
 """Observations merged at one time."""
 
-PATIENCE: Final = 100
-"""Times that a document is asked for while it is being made: an answer that it is may take ten seconds."""
+MAX_ATTEMPTS: Final = 100
+"""Requests for a document that is still being rendered; each may wait ten seconds for its 503."""
 
 _ROOM: Final = PageLimits(10**9, 10**9)
 _ODD: Final = 2_654_435_761
@@ -37,7 +37,7 @@ _YEARS: Final = 150_000_000
 
 
 def seen(number: int, at: int, edition: int = 0) -> Observation:
-    """What is seen of a page: it has a Last-Modified and a content of its own, others in each edition."""
+    """An observation of a page: each page and each edition has its own Last-Modified and content."""
     return Observation(
         path=f"/posts/{number * _ODD % 2**32:08x}-with-a-readable-name",
         route=ROUTE,
@@ -72,7 +72,7 @@ def clear(file: Path) -> None:
 
 
 def wrapped(store: Store | str) -> SitemapMiddleware:
-    """The middleware as a process that has just begun makes it."""
+    """The middleware as a process that has just started sets it up."""
     return SitemapMiddleware(_nothing, base_url=BASE, learn=ROUTE, store=store, priority=0.5, verify=False)
 
 
@@ -95,12 +95,12 @@ def environ(path: str, encoding: str = "gzip") -> dict[str, Any]:
 
 
 class Unanswered(Exception):
-    """What was answered is no document."""
+    """The answer is not a document."""
 
 
 def ask(app: Any, path: str = SITEMAP, encoding: str = "gzip") -> Iterator[bytes]:
-    """The parts of a document, as a server takes them; it is asked for again while it is being made."""
-    for _ in range(PATIENCE):
+    """Yield the parts of a document as a server takes them; repeat the request while the document is being rendered."""
+    for _ in range(MAX_ATTEMPTS):
         answered: list[str] = []
         parts = app(environ(path, encoding), lambda status, _, answered=answered: answered.append(status))
         if answered == ["200 OK"]:
@@ -112,11 +112,11 @@ def ask(app: Any, path: str = SITEMAP, encoding: str = "gzip") -> Iterator[bytes
 
 
 def take(app: Any, path: str = SITEMAP) -> int:
-    """The bytes of a document, gzipped, of which none is kept."""
+    """Read a gzipped document without keeping it; return its size in bytes."""
     return sum(map(len, ask(app, path)))
 
 
 def documents(app: Any) -> list[str]:
-    """The paths of the documents that the sitemap names, or its own where it names none."""
+    """The paths of the documents that the sitemap index names; its own path if it is not an index."""
     locs = re.findall(rb"<sitemap><loc>([^<]+)", b"".join(ask(app, encoding="identity")))
     return [loc.decode().removeprefix(BASE) for loc in locs] or [SITEMAP]

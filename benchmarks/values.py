@@ -62,7 +62,7 @@ def run(items: int = ITEMS) -> Iterator[Table]:
 
 
 def _late(used: dict[str, float]) -> tuple[float | str, ...]:
-    """How late the event loop was, where there is one."""
+    """How late the event loop was, if there is one."""
     return (used["p50"], used["p999"], used["most"]) if used["beats"] > 1 else ("", "", "")
 
 
