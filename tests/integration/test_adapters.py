@@ -1,4 +1,4 @@
-"""Adapters: what an app answers is evidence in whatever way the protocols let it answer."""
+"""Adapters: an app's answer counts as evidence in every form that the protocols allow."""
 
 from __future__ import annotations
 
@@ -205,28 +205,28 @@ def test_query_string_is_noticed_without_a_root_path_in_the_scope() -> None:
 def test_incomplete_scope_is_left_to_the_app_and_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    taken: list[Any] = []
+    received_scopes: list[Any] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        taken.append(scope)
+        received_scopes.append(scope)
 
     scope = {"type": "http", "headers": [(b"host", b"testserver")]}
     asyncio.run(wrapped(app)(scope, received, sent))
-    assert taken == [scope]
+    assert received_scopes == [scope]
     (record,) = caplog.records
     assert record.getMessage() == "a request could not be looked at; further faults like this are not logged"
 
 
 def test_an_own_request_is_for_the_page_alone() -> None:
-    asked: list[dict[str, Any]] = []
+    scopes: list[dict[str, Any]] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        asked.append(dict(scope))
+        scopes.append(dict(scope))
         await send(START | {"status": 404})
         await send(BODY)
 
     DRIVERS["asgi"](wrapped(app), Ask("/sitemap.xml", query="a=b", headers=[("cookie", "a=b")]))
-    (own,) = (scope for scope in asked if scope["path"] == "/robots.txt")
+    (own,) = (scope for scope in scopes if scope["path"] == "/robots.txt")
     assert (own["method"], own["query_string"], own["raw_path"]) == ("GET", b"", b"/robots.txt")
     assert b"cookie" not in dict(own["headers"])
 
@@ -241,7 +241,7 @@ def test_a_large_document_reaches_a_client_in_parts() -> None:
 def test_observations_are_stored_before_the_lifespan_shutdown_completes(
     ended: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    folded = []
+    merged = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
@@ -251,16 +251,16 @@ def test_observations_are_stored_before_the_lifespan_shutdown_completes(
             await send({"type": "lifespan.startup.complete"})
             await send({"type": ended})
 
-    async def heard(message: Any) -> None:
-        folded.append(site.stats()["merged"])
+    async def receive_from_app(message: Any) -> None:
+        merged.append(site.stats()["merged"])
 
     async def live() -> None:
         await site(SCOPE, received, sent)
-        await site({"type": "lifespan"}, received, heard)
+        await site({"type": "lifespan"}, received, receive_from_app)
 
     site = wrapped(app)
     asyncio.run(live())
-    assert folded == [0, 1]
+    assert merged == [0, 1]
     assert not caplog.records
 
 
@@ -296,7 +296,7 @@ def test_async_values_that_raise_are_explained_by_their_error(values: Any, caplo
     assert "no such database" in caplog.text
 
 
-# Requests of our own
+# Requests of the middleware itself
 
 
 @BOTH

@@ -1,4 +1,4 @@
-"""Whatever an app says to its server, in whatever order, it behaves as without us: examples made by Hypothesis.
+"""An app behaves the same with the middleware for any calls it makes to its server, in any order (Hypothesis).
 
 `HYPOTHESIS_EXAMPLES=50000 python3 -m pytest tests/integration/test_app_calls.py` runs each with as many.
 """
@@ -60,7 +60,7 @@ TIMES = 3
 
 
 def wsgi_app(calls: list[Any], kind: str, catches: bool) -> Any:
-    def said(start_response: Any, calls: list[Any]) -> Iterator[Any]:
+    def body_chunks(start_response: Any, calls: list[Any]) -> Iterator[Any]:
         write = None
         for call in calls:
             try:
@@ -78,8 +78,8 @@ def wsgi_app(calls: list[Any], kind: str, catches: bool) -> Any:
 
     def app(_: Any, start_response: Any) -> Any:
         if kind == "generator":
-            return said(start_response, calls)
-        chunks = list(said(start_response, calls))
+            return body_chunks(start_response, calls)
+        chunks = list(body_chunks(start_response, calls))
         return {"list": list, "tuple": tuple, "iterator": iter}[kind](chunks)
 
     return app
@@ -131,9 +131,9 @@ def wsgi(ours: Ours) -> Any:
 
 @pytest.fixture(scope="module")
 def sites() -> Iterator[dict[str, Ours]]:
-    made = {"wsgi": Ours(wsgi), "asgi": Ours(asgi)}
-    yield made
-    for ours in made.values():
+    wrappers = {"wsgi": Ours(wsgi), "asgi": Ours(asgi)}
+    yield wrappers
+    for ours in wrappers.values():
         ours.site.close()
 
 

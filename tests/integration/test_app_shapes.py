@@ -59,9 +59,9 @@ class Ours:
 
 @pytest.fixture
 def ours() -> Iterator[Ours]:
-    made = Ours()
-    yield made
-    made.close()
+    wrapper = Ours()
+    yield wrapper
+    wrapper.close()
 
 
 def arranged(layer: Wrap, ours: Wrap) -> dict[str, Wrap]:
@@ -74,7 +74,7 @@ def arranged(layer: Wrap, ours: Wrap) -> dict[str, Wrap]:
 
 
 def _two(app: Any) -> Any:
-    """An app whose signature tells its protocol, whatever is wrapped."""
+    """An app whose signature tells its protocol, independent of what it wraps."""
 
     def two(environ: Any, start_response: Any) -> Any:
         return app(environ, start_response)
@@ -95,9 +95,9 @@ def wsgi_record(make: Callable[[wsgi_shapes.Shape], Any], wrap: Wrap, clock: Clo
 
 
 def faults(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What we logged, but for the warning that there are two of us."""
-    said = [record.getMessage() for record in caplog.records if record.name.startswith("sitemap")]
-    return [line for line in said if not line.startswith("two SitemapMiddleware")]
+    """What the middleware logged, except the warning that it is installed twice."""
+    messages = [record.getMessage() for record in caplog.records if record.name.startswith("sitemap")]
+    return [line for line in messages if not line.startswith("two SitemapMiddleware")]
 
 
 SHAPES = wsgi_shapes.VALID | wsgi_shapes.WRONG
@@ -129,17 +129,17 @@ def test_client_that_leaves_has_the_body_closed_the_same(most: int, ours: Ours, 
 
 @pytest.mark.parametrize("function", [False, True], ids=["a class", "a function"])
 def test_file_wrapper_of_the_server_is_recognised_the_same(*, function: bool, ours: Ours) -> None:
-    given: list[Any] = []
-    made = environ()
+    bodies: list[Any] = []
+    request_environ = environ()
     if function:
-        made["wsgi.file_wrapper"] = lambda file, *_: file
+        request_environ["wsgi.file_wrapper"] = lambda file, *_: file
 
     def app(environ: dict[str, Any], start_response: Any) -> Any:
         start_response("200 OK", [("Content-Type", "text/html")])
-        given.append(environ["wsgi.file_wrapper"](io.BytesIO(b"A page."), 8192))
-        return given[0]
+        bodies.append(environ["wsgi.file_wrapper"](io.BytesIO(b"A page."), 8192))
+        return bodies[0]
 
-    assert ours(app)(made, lambda *_: None) is given[0]
+    assert ours(app)(request_environ, lambda *_: None) is bodies[0]
 
 
 @pytest.mark.parametrize("layer", ["none", "textbook", "looking"])
@@ -180,17 +180,17 @@ class Attributed(wsgi_shapes.Closed):
 def test_layers_treat_the_body_as_the_apps_own(ours: Ours) -> None:
     body: Any = Attributed(wsgi_shapes.Shape([]))
     site = ours(wsgi_shapes.returning(lambda _: body)(wsgi_shapes.Shape([])))
-    given = site(environ(), lambda *_: None)
-    assert given is not body
-    assert given.kind == "own"
-    given.kind = "changed"
+    wrapped_body = site(environ(), lambda *_: None)
+    assert wrapped_body is not body
+    assert wrapped_body.kind == "own"
+    wrapped_body.kind = "changed"
     assert body.kind == "changed"
-    del given.kind
-    assert body.kind == given.kind == "own"
-    chunks = iter(given)
+    del wrapped_body.kind
+    assert body.kind == wrapped_body.kind == "own"
+    chunks = iter(wrapped_body)
     assert chunks.gi_frame is not None
-    assert iter(given) is not chunks
-    assert b"".join(given) == b"".join(wsgi_shapes.PARTS)
+    assert iter(wrapped_body) is not chunks
+    assert b"".join(wrapped_body) == b"".join(wsgi_shapes.PARTS)
 
 
 def test_environ_mutated_by_the_app_is_harmless(ours: Ours) -> None:

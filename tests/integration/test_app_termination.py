@@ -38,7 +38,7 @@ BASE = "http://localhost"
 
 
 class Odd(BaseException):
-    """An error that is no `Exception`, such as those of greenlets and timeouts."""
+    """An error that is not an `Exception`, such as those of greenlets and timeouts."""
 
 
 RAISED = pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def environ(*, multithread: bool) -> dict[str, Any]:
 
 
 def status_and_body(app: Any, *, multithread: bool = False) -> tuple[str, bytes]:
-    said: list[Any] = []
-    body = b"".join(app(environ(multithread=multithread), lambda *given: said.extend(given)))
-    return said[0], body
+    started: list[Any] = []
+    body = b"".join(app(environ(multithread=multithread), lambda *arguments: started.extend(arguments)))
+    return started[0], body
 
 
 def raising_wsgi(error: type[BaseException], *, path: str = "/b", **options: Any) -> Any:
@@ -189,7 +189,7 @@ def test_failing_background_job_is_logged_and_ends_nothing(
 
 
 class Failing(MemoryStore):
-    """A store of which some calls fail from some time on."""
+    """A store some calls of which fail from a certain time on."""
 
     def __init__(self, *calls: str) -> None:
         super().__init__()
@@ -200,23 +200,23 @@ class Failing(MemoryStore):
         if self.fails and call in self.calls:
             raise StoreError("the disk is gone")
 
-    def blocks(self, *given: Any) -> Any:
+    def blocks(self, *arguments: Any) -> Any:
         self._check("blocks")
-        return super().blocks(*given)
+        return super().blocks(*arguments)
 
-    def lease(self, *given: Any) -> Any:
+    def lease(self, *arguments: Any) -> Any:
         self._check("lease")
-        return super().lease(*given)
+        return super().lease(*arguments)
 
     def load(self, site: str, names: Any) -> Any:
         if "hanging" in names:
             self._check("load")
         return super().load(site, names)
 
-    def save(self, site: str, things: Any) -> Any:
-        if "hanging" in things:
+    def save(self, site: str, records: Any) -> Any:
+        if "hanging" in records:
             self._check("save")
-        return super().save(site, things)
+        return super().save(site, records)
 
 
 @pytest.mark.parametrize("calls", [["blocks"], ["lease"], ["load"], ["save"], ["blocks", "lease", "load", "save"]])
@@ -238,12 +238,12 @@ def test_failing_store_serves_the_last_good_sitemap_when_a_round_is_due(calls: l
 # A view that hangs, on a server with one thread
 
 
-def hanging(clock: Clock, store: Any, asked: list[str], how: Callable[[], Any]) -> Any:
+def hanging(clock: Clock, store: Any, requested_paths: list[str], how: Callable[[], Any]) -> Any:
     """A worker of a server with one thread, which shares a store with those before it."""
     app = flask.Flask("site", static_folder=None)
 
     def page() -> Any:
-        asked.append(flask.request.path)
+        requested_paths.append(flask.request.path)
         return how() if flask.request.path == "/b" else "A page"
 
     for name in "abc":
@@ -256,17 +256,17 @@ def killed() -> Any:
 
 
 def test_page_that_killed_its_worker_is_probed_again_after_an_hour() -> None:
-    clock, store, asked = Clock(), MemoryStore(), []
+    clock, store, requested_paths = Clock(), MemoryStore(), []
     with pytest.raises(KeyboardInterrupt):
-        status_and_body(hanging(clock, store, asked, killed))
-    assert asked == ["/a", "/b"]
+        status_and_body(hanging(clock, store, requested_paths, killed))
+    assert requested_paths == ["/a", "/b"]
     clock.pass_(ROUND_INTERVAL_SECONDS)
-    assert locs(status_and_body(hanging(clock, store, asked, killed))[1]) == [f"{BASE}/a", f"{BASE}/c"]
-    assert asked.count("/b") == 1, "by the worker that took its place"
+    assert locs(status_and_body(hanging(clock, store, requested_paths, killed))[1]) == [f"{BASE}/a", f"{BASE}/c"]
+    assert requested_paths.count("/b") == 1, "by the worker that took its place"
     clock.pass_(RETRY_SECONDS)
-    found = locs(status_and_body(hanging(clock, store, asked, lambda: "A page"))[1])
-    assert found == [f"{BASE}/a", f"{BASE}/b", f"{BASE}/c"]
-    assert asked.count("/b") == 2
+    listed = locs(status_and_body(hanging(clock, store, requested_paths, lambda: "A page"))[1])
+    assert listed == [f"{BASE}/a", f"{BASE}/b", f"{BASE}/c"]
+    assert requested_paths.count("/b") == 2
 
 
 @pytest.mark.parametrize(
@@ -277,41 +277,41 @@ def test_page_that_killed_its_worker_is_probed_again_after_an_hour() -> None:
     ],
 )
 def test_truncated_page_is_not_probed_by_other_workers(seconds: float, error: type[BaseException]) -> None:
-    clock, store, asked = Clock(), MemoryStore(), []
+    clock, store, requested_paths = Clock(), MemoryStore(), []
 
     def slow() -> Any:
         clock.pass_(seconds)
         raise error
 
-    status_and_body(hanging(clock, store, asked, slow))
+    status_and_body(hanging(clock, store, requested_paths, slow))
     clock.pass_(ROUND_INTERVAL_SECONDS)
-    status_and_body(hanging(clock, store, asked, slow))
-    assert asked.count("/b") == 1
+    status_and_body(hanging(clock, store, requested_paths, slow))
+    assert requested_paths.count("/b") == 1
 
 
 def test_page_that_fails_quickly_is_not_remembered_as_hanging() -> None:
-    clock, store, asked = Clock(), MemoryStore(), []
-    status_and_body(hanging(clock, store, asked, lambda: ("not now", 500)))
+    clock, store, requested_paths = Clock(), MemoryStore(), []
+    status_and_body(hanging(clock, store, requested_paths, lambda: ("not now", 500)))
     clock.pass_(ROUND_INTERVAL_SECONDS)
-    status_and_body(hanging(clock, store, asked, lambda: "A page"))
-    assert asked.count("/b") == 2
+    status_and_body(hanging(clock, store, requested_paths, lambda: "A page"))
+    assert requested_paths.count("/b") == 2
 
 
 def test_remembered_hanging_pages_are_limited() -> None:
     pages = HangingPages(MemoryStore(), RETRY_SECONDS)
     site = StoreKey("https://example.com")
     pages.save(site, {f"/{number}": 1000 for number in range(MAX_HANGING_PAGES + 5)})
-    kept = pages.load(site, 1000)
-    assert len(kept) == MAX_HANGING_PAGES
-    assert f"/{MAX_HANGING_PAGES + 4}" in kept
+    hanging_pages = pages.load(site, 1000)
+    assert len(hanging_pages) == MAX_HANGING_PAGES
+    assert f"/{MAX_HANGING_PAGES + 4}" in hanging_pages
 
 
 def test_page_that_was_never_requested_is_not_remembered_as_hanging(monkeypatch: pytest.MonkeyPatch) -> None:
-    store, asked = MemoryStore(), []
-    app = hanging(Clock(), store, asked, lambda: "A page")
+    store, requested_paths = MemoryStore(), []
+    app = hanging(Clock(), store, requested_paths, lambda: "A page")
     with monkeypatch.context() as patched:
         patched.setattr(WSGIRequest, "max_hanging_requests", 0)
         status_and_body(app)
-    assert not asked
+    assert not requested_paths
     site = app.service._site_resolver.default_site()
     assert HangingPages(store, RETRY_SECONDS).load(site.store_key, app.service.clock()) == {}

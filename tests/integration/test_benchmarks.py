@@ -31,14 +31,14 @@ def test_each_benchmark_runs_in_its_shortest_form(name: str, tmp_path: Path) -> 
     command = [sys.executable, "-m", "benchmarks", name, "--short", "--json", str(figures), "--plot", str(drawn)]
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = json.loads(figures.read_text())
-    assert found["tables"]
-    for table in found["tables"]:
+    results = json.loads(figures.read_text())
+    assert results["tables"]
+    for table in results["tables"]:
         assert table["benchmark"] == name
         assert table["rows"], table["title"]
-    assert "cores" in found["machine"]
+    assert "cores" in results["machine"]
     if name in plots.DRAWN:
-        assert found["machine"] in (drawn / f"{name}.svg").read_text()
+        assert results["machine"] in (drawn / f"{name}.svg").read_text()
 
 
 @pytest.mark.parametrize(
@@ -68,10 +68,10 @@ def soak(*options: str) -> subprocess.CompletedProcess[str]:
 def test_short_soak_with_a_killed_store_reports_no_fault_and_draws_its_plot(tmp_path: Path) -> None:
     done = soak("--store", "redis", "--plot", str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
-    found = json.loads((tmp_path / "redis-asgi.json").read_text())
-    assert len(found["kills"]) >= 2
-    assert len(found["memory"]) == 2
-    assert found["machine"] in (tmp_path / "redis-asgi.svg").read_text()
+    results = json.loads((tmp_path / "redis-asgi.json").read_text())
+    assert len(results["kills"]) >= 2
+    assert len(results["memory"]) == 2
+    assert results["machine"] in (tmp_path / "redis-asgi.svg").read_text()
 
 
 @pytest.mark.long
@@ -103,7 +103,7 @@ def test_soak_reports_wrong_statuses_and_contents() -> None:
 
 def test_soak_reports_foreign_entries_and_unfounded_dates() -> None:
     now = SCRIPT.began + 900.0
-    changes = [edit for edit in SCRIPT.edits(33)[1:] if edit <= now]  # a post that says nothing of itself
+    changes = [edit for edit in SCRIPT.edits(33)[1:] if edit <= now]  # a post without a date
     before, after = (datetime.fromtimestamp(at, UTC).isoformat() for at in (changes[0] - 1, changes[0] + 1))
     for path, lastmod, fault in (
         ("/about", None, None),
@@ -114,8 +114,8 @@ def test_soak_reports_foreign_entries_and_unfounded_dates() -> None:
         (SCRIPT.post(33), after, None),
         (SCRIPT.post(33), before, "its edits were at"),
     ):
-        found = crawler.wrong(SCRIPT, BASE + path, lastmod, now)
-        assert (fault is None) if found is None else (fault is not None and fault in found)
+        reported = crawler.wrong(SCRIPT, BASE + path, lastmod, now)
+        assert (fault is None) if reported is None else (fault is not None and fault in reported)
 
 
 def test_growth_is_told_from_noise() -> None:

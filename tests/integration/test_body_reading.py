@@ -1,4 +1,4 @@
-"""Readings: of which responses the body is read, and what explain says of it."""
+"""Body reading: which responses have their body read, and how explain describes it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ UNREAD = {
 }
 
 
-def seen(told: Explanation) -> str:
-    return "\n".join(observation_lines(told))
+def seen(explanation: Explanation) -> str:
+    return "\n".join(observation_lines(explanation))
 
 
 @BOTH
@@ -31,12 +31,12 @@ def seen(told: Explanation) -> str:
 def test_what_is_no_html_page_is_not_said_to_be_read_when_we_ask(protocol: str, answer: Page) -> None:
     twin = Twin(protocol, {"/": Page(), "/page": answer}, verify=True)
     twin.locs()
-    told = twin.app.explain("/page")
-    assert told.page is not None, "we have asked for it"
-    assert not told.page.read_at
-    assert not told.page.content_history
-    assert "HTML read" not in seen(told)
-    assert "content unchanged" not in seen(told)
+    explanation = twin.app.explain("/page")
+    assert explanation.page is not None, "we have asked for it"
+    assert not explanation.page.read_at
+    assert not explanation.page.content_history
+    assert "HTML read" not in seen(explanation)
+    assert "content unchanged" not in seen(explanation)
 
 
 @BOTH
@@ -49,9 +49,9 @@ def test_content_is_not_called_unchanged_after_the_page_answers_otherwise(protoc
         twin.clock.pass_(7200)
         twin.pages["/"] = answer
         twin.visit("/")
-    told = twin.app.explain("/")
-    assert told.page is not None
-    assert not told.listed
-    assert len(told.page.content_history) == 1
-    assert "HTML read" not in seen(told)
-    assert "content unchanged" not in seen(told)
+    explanation = twin.app.explain("/")
+    assert explanation.page is not None
+    assert not explanation.listed
+    assert len(explanation.page.content_history) == 1
+    assert "HTML read" not in seen(explanation)
+    assert "content unchanged" not in seen(explanation)

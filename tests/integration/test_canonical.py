@@ -1,4 +1,4 @@
-"""Canonical links: which of them name the page itself, and what is said if none does."""
+"""Canonical links: which of them name the page itself, and what is reported if none does."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def naming(url: str, how: str = "html") -> Page:
     ],
 )
 def test_canonical_of_the_page_itself_may_use_a_host_of_the_site_or_the_request(
-    reference: str, asked: str | bytes, *, same: bool
+    reference: str, request_host: str | bytes, *, same: bool
 ) -> None:
-    assert is_same_page(SITE, "https://example.com/page", reference, asked) is same
+    assert is_same_page(SITE, "https://example.com/page", reference, request_host) is same
 
 
 @pytest.mark.parametrize(

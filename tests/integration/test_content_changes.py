@@ -44,7 +44,7 @@ def test_a_change_that_was_seen_twice_dates_the_page(protocol: str) -> None:
     site.visit("/")
     site.clock.pass_(3600)
     site.visit("/")
-    assert home(site) == {}, "the first sight is no change"
+    assert home(site) == {}, "the first visit is not a change"
     site.clock.pass_(3600)
     site.pages["/"] = html("Two")
     changed = int(site.clock())
@@ -171,9 +171,9 @@ def test_a_canonical_link_to_elsewhere_unlists(protocol: str, href: str, *, list
 @BOTH
 def test_learned_pages_that_all_say_the_same_are_soft_404s(protocol: str) -> None:
     site = Twin(protocol, {"/p/{x}": html("Nothing here")}, learn="/p/{x}")
-    asked = [f"/p/{number}" for number in range(10)]
+    paths = [f"/p/{number}" for number in range(10)]
     app = site.app
-    for path in asked:
+    for path in paths:
         site.ask(path)
     app.flush()
     assert site.locs() == ["http://testserver/p/0"]
@@ -391,77 +391,77 @@ class _Request:
 LOCAL = Site("http", "testserver")
 
 
-def sighting(path: str = "/", at: float = 1.0, length: int = 100) -> CapturedResponse:
+def response_of(path: str = "/", at: float = 1.0, length: int = 100) -> CapturedResponse:
     return CapturedResponse(LOCAL, path, at=at, status=200, headers=[("content-length", str(length))])
 
 
 def test_sampling_interval_grows_while_nothing_changes() -> None:
-    sampler, at, taken = BodySampler(), 0.0, []
+    sampler, at, sample_times = BodySampler(), 0.0, []
     while at < 10_000:
-        one = sighting(at=at)
-        if not sampler.is_fresh(one):
-            sampler.schedule(one)
-            sampler.record_digest(one.page_key, 7)
-            taken.append(at)
+        response = response_of(at=at)
+        if not sampler.is_fresh(response):
+            sampler.schedule(response)
+            sampler.record_digest(response.page_key, 7)
+            sample_times.append(at)
         at += 1
-    gaps = [later - earlier for earlier, later in pairwise(taken)]
+    gaps = [later - earlier for earlier, later in pairwise(sample_times)]
     assert gaps[0] == MIN_SAMPLE_INTERVAL_SECONDS
     assert gaps == sorted(gaps)
     assert gaps[-1] == MAX_SAMPLE_INTERVAL_SECONDS
-    assert sampler.is_fresh(sighting(at=at - 1))
-    assert not sampler.is_fresh(sighting(at=at - 1, length=101)), "another length is news"
-    sampler.record_digest(sighting().page_key, 8)
-    sampler.schedule(sighting(at=at))
-    assert sampler.is_fresh(sighting(at=at + MIN_SAMPLE_INTERVAL_SECONDS - 1))
-    assert not sampler.is_fresh(sighting(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
+    assert sampler.is_fresh(response_of(at=at - 1))
+    assert not sampler.is_fresh(response_of(at=at - 1, length=101)), "another length is news"
+    sampler.record_digest(response_of().page_key, 8)
+    sampler.schedule(response_of(at=at))
+    assert sampler.is_fresh(response_of(at=at + MIN_SAMPLE_INTERVAL_SECONDS - 1))
+    assert not sampler.is_fresh(response_of(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
 
 
 def test_a_content_that_is_new_is_soon_looked_at_again() -> None:
     sampler, at = BodySampler(), 0.0
     for _ in range(12):
-        sampler.schedule(sighting(at=at))
-        sampler.record_digest(sighting().page_key, 7)
+        sampler.schedule(response_of(at=at))
+        sampler.record_digest(response_of().page_key, 7)
         at += MAX_SAMPLE_INTERVAL_SECONDS
-    sampler.schedule(sighting(at=at))
-    assert sampler.is_fresh(sighting(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
-    sampler.record_digest(sighting().page_key, 8)
-    assert not sampler.is_fresh(sighting(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
+    sampler.schedule(response_of(at=at))
+    assert sampler.is_fresh(response_of(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
+    sampler.record_digest(response_of().page_key, 8)
+    assert not sampler.is_fresh(response_of(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
 
 
 def test_the_plans_of_a_sampler_are_bounded() -> None:
     sampler = BodySampler()
     for number in range(2 * MAX_SAMPLED_PAGES):
-        sampler.schedule(sighting(f"/{number}"))
+        sampler.schedule(response_of(f"/{number}"))
     assert (
         MAX_SAMPLED_PAGES // 2
-        <= sum(sampler.is_fresh(sighting(f"/{one}")) for one in range(2 * MAX_SAMPLED_PAGES))
+        <= sum(sampler.is_fresh(response_of(f"/{index}")) for index in range(2 * MAX_SAMPLED_PAGES))
         <= MAX_SAMPLED_PAGES
     )
-    assert not sampler.is_fresh(sighting("/0"))
-    sampler.record_digest(sighting("/0").page_key, 7)
+    assert not sampler.is_fresh(response_of("/0"))
+    sampler.record_digest(response_of("/0").page_key, 7)
 
 
 def test_the_plans_of_pages_that_were_sampled_last_are_kept() -> None:
     sampler = BodySampler()
     for number in range(2 * MAX_SAMPLED_PAGES):
-        sampler.schedule(sighting(f"/{number}"))
-        assert sampler.is_fresh(sighting(f"/{max(0, number - MAX_SAMPLED_PAGES // 2 + 1)}"))
+        sampler.schedule(response_of(f"/{number}"))
+        assert sampler.is_fresh(response_of(f"/{max(0, number - MAX_SAMPLED_PAGES // 2 + 1)}"))
 
 
 def test_sampling_interval_survives_traffic_to_other_pages() -> None:
     sampler = BodySampler()
     for at in (0, 100, 200):
-        sampler.schedule(sighting("/often", at=at))
-        sampler.record_digest(sighting("/often").page_key, 7)
+        sampler.schedule(response_of("/often", at=at))
+        sampler.record_digest(response_of("/often").page_key, 7)
     for number in range(2 * MAX_SAMPLED_PAGES):
-        sampler.schedule(sighting(f"/{number}"))
+        sampler.schedule(response_of(f"/{number}"))
         if number % (MAX_SAMPLED_PAGES // 2) == 100:
-            sampler.schedule(sighting("/often", at=300))
-            assert sampler.is_fresh(sighting("/often", at=300 + 2 * MIN_SAMPLE_INTERVAL_SECONDS))
+            sampler.schedule(response_of("/often", at=300))
+            assert sampler.is_fresh(response_of("/often", at=300 + 2 * MIN_SAMPLE_INTERVAL_SECONDS))
 
 
 def test_pages_that_are_sampled_again_drive_out_no_others() -> None:
     sampler = BodySampler()
     for number in (*range(MAX_SAMPLED_PAGES), *range(MAX_SAMPLED_PAGES // 2, MAX_SAMPLED_PAGES)):
-        sampler.schedule(sighting(f"/{number}"))
-    assert all(sampler.is_fresh(sighting(f"/{number}")) for number in range(MAX_SAMPLED_PAGES))
+        sampler.schedule(response_of(f"/{number}"))
+    assert all(sampler.is_fresh(response_of(f"/{number}")) for number in range(MAX_SAMPLED_PAGES))

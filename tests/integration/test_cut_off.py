@@ -1,4 +1,4 @@
-"""Responses that fail after their headers: a status of 200 is no page if its body never ends."""
+"""Responses that fail after their headers: a status of 200 is not a page if its body never ends."""
 
 from __future__ import annotations
 

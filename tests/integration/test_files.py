@@ -38,9 +38,9 @@ OPENED: dict[str, Callable[[Path], Any]] = {
 
 
 def environ(wrapper: Any) -> dict[str, Any]:
-    given: dict[str, Any] = {"HTTP_HOST": "x.example", "PATH_INFO": "/", "wsgi.url_scheme": "https"}
-    setup_testing_defaults(given)
-    return given | {"wsgi.file_wrapper": wrapper, "SCRIPT_NAME": ""}
+    request_environ: dict[str, Any] = {"HTTP_HOST": "x.example", "PATH_INFO": "/", "wsgi.url_scheme": "https"}
+    setup_testing_defaults(request_environ)
+    return request_environ | {"wsgi.file_wrapper": wrapper, "SCRIPT_NAME": ""}
 
 
 class Site:
@@ -69,14 +69,14 @@ class Site:
 
 
 @pytest.mark.parametrize("begins", [0, 3])
-@pytest.mark.parametrize("opened", OPENED)
+@pytest.mark.parametrize("kind", OPENED)
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_a_file_that_says_noindex_is_not_listed_and_not_moved(
-    wrapper: str, opened: str, begins: int, tmp_path: Path
+    wrapper: str, kind: str, begins: int, tmp_path: Path
 ) -> None:
     path = tmp_path / "page.html"
     path.write_bytes(b"..." + NOINDEX)
-    with OPENED[opened](path) as file:
+    with OPENED[kind](path) as file:
         site = Site(lambda: file)
         file.seek(begins)
         site.visit(WRAPPERS[wrapper])
@@ -88,8 +88,8 @@ def test_a_file_that_says_noindex_is_not_listed_and_not_moved(
 def test_of_a_large_file_the_beginning_is_read(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_bytes(NOINDEX + b"." * 2 * MAX_HTML_BYTES)
-    for opened in ("buffered", "in memory"):
-        with OPENED[opened](path) as file:
+    for kind in ("buffered", "in memory"):
+        with OPENED[kind](path) as file:
             site = Site(lambda file=file: file)
             site.visit(FileWrapper)
             assert not site.listed()

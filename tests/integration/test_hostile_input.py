@@ -1,4 +1,4 @@
-"""Whatever a stranger or an app may send: no error of ours, the app's answer unchanged, and every loc true.
+"""Hostile requests and responses raise no error in the middleware, leave the app's answer unchanged, and every loc is true.
 
 True means that the document is valid, and that each loc, percent-decoded and
 asked for again, leads to the very page that answered. The properties run with a
@@ -76,7 +76,7 @@ BODY = text("any").encode()
 
 @functools.cache
 def bare(protocol: str) -> Any:
-    """An app whose pages below /p/ are all there, whatever their name."""
+    """An app in which every path below /p/ is a page."""
     if protocol == "wsgi":
         app = flask.Flask("bare", static_folder=None)
         app.add_url_rule("/", "home", lambda: text("/"))
@@ -113,13 +113,13 @@ def assert_unchanged(protocol: str, site: Any, ask: Ask) -> None:
 
 
 def listed(protocol: str, site: Any, root: str = "") -> list[str]:
-    """The locs of a document that is valid, each of them shown to be true; none where there is nothing to list."""
+    """The locs of a document that is valid, each of them shown to be true; none if there is nothing to list."""
     site.flush()
     answer = DRIVERS[protocol](site, Ask("/sitemap.xml", root=root))
     assert answer.status in (200, 404)
-    found = locs(answer.body) if answer.status == 200 else []
-    assert len(set(found)) == len(found)
-    for loc in found:
+    listed_urls = locs(answer.body) if answer.status == 200 else []
+    assert len(set(listed_urls)) == len(listed_urls)
+    for loc in listed_urls:
         assert len(loc) < 2048
         path = LEGAL.fullmatch(loc)
         assert path
@@ -128,7 +128,7 @@ def listed(protocol: str, site: Any, root: str = "") -> list[str]:
         below = decoded.removeprefix(root)
         again = DRIVERS[protocol](site.app, Ask(below, root=root))
         assert (again.status, again.text) == (200, text(below.removeprefix("/p/")))
-    return found
+    return listed_urls
 
 
 # Paths
@@ -153,8 +153,8 @@ def test_every_page_of_an_ordinary_name_is_listed(names: list[str], examples: st
         with wrapped(bare(protocol)) as site:
             for path in wanted:
                 DRIVERS[protocol](site, Ask(path))
-            found = {unquote(urlsplit(loc).path) for loc in listed(protocol, site)}
-            assert found == wanted | {"/"}
+            paths = {unquote(urlsplit(loc).path) for loc in listed(protocol, site)}
+            assert paths == wanted | {"/"}
 
 
 @EXAMPLES
@@ -374,9 +374,9 @@ def test_any_host_passes_and_appears_in_locs_only_if_it_is_the_sites_own(host: s
 
 
 class Raw:
-    """An app of each protocol that answers with whatever bytes it is told to, past all that frameworks would refuse.
+    """An app of each protocol that answers with the bytes it is given, including those that frameworks refuse.
 
-    It has no robots.txt: without readable rules there is no sitemap to look at.
+    It has no robots.txt: without readable rules no sitemap is served.
     """
 
     def __init__(self) -> None:
@@ -384,17 +384,17 @@ class Raw:
         self.headers: list[tuple[str, str]] = []
 
     def wsgi(self, environ: Any, start_response: Any) -> list[bytes]:
-        status, headers = self._said(environ["PATH_INFO"])
+        status, headers = self._response(environ["PATH_INFO"])
         start_response(f"{status} {HTTPStatus(status).phrase}", headers)
         return [BODY]
 
     async def asgi(self, scope: Any, _: Any, send: Any) -> None:
-        status, told = self._said(scope["path"])
-        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in told]
+        status, pairs = self._response(scope["path"])
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in pairs]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": BODY})
 
-    def _said(self, path: str) -> tuple[int, list[tuple[str, str]]]:
+    def _response(self, path: str) -> tuple[int, list[tuple[str, str]]]:
         return (404, []) if path == "/robots.txt" else (self.status, self.headers)
 
 
@@ -446,9 +446,9 @@ def test_any_response_headers_pass_and_both_protocols_read_them_alike(
             document = DRIVERS[protocol](site, Ask("/sitemap.xml"))
             documents.append((document.status, document.body))
             assert document.status in (200, 404)
-            for loc, said in entries(document.body).items() if document.status == 200 else ():
+            for loc, entry in entries(document.body).items() if document.status == 200 else ():
                 assert loc in ("http://testserver/p/a", "http://testserver/p/b")
-                assert 631_152_000 <= lastmod(said.get("lastmod", "2000-01-01T00:00:00Z")).timestamp() < 1_750_010_000
+                assert 631_152_000 <= lastmod(entry.get("lastmod", "2000-01-01T00:00:00Z")).timestamp() < 1_750_010_000
     assert documents[0] == documents[1]
 
 

@@ -1,4 +1,4 @@
-"""Learned pages: of parametrised routes that ask for it, those that answered a stranger with a page."""
+"""Learned pages: paths of parametrised routes with `learn`, listed once an anonymous visit got a page."""
 
 from __future__ import annotations
 

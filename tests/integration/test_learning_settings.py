@@ -38,7 +38,7 @@ def on_flask(paths: dict[str, bool], where: str) -> flask.Flask:
     inner = flask.Blueprint("inner", "site")
     outer = flask.Blueprint("outer", "site")
     for number, (path, own) in enumerate(paths.items()):
-        function: Any = lambda **_: "A page."  # noqa: E731 (each has marks of its own)
+        function: Any = lambda **_: "A page."  # noqa: E731 (each carries its own marks)
         inner.add_url_rule(path, f"view{number}", LEARNED(function) if own else function)
     LEARNED({"inner": inner, "outer": outer, "app": app}[where])
     outer.register_blueprint(inner)
@@ -101,20 +101,20 @@ def test_settings_of_a_group_do_not_learn_secrets_or_catch_alls(framework: str, 
     def ask(path: str) -> Any:
         return DRIVERS[PROTOCOLS[framework]](site, Ask(path, host="example.com"))
 
-    asked = ["/posts/a", "/reset/abc", "/s/abc", "/join/us/x7", "/files/a/b", "/wiki/a/b"]
-    for path in asked:
+    requested_paths = ["/posts/a", "/reset/abc", "/s/abc", "/join/us/x7", "/files/a/b", "/wiki/a/b"]
+    for path in requested_paths:
         assert ask(path).status == 200
     site.flush()
     assert sorted(locs(ask("/sitemap.xml").body)) == [
         f"https://example.com{path}" for path in ("/posts/a", "/s/abc", "/wiki/a/b")
     ]
     for path, why in (("/reset/abc", "'token' is named like a secret"), ("/files/a/b", "it is a catch-all")):
-        told = site.explain(path)
-        assert why in told.reason
-        assert "view itself" in told.reason
+        explanation = site.explain(path)
+        assert why in explanation.reason
+        assert "view itself" in explanation.reason
     surveyed = {
-        one.route.path.split("{")[0].split("<")[0]: one
-        for one in site.service.route_report([site.service.snapshot(site.service.sites()[0], site.service.store)])
+        row.route.path.split("{")[0].split("<")[0]: row
+        for row in site.service.route_report([site.service.snapshot(site.service.sites()[0], site.service.store)])
     }
     assert "'invite_code' is named like a secret" in surveyed["/join/"].verdict.reason
     assert surveyed["/join/"].undecided
@@ -128,16 +128,16 @@ def test_learn_glob_skips_routes_with_a_secret_parameter(protocol: str) -> None:
     app: Any = maker(paths, "inner") if protocol == "asgi" else flask.Flask("site", static_folder=None)
     if protocol == "wsgi":
         for path, own in paths.items():
-            function: Any = lambda **_: "A page."  # noqa: E731 (each has marks of its own)
+            function: Any = lambda **_: "A page."  # noqa: E731 (each carries its own marks)
             app.add_url_rule(path, path.replace("/", "_"), LEARNED(function) if own else function)
     for option, listed in (("learn", 2), ("include", 3)):
         site = SitemapMiddleware(app, **OPTIONS, **{option: "/account/*"})
         for path in ("/account/me", "/account/reset/abc", "/account/own/abc"):
             DRIVERS[protocol](site, Ask(path, host="example.com"))
         site.flush()
-        found = locs(DRIVERS[protocol](site, Ask("/sitemap.xml")).body)
-        assert len(found) == listed
-        assert ("https://example.com/account/reset/abc" in found) is (option == "include")
+        listed_locs = locs(DRIVERS[protocol](site, Ask("/sitemap.xml")).body)
+        assert len(listed_locs) == listed
+        assert ("https://example.com/account/reset/abc" in listed_locs) is (option == "include")
 
 
 SECRET = """
@@ -243,9 +243,9 @@ def test_explain_names_the_route_that_the_apps_own_router_chooses(
 ) -> None:
     app = make()
     site = SitemapMiddleware(app, **OPTIONS)
-    told = site.explain(path).reason
-    assert (f"its route {template} " in told) is (template is not None)
-    assert ("no static route of this path" in told) is (template is None)
+    reason = site.explain(path).reason
+    assert (f"its route {template} " in reason) is (template is not None)
+    assert ("no static route of this path" in reason) is (template is None)
 
 
 def test_a_router_that_fails_names_no_route() -> None:
@@ -261,7 +261,7 @@ def test_a_router_that_fails_names_no_route() -> None:
 
 def test_the_route_of_a_host_is_found_on_that_host() -> None:
     site = SitemapMiddleware(hosts(), **OPTIONS)
-    sites = {one.host: one for one in site.service.sites()}
+    sites = {host_site.host: host_site for host_site in site.service.sites()}
     state = site.service.snapshot(sites["blog.example"], site.service.store)
     assert "its route /{post} " in site.service.explain("/x", state).reason
 

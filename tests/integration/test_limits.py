@@ -40,7 +40,7 @@ SITE = Site("https", "example.com")
 HTML = [("content-type", "text/html")]
 
 
-def sighting(path: str = "/", status: int = 200, body: bytes | None = None) -> CapturedResponse:
+def response_of(path: str = "/", status: int = 200, body: bytes | None = None) -> CapturedResponse:
     return CapturedResponse(SITE, path, at=1000, status=status, headers=HTML, body=body)
 
 
@@ -48,46 +48,46 @@ def sighting(path: str = "/", status: int = 200, body: bytes | None = None) -> C
 
 
 def test_invalid_request_displaces_no_pending_response() -> None:
-    folded: list[CapturedResponse] = []
-    recorder = ResponseBuffer(folded.extend, lambda _: True, interval=3600)
-    recorder.record(sighting())
-    recorder.record(sighting(status=400))
+    merged: list[CapturedResponse] = []
+    recorder = ResponseBuffer(merged.extend, lambda _: True, interval=3600)
+    recorder.record(response_of())
+    recorder.record(response_of(status=400))
     recorder.flush()
-    assert [observation.status for observation in folded] == [200]
+    assert [observation.status for observation in merged] == [200]
     recorder.close()
 
 
 def test_bodies_that_wait_are_bounded_in_bytes() -> None:
-    folded: list[CapturedResponse] = []
-    recorder = ResponseBuffer(folded.extend, lambda _: True, interval=3600)
+    merged: list[CapturedResponse] = []
+    recorder = ResponseBuffer(merged.extend, lambda _: True, interval=3600)
     for number in range(40):
-        recorder.sample(sighting(f"/{number}", body=b"x" * (MAX_PENDING_BODY_BYTES // 32)))
+        recorder.sample(response_of(f"/{number}", body=b"x" * (MAX_PENDING_BODY_BYTES // 32)))
     assert recorder.dropped == 8
     recorder.flush()
-    assert len(folded) == 32
+    assert len(merged) == 32
 
 
 def test_bodies_that_wait_are_bounded_in_number() -> None:
     recorder = ResponseBuffer(lambda _: None, lambda _: True, capacity=10, interval=3600)
     for number in range(12):
-        recorder.sample(sighting(f"/{number}", body=b""))
+        recorder.sample(response_of(f"/{number}", body=b""))
     assert (recorder.pending, recorder.dropped) == (10, 2)
 
 
 def test_body_whose_merge_failed_stays_pending() -> None:
     batches: list[list[CapturedResponse]] = []
 
-    def fold(batch: list[CapturedResponse]) -> None:
+    def merge(batch: list[CapturedResponse]) -> None:
         batches.append(batch)
         if len(batches) == 1:
             raise StoreError("down")
 
-    recorder = ResponseBuffer(fold, lambda _: True, interval=3600)
-    recorder.sample(sighting(body=b"x"))
+    recorder = ResponseBuffer(merge, lambda _: True, interval=3600)
+    recorder.sample(response_of(body=b"x"))
     with pytest.raises(StoreError):
         recorder.flush()
     recorder.flush()
-    assert [one.body for one in batches[1]] == [b"x"]
+    assert [response.body for response in batches[1]] == [b"x"]
 
 
 def test_starting_twice_starts_one_thread() -> None:
@@ -106,22 +106,22 @@ def test_observations_wait_for_the_next_sitemap_if_no_thread_can_start(
         raise RuntimeError("can't start new thread at interpreter shutdown")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    folded: list[CapturedResponse] = []
-    recorder = ResponseBuffer(folded.extend, lambda _: True)
-    recorder.record(sighting())
+    merged: list[CapturedResponse] = []
+    recorder = ResponseBuffer(merged.extend, lambda _: True)
+    recorder.record(response_of())
     recorder.close()
     recorder.flush()
-    assert len(folded) == 1
+    assert len(merged) == 1
 
 
 def test_the_middleware_may_be_constructed_in_any_thread() -> None:
-    made: list[Any] = []
+    middlewares: list[Any] = []
     thread = threading.Thread(
-        target=lambda: made.append(SitemapMiddleware(flask.Flask("x").wsgi_app, store="memory://"))
+        target=lambda: middlewares.append(SitemapMiddleware(flask.Flask("x").wsgi_app, store="memory://"))
     )
     thread.start()
     thread.join()
-    assert made
+    assert middlewares
 
 
 # Bodies
@@ -152,7 +152,7 @@ def test_only_the_beginning_of_an_oversized_body_is_kept(
         twin.clock.pass_(100)
     twin.app.flush()
     assert twin.locs() == ["http://testserver/"]
-    assert not caplog.records, "what is no bytes is the app's fault, and for the server to refuse"
+    assert not caplog.records, "a body that is not bytes is the app's fault, and for the server to refuse"
 
 
 class _Request:
@@ -171,7 +171,7 @@ def test_readings_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(observation_module, "MAX_CACHED_HTML", 4)
     reader = ResponseParser()
     for number in range(10):
-        assert reader.parse(sighting(body=b"<p>%d" % number), "/", "/", "https://example.com/")
+        assert reader.parse(response_of(body=b"<p>%d" % number), "/", "/", "https://example.com/")
     assert len(reader._html_cache) == 4
 
 
@@ -344,21 +344,21 @@ def test_document_request_without_a_method_is_left_to_the_app() -> None:
 
 
 def test_a_page_of_no_stated_length_rests_until_it_is_due() -> None:
-    sampler, page = BodySampler(), sighting()
+    sampler, page = BodySampler(), response_of()
     sampler.schedule(page)
     assert sampler.is_fresh(page)
 
 
 @pytest.mark.parametrize("field", [(), ([], "1"), None], ids=["an empty pair", "a name that is a list", "no pair"])
 def test_malformed_header_gives_no_length(field: Any) -> None:
-    sampler, page = BodySampler(), sighting()
+    sampler, page = BodySampler(), response_of()
     page.headers = [field, ("content-length", "9")]
     sampler.schedule(page)
     assert sampler.is_fresh(page)
     assert not sampler.is_fresh(CapturedResponse(SITE, "/", at=1000, status=200, headers=[("content-length", "9")]))
 
 
-# What strangers make up
+# Made-up requests
 
 
 MANY = 3000
@@ -372,8 +372,8 @@ def rows(store: Any) -> int:
 
 
 def sizes(core: Any) -> dict[str, int]:
-    """How many things each collection holds that hangs from a core, by where it hangs."""
-    found: dict[str, int] = {}
+    """The length of each collection reachable from the service, by its place."""
+    lengths: dict[str, int] = {}
     seen: set[int] = set()
     waiting: list[tuple[str, Any]] = [("core", core)]
     while waiting:
@@ -382,12 +382,12 @@ def sizes(core: Any) -> dict[str, int]:
             continue
         seen.add(id(thing))
         if isinstance(thing, dict | list | set | tuple | deque):
-            found[place] = len(thing)
+            lengths[place] = len(thing)
         elif type(thing).__module__.startswith("sitemap_middleware") and not isinstance(thing, type):
             names = [*getattr(thing, "__dict__", ())]
-            names += [name for one in type(thing).__mro__ for name in getattr(one, "__slots__", ())]
+            names += [name for base in type(thing).__mro__ for name in getattr(base, "__slots__", ())]
             waiting += [(f"{place}.{name}", getattr(thing, name, None)) for name in names if name != "_connection"]
-    return found
+    return lengths
 
 
 def stores(tmp_path: Any) -> dict[str, Any]:
@@ -416,14 +416,14 @@ INVENTED: dict[str, Any] = {
 
 
 @pytest.mark.uncovered
-@pytest.mark.parametrize("kept", ["memory", "SQLite"])
+@pytest.mark.parametrize("store_kind", ["memory", "SQLite"])
 @pytest.mark.parametrize("base_url", ["https://example.com", None])
 @pytest.mark.parametrize("invented", INVENTED)
 def test_made_up_urls_fill_neither_memory_nor_store(
-    invented: str, base_url: str | None, kept: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    invented: str, base_url: str | None, store_kind: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(site_quota, "MAX_UNNAMED_SITES", 100)
-    store = stores(tmp_path)[kept]
+    store = stores(tmp_path)[store_kind]
     twin = Twin(
         "wsgi",
         {"/": Page(), "/p/{x}": Page(404)},
@@ -443,7 +443,7 @@ def test_made_up_urls_fill_neither_memory_nor_store(
         if number % 100 == 0:
             twin.app.flush()
 
-    twin.app.service.tracker.buffer._start = lambda: None  # folded here alone
+    twin.app.service.tracker.buffer._start = lambda: None  # merged only by this test
     for number in range(MANY):
         ask(number)
     twin.app.flush()

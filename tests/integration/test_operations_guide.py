@@ -23,7 +23,7 @@ PACKAGE = Path(sitemap_middleware.__file__).parent
 LOUD = {"info", "warning", "warn", "error", "critical", "exception", "log"}
 """Methods of a logger that an operator may come to read."""
 PASSED_ON = {"_warn_once": 1, "log_fault": 0, "guard": 0, "_on_error": 0}
-"""Methods of our own that log the text they are given, and which argument that is."""
+"""Methods of the package that log a text passed to them, and the index of that argument."""
 SITE = "https://example.com"
 
 
@@ -43,18 +43,18 @@ def calls() -> Iterator[tuple[str, ast.Call, str, ast.expr]]:
 
 def lines() -> list[tuple[str, str]]:
     """Every line that the package may log, with … for what differs, and where."""
-    found = []
+    entries = []
     for place, _, name, text in calls():
         if isinstance(text, ast.Name) and text.id in ("message", "what"):
             continue  # within one of those that pass it on
-        assert isinstance(text, ast.Constant), f"{place} logs what is no plain text, which cannot be looked up"
-        said = str(text.value)
-        if said.startswith("%s; "):
+        assert isinstance(text, ast.Constant), f"{place} logs a text that is not a literal, which cannot be looked up"
+        message = str(text.value)
+        if message.startswith("%s; "):
             continue  # likewise
         if name in ("log_fault", "guard", "_on_error"):
-            said += "; further faults like this are not logged"
-        found.append((place, re.sub(r"%[sdr]", "…", said)))
-    return found
+            message += "; further faults like this are not logged"
+        entries.append((place, re.sub(r"%[sdr]", "…", message)))
+    return entries
 
 
 LINES = lines()
@@ -93,7 +93,7 @@ def test_guide_lists_every_figure_under_its_prometheus_name() -> None:
 # Backup, upgrade, downgrade
 
 
-def kept(file: Path, *paths: str) -> SQLiteStore:
+def store_with(file: Path, *paths: str) -> SQLiteStore:
     store = SQLiteStore(file)
     store.merge(SITE, [Observation(path, path, 1000, 200, "text/html") for path in paths])
     return store
@@ -101,14 +101,14 @@ def kept(file: Path, *paths: str) -> SQLiteStore:
 
 def paths(file: Path) -> list[str]:
     store = SQLiteStore(file)
-    found = [page.path for page in store.pages(SITE)]
+    stored = [page.path for page in store.pages(SITE)]
     store.close()
-    return found
+    return stored
 
 
 @pytest.mark.parametrize("how", ["backup", "VACUUM INTO"])
 def test_a_copy_made_while_the_store_is_in_use_is_a_store(how: str, tmp_path: Path) -> None:
-    store = kept(tmp_path / "sitemap.sqlite3", "/a", "/b")
+    store = store_with(tmp_path / "sitemap.sqlite3", "/a", "/b")
     with closing(sqlite3.connect(tmp_path / "sitemap.sqlite3")) as source:
         if how == "backup":
             with closing(sqlite3.connect(tmp_path / "backup.sqlite3")) as backup:
@@ -123,7 +123,7 @@ def test_a_copy_made_while_the_store_is_in_use_is_a_store(how: str, tmp_path: Pa
 
 def test_a_newer_file_that_was_set_aside_can_be_moved_back(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = tmp_path / "sitemap.sqlite3"
-    kept(file, "/a").close()
+    store_with(file, "/a").close()
     with closing(sqlite3.connect(file)) as newer:
         newer.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     assert paths(file) == []
@@ -137,7 +137,7 @@ def test_a_newer_file_that_was_set_aside_can_be_moved_back(tmp_path: Path, caplo
 
 def test_a_file_that_is_deleted_while_it_is_in_use_is_made_anew(tmp_path: Path) -> None:
     file = tmp_path / "sitemap.sqlite3"
-    store = kept(file, "/a")
+    store = store_with(file, "/a")
     for path in tmp_path.iterdir():
         path.unlink()
     store.merge(SITE, [Observation("/b", "/b", 2000, 200, "text/html")])

@@ -1,4 +1,4 @@
-"""The app's response is the app's: whatever it sends, and however it fails, passes through us as it is."""
+"""The app's response is the app's: all that it sends, and every way in which it fails, passes through unchanged."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_an_answer_of_the_app_is_the_same_with_us_and_without(protocol: str, ask
 
 
 class BrokenClock(Clock):
-    """Raises, or tells no time, until it is mended."""
+    """Raises, or returns no valid time, until `tells` is None again."""
 
     tells: Any = None
 
@@ -130,16 +130,16 @@ def test_a_sitemap_that_cannot_be_made_is_503_and_the_app_goes_on(
     assert (answer.status, answer.header("retry-after")) == (503, "60")
     assert twin.ask("/").status == 200
     assert "the sitemap could not be made" in caplog.text
-    twin.app.service.close()  # or it is told of on and on, in the tests that follow, where objects live on for a while
+    twin.app.service.close()  # or its thread logs the failure during the tests that follow
 
 
 # WSGI
 
 
 def environ(path: str = "/", **more: Any) -> dict[str, Any]:
-    made: dict[str, Any] = {"PATH_INFO": path, "HTTP_HOST": "testserver", **more}
-    setup_testing_defaults(made)
-    return made
+    result: dict[str, Any] = {"PATH_INFO": path, "HTTP_HOST": "testserver", **more}
+    setup_testing_defaults(result)
+    return result
 
 
 WRAPPER = {"wsgi.file_wrapper": FileWrapper}
@@ -187,12 +187,12 @@ def test_protocol_of_an_opaque_app_is_taken_from_its_routes() -> None:
 
 @pytest.mark.parametrize("late", [False, True], ids=["starts at once", "starts with its first chunk"])
 def test_the_first_chunk_is_delivered_before_the_second_is_made(*, late: bool) -> None:
-    made = []
+    produced = []
 
     def chunks(start: Callable[[], Any]) -> Iterator[bytes]:
         start()
         for chunk in (b"one", b"two"):
-            made.append(chunk)
+            produced.append(chunk)
             yield chunk
 
     def app(_: Any, start_response: Any) -> Iterable[bytes]:
@@ -202,9 +202,9 @@ def test_the_first_chunk_is_delivered_before_the_second_is_made(*, late: bool) -
 
     site = wrapped(app)
     result = iter(site(environ(), ignored))
-    assert made == []
+    assert produced == []
     assert next(result) == b"one"
-    assert made == [b"one"]
+    assert produced == [b"one"]
     assert list(result) == [b"two"]
     assert listed(site, wsgi) == ["http://testserver/"]
 
@@ -231,20 +231,20 @@ def test_the_body_is_closed_once_by_the_server_and_never_by_us() -> None:
 
 
 def test_body_closed_early_is_closed_once_and_not_read_further() -> None:
-    made = []
+    events = []
 
     def chunks() -> Iterator[bytes]:
         try:
             for number in range(3):
-                made.append(number)
+                events.append(number)
                 yield b"chunk"
         finally:
-            made.append("closed")
+            events.append("closed")
 
     result: Any = wrapped(answering(chunks()))(environ(), ignored)
     assert next(iter(result)) == b"chunk"
     result.close()
-    assert made == [0, "closed"]
+    assert events == [0, "closed"]
 
 
 def test_closing_a_response_runs_the_frameworks_cleanup_once() -> None:
@@ -282,23 +282,23 @@ def test_a_body_that_knows_its_length_still_does() -> None:
 
 @pytest.mark.parametrize("wrapper", [FileWrapper, lambda file, *_: file], ids=["a class", "a function"])
 def test_file_wrapper_of_the_server_reaches_the_app(wrapper: Any) -> None:
-    made = []
+    bodies = []
 
     def app(environ: dict[str, Any], start_response: Any) -> Any:
         start_response("200 OK", HTML)
-        made.append(environ["wsgi.file_wrapper"](io.BytesIO(b"A file."), 8192))
-        return made[0]
+        bodies.append(environ["wsgi.file_wrapper"](io.BytesIO(b"A file."), 8192))
+        return bodies[0]
 
-    assert wrapped(app)(environ(**{"wsgi.file_wrapper": wrapper}), ignored) is made[0]
+    assert wrapped(app)(environ(**{"wsgi.file_wrapper": wrapper}), ignored) is bodies[0]
 
 
 def test_the_environ_is_the_servers_own_and_as_it_was() -> None:
-    given = environ()
-    before = dict(given)
-    taken: list[Any] = []
-    wrapped(lambda environ, _: taken.append(environ) or [])(given, ignored)
-    assert taken[0] is given
-    assert given == before
+    request_environ = environ()
+    before = dict(request_environ)
+    received: list[Any] = []
+    wrapped(lambda environ, _: received.append(environ) or [])(request_environ, ignored)
+    assert received[0] is request_environ
+    assert request_environ == before
 
 
 def test_write_is_the_servers_own() -> None:
@@ -345,15 +345,15 @@ def test_restarted_response_replaces_the_first_and_only_the_second_is_observed(*
 def test_errors_of_app_and_server_reach_the_other_side() -> None:
     got: list[Any] = []
 
-    def start_response(*said: Any) -> Any:
-        got.append(said)
-        if len(said) == 3:
-            raise said[2][1]
+    def start_response(*arguments: Any) -> Any:
+        got.append(arguments)
+        if len(arguments) == 3:
+            raise arguments[2][1]
         return ignored
 
     with pytest.raises(RuntimeError, match="half-way") as raised:
         wrapped(lambda _, start: failing_half_way(start, named=False))(environ(), start_response)
-    assert [said[0] for said in got] == ["200 OK", "500 Oops"]
+    assert [arguments[0] for arguments in got] == ["200 OK", "500 Oops"]
     assert got[1][2][1] is raised.value
 
 
@@ -416,7 +416,7 @@ def test_an_odd_start_of_a_response_reaches_the_server_as_it_is(
 ) -> None:
     got: list[Any] = []
     site = wrapped(answering(status=status, headers=headers))
-    assert site(environ(), lambda *said: got.append(said)) == (b"A page.",)
+    assert site(environ(), lambda *arguments: got.append(arguments)) == (b"A page.",)
     assert len(got) == 1
     assert got[0][0] is status
     assert got[0][1] is headers
@@ -445,7 +445,7 @@ class Server:
 
     async def receive(self) -> dict[str, Any]:
         if not self.incoming:
-            await asyncio.get_running_loop().create_future()  # nothing more comes
+            await asyncio.get_running_loop().create_future()  # no further message comes
         return self.incoming.popleft()
 
     async def send(self, message: Any) -> None:
@@ -484,15 +484,15 @@ def run(app: Any, scope: dict[str, Any], server: Server) -> None:
 
 @pytest.mark.parametrize("scope", [http(), http(method="POST"), {"type": "websocket", "path": "/"}, {"type": "telnet"}])
 def test_scope_and_receive_are_the_servers_own(scope: dict[str, Any]) -> None:
-    server, taken, before = Server(), [], dict(scope)
+    server, received, before = Server(), [], dict(scope)
 
-    async def app(*given: Any) -> None:
-        taken.extend(given)
+    async def app(*arguments: Any) -> None:
+        received.extend(arguments)
 
     receive, send = server.receive, server.send
     asyncio.run(wrapped(app)(scope, receive, send))
-    assert taken[0] is scope
-    assert taken[1] is receive
+    assert received[0] is scope
+    assert received[1] is receive
     assert scope == before
 
 
@@ -618,14 +618,14 @@ def test_an_error_of_an_asgi_app_is_raised_as_it_is(after: int) -> None:
 
 
 def test_a_client_that_leaves_is_the_apps_to_hear_of() -> None:
-    heard = []
+    messages = []
 
     async def app(_: Any, receive: Any, __: Any) -> None:
-        heard.extend([await receive(), await receive()])
+        messages.extend([await receive(), await receive()])
 
     incoming = {"type": "http.request", "body": b"", "more_body": False}, {"type": "http.disconnect"}
     run(wrapped(app), http(), Server(*incoming))
-    assert all(had is message for had, message in zip(heard, incoming, strict=True))
+    assert all(had is message for had, message in zip(messages, incoming, strict=True))
 
 
 def test_client_disconnect_error_reaches_the_app() -> None:
@@ -659,11 +659,11 @@ MANY = 100
 
 
 def answered_at_once(app: Any, *paths: str) -> list[int]:
-    async def asked() -> list[int]:
+    async def statuses() -> list[int]:
         answers = await asyncio.gather(*(asgi_async(app, Ask(path)) for path in paths))
         return [answer.status for answer in answers]
 
-    return asyncio.run(asked())
+    return asyncio.run(statuses())
 
 
 def test_sitemap_requests_do_not_delay_pages_on_threads() -> None:
@@ -700,17 +700,17 @@ def test_a_websocket_passes_untouched() -> None:
         scope = {"type": "websocket", "path": "/ws", "headers": [], "subprotocols": ["echo"]}
         socket = ApplicationCommunicator(wrapped(Starlette(routes=[WebSocketRoute("/ws", echo)])), scope)
         await socket.send_input({"type": "websocket.connect"})
-        heard = [await socket.receive_output()]
+        received = [await socket.receive_output()]
         for text in ("one", "two"):
             await socket.send_input({"type": "websocket.receive", "text": text})
-            heard.append(await socket.receive_output())
+            received.append(await socket.receive_output())
         await socket.send_input({"type": "websocket.disconnect", "code": 1000})
         await socket.wait()
-        return heard
+        return received
 
-    accepted, *said = asyncio.run(talk())
+    accepted, *messages = asyncio.run(talk())
     assert accepted == {"type": "websocket.accept", "subprotocol": "echo", "headers": [(b"x-own", b"1")]}
-    assert said == [{"type": "websocket.send", "text": "one!"}, {"type": "websocket.send", "text": "two!"}]
+    assert messages == [{"type": "websocket.send", "text": "one!"}, {"type": "websocket.send", "text": "two!"}]
 
 
 def test_a_websocket_for_the_sitemaps_path_is_the_apps() -> None:
@@ -734,16 +734,16 @@ def starlette(**options: Any) -> Starlette:
 
 
 async def live(app: Any, *, visit: bool = False) -> list[Any]:
-    """The life of a server: startup, perhaps a visit, shutdown; what the app said of each."""
+    """The life of a server: startup, perhaps a visit, shutdown; the app's message on each."""
     lifespan = ApplicationCommunicator(app, {"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}})
     await lifespan.send_input({"type": "lifespan.startup"})
-    said = [await lifespan.receive_output()]
+    messages = [await lifespan.receive_output()]
     if visit:
         await app(http(), Server({"type": "http.request"}).receive, Server().send)
     await lifespan.send_input({"type": "lifespan.shutdown"})
-    said.append(await lifespan.receive_output())
+    messages.append(await lifespan.receive_output())
     await lifespan.wait()
-    return said
+    return messages
 
 
 COMPLETE = [{"type": "lifespan.startup.complete"}, {"type": "lifespan.shutdown.complete"}]
@@ -754,18 +754,18 @@ def test_shutdown_folds_what_waits_into_a_store_that_others_read(tmp_path: Path)
     site = SitemapMiddleware(starlette(), store=store)
     assert asyncio.run(live(site, visit=True)) == COMPLETE
     other = SitemapMiddleware(starlette(), store=store)
-    found = entries(asgi(other, Ask("/sitemap.xml")).body)
+    listed_entries = entries(asgi(other, Ask("/sitemap.xml")).body)
     other.close()
-    assert found == {"http://testserver/": {"lastmod": "2023-11-14T22:13:20Z"}}
+    assert listed_entries == {"http://testserver/": {"lastmod": "2023-11-14T22:13:20Z"}}
 
 
 def test_server_restarted_after_shutdown_is_observed_again(tmp_path: Path) -> None:
     site = SitemapMiddleware(starlette(), store=f"sqlite:///{tmp_path / 'pages.sqlite3'}")
     asyncio.run(live(site))
     asyncio.run(live(site, visit=True))
-    found = entries(asgi(site, Ask("/sitemap.xml")).body)
+    listed_entries = entries(asgi(site, Ask("/sitemap.xml")).body)
     site.close()
-    assert found == {"http://testserver/": {"lastmod": "2023-11-14T22:13:20Z"}}
+    assert listed_entries == {"http://testserver/": {"lastmod": "2023-11-14T22:13:20Z"}}
 
 
 def test_lifespan_of_the_app_runs_and_its_state_reaches_the_server() -> None:

@@ -274,6 +274,6 @@ def test_robots_txt_and_cookie_rules_win_over_visits(protocol: str) -> None:
         site.visit(path)
     site.answers["/posts/one"] = Answer(403)
     site.visit("/posts/one", headers=[("cookie", "session=1")])
-    assert site.listed() == {"/posts/one"}, "what one signed-in visitor gets says nothing of the page"
+    assert site.listed() == {"/posts/one"}, "the answer to one signed-in visitor is not evidence about the page"
     site.visit("/posts/one")
     assert site.listed() == set()

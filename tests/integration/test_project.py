@@ -47,7 +47,9 @@ def test_workflow_runs_every_check_on_every_python() -> None:
     text = CI.read_text("utf-8")
     run = {name for names in re.findall(r"--only=([\w,]+)", text) for name in names.split(",")}
     assert run == checks() - {"benchmarks"}
-    declared = [one.rpartition(" ")[2] for one in PROJECT["project"]["classifiers"] if ":: 3." in one]
+    declared = [
+        classifier.rpartition(" ")[2] for classifier in PROJECT["project"]["classifiers"] if ":: 3." in classifier
+    ]
     (matrix,) = re.findall(r"python: \[(.*)\]", text)
     assert [version.strip(' "') for version in matrix.split(",")] == declared
 

@@ -1,4 +1,4 @@
-"""One line gives a real app a true sitemap: the shortest way through every floor, by both protocols."""
+"""One line gives a real app a true sitemap: the shortest way through every layer, by both protocols."""
 
 import pytest
 

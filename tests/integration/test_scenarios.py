@@ -1,4 +1,4 @@
-"""One table of scenarios: what a site answers, who asks, and what its sitemap says after that.
+"""One table of scenarios: what a site answers, what a client requests, and what the sitemap lists after that.
 
 Each row is played twice, through a WSGI app and through an ASGI app that answer
 alike. The two answers to the request for the sitemap must be one and the same,
@@ -127,13 +127,13 @@ def _answers(page: Page, path: str, ask: Ask | None) -> Step:
     return step
 
 
-def stamps(behind: int) -> Step:
-    """Four answers, time passing between them, each with a Last-Modified of so many seconds before itself."""
+def stamps(seconds_before: int) -> Step:
+    """Four answers with time between them; each has a Last-Modified this many seconds before the answer."""
 
     def step(site: Framework) -> None:
         for gap in (0, 90, HOUR, 24 * HOUR):
             site.clock.pass_(gap)
-            shows(200, ("last-modified", formatdate(site.clock() - behind, usegmt=True)))(site)
+            shows(200, ("last-modified", formatdate(site.clock() - seconds_before, usegmt=True)))(site)
 
     return step
 
@@ -142,8 +142,8 @@ def passes(seconds: int) -> Step:
     return lambda site: site.clock.pass_(seconds)
 
 
-def asked(site: Framework) -> None:
-    """The sitemap is asked for, and so made, a first time; its tags are noted."""
+def sitemap_requested(site: Framework) -> None:
+    """Request the sitemap a first time, which renders it; note its tags."""
     for name, accepted in (("etag", "identity"), ("gzip", "gzip")):
         answer = site.ask(Ask("/sitemap.xml", headers=[("accept-encoding", accepted)]))
         site.tags[name] = answer.header("etag") or ""
@@ -162,7 +162,7 @@ def store_works(site: Framework) -> None:
 
 @dataclass(frozen=True)
 class Row:
-    """One scenario. `locs` is None where no document comes; `dates` holds every lastmod of the document."""
+    """One scenario. `locs` is None if there is no document; `dates` holds every lastmod of the document."""
 
     says: str
     steps: tuple[Step, ...] = ()
@@ -191,30 +191,30 @@ def dated(says: str, *steps: Step) -> Row:
 
 
 def undated(says: str, *steps: Step, **more: Any) -> Row:
-    return Row(f"{says} is no lastmod", steps, **more)
+    return Row(f"{says} is not a lastmod", steps, **more)
 
 
 def mute(says: str, *headers: Header, status: int = 404, **more: Any) -> Row:
-    """A request that would unlist the page if it taught."""
-    return Row(f"{says} teaches nothing", (shows(status, ask=Ask("/page", headers=list(headers), **more)),))
+    """A request that would unlist the page if it counted as evidence."""
+    return Row(f"{says} is not evidence", (shows(status, ask=Ask("/page", headers=list(headers), **more)),))
 
 
-def asking(*headers: Header, **more: Any) -> Ask:
+def sitemap_request(*headers: Header, **more: Any) -> Ask:
     """The request for the sitemap, changed; {etag} and {gzip} in a value stand for the tags that it bears plain and gzipped."""
     return replace(SITEMAP, headers=list(headers), **more)
 
 
 def unchanged(says: str, *headers: Header, **more: Any) -> Row:
-    return Row(f"{says} gets 304", ask=asking(*headers), status=304, **more)
+    return Row(f"{says} gets 304", ask=sitemap_request(*headers), status=304, **more)
 
 
 def whole(says: str, *headers: Header, **more: Any) -> Row:
-    return Row(f"{says} gets the whole document", ask=asking(*headers), **more)
+    return Row(f"{says} gets the whole document", ask=sitemap_request(*headers), **more)
 
 
 def coded(accepted: str, coding: str | None) -> Row:
     says = f"Accept-Encoding {accepted!r} gets {'gzip' if coding else 'the document as it is'}"
-    return Row(says, ask=asking(("accept-encoding", accepted)), headers={"content-encoding": coding})
+    return Row(says, ask=sitemap_request(("accept-encoding", accepted)), headers={"content-encoding": coding})
 
 
 def at(says: str, *locs: str, **more: Any) -> Row:
@@ -309,7 +309,7 @@ DATES = (
     undated("a Last-Modified of the year 9999", shows(200, (MODIFIED, "Fri, 31 Dec 9999 23:59:59 GMT"))),
     undated("a Last-Modified of the year 1970", shows(200, (MODIFIED, "Thu, 01 Jan 1970 00:00:00 GMT"))),
     undated("a Last-Modified an hour from now", shows(200, (MODIFIED, formatdate(NOW + HOUR, usegmt=True)))),
-    undated("a Last-Modified of bytes that are no text", shows(200, (MODIFIED, "\xff\xfe\x80"))),
+    undated("a Last-Modified of bytes that are not text", shows(200, (MODIFIED, "\xff\xfe\x80"))),
     undated("a Last-Modified of a number", shows(200, (MODIFIED, "1700000000"))),
     undated("the time of every answer", stamps(0)),
     undated("an hour before every answer", stamps(HOUR)),
@@ -337,17 +337,23 @@ WHO_TEACHES = (
     mute("a request of a script", ("x-requested-with", "XMLHttpRequest")),
     mute("a HEAD", method="HEAD"),
     mute("a POST", method="POST"),
-    Row("an answer of 304 teaches nothing", (shows_only(304),), play=Plain),
+    Row("an answer of 304 is not evidence", (shows_only(304),), play=Plain),
 )
 
 OWN = {"paths": ("/", "/page", "/sitemap.xml"), "play": Plain}
 METHODS = (
     Row("GET gets the document"),
     Row("GET gets the document before an app whose routes cannot be known", **OWN),
-    Row("HEAD gets the headers of GET and no body", ask=asking(method="HEAD")),
+    Row("HEAD gets the headers of GET and no body", ask=sitemap_request(method="HEAD")),
     Row("max_age is for how long the document may be kept", options={"max_age": 60}),
     *[
-        Row(f"{method} /sitemap.xml reaches the app", locs=None, ask=asking(method=method), text="A page.", **OWN)
+        Row(
+            f"{method} /sitemap.xml reaches the app",
+            locs=None,
+            ask=sitemap_request(method=method),
+            text="A page.",
+            **OWN,
+        )
         for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS")
     ],
 )
@@ -364,16 +370,22 @@ CONDITIONS = (
     whole("a tag without an end", (NONE_MATCH, '"another')),
     whole("the gzipped document's tag without gzip", (NONE_MATCH, "{gzip}")),
     whole("the plain document's tag with gzip", GZIP, (NONE_MATCH, "{etag}")),
-    whole("a tag of before a change", (NONE_MATCH, "{etag}"), steps=(asked, shows(404)), locs=(HOME,)),
+    whole("a tag of before a change", (NONE_MATCH, "{etag}"), steps=(sitemap_requested, shows(404)), locs=(HOME,)),
     unchanged("a date at the change", (SINCE, AT)),
-    unchanged("a date after the change", (SINCE, AFTER), headers={MODIFIED: AT}, steps=(asked, passes(2 * HOUR))),
+    unchanged(
+        "a date after the change", (SINCE, AFTER), headers={MODIFIED: AT}, steps=(sitemap_requested, passes(2 * HOUR))
+    ),
     whole("a date before the change", (SINCE, BEFORE)),
     whole("a date that is none", (SINCE, "the day before")),
     whole("a date that no calendar has", (SINCE, "Tue, 99 Foo 0000 99:99:99 GMT")),
     whole("another tag with a date at the change", (NONE_MATCH, '"another"'), (SINCE, AT)),
     unchanged("the tag with a date before the change", (NONE_MATCH, "{etag}"), (SINCE, BEFORE)),
-    Row("HEAD with the tag gets 304", ask=asking((NONE_MATCH, "{etag}"), method="HEAD"), status=304),
-    Row("Last-Modified says since when the document is this one", (asked, passes(HOUR)), headers={MODIFIED: AT}),
+    Row("HEAD with the tag gets 304", ask=sitemap_request((NONE_MATCH, "{etag}"), method="HEAD"), status=304),
+    Row(
+        "Last-Modified says since when the document is this one",
+        (sitemap_requested, passes(HOUR)),
+        headers={MODIFIED: AT},
+    ),
 )
 
 CODINGS = (
@@ -402,15 +414,24 @@ MAP = {
     "options": {"path": "/map/s.xml", "learn": "/map/{x}"},
 }
 PLACES = (
-    at("a root path is prefixed once", f"{HOME}a/", f"{HOME}a/b", ask=asking(root="/a"), paths=("/", "/b")),
-    at("a root path of two parts is prefixed once", f"{HOME}a/b/", ask=asking(root="/a/b")),
-    at("a root path of any letters is percent-encoded", f"{HOME}sh%C3%B6p/", ask=asking(root="/shöp")),
+    at("a root path is prefixed once", f"{HOME}a/", f"{HOME}a/b", ask=sitemap_request(root="/a"), paths=("/", "/b")),
+    at("a root path of two parts is prefixed once", f"{HOME}a/b/", ask=sitemap_request(root="/a/b")),
+    at("a root path of any letters is percent-encoded", f"{HOME}sh%C3%B6p/", ask=sitemap_request(root="/shöp")),
     at("base_url begins every loc", "https://example.com/", options=BASE),
-    at("a root path stands behind base_url", "https://example.com/shop/", ask=asking(root="/shop"), options=BASE),
+    at(
+        "a root path stands behind base_url",
+        "https://example.com/shop/",
+        ask=sitemap_request(root="/shop"),
+        options=BASE,
+    ),
     at("a base_url of any letters is written in ASCII", "https://xn--bcher-kva.example:8443/", options=IDN),
-    at("the port of a development machine is kept", "http://localhost:8000/", ask=asking(host="localhost:8000")),
-    at("https is kept", "https://testserver/", ask=asking(scheme="https")),
-    at("an allowed host is a site", "http://b.example/", ask=asking(host="B.example:80"), options=ALLOWED),
+    at(
+        "the port of a development machine is kept",
+        "http://localhost:8000/",
+        ask=sitemap_request(host="localhost:8000"),
+    ),
+    at("https is kept", "https://testserver/", ask=sitemap_request(scheme="https")),
+    at("an allowed host is a site", "http://b.example/", ask=sitemap_request(host="B.example:80"), options=ALLOWED),
     at("a path of any letters is percent-encoded", f"{HOME}%C3%BCber%20uns", paths=("/über uns",)),
     at("a slash at the end is kept", f"{HOME}docs", f"{HOME}pages/", paths=("/docs", "/pages/")),
     at("an ampersand and an apostrophe stand as they are", f"{HOME}a&b's", paths=("/a&b's",)),
@@ -432,7 +453,7 @@ FAILS, WORKS = (
     "store unavailable since 2025-06-15T15:06:4",
     "store available again",
 )
-STALE = (asked, store_fails, shows(404))
+STALE = (sitemap_requested, store_fails, shows(404))
 RIVAL = {
     "paths": ("/", "/sitemap.xml"),
     "steps": (shows(path="/sitemap.xml"),),
@@ -441,13 +462,23 @@ RIVAL = {
 TROUBLE = (
     refused("nothing to list", 404, NOTHING, shows(404), shows(401, path="/")),
     refused("an app without a route", 404, NO_ROUTES, paths=(), warns=("there is no sitemap, and no routes",)),
-    refused("a HEAD for nothing", 404, "", shows(404), shows(401, path="/"), ask=asking(method="HEAD")),
+    refused("a HEAD for nothing", 404, "", shows(404), shows(401, path="/"), ask=sitemap_request(method="HEAD")),
     refused("a part that there is not", 404, NOTHING, ask=Ask("/sitemap-pages-1.xml")),
-    refused("a stranger's host", 404, NO_HOST, ask=asking(host="evil.example"), warns=("no sitemap for the host",)),
-    refused("a request without a host", 404, NO_HOST, ask=asking(host=None), warns=("no sitemap for the host",)),
+    refused(
+        "a host that is not the site's",
+        404,
+        NO_HOST,
+        ask=sitemap_request(host="evil.example"),
+        warns=("no sitemap for the host",),
+    ),
+    refused(
+        "a request without a host", 404, NO_HOST, ask=sitemap_request(host=None), warns=("no sitemap for the host",)
+    ),
     refused("a store that fails at once", 503, NO_STORE, store_fails, headers={"retry-after": "60"}, warns=(FAILS,)),
     Row("a store that fails later leaves the last good document", STALE, warns=(FAILS,)),
-    unlisted("a page that answered 404 while the store failed", *STALE, asked, store_works, warns=(FAILS, WORKS)),
+    unlisted(
+        "a page that answered 404 while the store failed", *STALE, sitemap_requested, store_works, warns=(FAILS, WORKS)
+    ),
     Row("the app's own route for /sitemap.xml wins, with one warning", locs=None, text="A page.", **RIVAL),
 )
 
@@ -486,7 +517,7 @@ def played(row: Row, protocol: str, caplog: pytest.LogCaptureFixture) -> Outcome
     for step in row.steps:
         step(site)
     if not site.tags and any("{" in value for _, value in row.ask.headers):
-        asked(site)
+        sitemap_requested(site)
     filled = [(name, value.format(**site.tags)) for name, value in row.ask.headers]
     answer = site.ask(replace(row.ask, headers=filled))
     plain = site.ask(replace(row.ask, headers=[], method="GET"))
@@ -501,21 +532,21 @@ def test_scenario(row: Row, caplog: pytest.LogCaptureFixture) -> None:
     headers = dict(outcome.headers)
     assert outcome.status == row.status
     assert len(outcome.warned) == len(row.warns)
-    assert all(message.startswith(said) for message, said in zip(outcome.warned, row.warns, strict=True))
+    assert all(message.startswith(prefix) for message, prefix in zip(outcome.warned, row.warns, strict=True))
     if row.locs is None:
         assert outcome.body.decode() == row.text
         if row.status != 200:
             assert_refusal(headers, outcome)
     else:
-        found = entries(outcome.document)
-        assert tuple(found) == row.locs
-        assert {loc: said["lastmod"] for loc, said in found.items() if said} == row.dates
+        listed_entries = entries(outcome.document)
+        assert tuple(listed_entries) == row.locs
+        assert {loc: entry["lastmod"] for loc, entry in listed_entries.items() if entry} == row.dates
         assert_document(row, headers, outcome)
     assert {name: headers.get(name) for name in row.headers} == row.headers
 
 
 def assert_document(row: Row, headers: dict[str, str], outcome: Outcome) -> None:
-    """The headers of a document and of a 304 for it; the body where there is one."""
+    """The headers of a document and of a 304 for it; the body if there is one."""
     assert re.fullmatch(r'"[0-9a-f]{32}(-gzip)?"', headers["etag"])
     assert headers["cache-control"] == f"public, max-age={row.options.get('max_age', 300)}"
     assert headers["vary"] == "Accept-Encoding"

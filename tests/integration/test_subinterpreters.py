@@ -1,4 +1,4 @@
-"""In a sub-interpreter, as mod_wsgi has one for each app, there are no signals, and the middleware works."""
+"""In a sub-interpreter, as mod_wsgi has one for each app, signals do not exist, and the middleware works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Under a test client, what a test has just changed shows in the next sitemap, whatever `max_age` says."""
+"""Under a test client, what a test has just changed shows in the next sitemap, regardless of `max_age`."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ def test_values_that_fail_in_a_test_leave_the_last_good_sitemap() -> None:
 
     read = flask_site(slugs, verify=False)
     assert read() == ["http://localhost/posts/a"]
-    kept = rows.pop()
+    row = rows.pop()
     assert read() == ["http://localhost/posts/a"]
-    rows.extend([kept, {"slug": "b"}])
+    rows.extend([row, {"slug": "b"}])
     assert read() == ["http://localhost/posts/a", "http://localhost/posts/b"]
 
 

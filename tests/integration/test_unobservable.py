@@ -100,9 +100,9 @@ def test_opaque_body_reaches_the_server_as_the_same_object(caplog: pytest.LogCap
         bodies.append(Unreadable())
         return bodies[-1]
 
-    given = environ()
-    given["wsgi.file_wrapper"] = lambda file, *_: file  # uWSGI's is a function
-    assert wrapped(app)(given, lambda *_: None) is bodies[0]
+    request_environ = environ()
+    request_environ["wsgi.file_wrapper"] = lambda file, *_: file  # uWSGI's is a function
+    assert wrapped(app)(request_environ, lambda *_: None) is bodies[0]
     assert warnings(caplog) == ["a body could not be sampled; further faults like this are not logged"]
 
 
@@ -124,7 +124,7 @@ def test_a_body_that_starts_its_response_late_can_be_read_again() -> None:
     site = wrapped(app)
     started: list[Any] = []
     for times in (2, 4):
-        body = site(environ(), lambda *given: started.append(given))
+        body = site(environ(), lambda *arguments: started.append(arguments))
         assert [*body, *body] == [b"A page."] * 2
         assert len(started) == times
 
@@ -134,10 +134,10 @@ class Faulty(MemoryStore):
 
     faulty = True
 
-    def merge(self, *given: Any) -> Any:
+    def merge(self, *arguments: Any) -> Any:
         if self.faulty:
             raise RuntimeError("a fault of the store's")
-        return super().merge(*given)
+        return super().merge(*arguments)
 
 
 def test_unexpected_flush_error_is_logged_and_observations_are_kept(

@@ -48,12 +48,12 @@ def _close_what_a_test_opens() -> Iterator[None]:
 
 def worker(url: str, clock: Callable[[], float] | None, pages: dict[str, Page] | None = None) -> Twin:
     pages = pages or {"/": Page(), "/posts/{slug}": Page()}
-    made = Twin("wsgi", pages, learn="/posts/{slug}", max_age=0, store=url, clock=clock, verify=False)
-    _closing.callback(made.app.close)
-    return made
+    twin = Twin("wsgi", pages, learn="/posts/{slug}", max_age=0, store=url, clock=clock, verify=False)
+    _closing.callback(twin.app.close)
+    return twin
 
 
-def opened(url: str) -> Store:
+def open_for_test(url: str) -> Store:
     store = open_store(url, "store")
     _closing.callback(store.close)
     return store
@@ -125,7 +125,7 @@ def test_worker_with_a_fast_clock_does_not_expire_pages_of_others(url: str) -> N
     right.pass_(HOUR + 1)
     visits(good, posts[1])
     visits(bad, posts[2])
-    assert len(opened(url).pages(SITE)) == 4
+    assert len(open_for_test(url).pages(SITE)) == 4
     assert len(good.locs()) == 4
 
 
@@ -139,12 +139,12 @@ def test_deleted_page_is_dropped_although_a_fast_worker_has_seen_it(url: str) ->
     assert f"{LOCAL}/posts/one" not in good.locs()
 
 
-@pytest.mark.parametrize("behind", [HOUR, DAY])
+@pytest.mark.parametrize("seconds_behind", [HOUR, DAY])
 def test_worker_with_a_slow_clock_does_not_block_others(
-    behind: int, url: str, caplog: pytest.LogCaptureFixture
+    seconds_behind: int, url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     right, wrong = Clock(), Clock()
-    wrong.pass_(-behind)
+    wrong.pass_(-seconds_behind)
     slow = worker(url, wrong)
     others = [worker(url, right) for _ in range(2)]
     visits(slow, "/", "/posts/one", "/posts/two")
@@ -189,7 +189,7 @@ def test_pages_are_forgotten_all_the_same_after_a_long_silence(url: str) -> None
     visits(later, "/posts/two")
     clock.pass_(400 * DAY + HOUR)
     visits(later, "/posts/two")
-    assert [page.path for page in opened(url).pages(SITE)] == ["/", "/posts/two"]
+    assert [page.path for page in open_for_test(url).pages(SITE)] == ["/", "/posts/two"]
 
 
 @pytest.mark.parametrize("engine", ["postgresql", "redis", "cluster"])
@@ -205,17 +205,17 @@ def test_without_a_clock_given_the_servers_time_decides(
     monkeypatch.setattr(time, "time", lambda: real() + ahead)
     bad = worker(url, None, {"/": Page(), "/posts/{slug}": Page(404)})
     visits(bad, *posts)
-    assert len(opened(url).pages(SITE)) == 4
+    assert len(open_for_test(url).pages(SITE)) == 4
     assert len(good.locs()) == len(bad.locs()) == 4
     (line,) = [record.getMessage() for record in caplog.records]
-    told = re.search(r"clock is (\d+) seconds (ahead of|behind) the store's clock", line)
-    assert told is not None
-    assert abs(int(told[1]) - abs(ahead)) < 9
-    assert told[2] == ("ahead of" if ahead > 0 else "behind")
+    match = re.search(r"clock is (\d+) seconds (ahead of|behind) the store's clock", line)
+    assert match is not None
+    assert abs(int(match[1]) - abs(ahead)) < 9
+    assert match[2] == ("ahead of" if ahead > 0 else "behind")
 
 
 def test_a_lease_taken_by_a_clock_that_is_ahead_does_not_count(url: str) -> None:
-    store = opened(url)
+    store = open_for_test(url)
     assert store.lease(SITE, "job", "ahead", 1000 + DAY, HOUR)
     assert store.lease(SITE, "job", "right", 1000, HOUR)
     assert not store.lease(SITE, "job", "late", 1000 + HOUR - MAX_LEASE_SECONDS, HOUR)
@@ -223,16 +223,16 @@ def test_a_lease_taken_by_a_clock_that_is_ahead_does_not_count(url: str) -> None
 
 
 def test_store_that_does_not_report_its_time_is_queried_again_later(tmp_path: Path) -> None:
-    store = opened("redis://127.0.0.1:1/0")
+    store = open_for_test("redis://127.0.0.1:1/0")
     keeper = StoreClock(store, time.time)
     assert abs(keeper.now(SITE) - time.time()) < MEASUREMENT_SECONDS
     assert keeper.agreed_time(SITE, "me") >= keeper.now(SITE) - 1
 
 
-@pytest.mark.parametrize("kept", [b"", b"damaged", b"x" * 48])
-def test_damaged_worker_clocks_are_written_again(kept: bytes) -> None:
+@pytest.mark.parametrize("damaged", [b"", b"damaged", b"x" * 48])
+def test_damaged_worker_clocks_are_written_again(damaged: bytes) -> None:
     store = open_store("memory://", "store")
-    store.save(SITE, {"clock": kept})
+    store.save(SITE, {"clock": damaged})
     keeper = StoreClock(store, lambda: 1000.0)
     assert keeper.agreed_time(SITE, "0123456789abcdef") == 1000
     assert StoreClock(store, lambda: 5000.0).agreed_time(SITE, "fedcba9876543210") == 1000
