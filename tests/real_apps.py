@@ -1,14 +1,14 @@
-"""`python3 -m tests.real_apps`: whether the sitemaps of published apps list only pages that a stranger gets.
+"""`python3 -m tests.real_apps`: whether the sitemaps of published apps list only pages that an anonymous visitor gets.
 
-Each app has a virtual environment of its own in `.venv-tests/apps/`, with the
+Each app has a virtual environment in `.venv-tests/apps/`, with the
 version named here and this checkout. It runs on a real server with the default
 options, and its sitemap is read twice: before anybody visited a page, and after a
-crawl without cookies. Each loc must then answer a stranger with status 200 and
-HTML that is no login form. Pages that the crawl found and the sitemap does not
+crawl without cookies. Each loc must then answer an anonymous visitor with status 200 and
+HTML that is not a login form. Pages that the crawl found and the sitemap does not
 list are printed with the reason that `explain` gives.
 
 Arguments are names of apps; without any, all run. `--show` also prints every
-static route, its status for a stranger, and the reasons before and after the
+static route, its status for an anonymous visitor, and the reasons before and after the
 crawl. `CTFD=<folder>` adds a checkout of CTFd, which PyPI does not have.
 """
 
@@ -146,7 +146,7 @@ OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Unfollowe
 
 
 def ask(url: str) -> Reply:
-    """One request of a stranger: no cookies, no redirects followed."""
+    """One anonymous request: no cookies, no redirects followed."""
     headers = {"User-Agent": CRAWLER, "Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
     try:
         response = OPENER.open(urllib.request.Request(url, headers=headers), timeout=30)
@@ -190,10 +190,10 @@ def version(uv: Path, here: Path, app: App) -> str:
     listed = subprocess.run(
         [uv, "pip", "list", "--format", "json", "--python", here / "python"], check=True, capture_output=True
     )
-    found = {package["name"]: package["version"] for package in json.loads(listed.stdout)}
+    versions = {package["name"]: package["version"] for package in json.loads(listed.stdout)}
     name = re.split(r"[=<\[]", app.requirements[0])[0].lower().replace(".", "-")
-    own = "a checkout" if app.folder else found[name]
-    return f"{own}, Werkzeug {found['werkzeug']}"
+    own = "a checkout" if app.folder else versions[name]
+    return f"{own}, Werkzeug {versions['werkzeug']}"
 
 
 @contextlib.contextmanager
@@ -261,10 +261,10 @@ def locs(base: str, sitemap: str) -> list[str]:
     if reply.status != 200:
         raise RuntimeError(f"{sitemap}: {reply.status} {reply.text[:200]}")
     root = ET.fromstring(reply.text)
-    found = [loc.text or "" for loc in root.iter("{http://www.sitemaps.org/schemas/sitemap/0.9}loc")]
+    listed = [loc.text or "" for loc in root.iter("{http://www.sitemaps.org/schemas/sitemap/0.9}loc")]
     if root.tag.endswith("sitemapindex"):
-        return [loc for part in found for loc in locs(base, urlsplit(part).path)]
-    return found
+        return [loc for part in listed for loc in locs(base, urlsplit(part).path)]
+    return listed
 
 
 def settled(base: str, sitemap: str) -> list[str]:
@@ -280,7 +280,7 @@ def settled(base: str, sitemap: str) -> list[str]:
 
 
 def crawl(base: str, seeds: list[str]) -> dict[str, Reply]:
-    """What a stranger gets: the home page, what its links lead to, to a certain depth, and the routes given."""
+    """What an anonymous visitor gets: the home page, what its links lead to, to a certain depth, and the routes given."""
     replies: dict[str, Reply] = {}
     waiting = [("/", 0), *((seed, DEPTH) for seed in seeds)]
     seen = {path for path, _ in waiting}
@@ -292,33 +292,33 @@ def crawl(base: str, seeds: list[str]) -> dict[str, Reply]:
         except OSError as error:
             print(f"   {target}: {error}")
             continue
-        links = [html.unescape(found[1]) for found in LINK.findall(reply.text)] if reply.is_page else []
+        links = [html.unescape(match[1]) for match in LINK.findall(reply.text)] if reply.is_page else []
         for link in [reply.headers.get("location", ""), *links]:
             with contextlib.suppress(ValueError):
                 parts = urlsplit(urldefrag(urljoin(base + target, link.strip()))[0])
-                found = parts._replace(scheme="", netloc="").geturl()
-                if link and f"{parts.scheme}://{parts.netloc}" == base and found not in seen and depth < DEPTH:
-                    seen.add(found)
-                    waiting.append((found, depth + 1))
+                target_path = parts._replace(scheme="", netloc="").geturl()
+                if link and f"{parts.scheme}://{parts.netloc}" == base and target_path not in seen and depth < DEPTH:
+                    seen.add(target_path)
+                    waiting.append((target_path, depth + 1))
     return replies
 
 
 def wrong(base: str, app: App, entries: list[str]) -> list[str]:
-    """Every loc that is not a page for a stranger, and what it is."""
-    found = []
+    """Every loc that is not a page for an anonymous visitor, and what it is."""
+    faults = []
     for loc in entries:
         reply = ask(loc) if loc.startswith(base) else None
         if reply is None:
-            found.append(f"{loc}: another host")
+            faults.append(f"{loc}: another host")
         elif not reply.is_page:
-            found.append(f"{loc}: {reply.status} {reply.kind}")
+            faults.append(f"{loc}: {reply.status} {reply.kind}")
         elif (
             PASSWORD.search(reply.text)
             and not LOGIN.search(urlsplit(loc).path)
             and urlsplit(loc).path not in app.asking
         ):
-            found.append(f"{loc}: asks for a password")
-    return found
+            faults.append(f"{loc}: asks for a password")
+    return faults
 
 
 def faults(log: Path) -> list[str]:
@@ -364,7 +364,9 @@ def examine(uv: Path, name: str, app: App, *, shown: bool) -> Outcome | None:
             listed = {unquote(urlsplit(loc).path) for loc in after}
             for path in sorted(path for path in static if path in replies and replies[path].is_indexable):
                 if unquote(path) not in listed and rules.can_fetch("Googlebot", base + path):
-                    outcome.missed += [f"{told}: {reason}" for told, (_, reason) in explained(base, path).items()]
+                    outcome.missed += [
+                        f"{missed_path}: {reason}" for missed_path, (_, reason) in explained(base, path).items()
+                    ]
             if shown:
                 for path in static:
                     status = replies[path].status if path in replies else "-"

@@ -63,9 +63,9 @@ Messages = Callable[[Shape], list[Any]]
 def sending(messages: Messages) -> Callable[[Shape], App]:
     def make(shape: Shape) -> App:
         async def app(scope: Any, receive: Any, send: Any) -> None:
-            made = messages(shape)
-            for number, message in enumerate(made):
-                if shape.fails and number == len(made) - 1:
+            calls = messages(shape)
+            for number, message in enumerate(calls):
+                if shape.fails and number == len(calls) - 1:
                     raise Fault("half-way")
                 shape.record.append(("sent", await send(message)))
                 await asyncio.sleep(0)

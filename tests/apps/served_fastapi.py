@@ -30,7 +30,7 @@ async def shop(request: Request, name: str) -> HTMLResponse:
     return await page(request)
 
 
-def made() -> FastAPI:
+def create_app() -> FastAPI:
     """The app by itself."""
     bare = FastAPI()
     for path in (*STATIC, "/posts/{slug}"):
@@ -39,6 +39,6 @@ def made() -> FastAPI:
     return bare
 
 
-app = made()
+app = create_app()
 app.add_middleware(SitemapMiddleware, learn="/posts/{slug}", verify=True)
 app.add_middleware(signing_asgi)

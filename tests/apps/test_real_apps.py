@@ -208,7 +208,7 @@ class _Replay:
 
 
 def ask(port: int, method: str, target: str) -> Reply:
-    """One request, as a crawler sends it, on a connection of its own."""
+    """One request, as a crawler sends it, on a new connection."""
     lines = (
         f"{method} {target} HTTP/1.1",
         f"Host: {HOST}",
@@ -228,7 +228,7 @@ def ask(port: int, method: str, target: str) -> Reply:
 def links(target: str, reply: Reply) -> Iterator[str]:
     """The targets on the same host that a page leads to, in its order."""
     page = reply.body.decode("utf-8", "replace") if reply.is_html else ""
-    for link in [reply.location, *(html.unescape(found[1]) for found in LINK.findall(page))]:
+    for link in [reply.location, *(html.unescape(match[1]) for match in LINK.findall(page))]:
         parts = urlsplit(urldefrag(urljoin(f"http://{HOST}{target}", link))[0])
         if link and parts.netloc == HOST:
             yield quote(parts._replace(scheme="", netloc="").geturl() or "/", safe="/%?=&+:;,@!$'()*~")
@@ -263,9 +263,9 @@ def varied(app: App, first: Mapping[tuple[str, str], Reply], second: Mapping[tup
         for beginning, pattern in app.varies
         for (method, target), reply in first.items()
         if target.startswith(beginning)
-        for one, other in [(reply, second[method, target])]
-        if [found[0] for found in re.finditer(pattern, one.head + b"\r\n\r\n" + one.body)]
-        != [found[0] for found in re.finditer(pattern, other.head + b"\r\n\r\n" + other.body)]
+        for before, after in [(reply, second[method, target])]
+        if [match[0] for match in re.finditer(pattern, before.head + b"\r\n\r\n" + before.body)]
+        != [match[0] for match in re.finditer(pattern, after.head + b"\r\n\r\n" + after.body)]
     }
 
 
@@ -293,23 +293,23 @@ def test_a_real_app_answers_as_before_and_has_a_true_sitemap(name: str, tmp_path
             assert moving == set(app.moving)
 
             sitemap = wrapped.get("/sitemap.xml", {"Host": HOST})
-            told = explained(wrapped, [target for method, target in ours if method == "GET"], app)
-            for path, (listed, reason) in told.items():
+            explanations = explained(wrapped, [target for method, target in ours if method == "GET"], app)
+            for path, (listed, reason) in explanations.items():
                 print(f"{'listed    ' if listed else 'not listed'}  {path}  {reason}")
 
     entries = documents.entries(sitemap.body)
     assert {loc: entry.get("lastmod") for loc, entry in entries.items()} == {
         f"http://{HOST}{path}": lastmod for path, lastmod in app.listed.items()
     }
-    assert {path for path, (listed, _) in told.items() if listed} == {unquote(path) for path in app.listed}
+    assert {path for path, (listed, _) in explanations.items() if listed} == {unquote(path) for path in app.listed}
     for path, words in app.unlisted.items():
-        listed, reason = told[path]
+        listed, reason = explanations[path]
         assert not listed, path
         assert words in reason, path
 
 
 def contents(*crawls: Mapping[tuple[str, str], Reply]) -> tuple[int, set[str]]:
-    """How many HTML pages were read in every crawl; and those of which the digest was not the same in all."""
+    """How many HTML pages were read in every crawl, and the pages whose digest differed between crawls."""
     digests: dict[str, set[int]] = {}
     for replies in crawls:
         for (method, target), reply in replies.items():
@@ -317,7 +317,7 @@ def contents(*crawls: Mapping[tuple[str, str], Reply]) -> tuple[int, set[str]]:
                 reading = parse_html(reply.body)
                 assert reading is not None, target
                 digests.setdefault(target, set()).add(reading.digest)
-    return len(digests), {target for target, found in digests.items() if len(found) > 1}
+    return len(digests), {target for target, page_digests in digests.items() if len(page_digests) > 1}
 
 
 def explained(server: servers.Server, targets: list[str], app: App) -> dict[str, tuple[bool, str]]:

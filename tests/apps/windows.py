@@ -19,7 +19,7 @@ def explaining_wsgi(middleware: SitemapMiddleware) -> Any:
         if environ["PATH_INFO"] != QUESTION:
             return middleware(environ, start_response)
         start_response("200 OK", [("Content-Type", "application/json")])
-        return [_told(middleware, environ["QUERY_STRING"])]
+        return [_explanations(middleware, environ["QUERY_STRING"])]
 
     return window
 
@@ -33,16 +33,18 @@ def explaining_asgi(middleware: SitemapMiddleware) -> Any:
             return
         headers = [(b"content-type", b"application/json")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": _told(middleware, scope["query_string"].decode())})
+        await send({"type": "http.response.body", "body": _explanations(middleware, scope["query_string"].decode())})
 
     return window
 
 
-def _told(middleware: SitemapMiddleware, query: str) -> bytes:
-    """What is said of the path asked for; where none is, of every route of the app."""
+def _explanations(middleware: SitemapMiddleware, query: str) -> bytes:
+    """The explanation of the requested path; without one, of every route of the app."""
     paths = parse_qs(query).get("path") or [route.path for route in middleware.service.urlmap.reload().routes]
-    told = [middleware.explain(path) for path in dict.fromkeys(paths)]
-    return json.dumps([{"path": page.path, "listed": page.listed, "reason": page.reason} for page in told]).encode()
+    explanations = [middleware.explain(path) for path in dict.fromkeys(paths)]
+    return json.dumps(
+        [{"path": page.path, "listed": page.listed, "reason": page.reason} for page in explanations]
+    ).encode()
 
 
 def signing_wsgi(app: Any) -> Any:

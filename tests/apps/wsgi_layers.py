@@ -57,8 +57,8 @@ def collecting(app: App) -> App:
         started: list[Any] = []
         parts: list[bytes] = []
 
-        def start(*given: Any) -> Any:
-            started[:] = given
+        def start(*arguments: Any) -> Any:
+            started[:] = arguments
             return parts.append
 
         body = app(environ, start)
@@ -90,7 +90,7 @@ def looking(app: App) -> App:
 
 
 def looking_twice(app: App) -> App:
-    """Takes a chunk of one iteration, and then iterates anew."""
+    """Takes a chunk of one iteration, and then starts a second iteration."""
 
     def wrapped(environ: Any, start_response: Any) -> Iterable[bytes]:
         body = app(environ, start_response)

@@ -262,14 +262,14 @@ def writing_no_bytes(shape: Shape) -> App:
     return app
 
 
-def starting(*given: Any, **named: Any) -> Callable[[Shape], App]:
+def starting(*arguments: Any, **named: Any) -> Callable[[Shape], App]:
     """The very arguments of `start_response` that are given here; a function is called for an argument."""
 
     def make(shape: Shape) -> App:
         def app(_: Any, start_response: Any) -> list[bytes]:
             start_response(
-                *(value(shape) if callable(value) else value for value in given),
-                **{name: one(shape) if callable(one) else one for name, one in named.items()},
+                *(value(shape) if callable(value) else value for value in arguments),
+                **{name: argument(shape) if callable(argument) else argument for name, argument in named.items()},
             )
             return at_hand(shape)
 
@@ -286,7 +286,7 @@ def error(_: Shape) -> Any:
 
 
 def starting_again(*, named: bool, sent: bool, times: int = 2, again: bool = False) -> Callable[[Shape], App]:
-    """A response that begins, fails, and is started anew with the error."""
+    """A response that begins, fails, and is started again with the error."""
 
     def make(shape: Shape) -> App:
         def app(_: Any, start_response: Any) -> list[bytes]:

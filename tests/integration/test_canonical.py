@@ -24,7 +24,7 @@ def naming(url: str, how: str = "html") -> Page:
 
 
 @pytest.mark.parametrize(
-    ("reference", "asked", "same"),
+    ("reference", "request_host", "same"),
     [
         ("https://example.com/page", "", True),
         ("http://example.com/page", "", True),

@@ -71,28 +71,28 @@ def running(site: str, folder: Path, port: int) -> AbstractContextManager[Server
 
 def sitemap(server: Server) -> dict[str, dict[str, str]]:
     base = f"http://127.0.0.1:{server.port}"
-    return {loc.removeprefix(base): said for loc, said in entries(server.get("/sitemap.xml").body).items()}
+    return {loc.removeprefix(base): entry for loc, entry in entries(server.get("/sitemap.xml").body).items()}
 
 
 def walk(server: Server) -> dict[str, int]:
     """Every path that a reader reaches from the home page by links, and its status."""
-    found: dict[str, int] = {}
+    statuses: dict[str, int] = {}
     waiting = ["/"]
     while waiting:
         path = waiting.pop()
         answer = server.get(path)
-        found[path] = answer.status
+        statuses[path] = answer.status
         if "text/html" in (answer.header("content-type") or ""):
-            waiting += [link for link in html.fromstring(answer.text).xpath("//a/@href") if link not in found]
-    return found
+            waiting += [link for link in html.fromstring(answer.text).xpath("//a/@href") if link not in statuses]
+    return statuses
 
 
 def until(server: Server, wanted: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     """The sitemap once it is as wanted, or as it is after a while: pages are requested behind the first answer."""
     end = time.monotonic() + 20
-    while (found := sitemap(server)) != wanted and time.monotonic() < end:
+    while (listed := sitemap(server)) != wanted and time.monotonic() < end:
         time.sleep(0.2)
-    return found
+    return listed
 
 
 @EACH
@@ -184,15 +184,19 @@ def test_the_command_takes_a_free_port_where_it_must_and_says_so(
         other.listen()
         if wanted == "taken":
             wanted = other.getsockname()[1]
-        found = starter.usable_port(wanted)
-        assert found not in (wanted, 0)
+        port = starter.usable_port(wanted)
+        assert port not in (wanted, 0)
         assert f"Port {wanted} is not available" in capsys.readouterr().out
 
 
 def test_environment_is_rebuilt_when_its_requirements_change(starter: ModuleType) -> None:
-    made = {starter.fingerprint(b"a", "3.11"), starter.fingerprint(b"b", "3.11"), starter.fingerprint(b"a", "3.12")}
-    assert len(made) == 3
-    assert starter.fingerprint(b"a", "3.11") in made
+    fingerprints = {
+        starter.fingerprint(b"a", "3.11"),
+        starter.fingerprint(b"b", "3.11"),
+        starter.fingerprint(b"a", "3.12"),
+    }
+    assert len(fingerprints) == 3
+    assert starter.fingerprint(b"a", "3.11") in fingerprints
 
 
 def test_the_command_refuses_a_site_that_it_has_not(starter: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:

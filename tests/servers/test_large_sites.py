@@ -24,11 +24,11 @@ from ..support.documents import NS, locs, parsed
 
 pytestmark = pytest.mark.uncovered
 
-MOST = 32 * 1024
+MAX_KB_OVER_IDLE = 32 * 1024
 """kB above what the server has when idle: by far less than the pages would take."""
 
 
-def made(file: Path, count: int) -> None:
+def create_database(file: Path, count: int) -> None:
     """The database, with so many posts."""
     with contextlib.closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("CREATE TABLE post (id INTEGER PRIMARY KEY, slug TEXT)")
@@ -59,7 +59,7 @@ def test_values_of_any_number_are_listed_once_in_little_memory(
 ) -> None:
     port = servers.free_port()
     env = {"POSTS": str(tmp_path / "posts.sqlite3"), "SITEMAP_STORE": f"sqlite:///{tmp_path}/kept.sqlite3"}
-    made(tmp_path / "posts.sqlite3", count)
+    create_database(tmp_path / "posts.sqlite3", count)
     where = f"127.0.0.1:{port}" if command[0] == "gunicorn" else str(port)
     command = [command[0], f"tests.apps.values_site:{name}", *command[1:], where, "--log-level", "warning"]
     with servers.serving(command, tmp_path, port, env=env, ready="/used") as server:
@@ -68,13 +68,13 @@ def test_values_of_any_number_are_listed_once_in_little_memory(
         used = json.loads(server.get("/used").body)
         print(f"\n{name}: {count} in {seconds:.1f} s, {used['kB'] - idle['kB']:.0f} kB over idle; {used}")
         base = f"http://127.0.0.1:{port}"
-        found = read_by_lxml(base, port, "gzip")
+        listed = read_by_lxml(base, port, "gzip")
         expected = [f"{base}/posts/a-post-with-a-readable-name-{number:08}" for number in range(count)]
-        assert list(found) == expected, "in the provider's order"
+        assert list(listed) == expected, "in the provider's order"
         assert parsed(server.get("/sitemap.xml").body).tag == f"{NS}sitemapindex"
         if count < 1_000_000:
             assert read_by_ultimate_sitemap_parser(base, "gzip").keys() == set(expected)
-        assert json.loads(server.get("/used").body)["kB"] - idle["kB"] < MOST
+        assert json.loads(server.get("/used").body)["kB"] - idle["kB"] < MAX_KB_OVER_IDLE
         assert used["p999"] < 500, "milliseconds: of a loop that does not stand still"
 
 

@@ -1,4 +1,4 @@
-"""Servers with many workers, servers that end, workers that die: one sitemap, and nothing lost that was folded."""
+"""Servers with many workers, servers that end, workers that die: one sitemap, and no merged observation is lost."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from ..support.wire import Answer
 Launch = Callable[..., AbstractContextManager[servers.Server]]
 
 HOST = {"Host": "localhost"}
-"""One site whatever the port, so that a server started again is the same one."""
+"""One site regardless of the port, so that a restarted server is the same site."""
 UNSEEN = "/?ready"
-"""A request that teaches nothing."""
+"""A request that does not count as evidence."""
 
 FLASK = "tests.apps.dated_site:flask_app"
 STARLETTE = "tests.apps.dated_site:starlette_app"
@@ -69,7 +69,7 @@ def stored(folder: Path) -> dict[str, Any]:
     return {"env": {"SITEMAP_STORE": f"sqlite:///{folder}/shared.sqlite3"}, "ready": UNSEEN}
 
 
-def kept(folder: Path) -> dict[str, int | None]:
+def stored_pages(folder: Path) -> dict[str, int | None]:
     """The pages in that store, and the Last-Modified of each."""
     with closing(SQLiteStore(folder / "shared.sqlite3")) as store:
         return {
@@ -85,10 +85,10 @@ def listed(answer: Answer) -> dict[str, int | None]:
     """The pages in a sitemap, and the lastmod of each."""
     assert answer.status == 200
     return {
-        loc.removeprefix("http://localhost"): int(documents.lastmod(said["lastmod"]).timestamp())
-        if "lastmod" in said
+        loc.removeprefix("http://localhost"): int(documents.lastmod(entry["lastmod"]).timestamp())
+        if "lastmod" in entry
         else None
-        for loc, said in documents.entries(answer.body).items()
+        for loc, entry in documents.entries(answer.body).items()
     }
 
 
@@ -109,13 +109,13 @@ def from_each_worker(server: servers.Server, *paths: str, workers: int = 4) -> d
     """The latest answer of each of so many workers, by its process: asked on until all of them have answered."""
     answers: dict[str, Answer] = {}
 
-    def asked() -> bool:
+    def all_have_answered() -> bool:
         with ThreadPoolExecutor(8) as crowd:
             for answer in crowd.map(lambda path: server.get(path, HOST), paths * (24 // len(paths))):
                 answers[answer.header("x-pid") or ""] = answer
         return len(answers) >= workers
 
-    until(asked)
+    until(all_have_answered)
     return answers
 
 
@@ -141,7 +141,7 @@ def one_sitemap(server: servers.Server) -> None:
 def test_four_workers_share_one_sitemap_and_survive_sigkill(launch: Launch, tmp_path: Path) -> None:
     with launch(tmp_path, **stored(tmp_path)) as server:
         workers = from_each_worker(server, *map(quote, PAGES))
-        until(lambda: kept(tmp_path) == ALL)  # of themselves, before anyone asks for a sitemap
+        until(lambda: stored_pages(tmp_path) == ALL)  # of themselves, before anyone asks for a sitemap
         one_sitemap(server)
         killed = min(workers)
         os.kill(int(killed), signal.SIGKILL)
@@ -183,7 +183,7 @@ def test_terminated_server_flushes_and_exits_as_before(launch: Launch, status: i
     with launch(tmp_path, **stored(tmp_path)) as server:
         visit(server)
         assert server.stop(signal.SIGTERM) == status
-    assert kept(tmp_path) == ALL
+    assert stored_pages(tmp_path) == ALL
 
 
 def test_observations_of_a_terminated_server_reach_the_next_one(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ app.add_middleware(SitemapMiddleware)
 
 
 def own(app: str, more: str, folder: Path) -> str:
-    """An app in a module of its own in a folder, as a user has it; its name for a server."""
+    """Write an app to a module in a folder, as a user has it; return its name for a server."""
     Path(folder, "own_app.py").write_text(app.format(more=more), "utf-8")
     return "own_app:app"
 
@@ -296,7 +296,7 @@ def test_one_process_per_request_shares_observations(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(3) as crowd:
         assert set(crowd.map(cgi, PAGES)) == {HTML.encode()}
-    assert kept(tmp_path) == ALL
+    assert stored_pages(tmp_path) == ALL
     assert listed(Answer(200, body=cgi("/sitemap.xml"))) == ALL
 
 
@@ -333,12 +333,12 @@ print(call("/sitemap.xml")["body"])
     ],
 )
 def test_app_called_without_a_server_keeps_its_observations(end: str, status: int, tmp_path: Path) -> None:
-    """Serverless: an adapter calls the app, with an event loop of its own for each call and no lifespan."""
+    """Serverless: an adapter calls the app, with a new event loop for each call and no lifespan."""
     done = short_lived(SERVERLESS.format(end=end), tmp_path, {})
     assert (done.returncode, done.stderr) == (status, b"")
     if not end:
         assert listed(Answer(200, body=done.stdout)) == served_site.PAGES
-    assert {path for path in kept(tmp_path) if not path.startswith("/shops/")} >= {
+    assert {path for path in stored_pages(tmp_path) if not path.startswith("/shops/")} >= {
         *served_site.VISITED,
         *(["/posts/last"] if end else []),
     }

@@ -25,9 +25,9 @@ Event = Callable[[servers.Server, Path, set[str]], set[str]]
 """What befalls a server whose workers are these processes; those that it has then."""
 
 HOST = {"Host": "localhost"}
-"""One site whatever the port, so that a server started again is the same one."""
+"""One site regardless of the port, so that a restarted server is the same site."""
 UNSEEN = "/?ready"
-"""A request that teaches nothing."""
+"""A request that does not count as evidence."""
 AT_ONCE = 8
 """Seconds in which a server that is told to stop has stopped, on a machine that has other things to do.
 
@@ -74,7 +74,7 @@ def granian(app: str, interface: str) -> Launch:
     @contextlib.contextmanager
     def begun(folder: Path, **more: str) -> Iterator[servers.Server]:
         with launch(folder, **more) as server:
-            # It asks its workers to end once, and who has not begun by then does not hear of it.
+            # It signals its workers to end only once; a worker that has not started by then misses the signal.
             until(lambda: server.log.read_text().count("Started worker-") == 2)
             yield server
 
@@ -89,7 +89,7 @@ def until(condition: Callable[[], bool], seconds: float = 40) -> None:
         time.sleep(0.1)
 
 
-def asked(server: servers.Server, path: str) -> Answer:
+def get_answer(server: servers.Server, path: str) -> Answer:
     """One answer. Connections that a worker drops as it ends are the server's matter."""
     for _ in range(50):
         with contextlib.suppress(OSError):
@@ -102,7 +102,7 @@ def visit(server: servers.Server, times: int = 2) -> None:
     """Several clients at a time ask for each page that there is to visit."""
     with ThreadPoolExecutor(6) as crowd:
         paths = VISITED * times
-        for path, answer in zip(paths, crowd.map(lambda path: asked(server, path), paths), strict=True):
+        for path, answer in zip(paths, crowd.map(lambda path: get_answer(server, path), paths), strict=True):
             assert (answer.status, answer.text) == (200, body(path))
 
 
@@ -112,7 +112,7 @@ def agreed(server: servers.Server, count: int, besides: frozenset[str] | set[str
 
     def agree() -> bool:
         with ThreadPoolExecutor(4) as crowd:
-            answers = list(crowd.map(lambda _: asked(server, "/sitemap.xml"), range(8)))
+            answers = list(crowd.map(lambda _: get_answer(server, "/sitemap.xml"), range(8)))
         processes.clear()
         processes.update(answer.header("x-pid") or "" for answer in answers)
         same = {(answer.status, answer.body, answer.header("etag")) for answer in answers}
@@ -125,14 +125,14 @@ def agreed(server: servers.Server, count: int, besides: frozenset[str] | set[str
 
 
 def listed(answer: Answer) -> dict[str, int | None]:
-    """The pages in a sitemap, and the lastmod of each; none where it is no sitemap yet."""
+    """The pages in a sitemap, and the lastmod of each; empty if there is no sitemap yet."""
     if answer.status != 200:
         return {}
     return {
-        loc.removeprefix("http://localhost"): int(documents.lastmod(said["lastmod"]).timestamp())
-        if "lastmod" in said
+        loc.removeprefix("http://localhost"): int(documents.lastmod(entry["lastmod"]).timestamp())
+        if "lastmod" in entry
         else None
-        for loc, said in documents.entries(answer.body).items()
+        for loc, entry in documents.entries(answer.body).items()
     }
 
 
@@ -142,7 +142,7 @@ def sound(folder: Path) -> None:
 
 
 def clean(server: servers.Server) -> None:
-    """Nothing in the log speaks of us, or of what somebody left open but for the server its own listening sockets."""
+    """The log mentions neither the middleware nor unclosed resources, except the server's own listening sockets."""
     log = server.log.read_text("utf-8", "replace")
     log = re.sub(r".*unclosed <socket.socket .*laddr=.*\n(.*tracemalloc.*\n)?", "", log)
     assert not re.search(r"Traceback|ResourceWarning|Exception|sitemap_middleware|the sitemap", log), log
@@ -272,7 +272,7 @@ def test_values_that_hang_do_not_hold_up_the_end(launch: Launch, tmp_path: Path)
 def test_killed_server_loses_at_most_two_seconds(launch: Launch, tmp_path: Path) -> None:
     with launch(tmp_path) as server:
         visit(server)
-        until(lambda: kept(tmp_path) >= set(VISITED), 2 + AT_ONCE)  # of itself: nobody asks for a sitemap
+        until(lambda: stored_paths(tmp_path) >= set(VISITED), 2 + AT_ONCE)  # of itself: nobody asks for a sitemap
         visit(server)
         server.kill()
         sound(tmp_path)
@@ -280,7 +280,7 @@ def test_killed_server_loses_at_most_two_seconds(launch: Launch, tmp_path: Path)
         agreed(server, 2)
 
 
-def kept(folder: Path) -> set[str]:
+def stored_paths(folder: Path) -> set[str]:
     """The pages in the store."""
     with contextlib.suppress(sqlite3.Error), closing(sqlite3.connect(folder / "shared.sqlite3")) as connection:
         return {path for (path,) in connection.execute("SELECT path FROM page")}

@@ -70,13 +70,13 @@ def read_by_lxml(base: str, port: int, encoding: str) -> Read:
     if documents.parsed(parts[0]).tag == f"{documents.NS}sitemapindex":
         index = documents.entries(parts[0])
         parts = [fetched(loc.removeprefix(base)) for loc in index]
-        for said, part in zip(index.values(), parts, strict=True):
-            assert said.get("lastmod", "") == max(
+        for index_entry, part in zip(index.values(), parts, strict=True):
+            assert index_entry.get("lastmod", "") == max(
                 entry.get("lastmod", "") for entry in documents.entries(part).values()
             )
-    found = [entry for part in parts for entry in documents.entries(part).items()]
-    assert len(found) == sum(len(documents.locs(part)) for part in parts)
-    return {loc: documents.lastmod(said["lastmod"]) if "lastmod" in said else None for loc, said in found}
+    listed = [entry for part in parts for entry in documents.entries(part).items()]
+    assert len(listed) == sum(len(documents.locs(part)) for part in parts)
+    return {loc: documents.lastmod(entry["lastmod"]) if "lastmod" in entry else None for loc, entry in listed}
 
 
 def moment(seconds: int) -> dt.datetime:

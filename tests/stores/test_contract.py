@@ -214,15 +214,15 @@ def test_every_engine_learns_and_forgets_the_same_within_the_caps(
     def blocks(number: int, since: int = 0) -> list[Block]:
         """With versions as they come, one after the other."""
         after = versions[number][since] if since < len(versions[number]) else stores[number].version(SITE)
-        found = stores[number].blocks(SITE, after)
-        return [block._replace(version=versions[number].index(block.version)) for block in found]
+        changed = stores[number].blocks(SITE, after)
+        return [block._replace(version=versions[number].index(block.version)) for block in changed]
 
     for batch in batches:
-        told = [
+        results = [
             store.merge(SITE, batch, caps) if isinstance(batch, list) else store.forget(SITE, *batch)
             for store in stores
         ]
-        assert len(set(told)) == 1
+        assert len(set(results)) == 1
         pages = [store.pages(SITE) for store in stores]
         assert pages.count(pages[0]) == len(pages)
         for store, known in zip(stores, versions, strict=True):
@@ -281,20 +281,20 @@ def test_unlistable_page_is_not_learned(store: Store, unlisted: dict[str, object
 
 
 def test_merge_reports_new_paths_and_changed_paths(store: Store) -> None:
-    def said(digest: int, at: int) -> MergeResult:
+    def merge_digest(digest: int, at: int) -> MergeResult:
         return store.merge(SITE, [seen("/a b", at=at)._replace(html=HtmlFacts(digest))])
 
     assert store.merge(SITE, [seen("/a b", at=900)]) == MergeResult(1, 0)
-    assert said(1, 1000) == MergeResult(1, 0, new_paths=("/a b",))
-    assert said(1, 1000 + UNREPEATED_CONTENT_SECONDS)[2:4] == ((), ())
-    assert said(7, 1100)[2:4] == ((), ("/a b",))
-    assert said(7, 1101 + UNREPEATED_CONTENT_SECONDS)[2:4] == ((), ("/a b",))
-    assert said(7, 1102 + UNREPEATED_CONTENT_SECONDS)[2:4] == ((), ())
-    assert said(2, 2003) == MergeResult(1, 0, changed_paths=("/a b",))
-    assert said(1, 2004)[2:4] == ((), ())
-    assert said(VOLATILE, 2005)[2:4] == ((), ())
-    assert said(3, 2006)[2:4] == ((), ())
-    assert said(4, 2005 + VOLATILE_RECHECK_SECONDS)[2:4] == ((), ("/a b",))
+    assert merge_digest(1, 1000) == MergeResult(1, 0, new_paths=("/a b",))
+    assert merge_digest(1, 1000 + UNREPEATED_CONTENT_SECONDS)[2:4] == ((), ())
+    assert merge_digest(7, 1100)[2:4] == ((), ("/a b",))
+    assert merge_digest(7, 1101 + UNREPEATED_CONTENT_SECONDS)[2:4] == ((), ("/a b",))
+    assert merge_digest(7, 1102 + UNREPEATED_CONTENT_SECONDS)[2:4] == ((), ())
+    assert merge_digest(2, 2003) == MergeResult(1, 0, changed_paths=("/a b",))
+    assert merge_digest(1, 2004)[2:4] == ((), ())
+    assert merge_digest(VOLATILE, 2005)[2:4] == ((), ())
+    assert merge_digest(3, 2006)[2:4] == ((), ())
+    assert merge_digest(4, 2005 + VOLATILE_RECHECK_SECONDS)[2:4] == ((), ("/a b",))
 
 
 def test_a_page_that_changes_its_route_leaves_room_in_the_old_one(store: Store) -> None:
@@ -444,17 +444,17 @@ def test_status_reports_the_content_of_any_engine(engine: str, called: str, tmp_
         store.served_since(SITE, name, f'"{at} of it"', at)
     store.lease(SITE, "values/posts", "one of two", 1000, 60)
     store.lease(OTHER, "ended", "one", 900, 60)
-    told = store_status(store, 1000)
-    assert re.fullmatch(called, f"{told.engine} {told.version}")
-    assert told.size is not None
-    assert told.size > 100
-    assert told.leases == [LeaseStatus(SITE, "values/posts", 1060)]
-    assert [kept._replace(version=0, last_seen=None) for kept in told.sites] == [
+    status = store_status(store, 1000)
+    assert re.fullmatch(called, f"{status.engine} {status.version}")
+    assert status.size is not None
+    assert status.size > 100
+    assert status.leases == [LeaseStatus(SITE, "values/posts", 1060)]
+    assert [site_status._replace(version=0, last_seen=None) for site_status in status.sites] == [
         SiteStatus(SITE, 0, 3, 1, 1, 1, None, 3000),
         SiteStatus(OTHER, 0, 3, 1, 1, 1, None, None),
     ]
-    (one,) = store_status(store, 1000, [OTHER]).sites
-    assert one == told.sites[1]
+    (other_status,) = store_status(store, 1000, [OTHER]).sites
+    assert other_status == status.sites[1]
 
 
 # SQLite: one file, several processes, anything on the disk
@@ -547,8 +547,8 @@ def test_nothing_is_left_of_a_page_that_is_forgotten_or_moved(file: Path) -> Non
     store.merge(SITE, [learned(f"/posts/{number}", at=1000) for number in range(40)])
     for at in range(1001, 1009):  # of some pages the marks are settled meanwhile
         store.merge(SITE, [learned("/posts/last", at=at, noindex=at % 2 == 0)])
-    kept, moved = [learned(f"/posts/{number}", at=9000) for number in range(20)], seen("/posts/0", at=9001)
-    store.merge(SITE, [*kept, moved])
+    recent, moved = [learned(f"/posts/{number}", at=9000) for number in range(20)], seen("/posts/0", at=9001)
+    store.merge(SITE, [*recent, moved])
     assert store.forget(SITE, 5000, 5000) == 21
     with sqlite3.connect(file) as connection:
         pages = [page for (page,) in connection.execute("SELECT id FROM page ORDER BY id")]
@@ -619,7 +619,7 @@ def test_a_spoilt_or_newer_file_is_set_aside_with_one_warning(
     spoil(file)
     before = file.read_bytes()
     store = SQLiteStore(file)
-    for _ in range(2):  # damage below the first page shows only in use: that call fails, the next one mends
+    for _ in range(2):  # damage below the first page shows only in use: that call fails, the next one repairs
         try:
             store.merge(SITE, [seen("/new")])
         except StoreError:
@@ -742,7 +742,7 @@ def test_interrupted_merge_is_rolled_back(file: Path, monkeypatch: pytest.Monkey
     assert store.pages(SITE) == []
 
 
-# The default: a file where one can be written
+# The default: a file if one can be written
 
 
 def test_the_default_writes_nothing_until_it_is_used(tmp_path: Path) -> None:
@@ -767,8 +767,8 @@ def test_default_store_for_a_command_uses_the_existing_file_and_creates_none(
     usual.merge(SITE, [seen("/b")])
     assert [page.path for page in later.pages(SITE)] == ["/b"]
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
-    for one in (store, later, usual):
-        one.close()
+    for opened_store in (store, later, usual):
+        opened_store.close()
 
 
 def test_unwritable_folder_falls_back_to_memory_with_one_warning(

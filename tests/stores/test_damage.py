@@ -1,4 +1,4 @@
-"""Damage: whatever stands in a record of the store, it costs that record; pages are learned and served as before."""
+"""Damage: a damaged record of the store costs that record alone; pages are learned and served as before."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def site() -> Iterator[Callable[[Any], Twin]]:
 
         def make(store: Any) -> Twin:
             pages = {"/": Page(), "/posts/{slug}": Page(), "/tags/{tag}": Page(), "/feeds/{name}": Page()}
-            made = Twin(
+            twin = Twin(
                 "wsgi",
                 pages,
                 learn=("/posts/*", "/tags/*", "/feeds/*"),
@@ -62,21 +62,21 @@ def site() -> Iterator[Callable[[Any], Twin]]:
                 clock=Clock(),
                 verify=False,
             )
-            closing_.callback(made.app.close)
-            return made
+            closing_.callback(twin.app.close)
+            return twin
 
         yield make
 
 
-def begun(twin: Twin) -> Twin:
-    """With pages, and with all that is kept of them."""
+def with_visited_pages(twin: Twin) -> Twin:
+    """Visit every page, so that the store has a record of each kind."""
     twin.visit(*PATHS)
     assert sorted(twin.locs()) == [f"{LOCAL}{path}" for path in sorted(PATHS)]
     return twin
 
 
-def goes_on(twin: Twin) -> None:
-    """Old pages and new ones are learned and listed, and nothing is raised nor unavailable."""
+def assert_goes_on_working(twin: Twin) -> None:
+    """Assert that old and new pages are learned and listed, and that nothing raises or is unavailable."""
     for number, path in enumerate([*PATHS, "/feeds/new"]):
         twin.clock.pass_(4000 + number)
         twin.visit(path)
@@ -108,7 +108,7 @@ CASES = [
 
 
 def spoil(connection: sqlite3.Connection, table: str, column: str, value: object, where: str = "") -> bool:
-    """Put a value where it does not belong, as a disk may; whether SQLite lets it stand there."""
+    """Put a value where it does not belong, as a faulty disk may; return whether SQLite accepts it."""
     row = connection.execute(f"SELECT * FROM {table} {where} LIMIT 1").fetchone()
     if row is None:
         return False
@@ -132,17 +132,17 @@ def test_a_damaged_value_of_a_file_costs_a_record(
     table: str, column: str, value: str, tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "pages.sqlite3"
-    twin = begun(site(f"sqlite:///{file}"))
+    twin = with_visited_pages(site(f"sqlite:///{file}"))
     if value == "null":
         without_constraints(file)
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         stands = spoil(connection, table, column, VALUES[value])
-    goes_on(twin)
+    assert_goes_on_working(twin)
     assert len(caplog.records) <= 1 + stands
     caplog.clear()
     again = site(f"sqlite:///{file}")
     again.clock.pass_(100_000)
-    goes_on(again)
+    assert_goes_on_working(again)
     assert len(caplog.records) <= 1
 
 
@@ -152,10 +152,10 @@ def test_a_table_that_is_missing_is_made_again(
     table: str, how: str, tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "pages.sqlite3"
-    twin = begun(site(f"sqlite:///{file}"))
+    twin = with_visited_pages(site(f"sqlite:///{file}"))
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute(how.format(table, TABLES[table][-1]))
-    goes_on(twin)
+    assert_goes_on_working(twin)
     assert len(caplog.records) <= 2
     assert [
         record.getMessage() for record in caplog.records if "has been repaired" in record.getMessage()
@@ -164,11 +164,11 @@ def test_a_table_that_is_missing_is_made_again(
 
 def test_all_tables_together_may_be_missing(tmp_path: Path, site: Callable[[Any], Twin]) -> None:
     file = tmp_path / "pages.sqlite3"
-    twin = begun(site(f"sqlite:///{file}"))
+    twin = with_visited_pages(site(f"sqlite:///{file}"))
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         for table in TABLES:
             connection.execute(f"DROP TABLE {table}")
-    goes_on(twin)
+    assert_goes_on_working(twin)
 
 
 @pytest.mark.parametrize("version", [0, SCHEMA_VERSION + 3])
@@ -176,11 +176,11 @@ def test_file_with_a_wrong_version_in_its_header_is_quarantined(
     version: int, tmp_path: Path, site: Callable[[Any], Twin]
 ) -> None:
     file = tmp_path / "pages.sqlite3"
-    begun(site(f"sqlite:///{file}")).app.close()
+    with_visited_pages(site(f"sqlite:///{file}")).app.close()
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {version}")
-    goes_on(site(f"sqlite:///{file}"))
+    assert_goes_on_working(site(f"sqlite:///{file}"))
     assert list(tmp_path.glob("*.aside-*"))
 
 
@@ -188,7 +188,7 @@ def test_unreadable_page_leaves_others_in_place(
     tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "pages.sqlite3"
-    twin = begun(site(f"sqlite:///{file}"))
+    twin = with_visited_pages(site(f"sqlite:///{file}"))
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         before = connection.execute("SELECT id, path FROM page WHERE path <> '/posts/one' ORDER BY id").fetchall()
         assert spoil(connection, "page", "data", "text", "WHERE path = '/posts/one'")
@@ -205,10 +205,10 @@ def test_unreadable_page_leaves_others_in_place(
 @pytest.mark.parametrize(("table", "column"), COLUMNS, ids=map("-".join, COLUMNS))
 def test_a_damaged_value_in_memory_costs_a_record(table: str, column: str, site: Callable[[Any], Twin]) -> None:
     store = MemoryStore()
-    twin = begun(site(store))
+    twin = with_visited_pages(site(store))
     with store._open_connection() as connection:
         spoil(connection, table, column, "damaged")
-    goes_on(twin)
+    assert_goes_on_working(twin)
 
 
 # Redis
@@ -241,7 +241,7 @@ SPOILT: dict[str, bytes | None] = {
 def test_a_damaged_field_of_redis_costs_a_record(
     kind: str, field: str, value: str, tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
 ) -> None:
-    twin = begun(site(f"{shared().url}?prefix={tmp_path}"))
+    twin = with_visited_pages(site(f"{shared().url}?prefix={tmp_path}"))
     key = f"{{{tmp_path}:{SITE}}}:{kind}" if kind == "pages" else f"{{{tmp_path}:{LOCAL}}}:{kind}"
     with redis.Redis.from_url(shared().url) as client:
         wanted: str | bytes = field
@@ -253,7 +253,7 @@ def test_a_damaged_field_of_redis_costs_a_record(
             client.hdel(key, wanted)
         else:
             client.hset(key, wanted, spoilt)
-    goes_on(twin)
+    assert_goes_on_working(twin)
     assert len(caplog.records) <= 2
 
 
@@ -262,12 +262,12 @@ def test_a_damaged_field_of_redis_costs_a_record(
 def test_redis_key_of_another_type_is_deleted_and_rebuilt(
     command: Any, kinds: tuple[str, ...], tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
 ) -> None:
-    twin = begun(site(f"{shared().url}?prefix={tmp_path}"))
+    twin = with_visited_pages(site(f"{shared().url}?prefix={tmp_path}"))
     with redis.Redis.from_url(shared().url) as client:
         for key in {f"{{{tmp_path}:{of}}}:{kind}" for of in (SITE, LOCAL) for kind in kinds}:
             client.delete(key)
             client.execute_command(command[0], key, *command[1:])
-    goes_on(twin)
+    assert_goes_on_working(twin)
     assert len(caplog.records) <= 2
     assert "WRONGTYPE" in caplog.text
 
@@ -350,7 +350,7 @@ def pg() -> tuple[str, Callable[[str], None]]:
 PG_KEYS = {("site", "id"), ("page", "id"), ("block", "site"), ("block", "number")} | {
     (table, column) for table in ("document", "record", "lease") for column in ("site", "name")
 }
-"""Of which the server lets none be NULL."""
+"""Columns that the server does not allow to be NULL."""
 PG_CASES = [
     (*name, value) for name in PG_COLUMNS for value in ("NULL", "damaged") if value != "NULL" or name not in PG_KEYS
 ]
@@ -361,7 +361,7 @@ def test_a_damaged_value_of_postgresql_costs_a_record(
     table: str, column: str, value: str, pg: tuple[str, Callable[[str], None]], site: Callable[[Any], Twin]
 ) -> None:
     url, say = pg
-    twin = begun(site(url))
+    twin = with_visited_pages(site(url))
     if value == "NULL":
         say(f"ALTER TABLE sitemap.{table} ALTER COLUMN {column} DROP NOT NULL")
     kinds = {"key": "'\\xff00'", "path": "'\\xff00'", "data": "'\\x00ff'", "slash_variants": "true", "listable": "true"}
@@ -373,7 +373,7 @@ def test_a_damaged_value_of_postgresql_costs_a_record(
         f"UPDATE sitemap.{table} SET {column} = {value if value == 'NULL' else bad}"
         f" WHERE ctid = (SELECT min(ctid) FROM sitemap.{table})"
     )
-    goes_on(twin)
+    assert_goes_on_working(twin)
 
 
 @pytest.mark.parametrize("how", ["DROP TABLE sitemap.{0}", "ALTER TABLE sitemap.{0} RENAME COLUMN {1} TO other"])
@@ -382,9 +382,9 @@ def test_a_table_of_postgresql_that_is_missing_is_made_again(
     table: str, how: str, pg: tuple[str, Callable[[str], None]], site: Callable[[Any], Twin]
 ) -> None:
     url, say = pg
-    twin = begun(site(url))
+    twin = with_visited_pages(site(url))
     say(how.format(table, next(column for name, column in PG_COLUMNS if name == table)))
-    goes_on(twin)
+    assert_goes_on_working(twin)
 
 
 @pytest.mark.parametrize(
@@ -403,10 +403,10 @@ def test_lost_schema_version_alone_is_restored(
     how: str, pg: tuple[str, Callable[[str], None]], site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
 ) -> None:
     url, say = pg
-    twin = begun(site(url))
+    twin = with_visited_pages(site(url))
     say(how)
     assert len(twin.locs()) == len(PATHS)
-    goes_on(twin)
+    assert_goes_on_working(twin)
     twin.app.close()
     say(how)
     with closing(open_store(url, "store")) as store:

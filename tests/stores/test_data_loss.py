@@ -66,7 +66,7 @@ class Loss(NamedTuple):
 
 LOSSES = (
     Loss("SQLite was deleted", SQLite, deleted("", "-wal", "-shm"), [GONE, LOST]),
-    Loss("SQLite was deleted but for its log", SQLite, deleted(""), [GONE, LOST]),
+    Loss("SQLite was deleted except its log", SQLite, deleted(""), [GONE, LOST]),
     Loss("SQLite was cut to nothing", SQLite, shortened(lambda _: 0), FAILED),
     Loss("SQLite was cut within a page", SQLite, shortened(lambda _: 100), SET_ASIDE),
     Loss("SQLite was cut to a page", SQLite, shortened(lambda _: 4096), SET_ASIDE),
@@ -94,8 +94,8 @@ def test_lost_data_is_learned_again_without_losing_a_response(
             assert pages_unchanged(site)
         site.clock.pass_(MAX_BACKOFF_SECONDS)
         assert sorted(site.locs()) == LISTED
-        for line, said in zip(warnings_of(caplog), loss.says, strict=True):
-            assert re.search(said, line)
+        for line, expected in zip(warnings_of(caplog), loss.says, strict=True):
+            assert re.search(expected, line)
 
 
 # Clocks
@@ -114,38 +114,38 @@ def test_workers_whose_clocks_are_an_hour_apart_serve_the_same(
 
     pages = {**PAGES, "/shops/{name}": Page()}
     marks = {"/posts/{slug}": sitemap(learn=True), "/shops/{name}": sitemap(values=names)}
-    behind, ahead = (
+    on_time, an_hour_ahead = (
         Twin("wsgi", pages, marks=marks, store=engine.store(), clock=Clock(1_750_000_000 + hours * 3600))
         for hours in (0, 1)
     )
-    ahead.visit("/", "/a", POSTS[0])
-    behind.visit("/gone", "/login", *POSTS[1:])
+    an_hour_ahead.visit("/", "/a", POSTS[0])
+    on_time.visit("/gone", "/login", *POSTS[1:])
     documents = set()
     for _ in range(20):
-        for site in (ahead, behind):
+        for site in (an_hour_ahead, on_time):
             answer = site.ask("/sitemap.xml")
             documents.add((answer.status, answer.body, answer.header("etag"), answer.header("last-modified")))
             site.clock.pass_(10)
     assert len(documents) == 1
     assert len(enumerated) == 1, "one worker enumerates for both"
     shops = [f"http://testserver/shops/{name}" for name in ("bread", "cake")]
-    assert sorted(behind.locs()) == [*LISTED, *shops]
+    assert sorted(on_time.locs()) == [*LISTED, *shops]
     pages["/a"] = Page(404)
-    behind.visit("/a")
-    for site in (ahead, behind):
+    on_time.visit("/a")
+    for site in (an_hour_ahead, on_time):
         assert "http://testserver/a" not in site.locs(), (
             "evidence from the future does not outlive evidence that is not"
         )
     assert len(enumerated) == 2, "what pages answered decides which values are listed, so a change enumerates them once"
     pages["/a"] = Page()
-    ahead.visit("/a")
-    for site in (ahead, behind):
+    an_hour_ahead.visit("/a")
+    for site in (an_hour_ahead, on_time):
         assert "http://testserver/a" in site.locs()
     assert len(enumerated) == 3
-    for site in (ahead, behind):
+    for site in (an_hour_ahead, on_time):
         site.clock.pass_(3600)
-    assert ahead.ask("/sitemap.xml") == behind.ask("/sitemap.xml")
+    assert an_hour_ahead.ask("/sitemap.xml") == on_time.ask("/sitemap.xml")
     assert len(enumerated) == 4, "max_age has passed"
     assert warnings_of(caplog) == []
-    behind.app.close()
-    ahead.app.close()
+    on_time.app.close()
+    an_hour_ahead.app.close()

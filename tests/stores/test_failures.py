@@ -1,7 +1,7 @@
-"""What befalls a store: the app's pages never notice, the last good sitemap stays up, nothing that was seen is lost.
+"""Store failures: the app's pages are unaffected, the last good sitemap is served, and no observation is lost.
 
-Each fault is brought about in a real engine, as it would be in use, and mended
-again. What is a fault of one engine's own, and what each call then answers, is in
+Each fault is caused in a real engine, as it would be in use, and repaired
+again. Faults of a single engine, and the answers of each call during a fault, are in
 the tests of that engine.
 """
 
@@ -26,7 +26,7 @@ from sitemap_middleware.rendering import publisher
 from sitemap_middleware.stores.circuit_breaker import MAX_BACKOFF_SECONDS
 
 from ..support import postgres
-from ..support.engines import PATIENCE, Engine, PostgreSQL, Redis, SQLite, until
+from ..support.engines import PATIENCE_SECONDS, Engine, PostgreSQL, Redis, SQLite, until
 from ..support.failing_store import LISTED, LISTED_UNSEEN, VISITED, pages_unchanged, site_of, warnings_of
 from ..support.twins import Clock
 from ..support.wire import Ask, asgi_async
@@ -36,19 +36,19 @@ class Fault(NamedTuple):
     what: str
     of: type[Engine]
     break_: Callable[[Any], object]
-    mend: Callable[[Any], object]
+    repair: Callable[[Any], object]
     says: str
-    """What the log says of it, as a regular expression."""
+    """The expected log line, as a regular expression."""
     when: str = "in use, at start"
-    patience: float = PATIENCE
+    patience: float = PATIENCE_SECONDS
     """Seconds for which a store waits for an answer."""
 
 
-# How they are brought about, where it takes more than a line
+# How to cause those faults that take more than a line
 
 
 def postgres_refuses(sqlstate: str) -> Callable[[PostgreSQL], None]:
-    """Whatever is to be written fails with this error, as where a table cannot grow."""
+    """Every write fails with this error, as if a table could not grow."""
 
     def break_(engine: PostgreSQL) -> None:
         engine.say(
@@ -70,7 +70,7 @@ def postgres_allows(setting: str) -> Callable[[PostgreSQL], None]:
 
     def alter(engine: PostgreSQL) -> None:
         engine.say(f"ALTER ROLE {engine.schema} {setting}")
-        engine.anew()
+        engine.end_connections()
 
     return alter
 
@@ -78,7 +78,7 @@ def postgres_allows(setting: str) -> Callable[[PostgreSQL], None]:
 def postgres_is_newer(engine: PostgreSQL) -> None:
     engine.store().version("")  # the schema is there
     engine.say(f"UPDATE {engine.schema}.schema_version SET version = 99")
-    engine.anew()
+    engine.end_connections()
 
 
 def postgres_is_back(engine: PostgreSQL) -> None:
@@ -92,11 +92,11 @@ def postgres_fails_over(engine: PostgreSQL) -> None:
 
 
 def postgres_is_told_of_as(old: bytes) -> Callable[[PostgreSQL], None]:
-    def tell(engine: PostgreSQL) -> None:
+    def report_version(engine: PostgreSQL) -> None:
         engine.proxy.tells = lambda data: re.sub(rb"(server_version\0)\d\d", rb"\g<1>" + old, data) if old else data
-        engine.proxy.mend()
+        engine.proxy.repair()
 
-    return tell
+    return report_version
 
 
 def redis_fails_over(engine: Redis) -> None:
@@ -119,33 +119,33 @@ def redis_can_save(engine: Redis) -> None:
 
 
 def redis_is_told_of_as(old: bytes) -> Callable[[Redis], None]:
-    def tell(engine: Redis) -> None:
+    def report_version(engine: Redis) -> None:
         engine.proxy.tells = lambda data: re.sub(rb"(redis_version:)\d\.\d", rb"\g<1>" + old, data) if old else data
-        engine.proxy.mend()
+        engine.proxy.repair()
 
-    return tell
+    return report_version
 
 
-ALLOWED, MOST = resource.getrlimit(resource.RLIMIT_FSIZE)
+ALLOWED, HARD_LIMIT = resource.getrlimit(resource.RLIMIT_FSIZE)
 
 
 def files_may_have(bytes_: int) -> Callable[[SQLite], None]:
     """No file of this process may grow past so many bytes."""
 
     def limit(_: SQLite) -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, MOST))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, HARD_LIMIT))
 
     return limit
 
 
 FAULTS = (
-    Fault("is cut off", PostgreSQL, lambda it: it.proxy.cut(), lambda it: it.proxy.mend(), "server closed|connection"),
-    Fault("is cut off", Redis, lambda it: it.proxy.cut(), lambda it: it.proxy.mend(), "Connection|closed"),
+    Fault("is cut off", PostgreSQL, lambda it: it.proxy.cut(), lambda it: it.proxy.repair(), "server closed|connection"),
+    Fault("is cut off", Redis, lambda it: it.proxy.cut(), lambda it: it.proxy.repair(), "Connection|closed"),
     Fault("has no folder", SQLite, lambda it: it.folder.touch(), lambda it: it.folder.unlink(), "File exists", "at start"),
     Fault("is killed", PostgreSQL, lambda it: it.server.stop(), lambda it: it.server.start(), "server closed"),
     Fault("is killed", Redis, lambda it: it.server.stop(), lambda it: it.server.start(), "Connection|closed"),
-    Fault("hangs", PostgreSQL, lambda it: it.proxy.hang(), lambda it: it.proxy.mend(), "has not answered for|timeout", patience=0.5),
-    Fault("hangs", Redis, lambda it: it.proxy.hang(), lambda it: it.proxy.mend(), "(?i)timeout", patience=0.5),
+    Fault("hangs", PostgreSQL, lambda it: it.proxy.hang(), lambda it: it.proxy.repair(), "has not answered for|timeout", patience=0.5),
+    Fault("hangs", Redis, lambda it: it.proxy.hang(), lambda it: it.proxy.repair(), "(?i)timeout", patience=0.5),
     Fault("is locked", SQLite, lambda it: it.lock(), lambda it: it.unlock(), "database is locked", patience=0.1),
     Fault("has its folder locked", SQLite, lambda it: it.lock_folder(), lambda it: it.unlock_folder(), "had its folder, .*, locked", "at start", 0.1),
     Fault("fails over", PostgreSQL, postgres_fails_over, lambda it: it.other.promote(), "name the primary"),
@@ -168,7 +168,7 @@ FAULTS = (
         "GRANT its account CREATE on the database", "at start",
     ),
     Fault("is read-only", Redis, lambda it: it.say("REPLICAOF 127.0.0.1 1"), lambda it: it.say("REPLICAOF NO ONE"), "is a replica"),
-    Fault("is read-only", SQLite, lambda it: it.tell("query_only = ON"), lambda it: it.tell("query_only = OFF"), "attempt to write a readonly database"),
+    Fault("is read-only", SQLite, lambda it: it.set_pragma("query_only = ON"), lambda it: it.set_pragma("query_only = OFF"), "attempt to write a readonly database"),
     Fault("is out of disk", PostgreSQL, postgres_refuses("disk_full"), postgres_accepts, "could not extend file", "in use"),
     Fault("is out of disk", Redis, redis_cannot_save, redis_can_save, "MISCONF"),
     Fault("is out of disk", SQLite, lambda it: it.fill_disk(), lambda it: it.empty_disk(), "database or disk is full"),
@@ -194,7 +194,7 @@ def befallen(engine: Engine, fault: Fault) -> Iterator[None]:
     try:
         yield
     finally:
-        fault.mend(engine)
+        fault.repair(engine)
 
 
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -212,10 +212,10 @@ def test_failing_store_costs_no_page_no_sitemap_and_no_observation(
             assert pages_unchanged(site)
             site.app.flush()  # as the recorder's thread does: it is who waits for a store that hangs
             assert site.ask("/sitemap.xml") == before
-            (said,) = warnings_of(caplog)
-            assert "unavailable since 2025-06-15T15:0" in said
-            assert re.search(fault.says, said)
-            assert "first" not in said, "it shows the password"
+            (warning,) = warnings_of(caplog)
+            assert "unavailable since 2025-06-15T15:0" in warning
+            assert re.search(fault.says, warning)
+            assert "first" not in warning, "it shows the password"
             stats = site.app.stats()
             assert (stats["pending"] >= len(VISITED), stats["dropped"]) == (True, 0)
         site.clock.pass_(MAX_BACKOFF_SECONDS)
@@ -236,9 +236,9 @@ def test_a_store_that_fails_as_the_app_starts_is_waited_for(
             refused = site.ask("/sitemap.xml")
             assert (refused.status, refused.header("retry-after")) == (503, "60")
             assert refused.text == "The sitemap cannot be made now: its store does not answer.\n"
-            (said,) = warnings_of(caplog)
-            assert re.search(fault.says, said)
-        site.app.flush()  # which waits for a fold that still hangs, and whose failure would begin a new wait
+            (warning,) = warnings_of(caplog)
+            assert re.search(fault.says, warning)
+        site.app.flush()  # waits for a merge that still hangs and whose failure would start a new backoff
         site.clock.pass_(MAX_BACKOFF_SECONDS)
         assert sorted(site.locs()) == LISTED
         assert [line.partition(" after ")[0] for line in warnings_of(caplog)[1:]] == ["store available again"]
@@ -260,12 +260,12 @@ def test_a_store_that_is_slow_is_waited_for_by_no_page(
         assert sorted(site.locs()) == LISTED_UNSEEN
         engine.proxy.hang()
         assert pages_unchanged(site)
-        folding = threading.Thread(target=site.app.flush)
-        folding.start()
+        flushing = threading.Thread(target=site.app.flush)
+        flushing.start()
         assert pages_unchanged(site)
-        assert folding.is_alive()
+        assert flushing.is_alive()
         engine.proxy.go_on()
-        folding.join(10)
+        flushing.join(10)
         assert sorted(site.locs()) == LISTED
         assert warnings_of(caplog) == []
 
@@ -306,14 +306,14 @@ def test_sitemap_requests_waiting_for_a_store_leave_app_threads_free(
 
     async def ask() -> None:
         engine.proxy.hang()
-        asked = [asyncio.create_task(asgi_async(app, Ask("/sitemap.xml"))) for _ in range(100)]
+        requests = [asyncio.create_task(asgi_async(app, Ask("/sitemap.xml"))) for _ in range(100)]
         for _ in range(20):
             await asyncio.sleep(0)
         answer = await asgi_async(app, Ask("/"))
         assert answer.text == "A page."
-        assert not any(task.done() for task in asked)
+        assert not any(task.done() for task in requests)
         engine.proxy.go_on()
-        assert {(await task).status for task in asked} == {200}
+        assert {(await task).status for task in requests} == {200}
 
     asyncio.run(ask())
     app.close()

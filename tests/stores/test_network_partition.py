@@ -50,15 +50,15 @@ def visit(server: Server, *paths: str, status: int = 200) -> None:
 
 
 def listed(server: Server) -> list[str]:
-    """The paths in its sitemap, which is there whatever happens."""
+    """The paths in its sitemap, which must always be served."""
     answer = server.get("/sitemap.xml", HOST)
     assert answer.status == 200
     return sorted(loc.removeprefix(BASE) for loc in documents.locs(answer.body))
 
 
-def agree(one: Server, other: Server) -> bool:
+def agree(first: Server, second: Server) -> bool:
     """Whether both serve the same, to the byte."""
-    answers = [server.get("/sitemap.xml", HOST) for server in (one, other)]
+    answers = [server.get("/sitemap.xml", HOST) for server in (first, second)]
     known = {(answer.status, answer.body, answer.header("etag"), answer.header("last-modified")) for answer in answers}
     return len(known) == 1
 
@@ -97,11 +97,11 @@ def test_partitioned_machines_keep_serving_and_converge_afterwards(
             visit(far, "/", "/about", "/posts/far")
             assert listed(far) == both, "it knows of neither"
         until(lambda: listed(near) == ["/", "/about", "/posts/first", "/posts/near", "/posts/second"])
-        there.mend()
+        there.repair()
         (tmp_path / "far" / "clock").write_text(str(MAX_BACKOFF_SECONDS))
         after = sorted(["/", "/about", *(f"/posts/{slug}" for slug in ("first", "second", "near", "far"))])
         until(lambda: listed(near) == after and listed(far) == after and agree(near, far))
-        told = far.log.read_text()
-        assert told.count("store unavailable since ") == 1
-        assert told.count("store available again after ") == 1
+        log = far.log.read_text()
+        assert log.count("store unavailable since ") == 1
+        assert log.count("store available again after ") == 1
         assert near.log.read_text() == ""

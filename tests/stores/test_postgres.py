@@ -71,7 +71,7 @@ def refused(url: str) -> str:
 
 
 def failed(store: PostgresStore) -> str:
-    """What a fold that fails says, with all that a log would show of it."""
+    """The error of a merge that fails, with the traceback that a log would show."""
     with pytest.raises(StoreError) as caught:
         store.merge(SITE, [seen("/a")])
     assert "".join(traceback.format_exception(caught.value)).count(str(caught.value)) == 1
@@ -169,8 +169,8 @@ def test_newer_schema_is_a_store_error_that_says_so(store: PostgresStore, admin:
     store.close()
     newer = SCHEMA_VERSION + 1
     admin.execute(f"UPDATE {store.schema}.schema_version SET version = {newer}")
-    told = failed(store)
-    assert f"is of version {newer}, newer than this code's {SCHEMA_VERSION}; update sitemap-middleware" in told
+    error = failed(store)
+    assert f"is of version {newer}, newer than this code's {SCHEMA_VERSION}; update sitemap-middleware" in error
     with pytest.raises(StoreError, match="newer than this code's"):
         store.pages(SITE)
 
@@ -225,7 +225,7 @@ def test_store_lists_the_sites_it_holds(store: PostgresStore) -> None:
     store.merge(SITE, [seen("/a")])
     with pytest.raises(StoreError):
         store.merge(f"{SITE}/failed", [seen("/a", last_modified=2**70)])
-    assert [kept.site for kept in store_status(store, 2000).sites] == [SITE, OTHER]
+    assert [status.site for status in store_status(store, 2000).sites] == [SITE, OTHER]
 
 
 def test_any_text_is_stored_unchanged(store: PostgresStore) -> None:
@@ -266,10 +266,10 @@ def of(account: str, store: PostgresStore, more: str = "") -> PostgresStore:
 
 
 def test_account_without_create_schema_gets_an_error_with_the_fix(account: str, store: PostgresStore) -> None:
-    told = failed(of(account, store))
-    assert "permission denied for database postgres" in told
-    assert "GRANT its account CREATE on the database, or create the schema by another account" in told
-    assert "hunter2" not in told
+    error = failed(of(account, store))
+    assert "permission denied for database postgres" in error
+    assert "GRANT its account CREATE on the database, or create the schema by another account" in error
+    assert "hunter2" not in error
 
 
 def test_read_only_account_reads_and_learns_what_it_lacks(
@@ -281,9 +281,9 @@ def test_read_only_account_reads_and_learns_what_it_lacks(
     admin.execute(f"GRANT USAGE ON SCHEMA {store.schema} TO {account}")
     admin.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {store.schema} TO {account}")
     assert paths(reader) == ["/a"]
-    told = failed(reader)
-    assert "permission denied for table site" in told
-    assert "SELECT, INSERT, UPDATE, DELETE on its tables" in told
+    error = failed(reader)
+    assert "permission denied for table site" in error
+    assert "SELECT, INSERT, UPDATE, DELETE on its tables" in error
     reader.close()
 
 
@@ -311,20 +311,20 @@ def test_read_only_server_is_reported(account: str, store: PostgresStore) -> Non
 
 
 def test_no_error_shows_a_password(store: PostgresStore) -> None:
-    stranger = PostgresStore(server().url(store.schema, "stranger:hunter2"))
-    told = failed(stranger)
-    assert 'role "stranger" does not exist' in told
-    assert "hunter2" not in told
-    assert "hunter2" not in stranger.name
+    unknown_account = PostgresStore(server().url(store.schema, "stranger:hunter2"))
+    error = failed(unknown_account)
+    assert 'role "stranger" does not exist' in error
+    assert "hunter2" not in error
+    assert "hunter2" not in unknown_account.name
     echoed = PostgresStore(server().url(store.schema, "hunter2:hunter2"))
     assert 'role "***" does not exist' in failed(echoed)
 
 
 def test_unresolvable_server_name_fails_at_once() -> None:
     store = PostgresStore("postgresql://me:hunter2@localhost:1/site")
-    told = failed(store)
-    assert "the store postgresql://localhost:1/site?schema=sitemap does not work now: " in told
-    assert "hunter2" not in told
+    error = failed(store)
+    assert "the store postgresql://localhost:1/site?schema=sitemap does not work now: " in error
+    assert "hunter2" not in error
 
 
 # Servers and connections
@@ -473,8 +473,8 @@ def test_a_server_that_has_no_connection_left_is_waited_for(
         until(joined)  # the server sees a little later who has left
         monkeypatch.setattr(pool, "CONNECT_TIMEOUT_SECONDS", 0)
         assert "raise max_connections" in failed(late) or "too many clients" in failed(late)
-        for one in full:
-            one.close()
+        for connection in full:
+            connection.close()
     finally:
         own.remove()
 
@@ -527,7 +527,7 @@ def test_forked_child_opens_its_own_connections(store: PostgresStore) -> None:
 
 
 def test_sessions_are_left_as_they_were_found(store: PostgresStore) -> None:
-    """A pooler gives the next transaction to whoever asks: nothing set or prepared may outlive one."""
+    """A pooler gives each transaction to any client: nothing set or prepared may outlive one."""
     for number in range(8):
         store.merge(SITE, [learned(f"/{number}")])
         store.sample(SITE, 2)

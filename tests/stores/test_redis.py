@@ -48,13 +48,13 @@ def learned(path: str, at: int = 1000, route: str = "/<page>") -> Observation:
     return seen(path, at, route=route, learned=True)
 
 
-def opened(server: RedisServer, prefix: object = "sitemap") -> Store:
+def open_redis(server: RedisServer, prefix: object = "sitemap") -> Store:
     return open_store(f"{server.url}?prefix={prefix}", "store")
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return opened(shared(), tmp_path)
+    return open_redis(shared(), tmp_path)
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def paths(store: Store) -> list[str]:
     "site", [SITE, "https://example.com/{a}b}/", "https://example.com/}{", "https://example.com/%7B"]
 )
 def test_one_cluster_node_holds_all_keys_of_a_site(server: RedisServer, site: str) -> None:
-    store = opened(server, "my:site")
+    store = open_redis(server, "my:site")
     store.merge(site, [seen("/a"), learned("/b")])
     store.save(site, {"a": b"b"})
     store.served_since(site, "/sitemap.xml", "etag", 1000)
@@ -100,8 +100,8 @@ def test_sites_that_differ_by_braces_alone_are_two(store: Store) -> None:
 
 
 def test_stores_of_different_prefixes_know_nothing_of_each_other(tmp_path: Path) -> None:
-    opened(shared(), f"{tmp_path}/1").merge(SITE, [seen()])
-    assert opened(shared(), f"{tmp_path}/2").pages(SITE) == []
+    open_redis(shared(), f"{tmp_path}/1").merge(SITE, [seen()])
+    assert open_redis(shared(), f"{tmp_path}/2").pages(SITE) == []
 
 
 # Places
@@ -127,12 +127,12 @@ def test_stores_of_different_prefixes_know_nothing_of_each_other(tmp_path: Path)
 def test_pages_have_the_places_that_tables_give_them(
     tmp_path_factory: pytest.TempPathFactory, batches: list[list[Observation] | tuple[int, int]]
 ) -> None:
-    stores = opened(shared(), tmp_path_factory.mktemp("store")), open_store("memory://", "store")
+    stores = open_redis(shared(), tmp_path_factory.mktemp("store")), open_store("memory://", "store")
     versions = [0, 0]
     for batch in batches:
         looks = []
         for number, store in enumerate(stores):
-            told = store.merge(SITE, batch) if isinstance(batch, list) else store.forget(SITE, *batch)
+            result = store.merge(SITE, batch) if isinstance(batch, list) else store.forget(SITE, *batch)
             blocks = store.blocks(SITE)
             changed = [block.number for block in store.blocks(SITE, versions[number])]
             grown = store.version(SITE) > versions[number]
@@ -140,7 +140,7 @@ def test_pages_have_the_places_that_tables_give_them(
             pages = [store.block(SITE, block.number) for block in blocks]
             known = store.find_pages(SITE, ["/a", "/b/", "/c/"])
             sample = {page.path for page in store.sample(SITE, 10)}
-            looks.append((told, [block[:3] for block in blocks], changed, grown, pages, known, sample))
+            looks.append((result, [block[:3] for block in blocks], changed, grown, pages, known, sample))
         assert looks[0] == looks[1]
 
 
@@ -186,7 +186,7 @@ def test_a_sample_is_even(store: Store) -> None:
 
 
 class Meanwhile(list[Observation]):
-    """Observations, while which are folded, something else happens once: after the pages were read."""
+    """Observations during whose merge something else happens once, after the pages were read."""
 
     def __init__(self, observations: list[Observation], happens: Callable[[], object]) -> None:
         super().__init__(observations)
@@ -201,7 +201,7 @@ class Meanwhile(list[Observation]):
 
 
 def test_merge_overtaken_by_another_is_repeated_on_its_result(store: Store, tmp_path: Path) -> None:
-    other = opened(shared(), tmp_path)
+    other = open_redis(shared(), tmp_path)
     store.merge(SITE, [learned("/a")])
     batch = Meanwhile([learned("/b"), learned("/c")], lambda: other.merge(SITE, [learned("/b"), learned("/d")]))
     assert store.merge(SITE, batch).changed == 1
@@ -216,7 +216,7 @@ def test_merge_overtaken_by_another_is_repeated_on_its_result(store: Store, tmp_
 def test_worker_with_nothing_to_write_gives_up_its_turn(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = opened(shared(), tmp_path)
+    other = open_redis(shared(), tmp_path)
     assert store.merge(SITE, Meanwhile([learned("/a")], lambda: other.merge(SITE, [learned("/a")]))).changed == 0
     monkeypatch.setattr(engine, "MERGE_RETRY_SECONDS", 1)
     assert other.merge(SITE, [learned("/b")]).changed == 1
@@ -276,7 +276,7 @@ def test_processes_merge_at_the_same_time_without_loss(store: Store) -> None:
 
 
 def test_emptied_redis_starts_again_with_later_versions(server: RedisServer) -> None:
-    store = opened(server)
+    store = open_redis(server)
     store.merge(SITE, [learned(f"/{number}") for number in range(10)])
     version = store.version(SITE)
     server.ask("FLUSHALL")
@@ -287,7 +287,7 @@ def test_emptied_redis_starts_again_with_later_versions(server: RedisServer) -> 
 
 
 def test_redis_emptied_during_a_merge_gets_whole_pages(server: RedisServer) -> None:
-    store = opened(server)
+    store = open_redis(server)
     store.merge(SITE, [learned("/a"), learned("/b")])
     store.merge(SITE, Meanwhile([learned("/b", at=9000), learned("/c")], lambda: server.ask("FLUSHALL")))
     assert [page.path for page in store.block(SITE, 1)] == ["/b", "/c"]
@@ -295,7 +295,7 @@ def test_redis_emptied_during_a_merge_gets_whole_pages(server: RedisServer) -> N
 
 
 def test_scripts_that_were_forgotten_are_sent_again(server: RedisServer) -> None:
-    store = opened(server)
+    store = open_redis(server)
     store.merge(SITE, [seen("/a")])
     server.ask("SCRIPT", "FLUSH")
     store.merge(SITE, [seen("/b")])
@@ -303,9 +303,9 @@ def test_scripts_that_were_forgotten_are_sent_again(server: RedisServer) -> None
 
 
 def test_restart_that_lost_merges_republishes_every_block(server: RedisServer) -> None:
-    store = opened(server)
+    store = open_redis(server)
     store.merge(SITE, [learned(f"/{number}") for number in range(1500)])
-    kept = store.version(SITE)
+    saved_version = store.version(SITE)
     server.ask("SAVE")
     store.merge(SITE, [learned("/0", at=9000)])
     lost = store.version(SITE)
@@ -313,9 +313,9 @@ def test_restart_that_lost_merges_republishes_every_block(server: RedisServer) -
     with pytest.raises(StoreError):
         store.version(SITE)
     server.start()
-    assert store.version(SITE) == kept
+    assert store.version(SITE) == saved_version
     store.merge(SITE, [learned("/1499", at=9000)])
-    assert [block.number for block in store.blocks(SITE, kept)] == [2]
+    assert [block.number for block in store.blocks(SITE, saved_version)] == [2]
     assert [block.number for block in store.blocks(SITE, lost)] == [1, 2]
     assert store.blocks(SITE, store.version(SITE)) == []
     store.merge(SITE, [learned("/1499", at=20_000)])
@@ -323,7 +323,7 @@ def test_restart_that_lost_merges_republishes_every_block(server: RedisServer) -
 
 
 def test_a_redis_out_of_memory_changes_nothing(server: RedisServer) -> None:
-    store = opened(server)
+    store = open_redis(server)
     store.merge(SITE, [learned("/a"), seen("/b")])
     store.save(SITE, {"one": b"1"})
     version = store.version(SITE)
@@ -345,7 +345,7 @@ def test_a_redis_out_of_memory_changes_nothing(server: RedisServer) -> None:
 
 
 def test_replica_is_a_store_error_that_says_so(server: RedisServer) -> None:
-    store = opened(server)
+    store = open_redis(server)
     store.merge(SITE, [seen("/a")])
     server.ask("REPLICAOF", "127.0.0.1", "1")
     with pytest.raises(StoreError, match="is a replica, which takes no writes; name the primary"):
@@ -390,9 +390,9 @@ NEEDED = (
 
 @pytest.mark.parametrize("without", ["", "info", "hello"])
 def test_the_commands_that_the_guide_names_are_enough(server: RedisServer, without: str) -> None:
-    told = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    guide = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
     for command in NEEDED[4:]:
-        assert f"`{command.upper()}`" in told
+        assert f"`{command.upper()}`" in guide
     allowed = [f"+{command}" for command in NEEDED if command != without]
     server.ask("ACL", "SETUSER", "app", "on", ">secret", "~{sitemap:*", "-@all", *allowed)
     store = open_store(f"unix://app:secret@{server.folder}/socket", "store")
@@ -419,7 +419,7 @@ def test_the_commands_that_the_guide_names_are_enough(server: RedisServer, witho
 @pytest.mark.parametrize("rename", ["", "hidden-info"])
 def test_a_redis_whose_info_has_another_name_is_believed(rename: str) -> None:
     server = RedisServer(USUAL, "--rename-command", "INFO", rename)
-    store = opened(server)
+    store = open_redis(server)
     assert store.merge(SITE, [learned("/a")]).changed == 1
     assert store_status(store, 0, [SITE]).engine == "Redis"
     server.remove()
@@ -436,7 +436,7 @@ def test_any_cluster_node_reaches_all_keys_without_info(program: str) -> None:
         store = open_store(f"redis://app:secret@127.0.0.1:{node.port}", "store")
         for site in sites:
             store.merge(site, [seen(f"/{number}", at=1000)])
-            assert [page.path for page in store.pages(site)] == [f"/{one}" for one in range(number + 1)]
+            assert [page.path for page in store.pages(site)] == [f"/{index}" for index in range(number + 1)]
         store.close()
     cluster.remove()
 
@@ -451,13 +451,13 @@ def test_cluster_without_details_is_followed_to_its_keys(monkeypatch: pytest.Mon
         store = open_store(f"redis://app:secret@127.0.0.1:{node.port}", "store")
         for site in sites:
             store.merge(site, [seen(f"/{number}", at=1000)])
-            assert [page.path for page in store.pages(site)] == [f"/{one}" for one in range(number + 1)]
+            assert [page.path for page in store.pages(site)] == [f"/{index}" for index in range(number + 1)]
         store.close()
     cluster.remove()
 
 
 @pytest.mark.parametrize(
-    ("told", "shown"),
+    ("error", "shown"),
     [
         ("MOVED 3999 127.0.0.1:6381", "is a node of a cluster that is changing"),
         ("3999 127.0.0.1:6381", "is a node of a cluster that is changing"),
@@ -468,9 +468,9 @@ def test_cluster_without_details_is_followed_to_its_keys(monkeypatch: pytest.Mon
         ("bytes \x00\x1b[31m", "bytes   [31m"),
     ],
 )
-def test_redis_errors_are_reported_plainly(told: str, shown: str) -> None:
-    assert shown in client._describe_error(told)
-    assert client._describe_error(told).isprintable()
+def test_redis_errors_are_reported_plainly(error: str, shown: str) -> None:
+    assert shown in client._describe_error(error)
+    assert client._describe_error(error).isprintable()
 
 
 @pytest.mark.parametrize("server", [("--requirepass", "s3cret")], indirect=True)
@@ -483,7 +483,7 @@ def test_missing_password_is_reported_with_the_fix(server: RedisServer) -> None:
 def test_what_redis_repeats_of_a_command_is_not_shown() -> None:
     server = RedisServer(USUAL, "--rename-command", "EVALSHA", "", "--rename-command", "EVAL", "")
     with pytest.raises(StoreError) as raised:
-        opened(server).merge(SITE, [seen("/a-path-of-the-site")])
+        open_redis(server).merge(SITE, [seen("/a-path-of-the-site")])
     assert "unknown command" in str(raised.value)
     assert "a-path-of-the-site" not in str(raised.value)
     assert len(str(raised.value)) < 400
@@ -511,7 +511,7 @@ def test_redis_outage_is_logged_in_few_lines(server: RedisServer, caplog: pytest
 
 def test_redis_without_version_information_is_accepted(server: RedisServer) -> None:
     server.ask("ACL", "SETUSER", "default", "-info")
-    store = opened(server)
+    store = open_redis(server)
     assert store.merge(SITE, [learned("/a")]).changed == 1
     assert paths(store) == ["/a"]
 
@@ -543,7 +543,7 @@ def test_sites_of_a_cluster_are_spread_over_its_nodes(cluster: Cluster) -> None:
         keys = node.ask("KEYS", "*")
         assert isinstance(keys, list)
         assert len(keys) == 2 * sum(node_of(cluster, site) is node for site in sites)
-    assert [kept.site for kept in store_status(store, 0).sites] == sorted(sites)
+    assert [status.site for status in store_status(store, 0).sites] == sorted(sites)
 
 
 def test_replica_takes_over_from_a_dead_node_without_loss(cluster: Cluster) -> None:
@@ -551,7 +551,7 @@ def test_replica_takes_over_from_a_dead_node_without_loss(cluster: Cluster) -> N
     store.merge(SITE, [learned(f"/{number}") for number in range(100)])
     node = node_of(cluster, SITE)
     version = store.version(SITE)
-    until(lambda: all("cluster_state:ok" in replica.told() for replica in cluster.replicas))
+    until(lambda: all("cluster_state:ok" in replica.cluster_info() for replica in cluster.replicas))
     assert cluster.replicated(node)
     node.stop()
     with pytest.raises(StoreError, match="does not work now"):
@@ -583,23 +583,23 @@ def works(store: Store) -> bool:
 
 
 def test_account_without_info_sees_neither_size_nor_version(server: RedisServer) -> None:
-    store = opened(server)
+    store = open_redis(server)
     store.merge(SITE, [seen()])
     server.ask("ACL", "SETUSER", "default", "-memory", "-info")
-    told = store_status(store, 0)
-    assert (told.engine, told.version, told.size) == ("Redis", None, None)
-    assert [kept.site for kept in told.sites] == [SITE]
+    status = store_status(store, 0)
+    assert (status.engine, status.version, status.size) == ("Redis", None, None)
+    assert [site_status.site for site_status in status.sites] == [SITE]
 
 
 def test_sites_of_a_redis_are_found_by_their_keys(tmp_path: Path) -> None:
-    store = opened(shared(), f"{tmp_path}[*?^-")
-    opened(shared(), f"{tmp_path}xyz").merge(SITE, [seen()])
+    store = open_redis(shared(), f"{tmp_path}[*?^-")
+    open_redis(shared(), f"{tmp_path}xyz").merge(SITE, [seen()])
     sites = ["https://a/{b}", "https://a/%7Bb%7D", SITE]
     for site in sites:
         store.merge(site, [seen()])
     store.save("https://no.example", {"a": b"b"})
     shared().ask("SET", f"{{{tmp_path}[*?^-:https://theirs.example}}:no kind of ours", "1")
-    assert [kept.site for kept in store_status(store, 0).sites] == sorted(sites)
+    assert [status.site for status in store_status(store, 0).sites] == sorted(sites)
 
 
 def test_closed_port_is_a_store_error_that_names_the_address() -> None:
@@ -613,7 +613,7 @@ def test_closed_port_is_a_store_error_that_names_the_address() -> None:
 
 def test_one_that_hangs_is_a_store_error_within_seconds(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "RESPONSE_TIMEOUT_SECONDS", 0.2)
-    store = opened(server)
+    store = open_redis(server)
     store.merge(SITE, [seen()])
     server.send(signal.SIGSTOP)
     with pytest.raises(StoreError, match=r"(?i)timeout"):
@@ -623,7 +623,7 @@ def test_one_that_hangs_is_a_store_error_within_seconds(server: RedisServer, mon
 
 
 def test_a_connection_that_was_closed_is_opened_again(server: RedisServer) -> None:
-    store = opened(server)
+    store = open_redis(server)
     store.merge(SITE, [seen()])
     server.ask("CLIENT", "KILL", "TYPE", "normal")
     assert paths(store) == ["/"]
@@ -643,8 +643,8 @@ def _of_old(listening: socket.socket, answers: dict[bytes, bytes]) -> None:
         while True:
             connection, _ = listening.accept()
             with connection:
-                while asked := connection.recv(4096):
-                    words = [line for line in asked.split(b"\r\n") if line and line[:1] not in b"*$"]
+                while request := connection.recv(4096):
+                    words = [line for line in request.split(b"\r\n") if line and line[:1] not in b"*$"]
                     unknown = b"-ERR unknown command `%s`, with args beginning with: %s\r\n" % (
                         words[0],
                         b" ".join(words),
@@ -666,8 +666,8 @@ def of_old() -> Iterator[Callable[[dict[bytes, bytes]], int]]:
 
 
 def test_an_old_redis_is_refused(of_old: Callable[[dict[bytes, bytes]], int]) -> None:
-    told = b"# Server\r\nredis_version:6.0.16\r\nredis_mode:standalone\r\n"
-    port = of_old({b"INFO": b"$%d\r\n%s\r\n" % (len(told), told)})
+    info = b"# Server\r\nredis_version:6.0.16\r\nredis_mode:standalone\r\n"
+    port = of_old({b"INFO": b"$%d\r\n%s\r\n" % (len(info), info)})
     with pytest.raises(StoreError, match=r"is Redis 6\.0; the minimum is 6\.2"):
         open_store(f"redis://127.0.0.1:{port}?protocol=2", "store").version(SITE)
 
@@ -681,18 +681,18 @@ def test_a_password_that_redis_repeats_is_not_shown(of_old: Callable[[dict[bytes
 
 
 @pytest.mark.parametrize(
-    ("command", "answer", "told"),
+    ("command", "answer", "shown"),
     [
         (b"AUTH", b"-ERR s3cret is not what it was\r\n", r"\*\*\* is not what it was"),
         (b"INFO", b"-ERR Authentication required\r\n", "asks for a password"),
     ],
 )
 def test_error_of_a_redis_proxy_is_shown_without_the_password(
-    command: bytes, answer: bytes, told: str, of_old: Callable[[dict[bytes, bytes]], int]
+    command: bytes, answer: bytes, shown: str, of_old: Callable[[dict[bytes, bytes]], int]
 ) -> None:
     port = of_old({b"AUTH": b"+OK\r\n"} | {command: answer})
     store = open_store(f"redis://:s3cret@127.0.0.1:{port}?protocol=2", "store")
-    with contextlib.closing(store), pytest.raises(StoreError, match=told) as raised:
+    with contextlib.closing(store), pytest.raises(StoreError, match=shown) as raised:
         store.version(SITE)
     assert "s3cret" not in str(raised.value)
 
@@ -701,7 +701,7 @@ def test_error_of_a_redis_proxy_is_shown_without_the_password(
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "message"),
     [
         ("redis://:s3cret/more@host/0", "has a port that is not a number"),
         ("redis://host:port/0", "has a port that is not a number"),
@@ -714,8 +714,8 @@ def test_error_of_a_redis_proxy_is_shown_without_the_password(
         ("redis://", "names no store"),
     ],
 )
-def test_invalid_url_is_refused_where_it_is_written(url: str, told: str) -> None:
-    with pytest.raises(OptionError, match=f"^store='.*' {told}") as raised:
+def test_invalid_url_is_refused_where_it_is_written(url: str, message: str) -> None:
+    with pytest.raises(OptionError, match=f"^store='.*' {message}") as raised:
         open_store(url, "store")
     assert "s3cret" not in str(raised.value)
     assert "more" not in str(raised.value)

@@ -85,8 +85,8 @@ class Redis:
     def restore(self) -> None:
         self.empty()
         with redis.Redis.from_url(shared().url) as client:
-            for key, kept in self._kept.items():
-                client.restore(key, 0, kept)
+            for key, value in self._kept.items():
+                client.restore(key, 0, value)
 
     def empty(self) -> None:
         with redis.Redis.from_url(shared().url) as client:
@@ -95,21 +95,23 @@ class Redis:
 
 @pytest.fixture(params=[SQLite, PostgreSQL, Redis])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> SQLite | PostgreSQL | Redis:
-    made: SQLite | PostgreSQL | Redis = request.param(tmp_path)
-    return made
+    backed_up: SQLite | PostgreSQL | Redis = request.param(tmp_path)
+    return backed_up
 
 
 @pytest.fixture
 def worker(engine: SQLite | PostgreSQL | Redis) -> Iterator[Callable[[Clock], Twin]]:
-    made: list[Twin] = []
+    workers: list[Twin] = []
 
     def make(clock: Clock) -> Twin:
         pages = {"/": Page(), "/posts/{slug}": Page(), "/late": Page()}
-        made.append(Twin("wsgi", pages, learn="/posts/{slug}", max_age=0, store=engine.url, clock=clock, verify=False))
-        return made[-1]
+        workers.append(
+            Twin("wsgi", pages, learn="/posts/{slug}", max_age=0, store=engine.url, clock=clock, verify=False)
+        )
+        return workers[-1]
 
     yield make
-    for twin in made:
+    for twin in workers:
         twin.app.close()
 
 

@@ -126,7 +126,7 @@ def matches(output: str, shown: str) -> bool:
 
 def _usual(command: str, shown: str) -> str:
     """The address as the documentation writes it."""
-    return f"127.0.0.1:{found[0]}" if (found := USUAL_PORTS.findall(command + shown)) else "127.0.0.1:5000"
+    return f"127.0.0.1:{ports[0]}" if (ports := USUAL_PORTS.findall(command + shown)) else "127.0.0.1:5000"
 
 
 def _listens(port: int) -> bool:

@@ -15,7 +15,7 @@ OFFICIAL = Path(__file__).parent.parent.parent.parent / "shared" / "xsd"
 
 @cache
 def schemas(name: str) -> tuple[etree.XMLSchema, ...]:
-    """Our own schema of a document, and the official one where it is at hand."""
+    """The project's schema of a document, and the official one if it is available."""
     files = [OWN / f"{name}.xsd"]
     official = OFFICIAL / {"urlset": "sitemap.xsd", "sitemapindex": "siteindex.xsd"}[name]
     if official.exists():
@@ -37,11 +37,11 @@ def locs(body: bytes) -> list[str]:
 
 def entries(body: bytes) -> dict[str, dict[str, str]]:
     """Each loc with what else its entry says."""
-    found: dict[str, dict[str, str]] = {}
+    result: dict[str, dict[str, str]] = {}
     for url in parsed(body):
-        said = {etree.QName(child).localname: child.text or "" for child in url}
-        found[said.pop("loc")] = said
-    return found
+        entry = {etree.QName(child).localname: child.text or "" for child in url}
+        result[entry.pop("loc")] = entry
+    return result
 
 
 def lastmod(text: str) -> dt.datetime:

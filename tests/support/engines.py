@@ -23,7 +23,7 @@ from .proxy import Proxy
 from .redis_servers import USUAL, RedisServer
 from .servers import free_port
 
-PATIENCE = 10.0
+PATIENCE_SECONDS = 10.0
 """Seconds for which a store of an engine waits for an answer, where a test does not say otherwise before it is made."""
 
 _numbers = itertools.count()
@@ -38,10 +38,10 @@ def until(condition: Callable[[], object], seconds: float = 20) -> None:
 
 
 class PostgreSQL:
-    """A schema of its own in a server that others use, too, reached over TCP by a role that is asked for its password."""
+    """A new schema in a shared server, reached over TCP by a role that needs its password."""
 
     def __init__(self, _: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.patience = PATIENCE
+        self.patience = PATIENCE_SECONDS
         self._monkeypatch = monkeypatch
         self.server = postgres.server()
         self.other: postgres.Server | None = None
@@ -70,15 +70,15 @@ class PostgreSQL:
 
     def standby(self) -> postgres.Server:
         """Another server, which knows all, and takes no writes."""
-        made = postgres.Server(of=self.server)
-        with self.server.connected() as primary, made.connected() as standby:
+        server = postgres.Server(of=self.server)
+        with self.server.connected() as primary, server.connected() as standby:
             ((position,),) = primary.execute("SELECT pg_current_wal_lsn()").fetchall()
             caught_up = f"SELECT pg_last_wal_replay_lsn() >= '{position}'"
             until(lambda: standby.execute(caught_up).fetchall() == [(True,)])
-        return made
+        return server
 
-    def anew(self) -> None:
-        """End the connections that there are: what is said of a role or a server holds for new ones."""
+    def end_connections(self) -> None:
+        """End the open connections: changed settings of a role or a server apply only to new ones."""
         self.say(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = '{self.schema}'")
 
     def close(self) -> None:
@@ -92,10 +92,10 @@ class PostgreSQL:
 
 
 class Redis:
-    """A server of its own that keeps what it acknowledged, reached over TCP by a user with a password."""
+    """A new server that keeps what it acknowledged, reached over TCP by a user with a password."""
 
     def __init__(self, _: Path, __: pytest.MonkeyPatch) -> None:
-        self.patience = PATIENCE
+        self.patience = PATIENCE_SECONDS
         self.port = free_port()
         self.other: RedisServer | None = None
         """That takes its place."""
@@ -115,10 +115,10 @@ class Redis:
 
     def replica(self) -> RedisServer:
         """Another one, which knows all, and takes no writes."""
-        made = self._started("--replicaof", "127.0.0.1", str(self.port))
-        until(lambda: _told(made, "replication")["master_link_status"] == "up")
+        server = self._started("--replicaof", "127.0.0.1", str(self.port))
+        until(lambda: _info(server, "replication")["master_link_status"] == "up")
         assert self.server.ask("WAIT", "1", "10000") == 1
-        return made
+        return server
 
     def _started(self, *options: str) -> RedisServer:
         return RedisServer(USUAL, *options, "--user", "app", "on", ">first", "~*", "+@all")
@@ -127,7 +127,7 @@ class Redis:
         """Have it write its file, and wait until it did or could not."""
         self.say("BGSAVE")
         wanted = "ok" if well else "err"
-        until(lambda: _told(self.server, "persistence")["rdb_last_bgsave_status"] == wanted)
+        until(lambda: _info(self.server, "persistence")["rdb_last_bgsave_status"] == wanted)
 
     def allow(self, password: str) -> None:
         """Have the user's password be this one; what is connected by another is ended."""
@@ -140,12 +140,12 @@ class Redis:
         self.server.remove()
 
 
-def _told(server: RedisServer, section: str) -> dict[str, str]:
+def _info(server: RedisServer, section: str) -> dict[str, str]:
     return cast("dict[str, str]", server.ask("INFO", section))
 
 
-class Told(SQLiteStore):
-    """A store whose SQLite is told what its disk is like, and then answers as it would on such a disk."""
+class PreparedSQLiteStore(SQLiteStore):
+    """A store whose connections first run the engine's statements, which simulate the state of its disk."""
 
     def __init__(self, engine: SQLite) -> None:
         super().__init__(engine.file)
@@ -153,7 +153,7 @@ class Told(SQLiteStore):
 
     def _connect(self) -> sqlite3.Connection:
         connection = super()._connect()
-        for statement in self._engine.told:
+        for statement in self._engine.statements:
             connection.execute(statement)
         return connection
 
@@ -162,34 +162,34 @@ FILLED = ("page", "document", "record")
 
 
 class SQLite:
-    """A file in a folder of its own."""
+    """A file in a new folder."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.patience = PATIENCE
+        self.patience = PATIENCE_SECONDS
         self._monkeypatch = monkeypatch
         self.folder = folder / "kept"
         self.file = self.folder / "pages.sqlite3"
-        self.told: tuple[str, ...] = ()
+        self.statements: tuple[str, ...] = ()
         self._holder: sqlite3.Connection | None = None
 
     def store(self) -> Store:
         self._monkeypatch.setattr(sqlite_module, "BUSY_TIMEOUT_SECONDS", self.patience)
-        return Told(self)
+        return PreparedSQLiteStore(self)
 
-    def tell(self, pragma: str) -> None:
-        self.told = (f"PRAGMA {pragma}",)
+    def set_pragma(self, pragma: str) -> None:
+        self.statements = (f"PRAGMA {pragma}",)
 
     def fill_disk(self) -> None:
-        """Whatever is written takes a megabyte more, which the file may not grow by: SQLite says that the disk is full."""
+        """Every write needs another megabyte, by which the file may not grow: SQLite reports a full disk."""
         triggers = (
             f"CREATE TEMP TRIGGER IF NOT EXISTS filling_{table} AFTER INSERT ON main.{table}"
             " BEGIN INSERT INTO filler VALUES (zeroblob(1000000)); END"
             for table in FILLED
         )
-        self.told = ("CREATE TABLE IF NOT EXISTS filler (bytes BLOB)", *triggers, "PRAGMA max_page_count = 1")
+        self.statements = ("CREATE TABLE IF NOT EXISTS filler (bytes BLOB)", *triggers, "PRAGMA max_page_count = 1")
 
     def empty_disk(self) -> None:
-        self.told = (
+        self.statements = (
             *(f"DROP TRIGGER IF EXISTS filling_{table}" for table in FILLED),
             "PRAGMA max_page_count = 1000000",
         )

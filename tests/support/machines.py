@@ -25,7 +25,7 @@ class Machine(Protocol):
     """One of two."""
 
     address: str
-    """Where it is visited."""
+    """The address at which clients reach it."""
     store: str
     """The host and port by which it reaches the store."""
     entry: list[str]
@@ -34,7 +34,7 @@ class Machine(Protocol):
     def part(self) -> None:
         """Cut its way to the store."""
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """It is open again."""
 
     def close(self) -> None:
@@ -50,21 +50,21 @@ class Address:
         self._proxy = Proxy(target)
         self.store = f"127.0.0.1:{self._proxy.port}"
         self.part = self._proxy.cut if answered else self._proxy.hang
-        self.mend, self.close = self._proxy.mend, self._proxy.close
+        self.repair, self.close = self._proxy.repair, self._proxy.close
 
 
 class Namespace:
     """A network namespace: its cable to the store is pulled."""
 
     def __init__(self, number: int, target: Path) -> None:
-        """Raises PermissionError where there may be none."""
+        """Raise PermissionError if namespaces are not allowed here."""
         self._name = f"{os.getpid()}-{number}"
         first = LENT + 8 * (os.getpid() * 2 % 2**14 + number)
-        made = self._ask("make", str(first))
-        if made.returncode == namespace.NOT_ALLOWED:
+        created = self._ask("make", str(first))
+        if created.returncode == namespace.NOT_ALLOWED:
             self._ask("remove")
             raise PermissionError
-        made.check_returncode()
+        created.check_returncode()
         _, self.address = namespace.ends(first, namespace.VISITORS)
         here, _ = namespace.ends(first, namespace.STORE)
         self.entry = ["tests.support.namespace", "run", self._name]
@@ -74,7 +74,7 @@ class Namespace:
     def part(self) -> None:
         self._ask("plug", "down").check_returncode()
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         self._ask("plug", "up").check_returncode()
 
     def close(self) -> None:
@@ -87,12 +87,12 @@ class Namespace:
 
 def addresses() -> list[str]:
     """Of two machines; one address has to do where a system lends the loopback network no more."""
-    found = []
+    usable = []
     for host in LOOPBACK:
         with suppress(OSError), socket.socket() as probe:
             probe.bind((host, 0))
-            found.append(host)
-    return found if len(found) == len(LOOPBACK) else ["127.0.0.1"] * 2
+            usable.append(host)
+    return usable if len(usable) == len(LOOPBACK) else ["127.0.0.1"] * 2
 
 
 def refused(number: int, target: Path) -> Machine:

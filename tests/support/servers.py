@@ -27,7 +27,7 @@ def free_port() -> int:
 def get(
     port: int, path: str, headers: dict[str, str] | None = None, method: str = "GET", host: str = "127.0.0.1"
 ) -> Answer:
-    """One request over a connection of its own; header names in lower case, the body as it was sent."""
+    """One request over a new connection; header names in lower case, the body as sent."""
     connection = http.client.HTTPConnection(host, port, timeout=30)
     try:
         connection.request(method, path, headers={"Accept": "text/html,*/*", **(headers or {})})

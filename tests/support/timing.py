@@ -12,12 +12,12 @@ T = TypeVar("T")
 def ratio(make: Callable[[int], T], work: Callable[[T], object], size: int) -> float:
     """How many times as long twice the size takes: the least of several runs of each, by the thread's own clock."""
     small, large = make(size), make(2 * size)
-    found = 0.0
+    result = 0.0
     for _ in range(4):
-        found = _least(work, large) / max(_least(work, small), 1e-4)
-        if found < 2.6:
+        result = _least(work, large) / max(_least(work, small), 1e-4)
+        if result < 2.6:
             break
-    return found
+    return result
 
 
 def _least(work: Callable[[T], object], thing: T) -> float:

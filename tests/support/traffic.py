@@ -190,7 +190,7 @@ def write_endlessly(report: Report, url: str, site: str) -> None:
 
 
 def batch_content(number: int) -> list[Observation]:
-    """Return a batch of new pages and later sightings of those of the batch before."""
+    """Return a batch of new pages and later observations of those of the batch before."""
     at = BEGAN + number * REFRESH_SECONDS
     new = [good_observation(f"/posts/{number}/{page}") for page in range(30)]
     known = [good_observation(f"/posts/{number - 1}/{page}")._replace(at=at) for page in range(30)] if number else []

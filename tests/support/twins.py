@@ -61,7 +61,7 @@ class Twin:
         return DRIVERS[self.protocol](self.app, request)
 
     def visit(self, *paths: str) -> None:
-        """Requests as a crawler sends them, folded at once."""
+        """Request pages as a crawler does, and merge the observations at once."""
         for path in paths:
             self.ask(path)
         self.app.flush()

@@ -1,4 +1,4 @@
-"""A process that requests made-up URLs of its own app, as scanners do, and reports its memory and its sitemap."""
+"""A process that requests made-up URLs of the app it runs, as scanners do, and reports its memory and its sitemap."""
 
 from __future__ import annotations
 

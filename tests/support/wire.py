@@ -14,7 +14,7 @@ from asgiref.testing import ApplicationCommunicator
 
 Headers = list[tuple[str, str]]
 
-PATIENCE = 60
+PATIENCE_SECONDS = 60
 """Seconds for which an answer is waited for: one of 50,000 entries may take ten on a slow machine."""
 
 
@@ -115,11 +115,11 @@ async def asgi_async(app: Any, ask: Ask) -> Answer:
     }
     communicator = ApplicationCommunicator(app, scope)
     await communicator.send_input({"type": "http.request", "body": b"", "more_body": False})
-    start = await communicator.receive_output(PATIENCE)
+    start = await communicator.receive_output(PATIENCE_SECONDS)
     assert start["type"] == "http.response.start"
     body = b""
     while True:
-        message = await communicator.receive_output(PATIENCE)
+        message = await communicator.receive_output(PATIENCE_SECONDS)
         body += message.get("body", b"")
         if not message.get("more_body", False):
             break
