@@ -24,11 +24,11 @@ SITEMAP: Final = "/sitemap.xml"
 PAUSE: Final = 2.0
 """Seconds between two looks."""
 
-SETTLED: Final = 3.0
-"""Seconds after which all that was seen is in the store, as a rule: it is folded every two."""
+SETTLE_SECONDS: Final = 3.0
+"""Seconds after which all observations are usually in the store; it is written every two."""
 
-AT_LAST: Final = 30.0
-"""Seconds after which it must be so, on however busy a machine."""
+MAX_SETTLE_SECONDS: Final = 30.0
+"""Seconds after which all observations must be in the store, even on a busy machine."""
 
 LOOKS: Final = 100
 """At the end, so that every process answers once."""
@@ -39,16 +39,16 @@ Entries = Mapping[str, str | None]
 
 @dataclass
 class Found:
-    """What came of it."""
+    """The crawler's results."""
 
     looks: int = 0
     documents: int = 0
-    """Documents that came whole, each of which was validated."""
+    """Documents received whole, all of them validated."""
     unchanged: int = 0
     faults: list[str] = field(default_factory=list)
     faulty: int = 0
     unavailable: list[tuple[float, int, str, bool]] = field(default_factory=list)
-    """503s: when, of which process, of which document, and whether that process had served it before."""
+    """503s: the time, the process, the document, and whether that process had served it before."""
     listed: list[tuple[float, int]] = field(default_factory=list)
     """How many pages were listed, and when."""
     dated: int = 0
@@ -77,12 +77,12 @@ class Crawler:
         """What is in each document, by its path and ETag."""
         self._served: dict[tuple[int, str], Entries] = {}
         """What each process listed last in each document."""
-        self._said: dict[str, dict[int, str]] = {}
+        self._etags_by_worker: dict[str, dict[int, str]] = {}
         """The ETag that each process gave to each document, in whichever coding."""
         self._every: Entries = {}
 
     async def look(self) -> Entries | None:
-        """Everything that is listed; None where some of it could not be had."""
+        """Return everything that is listed; None if a document could not be read."""
         await self._robots()
         index = await self._document(SITEMAP)
         if index is None:
@@ -117,7 +117,9 @@ class Crawler:
             return None
         entries = self._entries_of(path, coding, reply)
         if entries is not None:
-            self._said.setdefault(path, {})[reply.worker] = reply.fields["etag"].strip('"').removesuffix("-gzip")
+            self._etags_by_worker.setdefault(path, {})[reply.worker] = (
+                reply.fields["etag"].strip('"').removesuffix("-gzip")
+            )
             self._judge(path, reply.worker, entries)
         return entries
 
@@ -146,7 +148,7 @@ class Crawler:
         return entries
 
     def _judge(self, path: str, worker: int, entries: Entries) -> None:
-        """One process never lists less than it did, but for what was taken down; and nothing that is not the site's."""
+        """Check that a process lists no fewer pages than before, except those taken down, and only the site's."""
         now, script = time.time(), self._script
         before = self._served.get((worker, path))
         self._served[worker, path] = entries
@@ -178,7 +180,7 @@ class Crawler:
 
     async def conclude(self, workers: int) -> None:
         """Hold the sitemap of each process against the site, which may take a moment to be there."""
-        end = time.monotonic() + AT_LAST
+        end = time.monotonic() + MAX_SETTLE_SECONDS
         while (words := await self._unlike(workers)) is not None:
             if time.monotonic() > end:
                 self._fault(words)
@@ -192,7 +194,7 @@ class Crawler:
     async def _unlike(self, workers: int) -> str | None:
         """In what the sitemaps of so many processes are not what there is, or not the same; None where they are."""
         truth = {BASE + path for path in self._script.listed(time.time())}
-        self._said.clear()
+        self._etags_by_worker.clear()
         for _ in range(LOOKS):
             every = await self.look()
             if every is None:
@@ -202,11 +204,14 @@ class Crawler:
                 shown = f"{', '.join(missing[:3])}; {', '.join(strange[:3])}"
                 return f"{len(missing)} pages are missing at the end, {len(strange)} are not there: {shown}"
             self._every = every
-            if all(len(said) >= workers for said in self._said.values()):
+            if all(len(etags) >= workers for etags in self._etags_by_worker.values()):
                 break
         else:
-            return f"not all of {workers} processes answered at the end: {self._said}"
-        return next((f"{path} differs: {said}" for path, said in self._said.items() if len({*said.values()}) > 1), None)
+            return f"not all of {workers} processes answered at the end: {self._etags_by_worker}"
+        return next(
+            (f"{path} differs: {etags}" for path, etags in self._etags_by_worker.items() if len({*etags.values()}) > 1),
+            None,
+        )
 
     def _watched(self, number: int) -> bool:
         script = self._script
@@ -241,12 +246,12 @@ async def crawl(script: Script, port: int, until: float, workers: int) -> Found:
             crawler.found.fault(f"the sitemap was not answered: {error!r}")
         await asyncio.sleep(PAUSE)
     await crawler.visit_all()
-    await asyncio.sleep(SETTLED)
+    await asyncio.sleep(SETTLE_SECONDS)
     await crawler.conclude(workers)
     await crawler.close()
     return crawler.found
 
 
 def run(pipe: Any, *arguments: Any) -> None:
-    """In a process of its own: what came of it goes into the pipe."""
+    """Run in a separate process; send the results through the pipe."""
     pipe.send(asyncio.run(crawl(*arguments)))

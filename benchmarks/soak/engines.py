@@ -1,4 +1,4 @@
-"""What is killed now and then: the store's engine, or where it is a file, one of the server's workers."""
+"""What the soak kills now and then: the store's engine or, if the store is a file, one of the server's workers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Engine(Protocol):
 
     @property
     def pid(self) -> int | None:
-        """Its process, where it has one that runs."""
+        """Its process, if one is running."""
 
     def kill(self, workers: list[int]) -> None:
         """Kill it."""

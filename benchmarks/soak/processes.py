@@ -1,4 +1,4 @@
-"""Processes, as Linux tells of them: memory, CPU time, children; and the line that their memory lies on."""
+"""Memory, CPU time and children of Linux processes, and the trend of their memory."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def began(pid: int) -> int:
 
 
 def resident(pid: int) -> int:
-    """Bytes of it that are in memory; 0 where it is gone."""
+    """Resident bytes of a process; 0 if it is gone."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
@@ -87,7 +87,7 @@ class Slope:
 
 
 def slope(samples: Sequence[tuple[float, float]]) -> Slope | None:
-    """By least squares, of (seconds, bytes); None where there are too few."""
+    """By least squares, of (seconds, bytes); None if there are too few."""
     if len(samples) < 2 * BINS:
         return None
     start, end = samples[0][0], samples[-1][0]

@@ -1,4 +1,4 @@
-"""What came of a soak: tables, targets, plots."""
+"""The report of a soak run: tables, targets, plots."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .processes import Slope, slope
 from .traffic import Traffic
 
 MB: Final = 2**20
-MOST: Final = 1.0
-"""% an hour by which a worker's memory may grow."""
-LONG: Final = 600.0
-"""Seconds of measuring from which on growth is judged: in less, a page or two more or less make several % an hour."""
+MAX_GROWTH_PERCENT: Final = 1.0
+"""Percent an hour by which a worker's memory may grow."""
+MIN_SECONDS_TO_JUDGE: Final = 600.0
+"""The shortest measurement that has a target: in less time, one memory page makes several percent an hour."""
 
 
 @dataclass
@@ -65,66 +65,66 @@ class Soak:
 def tables(soak: Soak) -> tuple[list[Table], bool]:
     """The tables, and whether all targets were met."""
     verdict, met = targets(soak)
-    return [asked(soak), over_time(soak), memory(soak), cpu(soak), verdict], met
+    return [requests(soak), over_time(soak), memory(soak), cpu(soak), verdict], met
 
 
-def asked(soak: Soak) -> Table:
-    found = Table(f"{soak.title}: what was asked, and answered", ["", "times"])
+def requests(soak: Soak) -> Table:
+    table = Table(f"{soak.title}: what was asked, and answered", ["", "times"])
     for name, count in sorted(soak.traffic.statuses.items()):
-        found.add(name, f"{count:,}")
+        table.add(name, f"{count:,}")
     crawler = soak.crawler
-    found.add("the crawler: looks at the whole sitemap", f"{crawler.looks:,}")
-    found.add("  documents, each of them valid", f"{crawler.documents:,}")
-    found.add("  304s", f"{crawler.unchanged:,}")
-    found.add(
+    table.add("the crawler: looks at the whole sitemap", f"{crawler.looks:,}")
+    table.add("  documents, each of them valid", f"{crawler.documents:,}")
+    table.add("  304s", f"{crawler.unchanged:,}")
+    table.add(
         "  503s while the store was down, of a process that never had the document", f"{len(crawler.unavailable):,}"
     )
     if crawler.listed:
-        found.add("pages listed at the end", f"{crawler.listed[-1][1]:,}")
-    found.add("  of those that changed and say nothing themselves", f"{crawler.edited:,}")
-    found.add("  of these, dated", f"{crawler.dated:,}")
-    found.add("requests sent twice, for the server had closed the connection", f"{soak.traffic.again:,}")
-    found.add(soak.what, f"{len(soak.kills):,} times")
-    return found
+        table.add("pages listed at the end", f"{crawler.listed[-1][1]:,}")
+    table.add("  of those that changed and say nothing themselves", f"{crawler.edited:,}")
+    table.add("  of these, dated", f"{crawler.dated:,}")
+    table.add("requests sent twice, for the server had closed the connection", f"{soak.traffic.again:,}")
+    table.add(soak.what, f"{len(soak.kills):,} times")
+    return table
 
 
 def over_time(soak: Soak) -> Table:
-    found = Table("Milliseconds from when a request was due to its last byte, over time", ["minute", *_COLUMNS])
+    table = Table("Milliseconds from when a request was due to its last byte, over time", ["minute", *_COLUMNS])
     windows = soak.traffic.windows
     for start in range(0, len(windows), max(1, len(windows) // 12)):
         window = windows[start]
-        found.add(f"{window['at'] / 60:.1f}", *(window.get(column, "") for column in _COLUMNS))
-    found.notes.append(
+        table.add(f"{window['at'] / 60:.1f}", *(window.get(column, "") for column in _COLUMNS))
+    table.notes.append(
         f"{soak.rate:g} requests a second; 99 of 100 were sent {soak.traffic.late * 1000:.1f} ms late at most."
     )
-    return found
+    return table
 
 
 _COLUMNS: Final = [f"{group} {share}" for group in ("pages", "sitemaps") for share in ("p50", "p99", "most")]
 
 
 def memory(soak: Soak) -> Table:
-    found = Table("Memory of each worker", ["process", "MB when warm", "at the end", "% an hour", "from", "to"])
+    table = Table("Memory of each worker", ["process", "MB when warm", "at the end", "% an hour", "from", "to"])
     slopes = soak.slopes()
     for pid, samples in soak.memory.items():
         warm = next((size for at, size in samples if at >= soak.warm), samples[-1][1])
         line = slopes.get(pid)
         cells = ("", "", "") if line is None else (line.percent, line.low, line.high)
-        found.add(str(pid), warm / MB, samples[-1][1] / MB, *cells)
-    found.notes.append(f"Least squares from {soak.warm / 60:.1f} minutes on, with 95 % intervals.")
-    return found
+        table.add(str(pid), warm / MB, samples[-1][1] / MB, *cells)
+    table.notes.append(f"Least squares from {soak.warm / 60:.1f} minutes on, with 95 % intervals.")
+    return table
 
 
 def cpu(soak: Soak) -> Table:
-    found = Table("CPU, in % of one core", ["", "%"])
+    table = Table("CPU, in % of one core", ["", "%"])
     for name, share in soak.cpu.items():
-        found.add(name, share * 100)
-    found.add("all", sum(soak.cpu.values()) * 100)
-    return found
+        table.add(name, share * 100)
+    table.add("all", sum(soak.cpu.values()) * 100)
+    return table
 
 
 def targets(soak: Soak) -> tuple[Table, bool]:
-    found = Table("Targets", ["", "wanted", "found", ""])
+    table = Table("Targets", ["", "wanted", "found", ""])
     denied, met = soak.denied(), []
     for name, count in (
         ("answers that are not the app's own", soak.traffic.faulty),
@@ -133,20 +133,20 @@ def targets(soak: Soak) -> tuple[Table, bool]:
         ("faults in the server's log", len(soak.logged)),
     ):
         met.append(count == 0)
-        found.add(name, "0", f"{count:,}", _met(met[-1]))
+        table.add(name, "0", f"{count:,}", _met(met[-1]))
     lines = [line for line in soak.slopes().values() if line is not None]
-    if soak.seconds - soak.warm < LONG or not lines:
-        found.add("memory of each worker, % an hour", f"under {MOST:g}", "too short to tell", "")
+    if soak.seconds - soak.warm < MIN_SECONDS_TO_JUDGE or not lines:
+        table.add("memory of each worker, % an hour", f"under {MAX_GROWTH_PERCENT:g}", "too short to tell", "")
     else:
-        met.append(all(line.percent < MOST for line in lines))
-        found.add(
+        met.append(all(line.percent < MAX_GROWTH_PERCENT for line in lines))
+        table.add(
             "memory of each worker, % an hour",
-            f"under {MOST:g}",
+            f"under {MAX_GROWTH_PERCENT:g}",
             f"{max(line.percent for line in lines):.2f}",
             _met(met[-1]),
         )
-    found.notes += [*soak.traffic.faults, *soak.crawler.faults, *denied, *soak.logged]
-    return found, all(met)
+    table.notes += [*soak.traffic.faults, *soak.crawler.faults, *denied, *soak.logged]
+    return table, all(met)
 
 
 def _met(met: bool) -> str:
@@ -159,7 +159,7 @@ def _met(met: bool) -> str:
 def save(folder: Path, name: str, soak: Soak) -> None:
     """Write what was measured into a folder, and draw it there."""
     folder.mkdir(parents=True, exist_ok=True)
-    said = {
+    results = {
         "title": soak.title,
         "machine": soak.machine,
         "what": soak.what,
@@ -170,40 +170,44 @@ def save(folder: Path, name: str, soak: Soak) -> None:
         "slopes": {str(pid): None if line is None else asdict(line) for pid, line in soak.slopes().items()},
         "tables": [table.as_json() for table in tables(soak)[0]],
     }
-    (folder / f"{name}.json").write_text(json.dumps(said, indent=1) + "\n", "utf-8")
+    (folder / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n", "utf-8")
     drawn(folder, name, _figure)
 
 
-def _figure(plt: Any, said: Mapping[str, Any]) -> Any:
+def _figure(plt: Any, results: Mapping[str, Any]) -> Any:
     """Latencies and memory over time, with what was done to the store."""
     figure, panels = plt.subplots(2, 1, figsize=(9, 6), sharex=True, layout="constrained")
-    _latency(panels[0], said)
-    _memory(panels[1], said)
+    _latency(panels[0], results)
+    _memory(panels[1], results)
     for axes in panels:
-        for start, end in said["kills"]:
+        for start, end in results["kills"]:
             axes.axvspan(start / 60, max(end / 60, start / 60 + 0.01), color="#d9b3a6", linewidth=0.8)
     panels[1].set_xlabel("minutes")
-    figure.suptitle(f"{said['title']}; marked: {said['what']}", x=0.01, ha="left", size=10)
+    figure.suptitle(f"{results['title']}; marked: {results['what']}", x=0.01, ha="left", size=10)
     return figure
 
 
-def _latency(axes: Any, said: Mapping[str, Any]) -> None:
+def _latency(axes: Any, results: Mapping[str, Any]) -> None:
     for group, color in (("pages", OURS), ("sitemaps", OTHERS)):
         for share, line in (("p50", "-"), ("p99", ":")):
-            points = [(one["at"] / 60, one[f"{group} {share}"]) for one in said["windows"] if f"{group} {share}" in one]
+            points = [
+                (window["at"] / 60, window[f"{group} {share}"])
+                for window in results["windows"]
+                if f"{group} {share}" in window
+            ]
             axes.plot(*zip(*points, strict=True), line, color=color, label=f"{group}, {share}")
     axes.set_yscale("log")
     axes.set_title("ms from when a request was due to its last byte (log scale)")
     axes.legend(ncols=4, loc="lower right", bbox_to_anchor=(1, 1))
 
 
-def _memory(axes: Any, said: Mapping[str, Any]) -> None:
-    for pid, samples in said["memory"].items():
-        line = said["slopes"].get(pid)
+def _memory(axes: Any, results: Mapping[str, Any]) -> None:
+    for pid, samples in results["memory"].items():
+        line = results["slopes"].get(pid)
         label = f"worker {pid}" if line is None else f"worker {pid}: {line['percent']:+.2f} % an hour"
         axes.plot([at / 60 for at, _ in samples], [size / MB for _, size in samples], label=label)
-    axes.axvline(said["warm"] / 60, color=OTHERS, linewidth=0.8)
+    axes.axvline(results["warm"] / 60, color=OTHERS, linewidth=0.8)
     axes.set_ylim(bottom=0)
     axes.set_title("memory of each worker, MB; measured from the line on")
-    if len(said["memory"]) <= 8:
+    if len(results["memory"]) <= 8:
         axes.legend()

@@ -1,4 +1,4 @@
-"""Traffic: requests at a steady pace, whatever the server makes of them, in the mix that a public site sees."""
+"""Traffic: requests at a steady rate, however fast the server answers, in the mix that a public site gets."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from typing import Any, Final
 from .client import BROWSER, CRAWLER, Client, Reply, request
 from .script import ACCOUNT, BROKEN, FEED, HOST, OLD, POST, STATIC, STYLE, UNLISTED, Script
 
-MOST: Final = 500
-"""Requests under way at one time, at most: more mean that the server does not keep up, and are a fault."""
+MAX_REQUESTS_UNDER_WAY: Final = 500
+"""The most requests under way at one time; more are a fault, because the server does not keep up."""
 
 KEPT: Final = 50
-"""Faults of which the words are kept."""
+"""Faults that the report describes; more are only counted."""
 
 PROBES: Final = (
     "/wp-login.php", "/.env", "/.git/config", "/phpmyadmin/index.php", "/xmlrpc.php", "/admin/config.php", "/feed",
@@ -38,20 +38,20 @@ NO_DOCUMENT: Final = "/sitemap-pages-9999.xml"
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A request, and what the site says to it by the script."""
+    """A request, and the answer that the script expects."""
 
     kind: str
     sent: bytes
     path: str = ""
     statuses: Collection[int] = ()
-    """What it may be answered with; where none is given, what the script says of the path."""
+    """The statuses allowed; if empty, the one that the script gives for the path."""
     cookie: bool = False
     query: bool = False
 
 
 @dataclass(slots=True)
 class Window:
-    """What came of a stretch of time."""
+    """The results of one time window."""
 
     asked: int = 0
     seconds: dict[str, array[float]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Window:
 
 @dataclass
 class Traffic:
-    """What came of it all."""
+    """The results of the whole run."""
 
     windows: list[dict[str, Any]] = field(default_factory=list)
     statuses: Counter[str] = field(default_factory=Counter)
@@ -109,7 +109,7 @@ class Mix:
                 yield script.item(number)
                 yield UNLISTED[number // 20 % len(UNLISTED)]
 
-    def _one(self) -> str:
+    def _popular_path(self) -> str:
         """A post, by Zipf's law; now and then another page."""
         if self._random.random() < 0.1:
             return self._random.choice(STATIC)
@@ -117,11 +117,11 @@ class Mix:
         return self._script.post(self._order[min(rank, len(self._order) - 1)])
 
     def _visitor(self) -> Ask:
-        path = self._one()
+        path = self._popular_path()
         return Ask("visitor", request(path, {"host": HOST, **BROWSER}), path)
 
     def _known(self) -> Ask:
-        path = ACCOUNT if self._random.random() < 0.2 else self._one()
+        path = ACCOUNT if self._random.random() < 0.2 else self._popular_path()
         cookie = {"cookie": f"session={self._random.getrandbits(64):x}"}
         return Ask("with a cookie", request(path, {"host": HOST, **BROWSER, **cookie}), path, cookie=True)
 
@@ -130,7 +130,7 @@ class Mix:
         return Ask("crawler", request(path, {"host": HOST, **CRAWLER}), path)
 
     def _with_query(self) -> Ask:
-        path = self._one()
+        path = self._popular_path()
         query = self._random.choice(("utm_source=letter", "page=2", "q=%3Cb%3E", f"x={self._random.getrandbits(64):x}"))
         return Ask("with a query", request(f"{path}?{query}", {"host": HOST, **CRAWLER}), path, query=True)
 
@@ -145,7 +145,7 @@ class Mix:
         return Ask("hostile", request(target, {"host": HOST, **CRAWLER}), target, (400, 404, 414))
 
     def _stranger(self) -> Ask:
-        path = self._one()
+        path = self._popular_path()
         return Ask(
             "another host", request(path, {"host": f"{self._random.getrandbits(40):x}.example", **CRAWLER}), path
         )
@@ -153,7 +153,8 @@ class Mix:
     def _other(self) -> Ask:
         path, method, statuses = self._random.choice(
             (
-                (self._one(), "HEAD", ()), (self._one(), "POST", (405,)), (self._one(), "DELETE", (405,)),
+                (self._popular_path(), "HEAD", ()), (self._popular_path(), "POST", (405,)),
+                (self._popular_path(), "DELETE", (405,)),
                 (STYLE, "GET", (200,)), (FEED, "GET", (200,)), ("/stream", "GET", (200,)), (BROKEN, "GET", (500,)),
                 ("/sitemap.xml", "HEAD", (200,)), ("/robots.txt", "HEAD", (200,)),
             )
@@ -185,25 +186,25 @@ def fault(script: Script, ask: Ask, reply: Reply, sent: float, now: float) -> st
 async def drive(script: Script, port: int, until: float, *, rate: float, width: float, seed: int) -> Traffic:
     """Ask at so many requests a second, by chance, until a time."""
     random = Random(seed)
-    mix, client, found = Mix(script, random), Client(port), Traffic()
+    mix, client, results = Mix(script, random), Client(port), Traffic()
     windows: dict[int, Window] = {}
     late = array("d")
     under_way: set[asyncio.Task[None]] = set()
     began = due = time.time()
 
-    async def one(ask: Ask, due: float) -> None:
+    async def send(ask: Ask, due: float) -> None:
         sent = time.time()
         late.append(sent - due)
         try:
             reply = await client.ask(ask.sent)
         except Exception as error:
-            found.fault(f"{ask.kind}: {ask.path[:80]} was not answered: {error!r}")
+            results.fault(f"{ask.kind}: {ask.path[:80]} was not answered: {error!r}")
             return
         now = time.time()
         if (words := fault(script, ask, reply, sent, now)) is not None:
-            found.fault(f"{words}, {now - began:.0f} s after the beginning")
+            results.fault(f"{words}, {now - began:.0f} s after the beginning")
         mix.note(ask, reply)
-        found.statuses[f"{ask.kind}: {reply.status}"] += 1
+        results.statuses[f"{ask.kind}: {reply.status}"] += 1
         window = windows.setdefault(int((due - began) / width), Window())
         window.asked += 1
         group = "sitemaps" if ask.path.startswith("/sitemap") else "pages"  # made-up ones, too
@@ -211,23 +212,23 @@ async def drive(script: Script, port: int, until: float, *, rate: float, width: 
 
     while due < until:
         await asyncio.sleep(due - time.time())
-        if len(under_way) < MOST:
-            task = asyncio.create_task(one(mix.next(), due))
+        if len(under_way) < MAX_REQUESTS_UNDER_WAY:
+            task = asyncio.create_task(send(mix.next(), due))
             under_way.add(task)
             task.add_done_callback(under_way.discard)
         else:
-            found.fault(f"{MOST} requests were under way, {due - began:.0f} s after the beginning")
+            results.fault(f"{MAX_REQUESTS_UNDER_WAY} requests were under way, {due - began:.0f} s after the beginning")
         due += random.expovariate(rate)
     if under_way:
         await asyncio.wait(under_way)
     await client.close()
-    found.again = client.again
-    found.late = quantile(late, 0.99)
-    found.windows = [
+    results.again = client.again
+    results.late = quantile(late, 0.99)
+    results.windows = [
         {"at": (number + 0.5) * width, "asked": window.asked, **_quantiles(window)}
         for number, window in sorted(windows.items())
     ]
-    return found
+    return results
 
 
 def _quantiles(window: Window) -> dict[str, float]:
@@ -240,10 +241,10 @@ def _quantiles(window: Window) -> dict[str, float]:
 
 
 def quantile(values: Collection[float], share: float) -> float:
-    found = sorted(values)
-    return found[min(len(found) - 1, int(share * len(found)))] if found else 0.0
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
 
 def run(pipe: Any, *arguments: Any, **named: Any) -> None:
-    """In a process of its own: what came of it goes into the pipe."""
+    """Run in a separate process; send the results through the pipe."""
     pipe.send(asyncio.run(drive(*arguments, **named)))
