@@ -453,8 +453,8 @@ def test_auto_priority_is_a_pages_place_in_its_site() -> None:
     marks = {"/own": sitemap(priority=0.7)}
     site = Twin("wsgi", {path: Page() for path in paths}, marks=marks, priority="auto", learn="/posts/<slug>")
     site.visit("/posts/hello")
-    found = {loc.removeprefix("http://testserver"): entry["priority"] for loc, entry in site.entries().items()}
-    assert found == {
+    priorities = {loc.removeprefix("http://testserver"): entry["priority"] for loc, entry in site.entries().items()}
+    assert priorities == {
         "/": "1.0",
         "/about": "0.8",
         "/about/privacy-policy": "0.3",
@@ -491,10 +491,12 @@ def test_one_high_priority_for_all_pages_is_warned_of_once(
     for _ in range(3):
         site.locs()
         site.clock.pass_(1000)
-    found = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    said = f"all {len(priorities)} pages of the sitemap have priority {float(priorities[0] or 0)}"
-    assert found == (
-        [f"{said}: it is relative to the site's other pages, so it has no effect; give different priorities, or none"]
+    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    beginning = f"all {len(priorities)} pages of the sitemap have priority {float(priorities[0] or 0)}"
+    assert warnings == (
+        [
+            f"{beginning}: it is relative to the site's other pages, so it has no effect; give different priorities, or none"
+        ]
         if warned
         else []
     )
@@ -535,8 +537,8 @@ def test_any_option_value_is_refused_or_gives_a_valid_sitemap(option: str, value
         assert f"SitemapMiddleware: {option}" in str(site)
         return
     path = value if option == "path" else "/sitemap.xml"
-    for asked in ("/", "/other", path):
-        answer = wsgi(site, Ask(asked), validate=False)
+    for requested in ("/", "/other", path):
+        answer = wsgi(site, Ask(requested), validate=False)
     assert answer.status in (200, 404)
     if answer.status == 200:
         entries(answer.body)

@@ -35,13 +35,13 @@ TODAY = datetime.fromtimestamp(NOW, UTC)
 NAIVE = datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC).replace(tzinfo=None)
 
 
-def said(app: Any, protocol: str | None = None, **options: Any) -> dict[str, dict[str, str]]:
+def fields_by_path(app: Any, protocol: str | None = None, **options: Any) -> dict[str, dict[str, str]]:
     """What an app's sitemap says of each path."""
     protocol = protocol or ("wsgi" if isinstance(app, flask.Flask) else "asgi")
     site = SitemapMiddleware(app, store="memory://", clock=Clock(NOW), **({"verify": False} | options))
     answer = DRIVERS[protocol](site, Ask("/sitemap.xml"))
-    found = entries(answer.body) if answer.status == 200 else {}
-    return {loc.removeprefix("http://testserver"): entry for loc, entry in found.items()}
+    listed = entries(answer.body) if answer.status == 200 else {}
+    return {loc.removeprefix("http://testserver"): entry for loc, entry in listed.items()}
 
 
 def page(*_: Any, **__: Any) -> str:
@@ -80,7 +80,7 @@ def test_above_and_below_the_route_decorator_of_flask() -> None:
     def below() -> str:
         return "a page"
 
-    assert said(app) == {"/above": {"priority": "0.1"}, "/below": {"priority": "0.2"}}
+    assert fields_by_path(app) == {"/above": {"priority": "0.1"}, "/below": {"priority": "0.2"}}
 
 
 def test_decorator_works_above_and_below_fastapi_routes() -> None:
@@ -97,7 +97,7 @@ def test_decorator_works_above_and_below_fastapi_routes() -> None:
         return "a page"
 
     app.include_router(router, prefix="/in")
-    assert said(app) == {"/above": {"priority": "0.1"}, "/in/below": {"priority": "0.2"}}
+    assert fields_by_path(app) == {"/above": {"priority": "0.1"}, "/in/below": {"priority": "0.2"}}
 
 
 def test_on_async_views_of_quart_and_its_blueprints() -> None:
@@ -113,7 +113,7 @@ def test_on_async_views_of_quart_and_its_blueprints() -> None:
         return "a page"
 
     app.register_blueprint(sitemap(priority=0.2)(blueprint))
-    assert said(app) == {"/in/y": {"priority": "0.2"}, "/x": {"priority": "0.1"}}
+    assert fields_by_path(app) == {"/in/y": {"priority": "0.2"}, "/x": {"priority": "0.1"}}
 
 
 def traced(view: Any) -> Any:
@@ -173,8 +173,8 @@ class MarkedPages(Pages):
 )
 def test_a_mark_is_found_through_what_stands_around_the_view(view: Any) -> None:
     endpoint = view()
-    assert said(flask_app(endpoint)) == {"/x": {"priority": "0.3"}}
-    assert said(Starlette(routes=[Route("/x", endpoint, methods=["GET"])])) == {"/x": {"priority": "0.3"}}
+    assert fields_by_path(flask_app(endpoint)) == {"/x": {"priority": "0.3"}}
+    assert fields_by_path(Starlette(routes=[Route("/x", endpoint, methods=["GET"])])) == {"/x": {"priority": "0.3"}}
 
 
 @sitemap(priority=0.1, changefreq="weekly")
@@ -233,16 +233,16 @@ class EndpointByMethod(Endpoint):
     ],
 )
 def test_flask_method_wins_over_its_class_and_its_parents(view: Any, expected: Any) -> None:
-    assert said(flask_app(view.as_view("view"))) == {"/x": expected}
+    assert fields_by_path(flask_app(view.as_view("view"))) == {"/x": expected}
 
 
 def test_on_view_functions_of_classes() -> None:
-    assert said(flask_app(sitemap(priority=0.9)(Method.as_view("view"))))["/x"]["priority"] == "0.9"
+    assert fields_by_path(flask_app(sitemap(priority=0.9)(Method.as_view("view"))))["/x"]["priority"] == "0.9"
 
 
 @pytest.mark.parametrize(("endpoint", "expected"), [(Endpoint, "0.5"), (EndpointByMethod, "0.6")])
 def test_on_endpoint_classes_of_starlette(endpoint: Any, expected: str) -> None:
-    assert said(Starlette(routes=[Route("/x", endpoint)])) == {"/x": {"priority": expected}}
+    assert fields_by_path(Starlette(routes=[Route("/x", endpoint)])) == {"/x": {"priority": expected}}
 
 
 @pytest.mark.parametrize(
@@ -349,15 +349,15 @@ def unmarked(target: Any) -> Any:
     ],
 )
 def test_the_nearer_mark_goes_first(nest: Any, outer: Any, inner: Any, view: Any, expected: Any) -> None:
-    found = said(nest(outer, inner, view))
-    [entry] = [entry for path, entry in found.items() if path.endswith("/x")] or [None]
+    listed = fields_by_path(nest(outer, inner, view))
+    [entry] = [entry for path, entry in listed.items() if path.endswith("/x")] or [None]
     assert entry == expected
 
 
 @pytest.mark.parametrize("nest", [nested_blueprints, nested_routers, nested_mounts, marked_mounts])
 def test_a_mark_says_nothing_of_what_stands_beside_it(nest: Any) -> None:
-    found = said(nest(unmarked, sitemap(priority=0.1), unmarked))
-    assert {path.rpartition("/")[2]: entry for path, entry in found.items()} == {
+    listed = fields_by_path(nest(unmarked, sitemap(priority=0.1), unmarked))
+    assert {path.rpartition("/")[2]: entry for path, entry in listed.items()} == {
         "x": {"priority": "0.1"},
         "y": {},
         "z": {},
@@ -365,7 +365,7 @@ def test_a_mark_says_nothing_of_what_stands_beside_it(nest: Any) -> None:
 
 
 def test_the_whole_app_of_flask_may_bear_a_mark() -> None:
-    assert said(sitemap(priority=0.1)(flask_app(a_view()))) == {"/x": {"priority": "0.1"}}
+    assert fields_by_path(sitemap(priority=0.1)(flask_app(a_view()))) == {"/x": {"priority": "0.1"}}
 
 
 def test_view_on_two_routers_is_decorated_on_one_only() -> None:
@@ -374,7 +374,7 @@ def test_view_on_two_routers_is_decorated_on_one_only() -> None:
     for router in (secret, public):
         router.get("/x")(view)
         app.include_router(router)
-    assert said(app) == {"/public/x": {}}
+    assert fields_by_path(app) == {"/public/x": {}}
 
 
 def test_mount_on_a_decorated_router_inherits_its_settings() -> None:
@@ -382,9 +382,9 @@ def test_mount_on_a_decorated_router_inherits_its_settings() -> None:
     router.mount("/m", Starlette(routes=[Route("/x", a_view())]))
     app.mount("/out", Starlette(routes=[Route("/x", a_view())]))
     app.include_router(router, prefix="/in")
-    found = said(app)
-    assert found.pop("/out/x") == {}
-    assert list(found.values()) in ([{"priority": "0.1"}], [])  # FastAPI before 0.137 leaves such mounts out
+    listed = fields_by_path(app)
+    assert listed.pop("/out/x") == {}
+    assert list(listed.values()) in ([{"priority": "0.1"}], [])  # FastAPI before 0.137 leaves such mounts out
 
 
 def test_marked_routers_are_not_kept_alive() -> None:
@@ -401,7 +401,9 @@ def test_marked_routers_are_not_kept_alive() -> None:
 
 def test_stacked_marks_are_one_and_the_outer_goes_first() -> None:
     view = sitemap(priority=0.1)(sitemap(priority=0.2, changefreq="daily")(sitemap(lastmod=date(2024, 1, 2))(a_view())))
-    assert said(flask_app(view)) == {"/x": {"priority": "0.1", "changefreq": "daily", "lastmod": "2024-01-02"}}
+    assert fields_by_path(flask_app(view)) == {
+        "/x": {"priority": "0.1", "changefreq": "daily", "lastmod": "2024-01-02"}
+    }
 
 
 def test_excluded_pages_are_not_listed_even_when_seen() -> None:
@@ -439,8 +441,8 @@ def test_excluded_pages_are_not_listed_even_when_seen() -> None:
     ],
 )
 def test_lastmod_is_written_in_utc_and_no_later_than_now(lastmod: Any, expected: str | None) -> None:
-    found = said(flask_app(sitemap(lastmod=lastmod)(a_view())))
-    assert found == {"/x": {"lastmod": expected} if expected else {}}
+    listed = fields_by_path(flask_app(sitemap(lastmod=lastmod)(a_view())))
+    assert listed == {"/x": {"lastmod": expected} if expected else {}}
 
 
 @pytest.mark.parametrize("raised", [RuntimeError("no database"), ValueError, KeyError("x"), OverflowError])
@@ -458,9 +460,9 @@ def test_a_lastmod_that_fails_costs_a_warning_and_not_the_page(raised: Any, capl
     assert "lastmod callable of view (/x)" in caplog.text
 
 
-@pytest.mark.parametrize("told", ["2nd January", 5, 5.5, b"", object()])
-def test_a_lastmod_callable_that_returns_no_date_fails_alike(told: Any, caplog: pytest.LogCaptureFixture) -> None:
-    assert said(flask_app(sitemap(lastmod=lambda: told)(a_view()))) == {"/x": {}}
+@pytest.mark.parametrize("returned", ["2nd January", 5, 5.5, b"", object()])
+def test_a_lastmod_callable_that_returns_no_date_fails_alike(returned: Any, caplog: pytest.LogCaptureFixture) -> None:
+    assert fields_by_path(flask_app(sitemap(lastmod=lambda: returned)(a_view()))) == {"/x": {}}
     assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
@@ -468,11 +470,11 @@ def test_a_lastmod_callable_is_asked_anew() -> None:
     days = iter(range(1, 32))
     app = flask_app(sitemap(lastmod=lambda: date(2024, 1, next(days)))(a_view()))
     site = SitemapMiddleware(app, store="memory://", clock=(clock := Clock(NOW)), max_age=60, verify=False)
-    found = []
+    listed = []
     for _ in range(3):
-        found += entries(DRIVERS["wsgi"](site, Ask("/sitemap.xml")).body).values()
+        listed += entries(DRIVERS["wsgi"](site, Ask("/sitemap.xml")).body).values()
         clock.pass_(61)
-    assert found == [{"lastmod": f"2024-01-0{day}"} for day in (1, 2, 3)]
+    assert listed == [{"lastmod": f"2024-01-0{day}"} for day in (1, 2, 3)]
 
 
 class Measured(float):
@@ -505,20 +507,20 @@ Real.register(Single)
     ],
 )
 def test_any_real_number_of_the_protocol_is_a_priority(priority: Any, expected: str) -> None:
-    assert said(flask_app(sitemap(priority=priority)(a_view()))) == {"/x": {"priority": expected}}
+    assert fields_by_path(flask_app(sitemap(priority=priority)(a_view()))) == {"/x": {"priority": expected}}
 
 
 @given(st.floats(0, 1))
 def test_a_priority_is_written_as_a_plain_decimal(priority: float) -> None:
-    found = said(flask_app(sitemap(priority=priority)(a_view())))
-    written = found["/x"]["priority"]
+    listed = fields_by_path(flask_app(sitemap(priority=priority)(a_view())))
+    written = listed["/x"]["priority"]
     assert "e" not in written
     assert math.isclose(float(written), priority, abs_tol=0.01)
 
 
 @pytest.mark.parametrize("changefreq", ["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"])
 def test_the_seven_words_of_the_protocol_are_written(changefreq: Any) -> None:
-    assert said(flask_app(sitemap(changefreq=changefreq)(a_view()))) == {"/x": {"changefreq": changefreq}}
+    assert fields_by_path(flask_app(sitemap(changefreq=changefreq)(a_view()))) == {"/x": {"changefreq": changefreq}}
 
 
 # What it refuses
@@ -607,7 +609,7 @@ def test_a_refused_mark_leaves_nothing_behind() -> None:
     view = a_view()
     with pytest.raises(OptionError):
         sitemap(priority=0.3, changefreq="often")(view)
-    assert said(flask_app(view)) == {"/x": {}}
+    assert fields_by_path(flask_app(view)) == {"/x": {}}
 
 
 def test_it_needs_its_parentheses() -> None:

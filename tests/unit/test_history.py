@@ -26,10 +26,10 @@ HOUR = 3600
 
 def history(*sights: tuple[int, int]) -> History:
     """A history of values, each seen at an hour."""
-    found: History = ()
+    runs: History = ()
     for value, hour in sights:
-        found = add_sighting(found, value, hour * HOUR)
-    return found
+        runs = add_sighting(runs, value, hour * HOUR)
+    return runs
 
 
 def seen(values: str) -> History:
@@ -55,8 +55,8 @@ def test_a_history_has_a_limited_number_of_runs(seen: list[tuple[int, int]]) -> 
 
 
 def test_sighting_without_news_returns_the_same_history() -> None:
-    found = seen("AAA")
-    assert add_sighting(found, ord("A"), HOUR) is found
+    before = seen("AAA")
+    assert add_sighting(before, ord("A"), HOUR) is before
 
 
 def test_significant_part_omits_when_a_value_was_last_seen() -> None:
@@ -66,9 +66,9 @@ def test_significant_part_omits_when_a_value_was_last_seen() -> None:
 
 @given(sights, st.integers(-3, 3) | st.just(VOLATILE), st.integers(0, 100_000))
 def test_known_sighting_leaves_the_significant_part_unchanged(seen: list[tuple[int, int]], value: int, at: int) -> None:
-    found = history(*seen)
-    if is_unchanged_by(found, value, at):
-        assert significant(add_sighting(found, value, at)) == significant(found)
+    before = history(*seen)
+    if is_unchanged_by(before, value, at):
+        assert significant(add_sighting(before, value, at)) == significant(before)
 
 
 def test_repeated_value_is_known_once_it_lasted() -> None:
@@ -124,21 +124,21 @@ def test_change_is_a_repeated_value_that_replaced_another(values: str, interval:
 
 @pytest.mark.parametrize(("overlap", "dated"), [(0, True), (OVERLAP_SECONDS, True), (OVERLAP_SECONDS + 1, False)])
 def test_restarting_workers_may_alternate_between_two_values(overlap: int, *, dated: bool) -> None:
-    found: History = ()
+    runs: History = ()
     for value, at in ((1, 0), (2, 10_000), (1, 10_000 + overlap), (2, 10_000 + overlap + 60)):
-        found = add_sighting(found, value, at)
-    assert last_change(found) == ((10_000, 10_000 + overlap) if dated else None)
+        runs = add_sighting(runs, value, at)
+    assert last_change(runs) == ((10_000, 10_000 + overlap) if dated else None)
 
 
 @given(sights)
 def test_change_lies_between_first_and_last_sighting_of_two_values(
     seen: list[tuple[int, int]],
 ) -> None:
-    found = history(*seen)
-    interval = last_change(found)
+    runs = history(*seen)
+    interval = last_change(runs)
     if interval is not None:
-        firsts = sorted(run.first for run in found if run.value != VOLATILE)
-        assert firsts[1] <= interval[1] <= max(run.last for run in found)
+        firsts = sorted(run.first for run in runs if run.value != VOLATILE)
+        assert firsts[1] <= interval[1] <= max(run.last for run in runs)
         assert interval[0] <= interval[1]
 
 
@@ -153,11 +153,11 @@ def test_volatile_value_dates_nothing_until_two_others_followed() -> None:
 
 
 def test_a_sign_of_moving_outlives_every_other_value() -> None:
-    found = add_sighting((), VOLATILE, 0)
+    runs = add_sighting((), VOLATILE, 0)
     for number in range(1, 3 * MAX_RUNS):
-        found = add_sighting(found, number, number)
-    assert len(found) == MAX_RUNS
-    assert found[0].value == VOLATILE
+        runs = add_sighting(runs, number, number)
+    assert len(runs) == MAX_RUNS
+    assert runs[0].value == VOLATILE
 
 
 def test_when_a_value_moved_last_is_written_down() -> None:

@@ -385,7 +385,7 @@ def sees(site: Twin, path: str, *, gone: bool = False, **ask: Any) -> None:
 
 @BOTH
 @pytest.mark.parametrize(
-    ("one", "other", "begin", "other_begin"),
+    ("first", "other", "begin", "other_begin"),
     [
         (A, B, "http://a.example", "http://b.example"),
         (A, {**A, "scheme": "https"}, "http://a.example", "https://a.example"),
@@ -396,13 +396,13 @@ def sees(site: Twin, path: str, *, gone: bool = False, **ask: Any) -> None:
     ids=["two hosts", "two schemes", "two ports", "a root path and none", "two root paths"],
 )
 def test_pages_of_one_site_never_show_in_another(
-    protocol: str, one: dict[str, str], other: dict[str, str], begin: str, other_begin: str
+    protocol: str, first: dict[str, str], other: dict[str, str], begin: str, other_begin: str
 ) -> None:
     site = two(protocol, allowed_hosts=["a.example", "b.example"])
-    sees(site, "/p/secret", **one)
+    sees(site, "/p/secret", **first)
     sees(site, "/p/own", **other)
-    sees(site, "/", gone=True, **one)
-    assert site.locs(**one) == [f"{begin}/p/secret"]
+    sees(site, "/", gone=True, **first)
+    assert site.locs(**first) == [f"{begin}/p/secret"]
     assert site.locs(**other) == [f"{other_begin}/", f"{other_begin}/p/own"]
 
 
@@ -418,11 +418,11 @@ def test_site_beside_base_url_has_its_own_scheme_and_pages(protocol: str) -> Non
 
 @BOTH
 def test_two_apps_of_one_process_know_nothing_of_each_other(protocol: str) -> None:
-    one, other = two(protocol), two(protocol)
-    sees(one, "/p/one")
-    sees(other, "/", gone=True)
-    assert one.locs() == ["http://testserver/", "http://testserver/p/one"]
-    assert other.locs() == []
+    first, second = two(protocol), two(protocol)
+    sees(first, "/p/one")
+    sees(second, "/", gone=True)
+    assert first.locs() == ["http://testserver/", "http://testserver/p/one"]
+    assert second.locs() == []
 
 
 @BOTH
@@ -503,11 +503,11 @@ def test_direct_request_behind_a_rewriting_proxy_stops_no_learning(protocol: str
 
 
 @BOTH
-@pytest.mark.parametrize("stranger", ["evil.example", "example.com.evil.example", "10.0.0.7", "localhost"])
+@pytest.mark.parametrize("forged_host", ["evil.example", "example.com.evil.example", "10.0.0.7", "localhost"])
 @pytest.mark.parametrize(
     "answer", [GONE, Page(302, [("location", "/login")]), Page(403, HTML), body("A landing page.")]
 )
-def test_host_checking_app_is_not_affected_by_forged_hosts(protocol: str, stranger: str, answer: Page) -> None:
+def test_host_checking_app_is_not_affected_by_forged_hosts(protocol: str, forged_host: str, answer: Page) -> None:
     twin = own(protocol)
     asked_by(twin, "example.com", "/", "/a", "/b")
     before = twin.ask("/sitemap.xml").body
@@ -515,8 +515,8 @@ def test_host_checking_app_is_not_affected_by_forged_hosts(protocol: str, strang
     for number in range(5):
         for path in good:
             twin.pages[path] = answer
-        asked_by(twin, f"{number}.{stranger}", *good)
-        asked_by(twin, stranger, *good)
+        asked_by(twin, f"{number}.{forged_host}", *good)
+        asked_by(twin, forged_host, *good)
         twin.pages.update(good)
         asked_by(twin, "example.com", "/", "/a", "/b")
     assert twin.ask("/sitemap.xml").body == before

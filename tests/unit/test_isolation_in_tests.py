@@ -172,18 +172,18 @@ def test_between_tests_pytest_is_known_by_what_runs(monkeypatch: pytest.MonkeyPa
 
 def test_unittest_case_is_identified_by_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTEST_CURRENT_TEST")
-    told = []
+    tests = []
 
     class Case(unittest.TestCase):
         @classmethod
         def setUpClass(cls) -> None:
-            told.append(current_test())
+            tests.append(current_test())
 
         def test_it(self) -> None:
-            told.append(current_test())
+            tests.append(current_test())
 
     unittest.TextTestRunner(stream=io.StringIO()).run(unittest.TestLoader().loadTestsFromTestCase(Case))
-    assert told == ["", f"{Case.__module__}.{Case.__qualname__}.test_it"]
+    assert tests == ["", f"{Case.__module__}.{Case.__qualname__}.test_it"]
 
 
 def test_app_with_testing_enabled_is_a_test_run() -> None:

@@ -38,12 +38,12 @@ def bakery(protocol: str = "wsgi", **options: Any) -> Twin:
 
 def exposed(registry: CollectorRegistry) -> dict[str, dict[str, float]]:
     """The samples of a registry as Prometheus reads them: by name, and then by sitemap."""
-    found: dict[str, dict[str, float]] = {}
+    samples: dict[str, dict[str, float]] = {}
     for family in text_string_to_metric_families(generate_latest(registry).decode()):
         for sample in family.samples:
-            assert sample.labels["sitemap"] not in found.setdefault(sample.name, {})
-            found[sample.name][sample.labels["sitemap"]] = sample.value
-    return found
+            assert sample.labels["sitemap"] not in samples.setdefault(sample.name, {})
+            samples[sample.name][sample.labels["sitemap"]] = sample.value
+    return samples
 
 
 def collected(reader: InMemoryMetricReader) -> dict[str, dict[str, float]]:
@@ -126,8 +126,8 @@ def test_prometheus_gets_every_figure_by_its_conventions(protocol: str) -> None:
     twin.visit("/", "/bread/rye")
     twin.locs()
     twin.ask("/")
-    found = exposed(registry)
-    assert {name: samples[f"{BASE}/sitemap.xml"] for name, samples in found.items()} == {
+    exported = exposed(registry)
+    assert {name: samples[f"{BASE}/sitemap.xml"] for name, samples in exported.items()} == {
         "sitemap_responses_seen_total": 3,
         "sitemap_responses_dropped_total": 0,
         "sitemap_responses_merged_total": 4,
@@ -155,9 +155,9 @@ def test_middlewares_of_one_process_share_a_registry() -> None:
     again.visit("/")
     blog.visit("/")
     shop.locs()
-    found = exposed(registry)
-    assert found["sitemap_responses_seen_total"] == {f"{BASE}/sitemap.xml": 3, "/blog.xml": 1}
-    assert found["sitemap_entries_listed"] == {f"{BASE}/sitemap.xml": 2, "/blog.xml": 0}
+    exported = exposed(registry)
+    assert exported["sitemap_responses_seen_total"] == {f"{BASE}/sitemap.xml": 3, "/blog.xml": 1}
+    assert exported["sitemap_entries_listed"] == {f"{BASE}/sitemap.xml": 2, "/blog.xml": 0}
 
 
 def test_garbage_collected_middleware_is_not_reported() -> None:
@@ -209,11 +209,11 @@ def test_opentelemetry_gets_every_figure_by_its_conventions() -> None:
     twin.locs()
     twin.clock.pass_(5)
     other.visit("/")
-    found = collected(reader)
-    assert set(found) == {metric.name for metric in METRICS}
-    assert found["sitemap.responses.seen"] == {f"{BASE}/sitemap.xml": 2, f"{BASE}/other.xml": 1}
-    assert found["sitemap.entries.listed"] == {f"{BASE}/sitemap.xml": 3, f"{BASE}/other.xml": 0}
-    assert found["sitemap.last_flush.age"] == {f"{BASE}/sitemap.xml": 5, f"{BASE}/other.xml": 0}
+    exported = collected(reader)
+    assert set(exported) == {metric.name for metric in METRICS}
+    assert exported["sitemap.responses.seen"] == {f"{BASE}/sitemap.xml": 2, f"{BASE}/other.xml": 1}
+    assert exported["sitemap.entries.listed"] == {f"{BASE}/sitemap.xml": 3, f"{BASE}/other.xml": 0}
+    assert exported["sitemap.last_flush.age"] == {f"{BASE}/sitemap.xml": 5, f"{BASE}/other.xml": 0}
     provider.shutdown()
 
 
@@ -225,8 +225,8 @@ def test_opentelemetry_reports_counters_with_units() -> None:
     data = reader.get_metrics_data()
     assert data is not None
     (scope,) = data.resource_metrics[0].scope_metrics
-    told = {metric.name: (metric.unit, getattr(metric.data, "is_monotonic", False)) for metric in scope.metrics}
-    assert told == {metric.name: (metric.unit, metric.is_counter) for metric in METRICS}
+    units = {metric.name: (metric.unit, getattr(metric.data, "is_monotonic", False)) for metric in scope.metrics}
+    assert units == {metric.name: (metric.unit, metric.is_counter) for metric in METRICS}
     provider.shutdown()
 
 

@@ -231,8 +231,8 @@ TEXTS = st.lists(st.sampled_from(["/a", "/b", "/a/b", "/<x>", "/{x}", "/*", "/a/
     st.none() | st.sampled_from(["/a", "/<x>"]),
     st.booleans(),
 )
-def test_first_matching_pattern_wins(texts: list[str], path: str, template: str | None, whole: bool) -> None:
-    patterns = Patterns(texts, include_parent=whole)
+def test_first_matching_pattern_wins(texts: list[str], path: str, template: str | None, include_parent: bool) -> None:
+    patterns = Patterns(texts, include_parent=include_parent)
     one_by_one = (pattern for pattern in patterns if pattern.text == template or patterns.matches_with(pattern, path))
     assert patterns.find(path, template) is next(one_by_one, None)
 
@@ -250,7 +250,7 @@ def test_literal_pattern_is_found_without_trying_others() -> None:
 
     patterns = Patterns([f"/articles/{number}" for number in range(10_000)])
     for number in range(10_000):
-        found = patterns.find(Counting(f"/articles/{number}"))
-        assert found is not None
-        assert found.text == f"/articles/{number}"
+        match = patterns.find(Counting(f"/articles/{number}"))
+        assert match is not None
+        assert match.text == f"/articles/{number}"
     assert Counting.compared < 100_000

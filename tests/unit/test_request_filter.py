@@ -405,7 +405,7 @@ def refusals(headers: Headers) -> list[IgnoreReason | None]:
     """By each protocol, each twice: a name is judged once, and then remembered."""
     pairs = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
     environ: dict[str, Any] = ENVIRON | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers}
-    found = [
+    matches = [
         reason_found
         for _ in range(2)
         for reason_found in (
@@ -414,8 +414,8 @@ def refusals(headers: Headers) -> list[IgnoreReason | None]:
             ignore_reason_of_environ(environ, list(environ), environ.get("HTTP_ACCEPT", "")),
         )
     ]
-    assert len({match and match.reason for match in found}) == 1, found
-    return found
+    assert len({match and match.reason for match in matches}) == 1, matches
+    return matches
 
 
 @pytest.mark.parametrize("sent", ANONYMOUS.values(), ids=ANONYMOUS.keys())
@@ -427,8 +427,8 @@ def test_requests_of_browsers_and_crawlers_count_behind_any_proxy(sent: str) -> 
 @pytest.mark.parametrize(("reason", "line"), LINES, ids=[line[:60] for _, line in LINES])
 def test_one_header_too_much_keeps_a_request_from_counting(reason: str, line: str, browser: str) -> None:
     name = line.partition(":")[0].lower()
-    kept = [pair for pair in fields(browser) if pair[0] != name]
-    for reason_found in refusals([*kept, *fields(line)]):
+    remaining = [pair for pair in fields(browser) if pair[0] != name]
+    for reason_found in refusals([*remaining, *fields(line)]):
         assert reason_found is not None
         assert reason_found.reason == reason
         assert reason_found.detail
@@ -655,31 +655,31 @@ NOBODIES = {
 
 def answered(scope: dict[str, Any], set_by_the_app: Any = None) -> list[bool]:
     """Whether a page is listed once it was asked for: first as it is not yet known, and then as it is."""
-    told = {"status": 200}
+    response = {"status": 200}
 
     async def app(scope: Any, _: Any, send: Any) -> None:
         if set_by_the_app is not None:
             scope["user"] = set_by_the_app
         await send(
-            {"type": "http.response.start", "status": told["status"], "headers": [(b"content-type", b"text/html")]}
+            {"type": "http.response.start", "status": response["status"], "headers": [(b"content-type", b"text/html")]}
         )
         await send({"type": "http.response.body", "body": b"<p>"})
 
     async def receive() -> Any: ...
     async def send(_: Any) -> None: ...
 
-    found = []
+    outcomes = []
     for known in (False, True):
         site: Any = SitemapMiddleware(
             app, store="memory://", base_url="https://example.com", include="/", list_unseen=False, verify=False
         )
         if known:
             asyncio.run(site(dict(SCOPE, path="/"), receive, send)) if set_by_the_app is None else None
-        told["status"] = 404
+        response["status"] = 404
         asyncio.run(site(dict(SCOPE, path="/", **scope), receive, send))
-        told["status"] = 200
-        found.append(site.explain("/").listed)
-    return found
+        response["status"] = 200
+        outcomes.append(site.explain("/").listed)
+    return outcomes
 
 
 @pytest.mark.parametrize("scope", SCOPES.values(), ids=SCOPES.keys())
@@ -736,11 +736,12 @@ def test_ignored_requests_are_counted_by_reason_and_explained(protocol: str) -> 
     twin.app.flush()
     counts = {name: count for name, count in twin.app.stats().items() if name.startswith("ignored_") and count}
     assert counts == {"ignored_method": 1, "ignored_query": 1, "ignored_host": 1, "ignored_credentials": 3}
-    told = str(twin.app.explain("/about"))
+    explanation = str(twin.app.explain("/about"))
     assert (
-        "6 did not count as evidence: 1 with another method than GET, 1 with a query string, 3 with credentials" in told
+        "6 did not count as evidence: 1 with another method than GET, 1 with a query string, 3 with credentials"
+        in explanation
     )
-    assert "the last of them for this page carried x-api-key" in told
+    assert "the last of them for this page carried x-api-key" in explanation
     assert "for this page was for a Host" in str(twin.app.explain("/"))
     assert "this page" not in str(twin.app.explain("/" + "x" * 300))
 

@@ -63,7 +63,7 @@ def test_rules_are_those_for_the_crawlers_that_read_sitemaps(text: str, *, allow
 
 
 @pytest.mark.parametrize(
-    ("text", "whole"),
+    ("text", "expected"),
     [
         ("", "\nSitemap: x\n"),
         ("User-agent: *", "User-agent: *\n\nSitemap: x\n"),
@@ -74,8 +74,8 @@ def test_rules_are_those_for_the_crawlers_that_read_sitemaps(text: str, *, allow
         ("User-agent: *\n Sitemap: y\n", "User-agent: *\n Sitemap: y\n"),
     ],
 )
-def test_missing_sitemap_line_is_added(text: str, whole: str) -> None:
-    assert with_sitemap(text, "x") == whole
+def test_missing_sitemap_line_is_added(text: str, expected: str) -> None:
+    assert with_sitemap(text, "x") == expected
 
 
 @BOTH
@@ -173,20 +173,20 @@ def test_unknown_host_gets_the_apps_answer(protocol: str) -> None:
 
 
 def test_app_of_an_unknown_framework_is_probed_like_a_crawler_would() -> None:
-    asked: list[dict[str, Any]] = []
+    requests: list[dict[str, Any]] = []
 
     def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
         if environ["PATH_INFO"] != "/robots.txt":
             start_response("200 OK", [("Content-Type", "text/html")])
             return [b"home"]
-        asked.append(environ)
+        requests.append(environ)
         start_response("200 OK", [("Content-Type", "text/plain")])
         return [FORBIDDING.encode()]
 
     wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", include=["/", "/private"])
     answer = wsgi(wrapped, Ask("/sitemap.xml", headers=[("cookie", "me=1")]))
     assert b"/private" not in answer.body
-    (environ,) = asked
+    (environ,) = requests
     assert environ["HTTP_USER_AGENT"] == "sitemap-middleware"
     assert environ["HTTP_HOST"] == "example.com"
     assert "HTTP_COOKIE" not in environ
@@ -315,8 +315,8 @@ def test_rules_are_obeyed_however_they_are_served(protocol: str, robots: Page) -
 def test_a_file_as_long_as_crawlers_read_is_read_to_its_last_rule(compress: Callable[[bytes], bytes]) -> None:
     coding = "" if compress is bytes else "gzip"
     last = b"\nDisallow: /last"
-    whole = FORBIDS + b"#" * (MAX_ROBOTS_BYTES - len(FORBIDS) - len(last)) + last
-    for body, read in ((whole, True), (b"#" + whole, False)):
+    full = FORBIDS + b"#" * (MAX_ROBOTS_BYTES - len(FORBIDS) - len(last)) + last
+    for body, read in ((full, True), (b"#" + full, False)):
         file = parse_robots_file(compress(body), coding)
         assert file is not None
         assert file.text.endswith("/last") is read
@@ -481,14 +481,14 @@ def secure(protocol: str, *, by_header: bool) -> Any:
     def where(scheme: str, forwarded: str) -> bool:
         return (forwarded if by_header else scheme) == "https"
 
-    def one(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+    def wsgi_app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
         if not where(environ["wsgi.url_scheme"], environ.get("HTTP_X_FORWARDED_PROTO", "")):
             start_response("301 Moved", [("Location", f"https://{environ['HTTP_HOST']}{environ['PATH_INFO']}")])
             return [b""]
         start_response("200 OK", [("Content-Type", "text/html")])
         return [FORBIDS if environ["PATH_INFO"] == "/robots.txt" else b"<p>A page."]
 
-    async def other(scope: dict[str, Any], _: Any, send: Any) -> None:
+    async def asgi_app(scope: dict[str, Any], _: Any, send: Any) -> None:
         headers = {name.decode(): value.decode() for name, value in scope["headers"]}
         status, sent, body = 200, [(b"content-type", b"text/html")], FORBIDS
         if not where(scope["scheme"], headers.get("x-forwarded-proto", "")):
@@ -496,7 +496,7 @@ def secure(protocol: str, *, by_header: bool) -> Any:
         await send({"type": "http.response.start", "status": status, "headers": sent})
         await send({"type": "http.response.body", "body": body})
 
-    return one if protocol == "wsgi" else other
+    return wsgi_app if protocol == "wsgi" else asgi_app
 
 
 @BOTH
@@ -544,9 +544,9 @@ def test_later_failure_keeps_the_known_rules_also_after_a_restart(protocol: str,
     twin.pages["/robots.txt"] = Page(status, TEXT, b"")
     twin.clock.pass_(10_000)
     assert twin.locs() == listed
-    anew = site(protocol, Page(status, TEXT, b""), verify=False, store=store, clock=twin.clock)
-    assert anew.app.explain("/private").listed is not bool(before), "before anything was asked for"
-    assert anew.locs() == listed
+    restarted = site(protocol, Page(status, TEXT, b""), verify=False, store=store, clock=twin.clock)
+    assert restarted.app.explain("/private").listed is not bool(before), "before anything was asked for"
+    assert restarted.locs() == listed
 
 
 def test_a_view_of_robots_txt_that_raises_is_a_failure(caplog: pytest.LogCaptureFixture) -> None:
@@ -561,10 +561,10 @@ def test_a_view_of_robots_txt_that_raises_is_a_failure(caplog: pytest.LogCapture
 @BOTH
 def test_failing_store_holds_no_rules_and_is_harmless(protocol: str) -> None:
     class Failing(MemoryStore):
-        def save(self, site: str, things: Any) -> None:
-            if "robots" in things:
+        def save(self, site: str, values: Any) -> None:
+            if "robots" in values:
                 raise StoreError("full")
-            super().save(site, things)
+            super().save(site, values)
 
     twin = site(protocol, Page(200, TEXT, FORBIDS), verify=False, store=Failing())
     assert len(twin.locs()) == 2

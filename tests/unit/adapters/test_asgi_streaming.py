@@ -256,8 +256,8 @@ def begun(server: servers.Server) -> tuple[http.client.HTTPConnection, http.clie
 
 
 def taken(server: servers.Server) -> dict[str, int]:
-    said: dict[str, int] = json.loads(server.get("/taken", HOST).body)
-    return said
+    counts: dict[str, int] = json.loads(server.get("/taken", HOST).body)
+    return counts
 
 
 def stalled(server: servers.Server) -> int:

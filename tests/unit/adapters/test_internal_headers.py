@@ -61,20 +61,20 @@ def site(protocol: str, view: View, *paths: str, wrap: Any = None, **options: An
     options = {"store": "memory://", "robots": False, "verify": True, "base_url": BASE, **options}
 
     def answered(seen: Seen) -> tuple[str, int, dict[str, str]]:
-        said = view(seen)
-        if isinstance(said, str):
-            return said, 200, {}
-        return ("", said, {}) if isinstance(said, int) else ("", *said)
+        result = view(seen)
+        if isinstance(result, str):
+            return result, 200, {}
+        return ("", result, {}) if isinstance(result, int) else ("", *result)
 
     def endpoint() -> Any:
-        asked = flask.request
-        headers = {name.lower(): value for name, value in asked.headers.to_wsgi_list()}
-        text, status, more = answered(Seen(asked.path, headers, asked.remote_addr, asked.environ))
+        request = flask.request
+        headers = {name.lower(): value for name, value in request.headers.to_wsgi_list()}
+        text, status, more = answered(Seen(request.path, headers, request.remote_addr, request.environ))
         return flask.Response(text, status, more, mimetype="text/html")
 
-    def page(asked: Request) -> Response:
-        address = asked.client.host if asked.client else None
-        text, status, more = answered(Seen(asked.url.path, dict(asked.headers), address, dict(asked.scope)))
+    def page(request: Request) -> Response:
+        address = request.client.host if request.client else None
+        text, status, more = answered(Seen(request.url.path, dict(request.headers), address, dict(request.scope)))
         return HTMLResponse(text, status, more)
 
     if protocol == "wsgi":
@@ -86,13 +86,13 @@ def site(protocol: str, view: View, *paths: str, wrap: Any = None, **options: An
     return SitemapMiddleware(wrap(outer) if wrap else outer, routes=outer, **options)
 
 
-def ask(protocol: str, app: Any, path: str = "/sitemap.xml", host: str = HOST, **headers: str) -> Any:
-    told = [(name.replace("_", "-"), value) for name, value in headers.items()]
-    return DRIVERS[protocol](app, Ask(path, host=host, scheme="https", headers=told))
+def fetch(protocol: str, app: Any, path: str = "/sitemap.xml", host: str = HOST, **headers: str) -> Any:
+    fields = [(name.replace("_", "-"), value) for name, value in headers.items()]
+    return DRIVERS[protocol](app, Ask(path, host=host, scheme="https", headers=fields))
 
 
 def listed(protocol: str, app: Any, host: str = HOST, **headers: str) -> list[str]:
-    answer = ask(protocol, app, host=host, **headers)
+    answer = fetch(protocol, app, host=host, **headers)
     return [loc.removeprefix(BASE) for loc in locs(answer.body)] if answer.status == 200 else []
 
 
@@ -123,26 +123,28 @@ def signing_in(protocol: str, app: Any) -> Any:
 
 def of_the_visitor(seen: Seen) -> list[str]:
     """Where an app finds who is signed in."""
-    found = [str(key) for key, value in seen.raw.items() if value == "ann"]
-    found += ["context"] * (signed_in.get() is not None)
-    found += ["session"] * bool(seen.raw.get("session"))
-    found += ["state"] * bool((seen.raw.get("state") or {}).get("user"))
-    return found
+    traces = [str(key) for key, value in seen.raw.items() if value == "ann"]
+    traces += ["context"] * (signed_in.get() is not None)
+    traces += ["session"] * bool(seen.raw.get("session"))
+    traces += ["state"] * bool((seen.raw.get("state") or {}).get("user"))
+    return traces
 
 
 @BOTH
 def test_what_a_signed_in_visitor_alone_may_see_is_not_published(protocol: str) -> None:
-    found: list[list[str]] = []
-    app = site(protocol, lambda seen: found.append(of_the_visitor(seen)) or (403 if not found[-1] else "Pay"), "/staff")
+    traces: list[list[str]] = []
+    app = site(
+        protocol, lambda seen: traces.append(of_the_visitor(seen)) or (403 if not traces[-1] else "Pay"), "/staff"
+    )
     outer = signing_in(protocol, app)
     assert listed(protocol, outer, cookie="admin=1") == []
-    assert found == [[]]
+    assert traces == [[]]
     assert listed(protocol, outer) == []
 
 
 def test_trios_own_requests_have_no_context_of_the_visitor() -> None:
-    found: list[list[str]] = []
-    app = site("asgi", lambda seen: found.append(of_the_visitor(seen)) or "Pay", "/staff")
+    traces: list[list[str]] = []
+    app = site("asgi", lambda seen: traces.append(of_the_visitor(seen)) or "Pay", "/staff")
     outer, bodies = signing_in("asgi", app), []
 
     async def receive() -> Any:
@@ -155,7 +157,7 @@ def test_trios_own_requests_have_no_context_of_the_visitor() -> None:
     scope = {"type": "http", "method": "GET", "path": "/sitemap.xml", "query_string": b"", "headers": headers}
     trio.run(outer, {**scope, "scheme": "https", "root_path": "", "client": None}, receive, send)
     assert locs(b"".join(bodies)) == [f"{BASE}/staff"]
-    assert found == [[]]
+    assert traces == [[]]
 
 
 @pytest.mark.parametrize("lifespan", [True, False])
@@ -199,10 +201,10 @@ def test_the_state_of_own_requests_is_the_lifespans(lifespan: bool) -> None:
 
 
 def test_single_threaded_server_probes_only_after_anonymous_requests() -> None:
-    found: list[Any] = []
+    traces: list[Any] = []
 
     def view(seen: Seen) -> Any:
-        found.append((getattr(by_thread, "user", None), *of_the_visitor(seen)))
+        traces.append((getattr(by_thread, "user", None), *of_the_visitor(seen)))
         return "A page"
 
     app = site("wsgi", view, "/staff")
@@ -213,14 +215,14 @@ def test_single_threaded_server_probes_only_after_anonymous_requests() -> None:
         return b"".join(run_wsgi_app(app, environ)[0])
 
     sitemap(Cookie="admin=1")
-    assert found == []
+    assert traces == []
     assert locs(sitemap()) == [f"{BASE}/staff"]
-    assert found == [(None,)]
+    assert traces == [(None,)]
 
 
 def test_single_threaded_server_probes_outside_the_requests_context() -> None:
-    found: list[Any] = []
-    app = site("wsgi", lambda _: found.append(signed_in.get()) or "A page", "/a")
+    contexts: list[Any] = []
+    app = site("wsgi", lambda _: contexts.append(signed_in.get()) or "A page", "/a")
 
     def outer(environ: Any, start_response: Any) -> Any:
         signed_in.set("somebody")
@@ -229,7 +231,7 @@ def test_single_threaded_server_probes_outside_the_requests_context() -> None:
     environ = create_environ("/sitemap.xml", BASE, multithread=False)
     answered = copy_context().run(run_wsgi_app, outer, environ)[0]
     assert locs(b"".join(answered)) == [f"{BASE}/a"]
-    assert found == [None]
+    assert contexts == [None]
 
 
 # Where the visitor is
@@ -246,16 +248,18 @@ SPELLINGS = [
 
 
 @BOTH
-@pytest.mark.parametrize("told", SPELLINGS, ids=str)
+@pytest.mark.parametrize("forwarding", SPELLINGS, ids=str)
 @pytest.mark.parametrize("path", ["/intranet", "/robots.txt"])
-def test_own_requests_do_not_come_from_the_visitors_address(protocol: str, told: dict[str, str], path: str) -> None:
+def test_own_requests_do_not_come_from_the_visitors_address(
+    protocol: str, forwarding: dict[str, str], path: str
+) -> None:
     seen: list[Seen] = []
     app = site(protocol, lambda request: seen.append(request) or "A page", path, robots=True)
-    ask(protocol, app, **told)
+    fetch(protocol, app, **forwarding)
     assert seen
     for request in seen:
         assert "10.0.0." not in str((request.headers, request.address))
-        for name, value in told.items():
+        for name, value in forwarding.items():
             sent = request.headers[name.replace("_", "-")]
             assert sent.count(",") == value.count(",")
             assert INTERNAL_CLIENT_ADDRESS in sent
@@ -266,14 +270,14 @@ def test_own_requests_do_not_come_from_the_visitors_address(protocol: str, told:
 def test_probes_without_a_proxy_use_an_unassigned_address(protocol: str) -> None:
     seen: list[str | None] = []
     app = site(protocol, lambda request: seen.append(request.address) or "A page", "/a")
-    ask(protocol, app)
+    fetch(protocol, app)
     assert seen == [INTERNAL_CLIENT_ADDRESS]
 
 
 def test_client_address_from_a_header_belongs_to_the_visitor() -> None:
     seen: list[str | None] = []
     app = site("wsgi", lambda request: seen.append(request.address) or "A page", "/a")
-    ask("wsgi", ProxyFix(app), x_forwarded_for=OFFICE)
+    fetch("wsgi", ProxyFix(app), x_forwarded_for=OFFICE)
     assert seen == [INTERNAL_CLIENT_ADDRESS]
 
 
@@ -282,7 +286,7 @@ def test_app_that_counts_proxies_sees_the_internal_address_behind_them() -> None
     app = site(
         "wsgi", lambda request: seen.append(request.address) or "A page", "/a", wrap=lambda app: ProxyFix(app, x_for=2)
     )
-    ask("wsgi", app, x_forwarded_for=f"{OFFICE}, 10.0.0.8")
+    fetch("wsgi", app, x_forwarded_for=f"{OFFICE}, 10.0.0.8")
     assert seen == [INTERNAL_CLIENT_ADDRESS]
 
 
@@ -329,13 +333,13 @@ def believing(protocol: str) -> Any:
 
     def asgi(app: Any) -> Any:
         async def called(scope: Any, receive: Any, send: Any) -> None:
-            told = {name.decode(): value.decode() for name, value in scope["headers"]}
-            prefix = told.get("x-forwarded-prefix", told.get("x-script-name", scope.get("root_path", "")))
-            host = told.get("x-forwarded-host", told.get("x-forwarded-server", told["host"]))
-            port = told.get("x-forwarded-port", "443").rpartition(",")[2].strip()
+            fields = {name.decode(): value.decode() for name, value in scope["headers"]}
+            prefix = fields.get("x-forwarded-prefix", fields.get("x-script-name", scope.get("root_path", "")))
+            host = fields.get("x-forwarded-host", fields.get("x-forwarded-server", fields["host"]))
+            port = fields.get("x-forwarded-port", "443").rpartition(",")[2].strip()
             scheme = scope["scheme"]
             for name in ("x-forwarded-proto", "x-scheme", "x-forwarded-scheme"):
-                scheme = told.get(name, scheme).rpartition(",")[2].strip()
+                scheme = fields.get(name, scheme).rpartition(",")[2].strip()
             headers = [(name, value) for name, value in scope["headers"] if name != b"host"]
             headers.append((b"host", (host if port == "443" else f"{host}:{port}").encode()))
             path = scope["path"].removeprefix(scope.get("root_path", ""))
@@ -363,34 +367,34 @@ def own_url(seen: Seen) -> str:
 @pytest.mark.parametrize("headers", HOSTILE, ids=str)
 @pytest.mark.parametrize("root", ["", "/shop"])
 def test_forged_connection_headers_change_no_listing(protocol: str, headers: dict[str, str], root: str) -> None:
-    asked: list[str] = []
+    requested_urls: list[str] = []
 
     def view(seen: Seen) -> Any:
-        asked.append(own_url(seen))
-        return 200, {"Link": f'<{asked[-1]}>; rel="canonical"'}
+        requested_urls.append(own_url(seen))
+        return 200, {"Link": f'<{requested_urls[-1]}>; rel="canonical"'}
 
     app = site(protocol, view, "/", "/page", wrap=believing(protocol))
-    told = [(name.replace("_", "-"), value) for name, value in headers.items()]
-    sent = Ask("/sitemap.xml", host=HOST, scheme="https", headers=told, root=root)
+    fields = [(name.replace("_", "-"), value) for name, value in headers.items()]
+    sent = Ask("/sitemap.xml", host=HOST, scheme="https", headers=fields, root=root)
     DRIVERS[protocol](app, sent)
-    assert sorted(asked) == [f"{BASE}{root}/", f"{BASE}{root}/page"]
+    assert sorted(requested_urls) == [f"{BASE}{root}/", f"{BASE}{root}/page"]
     assert locs(DRIVERS[protocol](app, sent).body) == [f"{BASE}{root}/", f"{BASE}{root}/page"]
 
 
 @BOTH
 @pytest.mark.parametrize("prefix", ["/shop", "/shop/", "shop", "/a/shop"])
 def test_a_prefix_that_the_server_knows_as_well_is_repeated(protocol: str, prefix: str) -> None:
-    asked: list[str | None] = []
-    app = site(protocol, lambda seen: asked.append(seen.headers.get("x-forwarded-prefix")) or "Page", "/")
+    prefixes: list[str | None] = []
+    app = site(protocol, lambda seen: prefixes.append(seen.headers.get("x-forwarded-prefix")) or "Page", "/")
     for root in ("/a/shop", "/other"):
-        told = [("x-forwarded-prefix", prefix)]
-        DRIVERS[protocol](app, Ask("/sitemap.xml", host=HOST, scheme="https", headers=told, root=root))
-    assert asked == [prefix, None]
+        fields = [("x-forwarded-prefix", prefix)]
+        DRIVERS[protocol](app, Ask("/sitemap.xml", host=HOST, scheme="https", headers=fields, root=root))
+    assert prefixes == [prefix, None]
 
 
 @BOTH
 @pytest.mark.parametrize(
-    ("told", "base_url", "scheme", "port"),
+    ("forwarding", "base_url", "scheme", "port"),
     [
         ({"x-forwarded-proto": "https"}, BASE, "http", "443"),
         ({}, BASE, "https", "443"),
@@ -399,18 +403,18 @@ def test_a_prefix_that_the_server_knows_as_well_is_repeated(protocol: str, prefi
     ],
 )
 def test_the_port_in_own_requests_is_that_of_the_public_host(
-    protocol: str, told: dict[str, str], base_url: str, scheme: str, port: str
+    protocol: str, forwarding: dict[str, str], base_url: str, scheme: str, port: str
 ) -> None:
-    asked: list[str | None] = []
+    ports: list[str | None] = []
     app = site(
         protocol,
-        lambda seen: asked.append(seen.headers.get("x-forwarded-port")) or "Page",
+        lambda seen: ports.append(seen.headers.get("x-forwarded-port")) or "Page",
         "/",
         base_url=base_url,
     )
-    headers = [*told.items(), ("x-forwarded-port", "666, 667")]
+    headers = [*forwarding.items(), ("x-forwarded-port", "666, 667")]
     DRIVERS[protocol](app, Ask("/sitemap.xml", host=base_url.rpartition("/")[2], scheme=scheme, headers=headers))
-    assert asked == [f"{port}, {port}"]
+    assert ports == [f"{port}, {port}"]
 
 
 # Which host they are for
@@ -423,7 +427,7 @@ def test_sitemap_request_with_a_foreign_host_delists_nothing(protocol: str, gone
     clock = Clock()
     app = site(protocol, lambda seen: "A page" if seen.host == HOST else text, "/", "/a", clock=clock)
     for headers in ({"host": "evil.example"}, {"x_forwarded_host": "evil.example"}):
-        ask(protocol, app, **headers)
+        fetch(protocol, app, **headers)
         clock.pass_(60)
     assert listed(protocol, app) == ["/", "/a"]
 
@@ -432,7 +436,7 @@ def test_sitemap_request_with_a_foreign_host_delists_nothing(protocol: str, gone
 @pytest.mark.parametrize("gone", [404, 410])
 def test_page_request_with_a_foreign_host_is_probed_with_the_sites_host(protocol: str, gone: int) -> None:
     app = site(protocol, lambda seen: "A page" if seen.host == HOST else gone, "/", "/a")
-    ask(protocol, app, "/a", host="evil.example")
+    fetch(protocol, app, "/a", host="evil.example")
     app.flush()
     assert listed(protocol, app) == ["/", "/a"]
 
@@ -441,11 +445,11 @@ def test_page_request_with_a_foreign_host_is_probed_with_the_sites_host(protocol
 def test_known_page_is_dropped_if_all_requests_use_the_proxys_host(protocol: str) -> None:
     clock, gone = Clock(), False
     app = site(protocol, lambda _: 404 if gone else "A page", "/a", clock=clock)
-    ask(protocol, app, "/a", host="app:8000")
+    fetch(protocol, app, "/a", host="app:8000")
     app.flush()
     clock.pass_(60)
     gone = True
-    ask(protocol, app, "/a", host="app:8000")
+    fetch(protocol, app, "/a", host="app:8000")
     app.flush()
     assert listed(protocol, app, host="app:8000") == []
 
@@ -463,16 +467,16 @@ def test_pages_are_listed_if_the_app_knows_only_its_proxys_host(protocol: str, s
 @pytest.mark.parametrize("answer", [404, "noindex"])
 def test_answer_for_a_foreign_host_delists_nothing(protocol: str, answer: Any) -> None:
     """The app refuses the site's own host in requests of our own, so it is asked for the one of the live request."""
-    said = '<meta name="robots" content="noindex">' if answer == "noindex" else answer
+    refusal = '<meta name="robots" content="noindex">' if answer == "noindex" else answer
     clock = Clock()
 
     def view(seen: Seen) -> Any:
         if "sitemap-middleware" not in seen.headers.get("user-agent", ""):
             return "A page"
-        return 421 if seen.headers["host"] == HOST else said
+        return 421 if seen.headers["host"] == HOST else refusal
 
     app = site(protocol, view, "/", "/a", clock=clock)
-    ask(protocol, app, "/a")
+    fetch(protocol, app, "/a")
     app.flush()
     assert listed(protocol, app, host="evil.example") == ["/a"]
     clock.pass_(60)
@@ -539,23 +543,25 @@ OWN = [
 
 @BOTH
 @pytest.mark.parametrize(
-    ("told", "counts"), [*((told, False) for told in FOREIGN), *((told, True) for told in OWN)], ids=str
+    ("forwarding", "counts"),
+    [*((forwarding, False) for forwarding in FOREIGN), *((forwarding, True) for forwarding in OWN)],
+    ids=str,
 )
 @pytest.mark.parametrize("known", [True, False])
 def test_visit_counts_if_its_headers_name_no_other_host(
     protocol: str,
-    told: dict[str, str],
+    forwarding: dict[str, str],
     counts: bool,
     known: bool,
 ) -> None:
     clock, gone = Clock(), False
     app = site(protocol, lambda _: 404 if gone else "A page", "/a", verify=False, clock=clock)
     if known:
-        ask(protocol, app, "/a")
+        fetch(protocol, app, "/a")
     app.flush()
     clock.pass_(60)
     gone = True
-    ask(protocol, app, "/a", **told)
+    fetch(protocol, app, "/a", **forwarding)
     app.flush()
     assert listed(protocol, app) == ([] if counts else ["/a"])
 
@@ -563,7 +569,7 @@ def test_visit_counts_if_its_headers_name_no_other_host(
 @BOTH
 def test_visit_through_a_proxys_internal_name_counts_for_any_forwarded_host(protocol: str) -> None:
     app = site(protocol, lambda _: 404, "/a", verify=False)
-    ask(protocol, app, "/a", host="app:8000", x_forwarded_host="other.example")
+    fetch(protocol, app, "/a", host="app:8000", x_forwarded_host="other.example")
     app.flush()
     assert listed(protocol, app) == []
 
@@ -605,10 +611,10 @@ def test_no_client_elsewhere_passes_for_a_test_client(more: dict[str, Any], seco
 
 
 def test_a_server_with_one_thread_spends_its_patience_once_a_round() -> None:
-    clock, asked = Clock(), []
+    clock, requested_paths = Clock(), []
 
     def view(seen: Seen) -> int:
-        asked.append(seen.path)
+        requested_paths.append(seen.path)
         clock.pass_(SYNC_SERVER_WAIT_SECONDS * 0.6)
         return 503
 
@@ -618,7 +624,7 @@ def test_a_server_with_one_thread_spends_its_patience_once_a_round() -> None:
     began = time.monotonic()
     for _ in range(5):
         run_wsgi_app(app, dict(environ))
-    assert len(asked) == 2
+    assert len(requested_paths) == 2
     assert (
         time.monotonic() - began < SYNC_SERVER_WAIT_SECONDS * 0.6
     )  # it does not wait before it stops, as it does between pages

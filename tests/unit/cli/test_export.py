@@ -251,21 +251,21 @@ GENERATING = Response(503, [(GENERATING_HEADER[0].lower(), GENERATING_HEADER[1])
 GONE = answered("There is nothing to list in /sitemap.xml.\n", 404)
 
 
-def exported(said: dict[str, list[Response]], out: Path) -> tuple[list[str], list[float]]:
+def exported(responses: dict[str, list[Response]], out: Path) -> tuple[list[str], list[float]]:
     """The files written where an app says these things in turn, and the last of each on; and the pauses between."""
     pauses: list[float] = []
 
     def ask(path: str, encoding: str) -> Response:
         assert encoding == "gzip"
-        return said[path].pop(0) if len(said[path]) > 1 else said[path][0]
+        return responses[path].pop(0) if len(responses[path]) > 1 else responses[path][0]
 
     written = export(ask, Site("https", "shop.example"), "/sitemap.xml", out, lambda *_: None, pause=pauses.append)
     return [path.name for path in written], pauses
 
 
 def test_export_waits_for_documents_that_are_being_generated(tmp_path: Path) -> None:
-    said = {"/sitemap.xml": [*[GENERATING] * 1000, index_of(1)], "/sitemap-1.xml": [GENERATING, MADE]}
-    names, pauses = exported(said, tmp_path)
+    responses = {"/sitemap.xml": [*[GENERATING] * 1000, index_of(1)], "/sitemap-1.xml": [GENERATING, MADE]}
+    names, pauses = exported(responses, tmp_path)
     assert names == ["sitemap-1.xml", "sitemap-1.xml.gz", "sitemap.xml", "sitemap.xml.gz"]
     assert pauses == [RETRY_SECONDS] * 1001
     assert (tmp_path / "sitemap-1.xml").read_bytes() == b"<urlset/>"
@@ -278,21 +278,21 @@ def test_what_fails_is_not_waited_for(status: int, words: str, tmp_path: Path) -
 
 
 def test_documents_are_fetched_again_if_the_index_changed(tmp_path: Path) -> None:
-    said = {
+    responses = {
         "/sitemap.xml": [index_of(1, 2), index_of(1, 3)],
         "/sitemap-1.xml": [answered("<old/>"), MADE],
         "/sitemap-2.xml": [GONE],
         "/sitemap-3.xml": [MADE],
     }
-    assert "sitemap-3.xml" in exported(said, tmp_path)[0]
+    assert "sitemap-3.xml" in exported(responses, tmp_path)[0]
     assert locs((tmp_path / "sitemap.xml").read_bytes()) == [f"{BASE}/sitemap-{number}.xml" for number in (1, 3)]
     assert (tmp_path / "sitemap-1.xml").read_bytes() == b"<urlset/>"
 
 
 def test_current_documents_stay_and_obsolete_ones_are_removed(tmp_path: Path) -> None:
-    said = {f"/sitemap-{number}.xml": [MADE] for number in (1, 2, 3)}
-    exported({**said, "/sitemap.xml": [index_of(1, 2)]}, tmp_path)
-    exported({**said, "/sitemap.xml": [index_of(2, 3)]}, tmp_path)
+    responses = {f"/sitemap-{number}.xml": [MADE] for number in (1, 2, 3)}
+    exported({**responses, "/sitemap.xml": [index_of(1, 2)]}, tmp_path)
+    exported({**responses, "/sitemap.xml": [index_of(2, 3)]}, tmp_path)
     names = [name for number in (2, 3) for name in (f"sitemap-{number}.xml", f"sitemap-{number}.xml.gz")]
     assert sorted(path.name for path in tmp_path.iterdir()) == [*names, "sitemap.xml", "sitemap.xml.gz"]
 
@@ -304,9 +304,9 @@ def test_missing_document_of_an_index_is_an_error(tmp_path: Path) -> None:
 
 
 def test_an_index_that_never_rests_is_written_as_it_was_last(tmp_path: Path) -> None:
-    said = {"/sitemap.xml": [index_of(*[1] * times) for times in range(1, 50)], "/sitemap-1.xml": [MADE]}
-    assert exported(said, tmp_path)[0][-1] == "sitemap.xml.gz"
-    assert len(said["/sitemap.xml"]) == 49 - MAX_ROUNDS - 1
+    responses = {"/sitemap.xml": [index_of(*[1] * times) for times in range(1, 50)], "/sitemap-1.xml": [MADE]}
+    assert exported(responses, tmp_path)[0][-1] == "sitemap.xml.gz"
+    assert len(responses["/sitemap.xml"]) == 49 - MAX_ROUNDS - 1
 
 
 @pytest.mark.once
@@ -353,6 +353,6 @@ def test_values_that_take_long_are_built_to_their_end(kind: str, store: SQLiteSt
     assert pauses
     out = tmp_path / "public"
     names = [loc.rpartition("/")[2] for loc in locs((out / "sitemap.xml").read_bytes())]
-    found = [one for name in names for one in locs((out / name).read_bytes())]
+    written_locs = [url for name in names for url in locs((out / name).read_bytes())]
     assert len(names) == 2
-    assert found == [f"https://example.com/posts/{number}" for number in range(60_000)]
+    assert written_locs == [f"https://example.com/posts/{number}" for number in range(60_000)]

@@ -60,10 +60,10 @@ def visit(shop: str, *paths: str) -> None:
     app.middleware_stack = app.build_middleware_stack()
     for path in paths:
         asgi(app, Ask(path, host="shop.example"))
-    found = app.middleware_stack
-    while not isinstance(found, SitemapMiddleware):
-        found = found.app
-    found.close()
+    layer = app.middleware_stack
+    while not isinstance(layer, SitemapMiddleware):
+        layer = layer.app
+    layer.close()
 
 
 def run(*arguments: str) -> Result:
@@ -192,16 +192,16 @@ def test_a_changefreq_that_is_inferred_is_explained_and_none_too(store: Path) ->
             app, base_url="https://shop.example", include="/", robots=False, changefreq="auto", clock=lambda: clock[0]
         )
     """)
-    said = run("explain", f"{name}:app", "/").stdout
-    assert "\nchangefreq: none (no changes of its own were observed" in said
+    output = run("explain", f"{name}:app", "/").stdout
+    assert "\nchangefreq: none (no changes of its own were observed" in output
     module: Any = sys.modules[name]
     for _ in range(180):
         module.clock[0] += 8 * 3600
         wsgi(module.app, Ask("/", host="shop.example"), validate=False)
         module.app.flush()
     module.app.close()
-    said = run("explain", f"{name}:app", "/").stdout
-    assert "\nchangefreq: weekly (from 7 changes seen in " in said
+    output = run("explain", f"{name}:app", "/").stdout
+    assert "\nchangefreq: weekly (from 7 changes seen in " in output
 
 
 def test_what_could_move_the_cursor_is_printed_as_what_it_is(store: Path) -> None:
@@ -224,18 +224,18 @@ def test_every_route_is_printed_with_its_outcome(shop: str, store: Path) -> None
     visit(shop, "/", "/closed", "/posts/one", "/posts/two")
     answer = ask(shop, "routes", "--json")
     assert answer.exit_code == 0
-    told = {re.sub(r"[<{](\w+)[>}]", r"{\1}", path): row for path, row in listing(answer).items()}
-    told.pop("/static/<path:filename>", None)
-    assert {path: (row["listed"], row["reason"]) for path, row in told.items()} == {
+    rows = {re.sub(r"[<{](\w+)[>}]", r"{\1}", path): row for path, row in listing(answer).items()}
+    rows.pop("/static/<path:filename>", None)
+    assert {path: (row["listed"], row["reason"]) for path, row in rows.items()} == {
         "/": (True, "it answered 200 with text/html"),
         "/closed": (False, "it answered 403"),
         "/posts/{slug}": (True, "its pages are learned: 2 listed, of 2 known"),
         "/users/{user}": (False, "it has parameters, and neither values nor learn"),
-        "/admin/{page}": (False, told["/admin/{page}"]["reason"]),
+        "/admin/{page}": (False, rows["/admin/{page}"]["reason"]),
     }
-    assert "exclude" in told["/admin/{page}"]["reason"]
-    assert [path for path, row in told.items() if row["undecided"]] == ["/users/{user}"]
-    assert {path: (row["pages_seen"], row["pages_listed"], row["lastmod_from"]) for path, row in told.items()} == {
+    assert "exclude" in rows["/admin/{page}"]["reason"]
+    assert [path for path, row in rows.items() if row["undecided"]] == ["/users/{user}"]
+    assert {path: (row["pages_seen"], row["pages_listed"], row["lastmod_from"]) for path, row in rows.items()} == {
         "/": (1, 1, {"Last-Modified": 1}),
         "/closed": (1, 0, {}),
         "/posts/{slug}": (2, 2, {"none": 2}),
@@ -315,10 +315,10 @@ def test_json_route_is_decided_and_one_outside_the_schema_is_not() -> None:
         app.get("/page/{item}", response_class=HTMLResponse, include_in_schema=False)(lambda item: "")
         app.add_middleware(SitemapMiddleware, store="memory://", verify=False)
     """)
-    told = listing(run("routes", f"{name}:app", "--json"))
-    assert (told["/api/{item}"]["undecided"], told["/page/{item}"]["undecided"]) == (False, True)
-    assert told["/api/{item}"]["reason"] == "it declares a response of application/json"
-    assert told["/docs"]["reason"] == "it is FastAPI's own documentation of the API"
+    rows = listing(run("routes", f"{name}:app", "--json"))
+    assert (rows["/api/{item}"]["undecided"], rows["/page/{item}"]["undecided"]) == (False, True)
+    assert rows["/api/{item}"]["reason"] == "it declares a response of application/json"
+    assert rows["/docs"]["reason"] == "it is FastAPI's own documentation of the API"
 
 
 def test_pages_named_by_options_have_their_own_rows() -> None:
@@ -360,9 +360,9 @@ def test_path_without_a_possible_loc_is_reported() -> None:
         app.add_url_rule("/" + "long" * 600, "long", lambda: "")
         app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", store="memory://", verify=False)
     """)
-    told = listing(run("routes", f"{name}:app", "--json"))
-    assert "no loc can be written" in told["/a/../b"]["reason"]
-    assert "2,048 characters" in told["/" + "long" * 600]["reason"]
+    rows = listing(run("routes", f"{name}:app", "--json"))
+    assert "no loc can be written" in rows["/a/../b"]["reason"]
+    assert "2,048 characters" in rows["/" + "long" * 600]["reason"]
 
 
 # Sites
@@ -422,8 +422,8 @@ def test_sitemap_route_of_the_app_is_reported() -> None:
         assert "the app's own route for /sitemap.xml is served, and not this sitemap" in printed
 
 
-@pytest.mark.parametrize(("robots", "noted"), [(True, True), (False, False)])
-def test_unread_robots_txt_is_reported_where_it_matters(robots: bool, noted: bool) -> None:
+@pytest.mark.parametrize(("robots", "reported"), [(True, True), (False, False)])
+def test_unread_robots_txt_is_reported_where_it_matters(robots: bool, reported: bool) -> None:
     name = own(f"""
         import flask
         from sitemap_middleware import SitemapMiddleware
@@ -433,7 +433,7 @@ def test_unread_robots_txt_is_reported_where_it_matters(robots: bool, noted: boo
         app.add_url_rule("/", "home", lambda: "")
         app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://a.example", store="memory://", robots={robots}, verify=False)
     """)
-    assert ("robots.txt is not read here" in run("explain", f"{name}:app", "/").stdout) is noted
+    assert ("robots.txt is not read here" in run("explain", f"{name}:app", "/").stdout) is reported
     assert (
         "robots.txt is not read here"
         not in run("explain", f"{own(NAMELESS.format(trusted=None), 'own_two')}:app", "/").stdout
@@ -503,13 +503,13 @@ def test_the_root_path_that_the_app_declares_is_part_of_its_site() -> None:
 
 
 def test_a_base_url_that_the_app_does_not_have_is_refused(store: Path) -> None:
-    said = refused("explain", "--factory", f"{SITE}:flask_shop", "/", "--base-url", "https://other.example")
-    assert "the app's base_url differs from --base-url='https://other.example'" in said
+    error = refused("explain", "--factory", f"{SITE}:flask_shop", "/", "--base-url", "https://other.example")
+    assert "the app's base_url differs from --base-url='https://other.example'" in error
 
 
 def test_invalid_base_url_is_refused(store: Path) -> None:
-    said = refused("routes", "--factory", f"{SITE}:flask_shop", "--base-url", "shop")
-    assert said.startswith("Error: --base-url='shop' does not begin with http:// or https://")
+    error = refused("routes", "--factory", f"{SITE}:flask_shop", "--base-url", "shop")
+    assert error.startswith("Error: --base-url='shop' does not begin with http:// or https://")
 
 
 # Finding the app, and the middleware in it
@@ -677,10 +677,10 @@ NO_APP = {
 
 @pytest.mark.parametrize("case", NO_APP)
 def test_faulty_app_is_reported_in_one_line(case: str, tmp_path: Path) -> None:
-    source, given, said = NO_APP[case]
+    source, target, error = NO_APP[case]
     name = own(source)
     file = tmp_path / f"{name}.py"
-    assert said.format(name=name, file=file) in refused("routes", given.format(name=name))
+    assert error.format(name=name, file=file) in refused("routes", target.format(name=name))
 
 
 def test_a_failure_before_any_line_of_code_has_no_line() -> None:
@@ -689,7 +689,7 @@ def test_a_failure_before_any_line_of_code_has_no_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "error"),
     [
         ("import json as app", "own_app:app is the module json, not an app factory"),
         ("app = 1", "is an object of type int, not an app factory: name the app itself, without --factory"),
@@ -698,9 +698,9 @@ def test_a_failure_before_any_line_of_code_has_no_line() -> None:
         ("def app(): ...", "own_app:app() is an object of type NoneType, not an app"),
     ],
 )
-def test_faulty_factory_is_reported_in_one_line(source: str, said: str) -> None:
+def test_faulty_factory_is_reported_in_one_line(source: str, error: str) -> None:
     own(source)
-    assert said in refused("routes", "--factory", "own_app:app")
+    assert error in refused("routes", "--factory", "own_app:app")
 
 
 @pytest.mark.parametrize(
@@ -826,18 +826,18 @@ def corrupt(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "error"),
     [
         (foreign, "is not a sitemap store"),
         (of_another_version, "has version 2, but this code reads version"),
         (corrupt, "does not work now: file is not a database"),
     ],
 )
-def test_unreadable_store_is_left_alone_and_reported(spoil: Any, said: str, store: Path) -> None:
+def test_unreadable_store_is_left_alone_and_reported(spoil: Any, error: str, store: Path) -> None:
     store.parent.mkdir()
     spoil(store)
     before = files(store.parent)
-    assert said in refused("explain", "--factory", f"{SITE}:flask_shop", "/")
+    assert error in refused("explain", "--factory", f"{SITE}:flask_shop", "/")
     assert files(store.parent) == before
 
 
@@ -1069,12 +1069,12 @@ def test_unreadable_html_reports_no_html_facts(store: Path) -> None:
     assert "content unchanged" not in answer.stdout
 
 
-@pytest.mark.parametrize("given", ["app", "application", "app.wsgi_app"])
+@pytest.mark.parametrize("target", ["app", "application", "app.wsgi_app"])
 @pytest.mark.parametrize("there", ["create_app", "make_app"])
-def test_missing_module_is_reported_once_with_suggestions(given: str, there: str) -> None:
+def test_missing_module_is_reported_once_with_suggestions(target: str, there: str) -> None:
     name = own(f"def {there}():\n    return None\n", f"own_{there}")
-    line = refused("routes", f"{name}:{given}")
-    assert line.count(repr(given.partition(".")[0])) == 1
+    line = refused("routes", f"{name}:{target}")
+    assert line.count(repr(target.partition(".")[0])) == 1
     assert f"try {name}:{there}" in line
 
 
@@ -1089,5 +1089,5 @@ def test_folder_is_reported_as_a_folder(tmp_path: Path) -> None:
 
 
 def test_the_help_of_build_names_the_store_that_it_may_write() -> None:
-    told = " ".join(run("build", "--help").stdout.split())
-    assert "the default sitemap.sqlite3 is used if there is one; no new one is created" in told
+    help_text = " ".join(run("build", "--help").stdout.split())
+    assert "the default sitemap.sqlite3 is used if there is one; no new one is created" in help_text

@@ -122,7 +122,7 @@ def test_version_is_printed() -> None:
 
 @pytest.mark.parametrize("name", ["explain", "list", "routes", "build"])
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "error"),
     [
         (["--base-url", "x"], "--base-url='x' does not begin with http:// or https://"),
         (
@@ -137,15 +137,15 @@ def test_version_is_printed() -> None:
         ),
     ],
 )
-def test_impossible_site_is_refused_by_the_options_name(name: str, options: list[str], said: str) -> None:
+def test_impossible_site_is_refused_by_the_options_name(name: str, options: list[str], error: str) -> None:
     more = {"explain": ["/"], "build": ["--out", "out"]}.get(name, [])
-    assert said in refused(name, "own_shop:app", *options, *more)
+    assert error in refused(name, "own_shop:app", *options, *more)
     assert not Path("out").exists()
 
 
 def test_another_root_path_than_the_app_itself_declares_is_refused() -> None:
-    said = refused("explain", "own_shop:declared", "/", "--root-path", "/other")
-    assert "the app itself has root_path='/shop'" in said
+    error = refused("explain", "own_shop:declared", "/", "--root-path", "/other")
+    assert "the app itself has root_path='/shop'" in error
     assert run("explain", "own_shop:declared", "/", "--root-path", "/shop").exit_code == 0
 
 
@@ -164,17 +164,17 @@ def test_app_below_a_root_path_is_found_as_its_server_serves_it(options: list[st
 
 def test_wrong_root_path_writes_nothing_and_names_the_right_one() -> None:
     visit_shop("/shop", "/about")
-    said = "the store has no pages of https://shop.example, but of https://shop.example/shop: give --root-path /shop"
-    assert said in refused("build", "own_shop:app", "--out", "out")
+    error = "the store has no pages of https://shop.example, but of https://shop.example/shop: give --root-path /shop"
+    assert error in refused("build", "own_shop:app", "--out", "out")
     assert not Path("out").exists()
-    assert f"note: {said}" in run("explain", "own_shop:app", "/about").stdout
-    assert f"note: {said}" in run("list", "own_shop:app").stderr
+    assert f"note: {error}" in run("explain", "own_shop:app", "/about").stdout
+    assert f"note: {error}" in run("list", "own_shop:app").stderr
 
 
 def test_unserved_root_path_is_named() -> None:
     visit_shop("", "/about")
-    said = refused("build", "own_shop:app", "--out", "out", "--root-path", "/shop")
-    assert "but of https://shop.example: give the root path that the server has" in said
+    error = refused("build", "own_shop:app", "--out", "out", "--root-path", "/shop")
+    assert "but of https://shop.example: give the root path that the server has" in error
 
 
 @pytest.mark.parametrize(
@@ -192,11 +192,11 @@ def test_development_server_is_found_by_its_port_in_the_store(host: str, root: s
     wsgi(app, Ask("/", host=host, root=root))
     app.wsgi_app.close()
     name = "own_blog:create_app(base_url=None)"
-    told = run("explain", name, "/").stdout
+    output = run("explain", name, "/").stdout
     if cure == "http://localhost":  # which is what is looked up by itself
-        assert "first seen: " in told
+        assert "first seen: " in output
         return
-    assert "note: the store has no pages of http://localhost, but of other sites: give --base-url " + cure in told
+    assert "note: the store has no pages of http://localhost, but of other sites: give --base-url " + cure in output
     assert "first seen: " in run("explain", name, "/", "--base-url", cure).stdout
 
 
@@ -214,8 +214,8 @@ def test_site_on_another_host_is_named_by_that_host() -> None:
 
 def test_public_site_is_found_in_the_store_of_an_app_without_base_url() -> None:
     visit_blog("/")
-    told = run("explain", "own_blog:create_app(base_url=None)", "/").stdout
-    assert "give --base-url https://blog.example" in told
+    output = run("explain", "own_blog:create_app(base_url=None)", "/").stdout
+    assert "give --base-url https://blog.example" in output
 
 
 def test_other_site_in_the_store_does_not_suggest_a_wrong_root_path() -> None:
@@ -233,8 +233,8 @@ def test_sitemap_of_another_site_is_not_written() -> None:
         "app = Moved(app)\n",
         "utf-8",
     )
-    said = refused("build", "own_moved:app", "--out", "out", "--root-path", "/shop")
-    assert "/sitemap.xml lists https://shop.example/, which is not a page of https://shop.example/shop" in said
+    error = refused("build", "own_moved:app", "--out", "out", "--root-path", "/shop")
+    assert "/sitemap.xml lists https://shop.example/, which is not a page of https://shop.example/shop" in error
     assert not Path("out").exists()
 
 
@@ -254,10 +254,10 @@ def test_several_pages_are_explained_at_once() -> None:
 def test_a_page_may_be_named_by_its_whole_url() -> None:
     assert "/posts/rye is listed" in run("explain", "own_blog:create_app", "https://blog.example/posts/rye#end").stdout
     assert "/ is listed" in run("explain", "own_blog:create_app", "https://blog.example").stdout
-    said = refused("explain", "own_blog:create_app", "https://other.example/")
-    assert "is not a page of this app, whose site is https://blog.example" in said
-    said = refused("explain", "own_shop:declared", "https://shop.example/about")
-    assert "is not below the root path /shop of the app" in said
+    error = refused("explain", "own_blog:create_app", "https://other.example/")
+    assert "is not a page of this app, whose site is https://blog.example" in error
+    error = refused("explain", "own_shop:declared", "https://shop.example/about")
+    assert "is not below the root path /shop of the app" in error
 
 
 @pytest.mark.parametrize("page", ["/search?q=a", "https://blog.example/search?q=a"])
@@ -331,12 +331,12 @@ def test_failing_values_do_not_shorten_the_report() -> None:
 
 def test_status_names_the_app_by_name_path_and_url(tmp_path: Path) -> None:
     visit_blog("/")
-    told = run("status", f"sqlite:///{tmp_path / 'kept.sqlite3'}").stdout
-    assert "site https://blog.example\n" in told
-    assert "block" not in told
-    assert run("status", "own_blog:create_app").stdout == told
-    assert run("status", "kept.sqlite3").stdout == told
-    assert run("status", str(tmp_path / "kept.sqlite3")).stdout == told
+    output = run("status", f"sqlite:///{tmp_path / 'kept.sqlite3'}").stdout
+    assert "site https://blog.example\n" in output
+    assert "block" not in output
+    assert run("status", "own_blog:create_app").stdout == output
+    assert run("status", "kept.sqlite3").stdout == output
+    assert run("status", str(tmp_path / "kept.sqlite3")).stdout == output
 
 
 def test_file_that_is_not_a_database_is_reported() -> None:

@@ -41,7 +41,7 @@ def compressors() -> Iterator[tuple[str, str, Callable[[bytes], bytes]]]:
 CODINGS = list(compressors())
 
 
-@pytest.fixture(params=CODINGS, ids=lambda one: f"{one[0]}-{one[1]}-{one[2].__name__}")
+@pytest.fixture(params=CODINGS, ids=lambda case: f"{case[0]}-{case[1]}-{case[2].__name__}")
 def coding(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[str, Callable[[bytes], bytes]]]:
@@ -71,8 +71,8 @@ def test_of_a_body_that_is_cut_or_broken_the_beginning_comes_back(coding: tuple[
     name, compress = coding
     body = compress(TEXT)
     for size in (0, 1, 2, 300, len(body) // 2, len(body) - 9):
-        found, _ = decode_body(body[:size], [name], LIMIT)
-        assert TEXT.startswith(found)
+        decoded, _ = decode_body(body[:size], [name], LIMIT)
+        assert TEXT.startswith(decoded)
     assert decode_body(b"no such thing" * 100, [name], LIMIT)[1] is False
 
 
@@ -148,6 +148,6 @@ def test_decoders_of_other_packages_are_called_by_their_own_api() -> None:
 
 @given(st.binary(max_size=300), st.lists(st.sampled_from(["gzip", "deflate", "br", "zstd", "x"]), max_size=3))
 def test_any_bytes_can_be_decoded(body: bytes, codings: list[str]) -> None:
-    found, whole = decode_body(body, codings, LIMIT)
-    assert len(found) <= LIMIT
-    assert whole or codings
+    decoded, is_complete = decode_body(body, codings, LIMIT)
+    assert len(decoded) <= LIMIT
+    assert is_complete or codings

@@ -67,10 +67,10 @@ def page(contents: History = (), moments: History = (), last_modified: int | Non
 
 
 def history(sights: list[tuple[int, int]]) -> History:
-    found: History = ()
+    known_runs: History = ()
     for value, at in sights:
-        found = add_sighting(found, value, at)
-    return found
+        known_runs = add_sighting(known_runs, value, at)
+    return known_runs
 
 
 def every(seconds: float, changes: int = MAX_RUNS - 1, visits: int = 5) -> History:
@@ -89,20 +89,22 @@ def word(contents: History, around: SiteSignals = ALONE) -> str | None:
 @given(st.integers(1, 200), st.data(), st.floats(1, 1e7))
 def test_with_regular_visits_it_is_the_regular_estimator(n: int, data: st.DataObject, interval: float) -> None:
     changed = data.draw(st.integers(0, n))
-    found = estimate_rate(ChangeCounts((n - changed) * interval, [interval] * changed, n))
-    assert math.isclose(found, -math.log((n - changed + 0.5) / (n + 0.5)) / interval, rel_tol=1e-6, abs_tol=1e-15)
+    estimate = estimate_rate(ChangeCounts((n - changed) * interval, [interval] * changed, n))
+    assert math.isclose(estimate, -math.log((n - changed + 0.5) / (n + 0.5)) / interval, rel_tol=1e-6, abs_tol=1e-15)
 
 
 @given(watched)
 def test_likeliest_rate_solves_the_equation_of_irregular_visits(seen: ChangeCounts) -> None:
-    found = likeliest_rate(seen)
-    solved = sum(one / math.expm1(found * one) if found * one < 700 else 0.0 for one in seen.changed)
+    estimate = likeliest_rate(seen)
+    solved = sum(
+        interval / math.expm1(estimate * interval) if estimate * interval < 700 else 0.0 for interval in seen.changed
+    )
     assert math.isclose(solved, seen.unchanged, rel_tol=1e-5)
 
 
 @given(watched, st.sampled_from([0.5, 2, 10]))
 def test_times_twice_as_long_halve_the_rate(seen: ChangeCounts, factor: float) -> None:
-    longer = ChangeCounts(seen.unchanged * factor, [one * factor for one in seen.changed], seen.intervals)
+    longer = ChangeCounts(seen.unchanged * factor, [interval * factor for interval in seen.changed], seen.intervals)
     assert math.isclose(estimate_rate(longer) * factor, estimate_rate(seen), rel_tol=1e-6)
     moments = ChangeCounts(seen.unchanged, [0.0] * len(seen.changed), seen.intervals)
     later = moments._replace(unchanged=seen.unchanged * factor)
@@ -154,7 +156,7 @@ def test_the_mean_of_many_estimates_is_the_truth(pace: float) -> None:
     random, total = Random(1), 0.0
     for _ in range(2000):
         intervals = [random.expovariate(1) for _ in range(40)]
-        changed = [one for one in intervals if random.random() < -math.expm1(-pace * one)]
+        changed = [interval for interval in intervals if random.random() < -math.expm1(-pace * interval)]
         total += estimate_rate(ChangeCounts(sum(intervals) - sum(changed), changed, 40))
     assert math.isclose(total / 2000, pace, rel_tol=0.05)
 
@@ -163,7 +165,7 @@ def test_the_mean_of_many_estimates_is_the_truth(pace: float) -> None:
 
 
 def test_the_words_share_out_the_rates_between_them() -> None:
-    assert [name for name, _, _ in RATE_RANGES] == [one for one in CHANGEFREQS if one not in ("always", "never")]
+    assert [name for name, _, _ in RATE_RANGES] == [freq for freq in CHANGEFREQS if freq not in ("always", "never")]
     for (_, lowest, _), (_, _, highest) in pairwise(RATE_RANGES):
         assert lowest == highest
     assert [round(1 / lowest / HOUR, 1) for _, lowest, _ in RATE_RANGES[:2]] == [4.9, 63.5]
@@ -198,19 +200,19 @@ def test_hourly_page_is_recognised_if_last_modified_hides_nothing() -> None:
 
 def test_too_few_intervals_give_no_word() -> None:
     assert word(every(6 * DAY, changes=5)) == "weekly"
-    said = changefreq(page(every(6 * DAY, changes=4)), ALONE)
-    assert said.word is None
-    assert said.source == "4 changes seen in 29 days are too few to tell"
+    result = changefreq(page(every(6 * DAY, changes=4)), ALONE)
+    assert result.word is None
+    assert result.source == "4 changes seen in 29 days are too few to tell"
 
 
 @given(histories)
 def test_no_history_raises_and_little_is_silent(sights: list[tuple[int, int]]) -> None:
     seen = history(sights)
-    for one in (page(seen), page(moments=seen, last_modified=seen[-1].value if seen else None)):
-        said = changefreq(one, site_signals([one]))
-        assert said.word not in ("always", "never")
+    for known in (page(seen), page(moments=seen, last_modified=seen[-1].value if seen else None)):
+        result = changefreq(known, site_signals([known]))
+        assert result.word not in ("always", "never")
         if sum(run.was_repeated for run in seen) + len(seen) - 1 < MIN_INTERVALS:
-            assert said.word is None
+            assert result.word is None
 
 
 @given(st.lists(st.tuples(st.integers(0, 400 * DAY), st.integers(0, 60 * DAY)), min_size=5, max_size=MAX_RUNS))
@@ -222,14 +224,14 @@ def test_no_last_modified_raises(stood: list[tuple[int, int]]) -> None:
 
 @given(histories, st.randoms(use_true_random=False))
 def test_word_does_not_depend_on_the_order_of_visits(sights: list[tuple[int, int]], order: Any) -> None:
-    found = []
+    results = []
     for _ in range(2):
         known = None
         for value, at in [*sights, *sights]:
             known = merge(known, Observation("/", "/", at, 200, "text/html", last_modified=NOW - 1000 + value))
-        found.append(changefreq(known, ALONE))
+        results.append(changefreq(known, ALONE))
         order.shuffle(sights)
-    assert found[0] == found[1]
+    assert results[0] == results[1]
 
 
 def test_a_page_that_was_never_seen_has_no_word() -> None:
@@ -264,8 +266,8 @@ def test_single_odd_answer_is_not_a_change() -> None:
 
 def test_overlap_of_restarting_workers_counts_as_one_change() -> None:
     calm = every(6 * DAY)
-    found = changefreq(page(add_sighting(calm, calm[3].value, calm[4].first + 60)), ALONE)
-    assert (found.word, found.source) == ("weekly", "from 7 changes seen in 47 days")
+    result = changefreq(page(add_sighting(calm, calm[3].value, calm[4].first + 60)), ALONE)
+    assert (result.word, result.source) == ("weekly", "from 7 changes seen in 47 days")
 
 
 def test_hidden_changes_cover_unwritten_and_unsampled_visits() -> None:
@@ -284,7 +286,7 @@ def test_unwritten_visits_may_have_shown_no_change() -> None:
 
 def test_changes_of_a_template_do_not_count() -> None:
     pages = [page(tuple(run._replace(value=run.value + 100 * number) for run in every(6 * DAY))) for number in range(9)]
-    assert {changefreq(one, site_signals(pages)).word for one in pages} == {None}
+    assert {changefreq(known, site_signals(pages)).word for known in pages} == {None}
     assert changefreq(pages[0], site_signals(pages[:1])).word == "weekly"
 
 
@@ -303,26 +305,26 @@ def dated(seconds: float, lag: int = HOUR, changes: int = MAX_RUNS - 1) -> Page:
 
 @pytest.mark.parametrize(("seconds", "expected"), [(DAY, "daily"), (6 * DAY, "weekly"), (40 * DAY, "monthly")])
 def test_last_modified_dates_each_change(seconds: float, expected: str) -> None:
-    said = changefreq(dated(seconds), ALONE)
-    assert said.word == expected
-    assert said.source.startswith("from 7 changes of Last-Modified in ")
+    result = changefreq(dated(seconds), ALONE)
+    assert result.word == expected
+    assert result.source.startswith("from 7 changes of Last-Modified in ")
 
 
 def test_distrusted_last_modified_leaves_changefreq_to_the_content() -> None:
     contents = every(6 * DAY)
-    found = dated(40 * DAY)
-    moments = found.last_modified_history
+    dated_page = dated(40 * DAY)
+    moments = dated_page.last_modified_history
     a_clock = tuple(run._replace(value=run.first, last=run.first) for run in moments)
     back = tuple(run._replace(value=2 * NOW - run.value) for run in moments)
-    behind = tuple(run._replace(value=run.value - 60 * DAY) for run in moments)
-    for doubtful in (a_clock, back, behind, moments[:1], ()):
+    late = tuple(run._replace(value=run.value - 60 * DAY) for run in moments)
+    for doubtful in (a_clock, back, late, moments[:1], ()):
         last_modified = doubtful[-1].value if doubtful else None
-        said = changefreq(page(contents, doubtful, last_modified), ALONE)
-        assert (said.word, said.source) == ("weekly", "from 7 changes seen in 47 days")
-    believed = changefreq(page(contents, moments, found.last_modified), ALONE)
+        result = changefreq(page(contents, doubtful, last_modified), ALONE)
+        assert (result.word, result.source) == ("weekly", "from 7 changes seen in 47 days")
+    believed = changefreq(page(contents, moments, dated_page.last_modified), ALONE)
     assert believed.word == "monthly"
     deployed = SiteSignals(deployed=(moments[3].value, moments[3].value))
-    assert changefreq(page(contents, moments, found.last_modified), deployed).word == "weekly"
+    assert changefreq(page(contents, moments, dated_page.last_modified), deployed).word == "weekly"
 
 
 # Through the whole house
@@ -354,10 +356,10 @@ def test_inferred_changefreq_is_written_and_explained(protocol: str) -> None:
     assert "changefreq" not in home(site)
     live(site, 60)
     assert home(site)["changefreq"] == "weekly"
-    told = site.app.explain("/")
-    assert told.changefreq_source is not None
-    assert f"\nchangefreq: weekly ({told.changefreq_source})\n" in str(told)
-    assert told.changefreq_source.startswith("from 7 changes seen in ")
+    explanation = site.app.explain("/")
+    assert explanation.changefreq_source is not None
+    assert f"\nchangefreq: weekly ({explanation.changefreq_source})\n" in str(explanation)
+    assert explanation.changefreq_source.startswith("from 7 changes seen in ")
 
 
 @BOTH
@@ -373,11 +375,11 @@ def test_a_last_modified_gives_a_changefreq_too(protocol: str) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("behind", [5 * HOUR, 7 * HOUR])
-def test_last_modified_that_moves_without_content_gives_no_changefreq(protocol: str, behind: int) -> None:
+@pytest.mark.parametrize("delay", [5 * HOUR, 7 * HOUR])
+def test_last_modified_that_moves_without_content_gives_no_changefreq(protocol: str, delay: int) -> None:
     site = Twin(protocol, {"/": html(0)}, changefreq="auto")
     for number in range(24):
-        edited = site.clock() - number % 3 * 2 * DAY - behind
+        edited = site.clock() - number % 3 * 2 * DAY - delay
         site.pages["/"] = html(0).with_headers(("last-modified", formatdate(edited, usegmt=True)))
         site.visit("/")
         site.clock.pass_(2 * DAY)
@@ -389,8 +391,8 @@ def test_developer_value_wins_over_inference_and_decorator_over_option() -> None
     for option, expected in (("auto", ("weekly", "never", "weekly")), ("daily", ("daily", "never", "weekly"))):
         site = Twin("wsgi", {path: html(0) for path in ("/", "/own", "/auto")}, marks=marks, changefreq=option)
         live(site, 60)
-        found = site.entries()
-        assert tuple(found[f"http://testserver{path}"]["changefreq"] for path in ("/", "/own", "/auto")) == expected
+        listed = site.entries()
+        assert tuple(listed[f"http://testserver{path}"]["changefreq"] for path in ("/", "/own", "/auto")) == expected
         assert site.app.explain("/own").changefreq_source is None
 
 

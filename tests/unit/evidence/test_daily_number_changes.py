@@ -26,17 +26,17 @@ EVERYWHERE = SiteSignals()
 
 def dated(text: Callable[[int], str], every: int, days: int = 12) -> dict[int, str]:
     """When a page that says this was given a date, and which, over some days of visits at irregular times."""
-    chance, found, page = random.Random(f"{every}"), {}, None
+    chance, dates, page = random.Random(f"{every}"), {}, None
     for start in range(NOW, NOW + days * DAY, every):
         at = start + chance.randrange(every // 2)
         for seen in (at, at + 2):
             body = f"<main><h1>A page</h1><p>{text(seen)}</p></main>".encode()
             reading = HtmlFacts(parse_html(body, "utf-8", cut=False).digest)
             page = merge_if_changed(page, Observation("/", "/", seen, 200, "text/html", html=reading))
-            given = lastmod(None, page, None, EVERYWHERE, seen)
-            if given.text is not None:
-                found[seen] = given.text
-    return found
+            result = lastmod(None, page, None, EVERYWHERE, seen)
+            if result.text is not None:
+                dates[seen] = result.text
+    return dates
 
 
 TEXTS = [
@@ -56,8 +56,8 @@ TEXTS = [
 @pytest.mark.parametrize(("first", "step"), [(44, 1), (124, -1), (994, 1), (9998, 1)])
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_number_that_moves_by_one_each_day_dates_no_page(text: str, first: int, step: int, every: int) -> None:
-    found = dated(lambda at: text.format(first + step * ((at + 20_700) // DAY - NOW // DAY)), every)
-    assert found == {}
+    dates = dated(lambda at: text.format(first + step * ((at + 20_700) // DAY - NOW // DAY)), every)
+    assert dates == {}
 
 
 @pytest.mark.parametrize("first", [4, 200])
@@ -74,25 +74,25 @@ def test_two_opposing_counters_date_no_page() -> None:
 @pytest.mark.parametrize(("before", "after"), [(12, 13), (1, 2), (120, 121), (120, 119), (100, 120)])
 def test_number_that_stood_over_a_day_is_an_edit(before: int, after: int) -> None:
     edited = NOW + 4 * DAY + 1234
-    found = dated(lambda at: f"{after if at >= edited else before} people work here", HOUR)
-    assert len(set(found.values())) == 1
-    assert edited <= min(found) < edited + 2 * HOUR
+    dates = dated(lambda at: f"{after if at >= edited else before} people work here", HOUR)
+    assert len(set(dates.values())) == 1
+    assert edited <= min(dates) < edited + 2 * HOUR
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 2), (120, 121), (120, 119), (100, 120)])
 def test_number_that_replaces_a_new_one_must_last_a_day(before: int, after: int) -> None:
     edited = NOW + DAY // 2
-    found = dated(lambda at: f"Version {after if at >= edited else before}", HOUR)
-    assert len(set(found.values())) == 1
-    assert edited + DAY < min(found) < edited + DAY + 2 * HOUR
+    dates = dated(lambda at: f"Version {after if at >= edited else before}", HOUR)
+    assert len(set(dates.values())) == 1
+    assert edited + DAY < min(dates) < edited + DAY + 2 * HOUR
 
 
 def test_edit_dates_a_page_with_a_counter_until_it_moves() -> None:
     edited = NOW + 4 * DAY + 1234
-    found = dated(lambda at: f"Sunrise {at // DAY}. {'New' if at >= edited else 'Old'} words", 5 * HOUR)
-    assert found
-    assert len(set(found.values())) == 1
-    assert edited <= min(found) <= max(found) < edited + DAY
+    dates = dated(lambda at: f"Sunrise {at // DAY}. {'New' if at >= edited else 'Old'} words", 5 * HOUR)
+    assert dates
+    assert len(set(dates.values())) == 1
+    assert edited <= min(dates) <= max(dates) < edited + DAY
 
 
 def runs_of(*contents: tuple[str, int, int]) -> tuple[Run, ...]:

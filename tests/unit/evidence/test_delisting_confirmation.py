@@ -62,15 +62,15 @@ DOUBTFUL = [301, 302, 303, 307, 308, 401, 402, 403, 405, 451, 204]
 
 @pytest.mark.parametrize("status", DOUBTFUL)
 def test_single_contrary_answer_keeps_a_good_page_and_is_reported(status: int) -> None:
-    found = page_verdict(page_of(good(), answer(NOW + 10, status)))
-    assert found.listed
-    assert f"an answer of {status} at 2025-06-15T15:06:50Z waits for confirmation" in found.reason
+    verdict = page_verdict(page_of(good(), answer(NOW + 10, status)))
+    assert verdict.listed
+    assert f"an answer of {status} at 2025-06-15T15:06:50Z waits for confirmation" in verdict.reason
 
 
 def test_nor_does_one_answer_of_another_media_type() -> None:
-    found = page_verdict(page_of(good(), answer(NOW + 10, 200, media_type="application/json")))
-    assert found.listed
-    assert "an answer of another media type" in found.reason
+    verdict = page_verdict(page_of(good(), answer(NOW + 10, 200, media_type="application/json")))
+    assert verdict.listed
+    assert "an answer of another media type" in verdict.reason
 
 
 @pytest.mark.parametrize("status", DOUBTFUL)
@@ -128,8 +128,8 @@ def test_page_that_was_never_good_is_listed_after_a_good_answer(status: int) -> 
 
 
 def test_probe_confirms_even_if_the_good_answer_arrives_last() -> None:
-    asked = answer(NOW + 60, is_probe=True)
-    for order in itertools.permutations([good(), answer(NOW + 60), asked]):
+    probe = answer(NOW + 60, is_probe=True)
+    for order in itertools.permutations([good(), answer(NOW + 60), probe]):
         page = None
         for seen in order:
             page = merge_if_changed(page, seen)
@@ -199,12 +199,12 @@ ANSWERS = st.builds(
 
 @given(st.lists(ANSWERS, min_size=1, max_size=MAX_ANSWERS), st.randoms())
 def test_verdict_does_not_depend_on_the_order_of_answers(history: list[Observation], random: Any) -> None:
-    expected = page_of(*sorted(history, key=lambda one: one.at))
+    expected = page_of(*sorted(history, key=lambda observation: observation.at))
     others = [*history, *history[:2]]
     random.shuffle(others)
-    found = page_of(*others)
-    assert found == expected
-    assert page_verdict(found) == page_verdict(expected)
+    merged = page_of(*others)
+    assert merged == expected
+    assert page_verdict(merged) == page_verdict(expected)
 
 
 @given(st.lists(ANSWERS, min_size=1, max_size=4))
@@ -221,16 +221,16 @@ def test_what_is_page_to_store_down_lists_as_what_was_seen_does(history: list[Ob
 
     Answers of one second are in one batch: see the next test for those that are not.
     """
-    exact = kept = None
-    for _, batch in itertools.groupby(sorted(history, key=lambda one: one.at), key=lambda one: one.at // flush):
-        new = kept
+    exact = stored = None
+    for _, batch in itertools.groupby(sorted(history, key=lambda visit: visit.at), key=lambda visit: visit.at // flush):
+        new = stored
         for observation in batch:
             exact, new = merge(exact, observation), merge_without_future(new, observation)
         assert exact is not None
         assert new is not None
-        kept = page_to_store(kept, new)
-        kept = unpack_page(kept.path, kept.route, pack_page(kept))
-        assert page_verdict(kept).listed is page_verdict(exact).listed
+        stored = page_to_store(stored, new)
+        stored = unpack_page(stored.path, stored.route, pack_page(stored))
+        assert page_verdict(stored).listed is page_verdict(exact).listed
 
 
 @pytest.mark.parametrize("batches", [1, 2])
@@ -238,9 +238,9 @@ def test_stricter_answer_of_one_second_wins_in_one_batch(
     batches: int,
 ) -> None:
     store = MemoryStore()
-    missing, found = answer(NOW, 404), good(NOW)
+    missing, ok = answer(NOW, 404), good(NOW)
     store.merge("https://example.com", [good(NOW - 10), missing._replace(at=NOW - 5)])
-    for batch in [[missing, found]] if batches == 1 else [[missing], [found]]:
+    for batch in [[missing, ok]] if batches == 1 else [[missing], [ok]]:
         store.merge("https://example.com", batch)
     assert page_verdict(store.pages("https://example.com")[0]).listed is (batches == 2)
     store.merge("https://example.com", [missing._replace(at=NOW + 1)])
@@ -250,8 +250,8 @@ def test_stricter_answer_of_one_second_wins_in_one_batch(
 @given(st.lists(st.builds(UnconfirmedAnswer, st.integers(0, 10**5), st.sampled_from([302, 303]), st.integers(0, 3))))
 def test_unconfirmed_answers_are_limited_to_the_first_and_last(seen: list[UnconfirmedAnswer]) -> None:
     waiting: tuple[UnconfirmedAnswer, ...] = ()
-    for one in seen:
-        waiting = add_answer(waiting, one)
+    for unconfirmed in seen:
+        waiting = add_answer(waiting, unconfirmed)
     assert len(waiting) <= MAX_ANSWERS
     assert waiting == tuple(sorted(waiting))
     if seen:
@@ -291,17 +291,17 @@ def test_a_page_that_waits_is_page_to_store_down_once_a_minute_and_visitor() -> 
 def test_store_reports_contradicted_good_pages() -> None:
     store = MemoryStore()
 
-    def told(one: Observation) -> tuple[str, ...]:
-        return store.merge("https://example.com", [one]).conflicting_paths
+    def conflicts(observation: Observation) -> tuple[str, ...]:
+        return store.merge("https://example.com", [observation]).conflicting_paths
 
-    assert told(answer(NOW - 10)) == ()
-    assert told(good()) == ()
-    assert told(answer(NOW + 10)) == ("/page",)
-    assert told(answer(NOW + 11)) == ()
-    assert told(answer(NOW + 10 + MIN_SECONDS_BETWEEN_VISITORS)) == ("/page",)
-    assert told(good(NOW + 200)) == ()
-    assert told(answer(NOW + 210, is_probe=True)) == ()
-    assert told(answer(NOW + 220)) == ()
+    assert conflicts(answer(NOW - 10)) == ()
+    assert conflicts(good()) == ()
+    assert conflicts(answer(NOW + 10)) == ("/page",)
+    assert conflicts(answer(NOW + 11)) == ()
+    assert conflicts(answer(NOW + 10 + MIN_SECONDS_BETWEEN_VISITORS)) == ("/page",)
+    assert conflicts(good(NOW + 200)) == ()
+    assert conflicts(answer(NOW + 210, is_probe=True)) == ()
+    assert conflicts(answer(NOW + 220)) == ()
 
 
 def test_learned_page_that_denied_access_needs_a_probe() -> None:
@@ -412,14 +412,14 @@ def test_probe_settles_a_contradiction_within_seconds(protocol: str, blocks: str
     site = Site(protocol)
     site.visit("/page")
     site.clock.pass_(3600)
-    told: list[str] = []
+    bodies: list[str] = []
 
     def says(_: str) -> str:
-        told.append("" if blocks == "everyone" or not told else "The first content")
-        return told[-1]
+        bodies.append("" if blocks == "everyone" or not bodies else "The first content")
+        return bodies[-1]
 
     site.says = says
     site.refuses = 403
     site.visit("/page")
-    assert len(told) > 1, "the visit, and our own request"
+    assert len(bodies) > 1, "the visit, and our own request"
     assert site.app.explain("/page").listed is (blocks == "one visitor")

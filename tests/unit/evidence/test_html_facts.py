@@ -25,9 +25,9 @@ def reading(head: str = "", body: str = "<main><p>Text</p></main>") -> HtmlMetad
 
 
 def digest(body: str, head: str = "") -> int:
-    found = reading(head, body).digest
-    assert found is not None
-    return found
+    value = reading(head, body).digest
+    assert value is not None
+    return value
 
 
 @pytest.mark.parametrize(
@@ -278,11 +278,11 @@ UNREADABLE = {
 @pytest.mark.parametrize("body", UNREADABLE)
 def test_of_html_that_no_reader_reads_the_head_alone_is_read(body: str) -> None:
     rest, reason = UNREADABLE[body]
-    found = parse_html(NOINDEX + rest)
-    assert found.digest is None
-    assert found.unread_reason.startswith(reason)
-    assert found.robots.noindex
-    assert found.canonicals == ("/a",)
+    facts = parse_html(NOINDEX + rest)
+    assert facts.digest is None
+    assert facts.unread_reason.startswith(reason)
+    assert facts.robots.noindex
+    assert facts.canonicals == ("/a",)
 
 
 SCRIPT = '<script type="application/ld+json">{}</script>'
@@ -347,18 +347,18 @@ def test_oversized_text_has_no_digest_and_bounded_work(name: str) -> None:
     body = NOINDEX + DEMANDING[name].encode()
     assert len(body) < MAX_HTML_BYTES
     assert calls(body) < 2 * most_calls()
-    found = parse_html(body)
-    assert found.digest is None
-    assert found.unread_reason == "says more than can be compared in time"
-    assert found.robots.noindex
-    assert found.canonicals == ("/a",)
+    facts = parse_html(body)
+    assert facts.digest is None
+    assert facts.unread_reason == "says more than can be compared in time"
+    assert facts.robots.noindex
+    assert facts.canonicals == ("/a",)
 
 
 @pytest.mark.parametrize("name", LARGE)
 def test_a_large_page_that_people_read_has_a_digest(name: str) -> None:
-    found = parse_html(LARGE[name].encode())
-    assert not found.unread_reason
-    assert found.digest is not None
+    facts = parse_html(LARGE[name].encode())
+    assert not facts.unread_reason
+    assert facts.digest is not None
 
 
 @pytest.mark.parametrize("filler", [b" ", b"<p>", b"<!-- x -->"])

@@ -90,10 +90,10 @@ def test_reading_takes_a_time_that_grows_with_the_length_alone(family: str) -> N
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_head_is_read_whatever_follows(family: str) -> None:
-    found = parse_html(
+    facts = parse_html(
         b"<html><head><meta name=robots content=noindex></head><body>" + FAMILIES[family](20_000).encode()
     )
-    assert found.robots.noindex
+    assert facts.robots.noindex
 
 
 @pytest.mark.parametrize("family", ["nested replies", "nested main", "links", "words"])

@@ -70,11 +70,11 @@ def test_edits_after_a_migration_keep_their_own_dates(clocks: int, every: int) -
     pages += [
         page_of(f"/clock{which}", *((at, at) for at in range(NOW + which, end, every)[:8])) for which in range(clocks)
     ]
-    found = dates(pages, end)
-    believed = [path for path, edited in edits.items() if found[path] == w3c_from_timestamp(edited)]
-    assert all(found[path] in (None, w3c_from_timestamp(edited)) for path, edited in edits.items())
+    dates_by_path = dates(pages, end)
+    believed = [path for path, edited in edits.items() if dates_by_path[path] == w3c_from_timestamp(edited)]
+    assert all(dates_by_path[path] in (None, w3c_from_timestamp(edited)) for path, edited in edits.items())
     assert len(believed) >= 36, "the last ones cannot be told from a deployment's that others have yet to show"
-    assert all(found[f"/clock{which}"] is None for which in range(clocks))
+    assert all(dates_by_path[f"/clock{which}"] is None for which in range(clocks))
 
 
 @pytest.mark.parametrize("minutes", [0, 10])
@@ -125,9 +125,9 @@ def test_pages_that_say_nothing_of_others(sights: list[tuple[int, int]], *, cloc
     assert is_generated(moments) is clock
 
 
-@pytest.mark.parametrize("kept", [90, 600, 3000])
-def test_generation_time_of_a_cache_is_not_a_date(kept: int) -> None:
-    sights = [(at + late, at) for at in range(NOW, NOW + 4 * DAY, DAY) for late in (0, kept)]
+@pytest.mark.parametrize("lifetime", [90, 600, 3000])
+def test_generation_time_of_a_cache_is_not_a_date(lifetime: int) -> None:
+    sights = [(at + late, at) for at in range(NOW, NOW + 4 * DAY, DAY) for late in (0, lifetime)]
     assert not credible(page_of("/", *sights))
     assert not credible(page_of("/", *sights[:4]))
 
@@ -169,15 +169,15 @@ def answer(kind: str, at: int, value: int, content: int) -> Observation:
 
 def found_over_time(kind: str, every: int, value: Callable[[int], int], content: Callable[[int], int]) -> list[str]:
     """Each lastmod that a page has over ten days, in which it is seen at such intervals, and a few seconds later."""
-    chance, found, page = random.Random(f"{kind} {every}"), [], None
+    chance, texts, page = random.Random(f"{kind} {every}"), [], None
     for start in range(NOW, NOW + 10 * DAY, every):
         at = start + chance.randrange(every // 2)
         for later in (0, chance.choice([0, 3, 90])):
             page = merge_if_changed(page, answer(kind, at + later, value(at + later), content(at + later)))
             text = lastmod(None, page, None, EVERYWHERE, at + later).text
-            if text is not None and text not in found:
-                found.append(text)
-    return found
+            if text is not None and text not in texts:
+                texts.append(text)
+    return texts
 
 
 @pytest.mark.parametrize("every", [1200, HOUR, 7 * HOUR, DAY])
@@ -185,8 +185,8 @@ def found_over_time(kind: str, every: int, value: Callable[[int], int], content:
 @pytest.mark.parametrize("kind", KINDS)
 def test_generated_last_modified_is_not_a_date(kind: str, clock: str, every: int) -> None:
     """A day long past is told from an honest one only once it moved twice."""
-    found = found_over_time(kind, every, CLOCKS[clock], lambda _: 1)
-    assert len(found) <= (2 if (kind, clock) == ("stated day", "a week ago") else 0)
+    texts = found_over_time(kind, every, CLOCKS[clock], lambda _: 1)
+    assert len(texts) <= (2 if (kind, clock) == ("stated day", "a week ago") else 0)
 
 
 HONEST = {
@@ -206,18 +206,18 @@ HONEST = {
 @pytest.mark.parametrize("server", HONEST)
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_honest_date_is_believed(kind: str, server: str, every: int) -> None:
-    edits, kept = HONEST[server]
+    edits, cached = HONEST[server]
 
     def number(at: int) -> int:
         return max(0, sum(NOW + edit <= at for edit in edits) - 1)
 
-    found = found_over_time(
-        kind, every, lambda at: NOW + edits[number(at)], lambda at: min(number(at), len(edits) - 1 - kept)
+    texts = found_over_time(
+        kind, every, lambda at: NOW + edits[number(at)], lambda at: min(number(at), len(edits) - 1 - cached)
     )
     length = 10 if kind == "stated day" else 20
-    assert found[-1][:length] == w3c_from_timestamp(NOW + edits[-1])[:length]
+    assert texts[-1][:length] == w3c_from_timestamp(NOW + edits[-1])[:length]
     spans = [(w3c_from_timestamp(NOW + edit)[:10], w3c_from_timestamp(NOW + edit + 2 * every)[:10]) for edit in edits]
-    assert all(any(first <= text[:10] <= last for first, last in spans) for text in found)
+    assert all(any(first <= text[:10] <= last for first, last in spans) for text in texts)
 
 
 def test_date_that_moves_without_content_is_not_a_date() -> None:
@@ -225,8 +225,8 @@ def test_date_that_moves_without_content_is_not_a_date() -> None:
     moves = [(NOW + day * DAY, NOW + day * DAY - 5 * HOUR - 7 * day) for day in range(0, 8, 2)]
     sights = [(at + later, value) for at, value in moves for later in (0, 36 * HOUR)]
     page = page_of("/", *sights)
-    found = lastmod(None, page, None, EVERYWHERE, NOW + 9 * DAY)
-    assert found == (None, "its Last-Modified changes while its content stays the same")
+    result = lastmod(None, page, None, EVERYWHERE, NOW + 9 * DAY)
+    assert result == (None, "its Last-Modified changes while its content stays the same")
     assert lastmod(None, page_of("/", *sights[:4]), None, EVERYWHERE, NOW + 9 * DAY).text == w3c_from_timestamp(
         moves[1][1]
     )
@@ -236,8 +236,8 @@ def test_date_that_moves_without_content_is_not_a_date() -> None:
         stated_date=w3c_from_timestamp(moves[-1][1]),
         stated_date_history=page.last_modified_history,
     )
-    found = lastmod(None, stated, None, EVERYWHERE, NOW + 9 * DAY)
-    assert found == (None, "the date that the page states changes while its content stays the same")
+    result = lastmod(None, stated, None, EVERYWHERE, NOW + 9 * DAY)
+    assert result == (None, "the date that the page states changes while its content stays the same")
     deployed = {value for _, value in moves[1:]}
     assert not generated_dates.changes_without_content(
         page.last_modified_history, page.content_history, deployed.__contains__
@@ -312,9 +312,9 @@ def test_a_history_known_by_a_moment_has_nothing_later(sights: list[tuple[int, i
     history: History = ()
     for value, at in sights:
         history = add_sighting(history, value, at)
-    found = without_future(history, now)
-    assert all(run.first <= run.last <= now for run in found)
-    assert {run.value for run in found} == {run.value for run in history if run.first <= now}
+    known = without_future(history, now)
+    assert all(run.first <= run.last <= now for run in known)
+    assert {run.value for run in known} == {run.value for run in history if run.first <= now}
     assert without_future(history, 100) == history
 
 
@@ -337,7 +337,7 @@ def test_no_lastmod_is_later_than_now(sights: list[tuple[int, int, int]], after:
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("declared", "text"),
     [
         (datetime.fromtimestamp(NOW - 1, UTC), w3c_from_timestamp(NOW - 1)),
         (datetime.fromtimestamp(NOW + 1, UTC), w3c_from_timestamp(NOW)),
@@ -346,8 +346,8 @@ def test_no_lastmod_is_later_than_now(sights: list[tuple[int, int, int]], after:
         (date(2025, 6, 16), None),
     ],
 )
-def test_a_developers_date_that_is_a_moment_ahead_is_that_of_now(given: date, text: str | None) -> None:
-    assert lastmod(given, None, None, EVERYWHERE, NOW).text == text
+def test_a_developers_date_that_is_a_moment_ahead_is_that_of_now(declared: date, text: str | None) -> None:
+    assert lastmod(declared, None, None, EVERYWHERE, NOW).text == text
 
 
 def test_a_developers_day_that_begins_within_minutes_is_today() -> None:
@@ -372,9 +372,9 @@ EDITED = (NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, 2), (NOW + 3 * HOUR, 2)
 
 
 def why(page: Page, *others: Page) -> str:
-    found = lastmod(None, page, None, site_signals([page, *others], now=NOW + DAY), NOW + DAY)
-    assert found.text is None
-    return found.source
+    result = lastmod(None, page, None, site_signals([page, *others], now=NOW + DAY), NOW + DAY)
+    assert result.text is None
+    return result.source
 
 
 def test_edit_names_its_time_and_what_it_waits_for() -> None:
@@ -512,11 +512,11 @@ def test_each_date_and_each_reason_for_none_is_explained(
 
 
 @pytest.mark.parametrize(
-    ("given", "text", "source"),
+    ("declared", "text", "source"),
     [
         (date(2025, 5, 1), "2025-05-01", "the developer's date"),
         (date(2999, 1, 1), None, "the developer's date, 2999-01-01, is in the future"),
     ],
 )
-def test_a_developers_date_is_explained(given: date, text: str | None, source: str) -> None:
-    assert lastmod(given, None, None, EVERYWHERE, NOW) == (text, source)
+def test_a_developers_date_is_explained(declared: date, text: str | None, source: str) -> None:
+    assert lastmod(declared, None, None, EVERYWHERE, NOW) == (text, source)

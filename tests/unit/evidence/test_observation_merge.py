@@ -98,7 +98,7 @@ def test_client_error_counts_only_if_nothing_better_was_seen(status: int) -> Non
 
 
 @pytest.mark.parametrize(
-    ("location", "teaches"),
+    ("location", "is_evidence"),
     [
         ("http://example.com/page", False),
         ("https://www.example.com/page", False),
@@ -111,8 +111,8 @@ def test_client_error_counts_only_if_nothing_better_was_seen(status: int) -> Non
         ("http://[broken", True),
     ],
 )
-def test_redirect_to_the_same_path_elsewhere_is_not_evidence(location: str, *, teaches: bool) -> None:
-    assert (reading(("location", location), status=301) is not None) is teaches
+def test_redirect_to_the_same_path_elsewhere_is_not_evidence(location: str, *, is_evidence: bool) -> None:
+    assert (reading(("location", location), status=301) is not None) is is_evidence
 
 
 @pytest.mark.parametrize(
@@ -392,16 +392,18 @@ alike = st.builds(
 )
 
 
-@given(st.lists(st.builds(lambda one, hour: one._replace(at=NOW + hour * REFRESH_SECONDS), alike, st.integers(0, 12))))
+@given(
+    st.lists(st.builds(lambda visit, hour: visit._replace(at=NOW + hour * REFRESH_SECONDS), alike, st.integers(0, 12)))
+)
 def test_visits_an_interval_apart_are_written_alike_in_any_order(
     history: list[Observation],
 ) -> None:
-    kept = ordered = None
+    stored = ordered = None
     for observation in history:
-        kept = merge_if_changed(kept, observation)
-    for observation in sorted(history, key=lambda one: one.at):
+        stored = merge_if_changed(stored, observation)
+    for observation in sorted(history, key=lambda visit: visit.at):
         ordered = merge(ordered, observation)
-    assert kept == ordered
+    assert stored == ordered
 
 
 @given(st.lists(read | alike))
@@ -411,7 +413,7 @@ def test_page_is_written_for_news_and_once_per_refresh_interval(
     """What comes late, and shows that a value was there besides those seen since, is news, too."""
 
     def news(page: Page) -> tuple[object, ...]:
-        told = page._replace(
+        stable = page._replace(
             last_seen=0,
             read_at=0,
             last_modified_history=(),
@@ -421,7 +423,7 @@ def test_page_is_written_for_news_and_once_per_refresh_interval(
             is_unconfirmed=False,
         )
         return (
-            told,
+            stable,
             significant(page.last_modified_history),
             significant(page.content_history),
             significant(page.stated_date_history),
@@ -475,7 +477,7 @@ def test_three_workers_merge_to_the_same_page_in_any_order(history: list[Observa
             page = merge(page, worker[0])
         del worker[0]
     ordered = None
-    for observation in sorted(history, key=lambda one: one.at):
+    for observation in sorted(history, key=lambda visit: visit.at):
         ordered = merge(ordered, observation)
     assert page == ordered
 
@@ -484,10 +486,10 @@ def test_three_workers_merge_to_the_same_page_in_any_order(history: list[Observa
 @pytest.mark.parametrize("interval", [1, 5, 20, 59, 61, 600])
 def test_last_modified_of_a_new_page_is_credible_after_a_minute(age: int, interval: int) -> None:
     """Every worker judges by what the store keeps, which is not written for each request."""
-    made = NOW - age
+    created = NOW - age
     page = None
     for at in range(NOW, NOW + 2 * GENERATED_DATE_SECONDS + 2 * interval, interval):
-        page = merge_if_changed(page, seen(at, last_modified=made, html=HtmlFacts(1)))
+        page = merge_if_changed(page, seen(at, last_modified=created, html=HtmlFacts(1)))
         if at >= NOW + GENERATED_DATE_SECONDS:
             assert credible(page)
 
@@ -531,10 +533,10 @@ def test_evidence_from_the_future_loses_to_the_next_visit(ahead: int, false: dic
 
 @pytest.mark.parametrize("ahead", AHEAD_BY)
 def test_page_kept_by_a_future_visit_is_dropped_by_the_next_404(ahead: int) -> None:
-    kept = merge_if_changed(
+    before = merge_if_changed(
         None, seen(NOW + ahead, last_modified=NOW + ahead - GENERATED_DATE_SECONDS, html=HtmlFacts(1))
     )
-    gone = merge_if_changed(kept, seen(NOW)._replace(status=404, merged_at=NOW))
+    gone = merge_if_changed(before, seen(NOW)._replace(status=404, merged_at=NOW))
     assert not page_verdict(gone).listed
     assert (gone.first_seen, gone.last_seen, gone.last_modified_history, gone.content_history) == (NOW, NOW, (), ())
 
@@ -587,8 +589,8 @@ def test_change_is_dated_neither_in_the_future_nor_before_its_first_sign(
 
 def alike(count: int, route: str = "/<slug>", **more: Any) -> list[Page]:
     """So many pages of one route that say, and bear, the same."""
-    one = page_of(seen(NOW, NOW - DAY, html=HtmlFacts(7), learned=True))
-    return [one._replace(path=f"/{number}", route=route, **more) for number in range(count)]
+    template = page_of(seen(NOW, NOW - DAY, html=HtmlFacts(7), learned=True))
+    return [template._replace(path=f"/{number}", route=route, **more) for number in range(count)]
 
 
 def test_removed_pages_say_nothing_of_others() -> None:
@@ -671,8 +673,8 @@ WAITS = "waits for confirmation, because it may concern one visitor only"
 )
 def test_verdicts_and_their_reasons(changes: dict[str, object], *, listed: bool, reason: str) -> None:
     page = page_of(seen())._replace(**changes)  # type: ignore[arg-type]
-    found = page_verdict(page, now=NOW)
-    assert (found.listed, found.reason) == (listed, reason)
+    verdict = page_verdict(page, now=NOW)
+    assert (verdict.listed, verdict.reason) == (listed, reason)
     assert is_listable(page) is (listed or page.media_type not in INDEXABLE_TYPES), (
         "a page that may be listed is worth keeping"
     )
@@ -682,10 +684,10 @@ def test_page_of_an_included_type_stays_listed_whoever_visits() -> None:
     """Such a type is no reason to wait for confirmation, though it is none that search engines index."""
     plain = seen(NOW)._replace(media_type="text/plain", visitor=1)
     page = page_of(plain, plain._replace(at=NOW + HOUR, visitor=2))
-    for one in (page, page_of(plain._replace(is_probe=True))):
-        found = page_verdict(one, {"text/plain"}, NOW + HOUR)
-        assert (found.listed, found.reason) == (True, "it answered 200 with text/plain")
-        assert is_listable(one)
+    for candidate in (page, page_of(plain._replace(is_probe=True))):
+        verdict = page_verdict(candidate, {"text/plain"}, NOW + HOUR)
+        assert (verdict.listed, verdict.reason) == (True, "it answered 200 with text/plain")
+        assert is_listable(candidate)
 
 
 # Last-Modified: a date, or a clock?
@@ -755,15 +757,15 @@ def test_a_deployment_is_a_minute_that_holds_most_of_the_dates(moments: list[int
 
 
 def dated(
-    *, given: date | None = None, last_modified: int | None = None, file: int | None = None
+    *, declared: date | None = None, last_modified: int | None = None, file: int | None = None
 ) -> tuple[str | None, str]:
     page = None if last_modified is None else page_of(seen(NOW, last_modified))
-    found = lastmod(given, page, file, SiteSignals(deployed=(NOW - 1000, NOW - 900)), NOW)
-    return found.text, found.source
+    result = lastmod(declared, page, file, SiteSignals(deployed=(NOW - 1000, NOW - 900)), NOW)
+    return result.text, result.source
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("declared", "text"),
     [
         (date(2024, 5, 1), "2024-05-01"),
         (datetime(2024, 5, 1, 12, 30), "2024-05-01T12:30:00Z"),  # noqa: DTZ001 (a naive one is what is tested)
@@ -773,17 +775,17 @@ def dated(
         (datetime(999, 5, 1, tzinfo=UTC), "0999-05-01T00:00:00Z"),
     ],
 )
-def test_dates_are_written_in_utc(given: date, text: str) -> None:
-    assert w3c(given) == text
+def test_dates_are_written_in_utc(declared: date, text: str) -> None:
+    assert w3c(declared) == text
 
 
 def test_the_developers_date_comes_first() -> None:
-    assert dated(given=date(2024, 5, 1), last_modified=NOW - DAY) == ("2024-05-01", "the developer's date")
+    assert dated(declared=date(2024, 5, 1), last_modified=NOW - DAY) == ("2024-05-01", "the developer's date")
 
 
 def test_a_date_that_has_not_come_yet_is_not_written() -> None:
-    assert dated(given=date(2999, 1, 1))[0] is None
-    assert "2999-01-01" in dated(given=date(2999, 1, 1))[1]
+    assert dated(declared=date(2999, 1, 1))[0] is None
+    assert "2999-01-01" in dated(declared=date(2999, 1, 1))[1]
 
 
 def test_then_comes_a_credible_last_modified() -> None:

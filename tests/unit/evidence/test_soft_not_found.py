@@ -33,22 +33,22 @@ def seen(path: str, body: str, at: int = 1, route: str = "/tags/<tag>") -> Page:
     raw = f"<!doctype html><body><main>{body}</main>".encode()
     headers = [("content-type", "text/html; charset=utf-8")]
     sighting = CapturedResponse(SITE, path, at=at, status=200, headers=headers, body=raw)
-    found = ResponseParser().parse(sighting, path, route, SITE.base_url + path, learned=True)
-    assert found is not None
-    return merge(None, found)
+    observation = ResponseParser().parse(sighting, path, route, SITE.base_url + path, learned=True)
+    assert observation is not None
+    return merge(None, observation)
 
 
 def echoes(*pages: Page, alike: bool = True) -> SoftNotFounds:
-    said = LearnedContents()
+    contents = LearnedContents()
     for page in pages:
-        said.add(page)
-    return said.soft_not_founds(alike=alike)
+        contents.add(page)
+    return contents.soft_not_founds(alike=alike)
 
 
 def listed(*pages: Page) -> list[str]:
     """The paths of those that are no echo of another."""
-    found = echoes(*pages)
-    return [page.path for page in pages if found.first_equal_page(page) is None]
+    echo = echoes(*pages)
+    return [page.path for page in pages if echo.first_equal_page(page) is None]
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_pages_that_only_echo_their_paths_are_soft_404s_of_the_first(body: str) 
     pages = []
     for which, word in enumerate(WORDS):
         spaced = " ".join(word.replace("-", " ").replace("_", " ").split())
-        said = {"spaced": spaced, "title": spaced.title(), "upper": word.upper(), "quoted": quote(word)}
-        pages.append(seen(f"/tags/{quote(word)}", body.format(v=word, **said), 100 - which))
+        forms = {"spaced": spaced, "title": spaced.title(), "upper": word.upper(), "quoted": quote(word)}
+        pages.append(seen(f"/tags/{quote(word)}", body.format(v=word, **forms), 100 - which))
     real = [
         seen("/tags/python", "Posts tagged python: <a href='/1'>One</a>", 500),
         seen("/tags/flask", "Posts tagged flask: <a href='/2'>Two</a> and three", 501),
@@ -136,16 +136,16 @@ def in_order() -> tuple[list[Page], SoftNotFounds]:
 @given(st.permutations(range(12)))
 def test_the_order_in_which_pages_are_looked_at_changes_nothing(order: list[int]) -> None:
     pages, wanted = in_order()
-    found = echoes(*[pages[which] for which in order])
-    assert found.as_tuple() == wanted.as_tuple()
-    assert [found.first_equal_page(page) for page in pages] == [wanted.first_equal_page(page) for page in pages]
+    echo = echoes(*[pages[which] for which in order])
+    assert echo.as_tuple() == wanted.as_tuple()
+    assert [echo.first_equal_page(page) for page in pages] == [wanted.first_equal_page(page) for page in pages]
 
 
 def test_page_outside_the_sample_is_compared_with_the_sample() -> None:
-    found = echoes(*(seen(f"/tags/{word}", f"Tag {word}", 10) for word in "abcdef"))
-    assert found.first_equal_page(seen("/tags/later", "Tag later", 20)) == "/tags/a"
-    assert found.first_equal_page(seen("/tags/before", "Tag before", 1)) is None
-    assert found.first_equal_page(seen("/tags/later", "Tag later, with posts", 20)) is None
+    echo = echoes(*(seen(f"/tags/{word}", f"Tag {word}", 10) for word in "abcdef"))
+    assert echo.first_equal_page(seen("/tags/later", "Tag later", 20)) == "/tags/a"
+    assert echo.first_equal_page(seen("/tags/before", "Tag before", 1)) is None
+    assert echo.first_equal_page(seen("/tags/later", "Tag later, with posts", 20)) is None
 
 
 @pytest.mark.parametrize(

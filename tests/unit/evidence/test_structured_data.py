@@ -131,8 +131,8 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_json_facts_differ_from_words(data: Any) -> None:
-    found = list(content_facts(parse_scripts([json.dumps(data)]), WorkBudget()))
-    assert all(fact.startswith("\n") for fact in found)
+    facts = list(content_facts(parse_scripts([json.dumps(data)]), WorkBudget()))
+    assert all(fact.startswith("\n") for fact in facts)
 
 
 @pytest.mark.parametrize(

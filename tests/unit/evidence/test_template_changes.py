@@ -25,10 +25,10 @@ FRAME = 2**63 + 11
 
 def page(*sights: tuple[int, int]) -> History:
     """A history of digests, each seen at an hour; a sum past 64 bits is taken as a digest is."""
-    found: History = ()
+    runs: History = ()
     for value, hour in sights:
-        found = add_sighting(found, (value + 2**63) % 2**64 - 2**63, hour * HOUR)
-    return found
+        runs = add_sighting(runs, (value + 2**63) % 2**64 - 2**63, hour * HOUR)
+    return runs
 
 
 def number(which: int, content: int = 0) -> int:
@@ -42,8 +42,8 @@ def dated(pages: list[History], which: int = 0, routes: list[str] | None = None)
     of_route = defaultdict(ContentTable)
     for route, history in zip(routes, pages, strict=True):
         of_route[route].add(history)
-    found = last_change(TemplateChanges(of_route).own_history(routes[which], pages[which]))
-    return None if found is None else (found[0] // HOUR, found[1] // HOUR)
+    change = last_change(TemplateChanges(of_route).own_history(routes[which], pages[which]))
+    return None if change is None else (change[0] // HOUR, change[1] // HOUR)
 
 
 def calm(count: int) -> list[History]:
@@ -270,7 +270,7 @@ def test_volatile_pages_are_no_evidence_and_stay_volatile() -> None:
         page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20)), VOLATILE, 10 * HOUR
     )
     assert dated([moving, *calm(MIN_PAGES_AROUND_CHANGE)]) is None
-    pages = [add_sighting(one, VOLATILE, HOUR) for one in calm(MIN_PAGES_AROUND_CHANGE)]
+    pages = [add_sighting(before, VOLATILE, HOUR) for before in calm(MIN_PAGES_AROUND_CHANGE)]
     edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
     assert dated([edited, *pages]) == (5, 9), "it is all there is"
 
@@ -285,8 +285,8 @@ def test_page_only_seen_as_volatile_is_no_evidence() -> None:
 def test_restarting_workers_show_one_layout_change(late: int) -> None:
     pages = []
     for which in range(2 * MIN_PAGES_AROUND_CHANGE):
-        one = page((number(which), 1), (number(which), 10), (number(which) + FRAME, 10), (number(which) + FRAME, 30))
-        pages.append(add_sighting(one, number(which), 10 * HOUR + late))
+        known = page((number(which), 1), (number(which), 10), (number(which) + FRAME, 10), (number(which) + FRAME, 30))
+        pages.append(add_sighting(known, number(which), 10 * HOUR + late))
     assert all(dated(pages, which) is None for which in range(len(pages)))
 
 

@@ -37,9 +37,9 @@ def test_install_times_cover_every_importable_distribution(tmp_path: Path, monke
     install(tmp_path, 1_600_003_600, "third-4.dist-info", "LICENSE")
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "file"), str(tmp_path / "missing"), "", *sys.path])
-    found = install_times()
-    assert {1_600_000_000, 1_600_000_900, 1_600_001_800} <= found
-    assert found.isdisjoint({1_600_002_700, 1_600_003_600})
+    times = install_times()
+    assert {1_600_000_000, 1_600_000_900, 1_600_001_800} <= times
+    assert times.isdisjoint({1_600_002_700, 1_600_003_600})
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     assert install_times() == {1_600_000_000, 1_600_000_900, 1_600_001_800}
 

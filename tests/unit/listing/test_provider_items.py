@@ -88,11 +88,11 @@ UUID = uuid.UUID("12345678-1234-5678-1234-567812345678")
         (Number.SEVEN, "7"),
     ],
 )
-@pytest.mark.parametrize("given", [lambda value: value, lambda value: {"slug": value}], ids=["bare", "in a mapping"])
+@pytest.mark.parametrize("convert", [lambda value: value, lambda value: {"slug": value}], ids=["bare", "in a mapping"])
 def test_a_bare_value_is_that_of_the_only_parameter(
-    make: Any, value: Any, path: str, given: Callable[[Any], Any]
+    make: Any, value: Any, path: str, convert: Callable[[Any], Any]
 ) -> None:
-    assert listed(make, [given(value)]) == [f"/posts/{path}"]
+    assert listed(make, [convert(value)]) == [f"/posts/{path}"]
 
 
 @EVERYWHERE
@@ -258,9 +258,9 @@ def test_a_date_may_be_its_text_in_iso_8601(text: str, moment: dt.date | None) -
     assert type(parse_date(text)) is type(moment)
     if moment is None:
         for make in (lambda: Entry({"slug": "rye"}, lastmod=text), lambda: sitemap(lastmod=text)(lambda: "")):
-            with pytest.raises(OptionError, match='is not a date; write it as "2024-05-01"') as told:
+            with pytest.raises(OptionError, match='is not a date; write it as "2024-05-01"') as raised:
                 make()
-            assert repr(text) in str(told.value)
+            assert repr(text) in str(raised.value)
     else:
         assert Entry({"slug": "rye"}, lastmod=text) == Entry({"slug": "rye"}, lastmod=moment)
 
@@ -271,8 +271,8 @@ def test_a_date_as_text_is_taken_everywhere() -> None:
     app.add_url_rule("/b", "b", sitemap(lastmod=lambda: "2024-05-02 10:00")(lambda: "b"))
     app.add_url_rule("/<c>", "c", sitemap(values=[Entry({"c": "c"}, lastmod="2024-05-03")])(lambda c: c))
     site = SitemapMiddleware(app, store="memory://", verify=False)
-    found = entries(wsgi(site, Ask("/sitemap.xml", host="localhost")).body)
-    assert [said["lastmod"] for _, said in sorted(found.items())] == [
+    listed_entries = entries(wsgi(site, Ask("/sitemap.xml", host="localhost")).body)
+    assert [fields["lastmod"] for _, fields in sorted(listed_entries.items())] == [
         "2024-05-01",
         "2024-05-02T10:00:00Z",
         "2024-05-03",
@@ -291,8 +291,8 @@ def test_values_on_a_route_without_parameters_are_warned_of_once(caplog: pytest.
     site = SitemapMiddleware(app, store="memory://", verify=False)
     assert wsgi(site, Ask("/sitemap.xml", host="localhost")).status == 200
     app.add_url_rule("/later", "later", lambda: "later")
-    found = entries(wsgi(site, Ask("/sitemap.xml", host="localhost")).body)
-    assert sorted(found) == [f"{LOCAL}/{path}" for path in ("", "later", "posts/", "posts/rye")]
+    listed_locs = entries(wsgi(site, Ask("/sitemap.xml", host="localhost")).body)
+    assert sorted(listed_locs) == [f"{LOCAL}/{path}" for path in ("", "later", "posts/", "posts/rye")]
     (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert "its values are not used, because / has no parameters; leave them out" in warning
     assert warning.startswith("@sitemap on ")

@@ -292,19 +292,19 @@ def test_a_provider_of_nothing_lists_nothing(make: Any, form: Any) -> None:
 
 
 def test_probing_requests_no_provided_page_and_reads_no_provider_twice() -> None:
-    asked = []
+    calls = []
 
     def posts() -> list[Any]:
-        asked.append("posts")
+        calls.append("posts")
         return SLUGS
 
     def view(slug: str) -> str:
-        asked.append(slug)
+        calls.append(slug)
         return "A post."
 
     app = on_rules(("/posts/<slug>", sitemap(values=posts)(view), {}), ("/", text(), {}))
     assert Site(app, verify=True).locs() == [f"{LOCAL}/", *PAGES]
-    assert asked == ["posts"]
+    assert calls == ["posts"]
 
 
 def test_many_pages_are_all_there() -> None:
@@ -328,12 +328,12 @@ MODIFIED = "Fri, 01 May 2020 06:30:00 GMT"
 
 @BOTH
 def test_entry_wins_over_decorator_and_decorator_over_options(protocol: str) -> None:
-    said = [
+    items = [
         Entry({"slug": "a"}, lastmod=dt.date(2024, 5, 1), priority=0.1, changefreq="daily"),
         Entry({"slug": "b"}, lastmod=dt.datetime(2024, 5, 1, 12, tzinfo=dt.timezone(dt.timedelta(hours=2)))),
         {"slug": "c"},
     ]
-    mark = sitemap(values=said, priority=0.2, lastmod=dt.date(2023, 1, 1))
+    mark = sitemap(values=items, priority=0.2, lastmod=dt.date(2023, 1, 1))
     site = Twin(protocol, {"/posts/{slug}": Page()}, marks={"/posts/{slug}": mark}, changefreq="yearly")
     assert site.entries() == {
         f"{LOCAL}/posts/a": {"lastmod": "2024-05-01", "changefreq": "daily", "priority": "0.1"},
@@ -344,9 +344,9 @@ def test_entry_wins_over_decorator_and_decorator_over_options(protocol: str) -> 
 
 @BOTH
 def test_developer_date_wins_and_other_pages_get_the_observed_one(protocol: str) -> None:
-    said = [Entry({"slug": "a"}, lastmod=dt.date(2024, 5, 1)), {"slug": "b"}]
+    items = [Entry({"slug": "a"}, lastmod=dt.date(2024, 5, 1)), {"slug": "b"}]
     page = Page().with_headers(("last-modified", MODIFIED))
-    site = Twin(protocol, {"/posts/{slug}": page}, marks={"/posts/{slug}": sitemap(values=said)})
+    site = Twin(protocol, {"/posts/{slug}": page}, marks={"/posts/{slug}": sitemap(values=items)})
     site.visit("/posts/a", "/posts/b")
     assert site.entries() == {
         f"{LOCAL}/posts/a": {"lastmod": "2024-05-01"},
@@ -432,20 +432,20 @@ def test_unknown_paths_leave_no_trace_once_the_pages_are_known(protocol: str) ->
 
 @BOTH
 def test_exclusion_and_robots_txt_go_before_values(protocol: str) -> None:
-    asked = []
+    calls = []
 
     def posts() -> list[Any]:
-        asked.append(1)
+        calls.append(1)
         return [{"slug": "one"}, {"slug": "draft-1"}, {"slug": "secret"}]
 
     robots = Page(200, [("content-type", "text/plain")], b"User-agent: *\nDisallow: /posts/secret\n")
     pages = {"/": Page(), "/posts/{slug}": Page(), "/robots.txt": robots}
     site = Twin(protocol, pages, marks={"/posts/{slug}": sitemap(values=posts)}, exclude="/posts/draft-*")
     assert site.locs() == [f"{LOCAL}/", f"{LOCAL}/posts/one"]
-    assert asked.pop()
+    assert calls.pop()
     site = Twin(protocol, pages, marks={"/posts/{slug}": sitemap(values=posts, exclude=True)})
     assert site.locs() == [f"{LOCAL}/"]
-    assert not asked
+    assert not calls
 
 
 def test_provider_lists_hidden_pages_and_file_like_names() -> None:
@@ -467,12 +467,12 @@ def test_a_callable_lastmod_of_the_mark_dates_pages_without_a_date() -> None:
     view = text(posts, lastmod=lambda: dt.date(2023, 1, 1))
     app = flask.Flask("site", static_folder=None)
     app.add_url_rule("/posts/<slug>", "post", view)
-    assert [said["lastmod"] for said in Site(app).entries().values()] == ["2024-01-01", "2023-01-01"]
+    assert [fields["lastmod"] for fields in Site(app).entries().values()] == ["2024-01-01", "2023-01-01"]
 
 
 def test_priority_auto_takes_enumerated_pages_for_articles() -> None:
     site = Site(on_flask(SLUGS), priority="auto")
-    assert [said["priority"] for said in site.entries().values()] == ["0.6", "0.6"]
+    assert [fields["priority"] for fields in site.entries().values()] == ["0.6", "0.6"]
 
 
 # Hostile items
@@ -542,11 +542,11 @@ def test_an_item_that_makes_no_page_is_skipped_counted_and_named(
     (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert "1 of the 3 items" in warning
     assert reason in warning
-    told = site.app.explain("/posts/one")
-    assert told.listed
-    assert told.skipped[0] == "1 of 3 items were left out"
-    assert reason in told.skipped[1]
-    assert "values: 1 of 3 items were left out" in str(told)
+    explanation = site.app.explain("/posts/one")
+    assert explanation.listed
+    assert explanation.skipped[0] == "1 of 3 items were left out"
+    assert reason in explanation.skipped[1]
+    assert "values: 1 of 3 items were left out" in str(explanation)
 
 
 def test_first_skipped_items_are_named_in_one_warning(caplog: pytest.LogCaptureFixture) -> None:
@@ -624,8 +624,8 @@ def with_known(framework: Any, **known: str) -> Any:
 
     class Known(BaseConverter):
         def to_python(self, value: str) -> str:
-            asked: dict[str, str] = framework.current_app.config["KNOWN"]
-            return asked[value]
+            slugs: dict[str, str] = framework.current_app.config["KNOWN"]
+            return slugs[value]
 
     app = (flask.Flask if framework is flask else quart.Quart)("site", static_folder=None)
     app.config["KNOWN"] = known
@@ -727,10 +727,10 @@ def test_a_default_leads_to_the_rule_that_has_it() -> None:
 
 
 def test_two_rules_of_one_endpoint_share_items_by_their_parameters() -> None:
-    asked = []
+    calls = []
 
     def posts() -> Iterator[Any]:
-        asked.append(1)
+        calls.append(1)
         yield from ({"slug": "a"}, {"year": 2024, "slug": "b"}, {"year": 2024})
 
     view = text(posts)
@@ -743,15 +743,15 @@ def test_two_rules_of_one_endpoint_share_items_by_their_parameters() -> None:
         site = Site(app)
         assert sorted(site.locs()) == [f"{LOCAL}/posts/2024/b", f"{LOCAL}/posts/a"]
         assert site.app.stats()["skipped"] == 1
-        assert len(asked) == 1
-        asked.clear()
+        assert len(calls) == 1
+        calls.clear()
 
 
 def test_blueprint_registered_twice_lists_pages_twice_and_reads_once() -> None:
-    asked = []
+    calls = []
 
     def posts() -> list[Any]:
-        asked.append(1)
+        calls.append(1)
         return [{"slug": "a"}]
 
     blueprint = flask.Blueprint("blog", "blog")
@@ -760,7 +760,7 @@ def test_blueprint_registered_twice_lists_pages_twice_and_reads_once() -> None:
     app.register_blueprint(blueprint, url_prefix="/en", name="en")
     app.register_blueprint(blueprint, url_prefix="/de", name="de")
     assert sorted(Site(app).locs()) == [f"{LOCAL}/de/a", f"{LOCAL}/en/a"]
-    assert len(asked) == 1
+    assert len(calls) == 1
 
 
 def test_path_taken_by_an_earlier_route_is_left_out() -> None:
@@ -1055,9 +1055,9 @@ def test_a_provider_that_fails_leaves_the_last_good_document_up(
         assert (again.status, again.body, again.header("etag")) == (200, first.body, first.header("etag"))
     assert [FAILS in record.getMessage() for record in caplog.records] == [True]
     assert provider.asked == (4 if fail in RAISING else 2)  # one that hung is not asked again for a while
-    told = site.app.explain("/posts/half")
-    assert not told.listed
-    assert " failed: " in told.reason
+    explanation = site.app.explain("/posts/half")
+    assert not explanation.listed
+    assert " failed: " in explanation.reason
     recover(site, provider)
     assert caplog.records[-1].getMessage() == "the sitemap's values can be had again"
     assert len(caplog.records) == 2
@@ -1096,12 +1096,12 @@ def test_closing_app_waits_for_no_provider(make: Any, fail: Any, caplog: pytest.
     provider.failing = True
     site = Site(make(provider))
     answers: list[Answer] = []
-    asking = threading.Thread(target=lambda: answers.append(site.sitemap()))
-    asking.start()
+    requester = threading.Thread(target=lambda: answers.append(site.sitemap()))
+    requester.start()
     _until(lambda: bool(site.app.service._providers._queues) and provider.asked == 1)
     began = time.monotonic()
     site.app.close()
-    asking.join(8)  # a provider that hangs is waited for longer
+    requester.join(8)  # a provider that hangs is waited for longer
     assert time.monotonic() - began < 8
     assert (answers[0].status, answers[0].header("retry-after")) == (503, "60")
     assert not caplog.records
@@ -1129,8 +1129,8 @@ def test_a_provider_that_takes_too_long_altogether_is_given_up(caplog: pytest.Lo
 
 
 def test_an_iterator_that_is_used_up_is_no_empty_list() -> None:
-    made = [{"slug": "good"}]
-    for once in ((post for post in made), iter(made)):
+    items = [{"slug": "good"}]
+    for once in ((post for post in items), iter(items)):
         site = Site(on_flask(lambda once=once: once), max_age=10)
         assert site.locs() == LAST_GOOD
         site.clock.pass_(11)
@@ -1171,11 +1171,11 @@ def test_a_request_that_is_cancelled_ends_its_provider() -> None:
 
         site = SitemapMiddleware(on_starlette(posts), store="memory://", clock=Clock(NOW), verify=False)
         scope = {"type": "http", "method": "GET", "path": "/sitemap.xml", "headers": [(b"host", b"testserver")]}
-        asking = asyncio.create_task(site(scope, unused, unused))
+        request = asyncio.create_task(site(scope, unused, unused))
         await started.wait()
-        asking.cancel()
+        request.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asking
+            await request
 
     asyncio.run(main())
     assert ended == [True]
@@ -1186,32 +1186,32 @@ def test_requests_during_generation_get_the_last_sitemap_or_retry_after(
 ) -> None:
     monkeypatch.setattr(provider_sections, "WAIT_SECONDS", 0.01)
     monkeypatch.setattr(provider_sections, "FIRST_WAIT_SECONDS", 0.01)
-    asked, release = threading.Event(), threading.Event()
-    made = [{"slug": "good"}]
+    started, release = threading.Event(), threading.Event()
+    items = [{"slug": "good"}]
 
     def posts() -> Iterator[Any]:
-        asked.set()
+        started.set()
         release.wait(30)
-        yield from made
+        yield from items
 
     site = Site(on_flask(posts), max_age=10)
 
     def remade_while(look: Callable[[], Any]) -> Any:
-        asked.clear()
+        started.clear()
         release.clear()
         maker = threading.Thread(target=site.sitemap)
         maker.start()
-        assert asked.wait(30)
-        found = look()
+        assert started.wait(30)
+        result = look()
         release.set()
         maker.join(30)
-        return found
+        return result
 
     answer = remade_while(site.sitemap)
     assert (answer.status, answer.header("retry-after")) == (503, "60")
     assert "it is being generated" in answer.text
     assert site.locs() == LAST_GOOD
-    made.append({"slug": "new"})
+    items.append({"slug": "new"})
     site.clock.pass_(11)
     assert remade_while(site.locs) == LAST_GOOD
     assert site.locs() == [*LAST_GOOD, f"{LOCAL}/posts/new"]
@@ -1240,12 +1240,12 @@ def test_a_thread_that_nobody_listens_to_any_more_ends() -> None:
 def _raising_after(clock: Clock, calls: int) -> Callable[[], float]:
     left = iter(range(calls))
 
-    def tell() -> float:
+    def read_clock() -> float:
         if next(left, None) is None:
             raise RuntimeError("the clock is broken")
         return clock()
 
-    return tell
+    return read_clock
 
 
 # What is refused
@@ -1268,16 +1268,16 @@ once = generator()
     ],
 )
 def test_values_that_cannot_be_are_refused_where_they_are_written(wrong: Any, message: str) -> None:
-    with pytest.raises(OptionError, match=message) as told:
+    with pytest.raises(OptionError, match=message) as raised:
         sitemap(values=wrong)(text())
-    assert str(told.value).startswith("@sitemap on text.<locals>.view (")
+    assert str(raised.value).startswith("@sitemap on text.<locals>.view (")
 
 
 def test_a_coroutine_is_refused_for_it_can_be_awaited_but_once() -> None:
-    made = async_function()
+    coroutine = async_function()
     with pytest.raises(OptionError, match="the function itself without calling it"):
-        sitemap(values=made)(text())
-    made.close()
+        sitemap(values=coroutine)(text())
+    coroutine.close()
 
 
 def test_values_and_learn_exclude_each_other() -> None:
@@ -1338,9 +1338,9 @@ def test_a_callable_whose_signature_cannot_be_told_is_taken() -> None:
     ],
 )
 def test_an_entry_that_cannot_be_is_refused_with_the_cure(make: Any, message: str) -> None:
-    with pytest.raises(OptionError) as told:
+    with pytest.raises(OptionError) as raised:
         make()
-    assert message in str(told.value)
+    assert message in str(raised.value)
 
 
 def test_an_entry_is_a_value() -> None:
@@ -1360,9 +1360,9 @@ def test_an_entry_is_a_value() -> None:
 @EVERYWHERE
 def test_explain_reports_provided_pages_inside_an_event_loop(make: Any) -> None:
     site = Site(make(async_generator))
-    told = site.app.explain("/posts/one")
-    assert told.listed
-    assert told.reason == "the values of its route include it, and no response forbids it"
+    explanation = site.app.explain("/posts/one")
+    assert explanation.listed
+    assert explanation.reason == "the values of its route include it, and no response forbids it"
 
     async def within() -> bool:
         return site.app.explain("/posts/one").listed
@@ -1372,16 +1372,16 @@ def test_explain_reports_provided_pages_inside_an_event_loop(make: Any) -> None:
 
 @EVERYWHERE
 def test_explain_does_not_read_values_of_an_excluded_route(make: Any) -> None:
-    asked = []
+    calls = []
 
     def posts() -> Iterator[Any]:
-        asked.append("posts")
+        calls.append("posts")
         yield {"slug": "one"}
 
-    told = Site(make(posts), exclude="/posts/*").app.explain("/posts/one")
-    assert not told.listed
-    assert told.reason == "the option exclude matches it: '/posts/*'"
-    assert not asked
+    explanation = Site(make(posts), exclude="/posts/*").app.explain("/posts/one")
+    assert not explanation.listed
+    assert explanation.reason == "the option exclude matches it: '/posts/*'"
+    assert not calls
 
 
 @EVERYWHERE
@@ -1406,10 +1406,12 @@ def test_the_survey_counts_what_values_give() -> None:
         ("/out/<slug>", text(SLUGS, exclude=True), {}),
     )
     core = Site(app).app.service
-    told = {one.route.path: one for one in core.route_report([core.snapshot(core.sites()[0], core.store)])}
-    assert told["/posts/<slug>"].verdict.reason.startswith("values: 2 pages, 2 listed; 1 of 3 items were left out; {}")
-    assert told["/posts/<slug>"].verdict.listed
-    assert told["/empty/<slug>"].verdict.reason == "values: 0 pages, 0 listed"
-    assert "RuntimeError: the database is down" in told["/down/<slug>"].verdict.reason
-    assert told["/out/<slug>"].verdict.reason == "it is marked @sitemap(exclude=True)"
-    assert not any(one.undecided for one in told.values())
+    reports = {report.route.path: report for report in core.route_report([core.snapshot(core.sites()[0], core.store)])}
+    assert reports["/posts/<slug>"].verdict.reason.startswith(
+        "values: 2 pages, 2 listed; 1 of 3 items were left out; {}"
+    )
+    assert reports["/posts/<slug>"].verdict.listed
+    assert reports["/empty/<slug>"].verdict.reason == "values: 0 pages, 0 listed"
+    assert "RuntimeError: the database is down" in reports["/down/<slug>"].verdict.reason
+    assert reports["/out/<slug>"].verdict.reason == "it is marked @sitemap(exclude=True)"
+    assert not any(report.undecided for report in reports.values())

@@ -32,10 +32,10 @@ def site(protocol: str, *paths: str, **options: Any) -> Twin:
     return Twin(protocol, pages, base_url="https://example.com", verify=False, robots=False, **options)
 
 
-def told(twin: Twin) -> dict[str, str]:
+def reasons_by_route(twin: Twin) -> dict[str, str]:
     core = twin.app.service
     state = core.snapshot(core.sites()[0], core.store)
-    return {one.route.path: one.verdict.reason for one in core.route_report([state])}
+    return {report.route.path: report.verdict.reason for report in core.route_report([state])}
 
 
 @BOTH
@@ -94,7 +94,7 @@ def test_unmatched_pattern_gets_one_warning_and_a_line_in_the_report(
     else:
         written = re.sub(r"\{(\w+)\}", r"<\1>", nearest) if protocol == "wsgi" else nearest
         assert warned.endswith(f"did you mean {written}?")
-    surveyed = told(twin)
+    surveyed = reasons_by_route(twin)
     assert surveyed[pattern] == warned or (option == "include" and "named" in surveyed[pattern])
 
 
@@ -125,7 +125,7 @@ def test_a_pattern_that_may_match_something_gets_none(
     twin = site(protocol, **{option: pattern})
     twin.ask("/sitemap.xml")
     assert "matches no route" not in caplog.text
-    assert not any("matches no route" in reason for reason in told(twin).values())
+    assert not any("matches no route" in reason for reason in reasons_by_route(twin).values())
 
 
 def test_a_catch_all_may_match_every_pattern(caplog: pytest.LogCaptureFixture) -> None:
@@ -179,5 +179,5 @@ def test_overlapping_patterns_share_a_path() -> None:
     texts = ["".join(parts) for size in range(4) for parts in product(("/", "a", "*", "<x>"), repeat=size)]
     paths = ["".join(parts) for size in range(5) for parts in product("/a", repeat=size)]
     taken = {text: {path for path in paths if Pattern(text).matches(path)} for text in texts}
-    for one, other in product(texts, texts):
-        assert _overlaps(_tokens(one), _tokens(other)) or not taken[one] & taken[other]
+    for pattern, other in product(texts, texts):
+        assert _overlaps(_tokens(pattern), _tokens(other)) or not taken[pattern] & taken[other]

@@ -62,8 +62,8 @@ class Site:
 
     def _answer(self, slug: str) -> tuple[str, int]:
         self.asked.append(slug)
-        said = self.says(slug)
-        return (f"<main>{said}</main>", 200) if said else ("", self.refuses)
+        text = self.says(slug)
+        return (f"<main>{text}</main>", 200) if text else ("", self.refuses)
 
     def _flask(self) -> flask.Flask:
         app = flask.Flask("site", static_folder=None)

@@ -230,7 +230,7 @@ def test_an_answer_that_cannot_be_compared_harms_nothing(protocol: str, caplog: 
     environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/", "wsgi.url_scheme": "http", "HTTP_HOST": "localhost"}
     for _ in range(3):
         if protocol == "wsgi":
-            site(environ, lambda *said: sent.append(said))
+            site(environ, lambda *arguments: sent.append(arguments))
         else:
             asyncio.run(site(http(), receive, _keeping(sent)))
     assert len(sent) == 3

@@ -59,10 +59,10 @@ def site(protocol: str, view: Any, *paths: str, wrap: Any = None, **options: Any
 
     def page(request: Request) -> Response:
         headers = {name.title(): value for name, value in request.headers.items()}
-        said = view(request.url.path, headers, request.url.scheme)
-        if isinstance(said, flask.Response):
-            return Response(said.data, said.status_code, dict(said.headers))
-        return HTMLResponse(said)
+        result = view(request.url.path, headers, request.url.scheme)
+        if isinstance(result, flask.Response):
+            return Response(result.data, result.status_code, dict(result.headers))
+        return HTMLResponse(result)
 
     asgi_app = Starlette(routes=[Route(path, page) for path in paths])
     inner = wrap(asgi_app) if wrap else asgi_app
@@ -79,14 +79,14 @@ def test_probes_repeat_proxy_headers_and_nothing_of_the_visitor(protocol: str) -
     seen: list[dict[str, str]] = []
     app = site(protocol, lambda _, headers, __: seen.append(headers) or "A page", "/", base_url=BASE)
     rewritten = ADDRESS_HEADERS | {"forwarded", "x-forwarded-host", "x-forwarded-server"}
-    said = {"cf-visitor": '{"scheme":"https"}', "front-end-https": "on", "x-forwarded-ssl": "on"}
-    said |= {"x-forwarded-port": "443", "x-forwarded-prefix": "/shop", "x-script-name": "/shop/"}
-    given = [(name, said.get(name, "https")) for name in sorted(FORWARDING_HEADERS - rewritten)]
+    values = {"cf-visitor": '{"scheme":"https"}', "front-end-https": "on", "x-forwarded-ssl": "on"}
+    values |= {"x-forwarded-port": "443", "x-forwarded-prefix": "/shop", "x-script-name": "/shop/"}
+    fields = [(name, values.get(name, "https")) for name in sorted(FORWARDING_HEADERS - rewritten)]
     personal = ["cookie", "authorization", "x-forwarded-user", "x-forwarded-email", "x-forwarded-client-cert"]
-    listed(protocol, app, headers=[*given, *((name, "secret") for name in personal)], host="example.com", root="/shop")
+    listed(protocol, app, headers=[*fields, *((name, "secret") for name in personal)], host="example.com", root="/shop")
     (headers,) = seen
-    found = {name.lower(): value for name, value in headers.items()}
-    assert {name: found[name] for name, _ in given} == dict(given)
+    received = {name.lower(): value for name, value in headers.items()}
+    assert {name: received[name] for name, _ in fields} == dict(fields)
     assert "secret" not in headers.values()
 
 
@@ -97,10 +97,12 @@ def secure_only(path: str, headers: dict[str, str], scheme: str) -> Any:
 
 
 @BOTH
-@pytest.mark.parametrize("said", [[("x-forwarded-proto", "https")], []], ids=["the proxy says so", "nobody says so"])
-def test_an_app_that_redirects_to_https_has_its_pages_listed(protocol: str, said: Any) -> None:
+@pytest.mark.parametrize(
+    "forwarded", [[("x-forwarded-proto", "https")], []], ids=["the proxy says so", "nobody says so"]
+)
+def test_an_app_that_redirects_to_https_has_its_pages_listed(protocol: str, forwarded: Any) -> None:
     app = site(protocol, secure_only, "/", "/about", base_url=BASE)
-    assert listed(protocol, app, headers=said, host="example.com") == [f"{BASE}/", f"{BASE}/about"]
+    assert listed(protocol, app, headers=forwarded, host="example.com") == [f"{BASE}/", f"{BASE}/about"]
 
 
 def test_apps_behind_proxies_and_framework_redirects_have_pages_listed() -> None:
@@ -217,18 +219,18 @@ class Hanging:
 
 def test_what_hangs_counts_until_it_ends_and_not_in_a_forked_child(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prober, "PROBE_TIMEOUT_SECONDS", -prober.HANG_GRACE_SECONDS)
-    asking, request = prober.ProbeClient(), Hanging()
+    client, request = prober.ProbeClient(), Hanging()
     for _ in range(2):
         with pytest.raises(TimeoutError):
-            asking._fetch(request, SITE, "/")
+            client._fetch(request, SITE, "/")
         with pytest.raises(prober.TooManyHanging):
-            asking._fetch(request, SITE, "/")
+            client._fetch(request, SITE, "/")
         request.begun[-1].set_result(None)
     with pytest.raises(TimeoutError):
-        asking._fetch(request, SITE, "/")
-    asking.reset_after_fork()
+        client._fetch(request, SITE, "/")
+    client.reset_after_fork()
     with pytest.raises(TimeoutError):
-        asking._fetch(request, SITE, "/")
+        client._fetch(request, SITE, "/")
 
 
 @pytest.mark.usefixtures("hurried")
@@ -508,11 +510,11 @@ def test_single_threaded_server_probes_in_short_rounds() -> None:
         "PATH_INFO": "/sitemap.xml",
         "REQUEST_METHOD": "GET",
     }
-    found = []
+    rounds = []
     for _ in range(2):
-        found.append(locs(b"".join(app({**environ, "wsgi.url_scheme": "http"}, lambda *_: None))))
+        rounds.append(locs(b"".join(app({**environ, "wsgi.url_scheme": "http"}, lambda *_: None))))
         clock.pass_(unvisited_page_prober.ROUND_INTERVAL_SECONDS)
-    assert [len(listed) for listed in found] == [2, 3]
+    assert [len(listed) for listed in rounds] == [2, 3]
 
 
 @pytest.mark.parametrize("client", ["flask", "starlette", "httpx"])
@@ -533,8 +535,8 @@ def test_test_client_gets_a_true_first_sitemap_and_no_leftover_work(client: str)
     else:
 
         async def asked() -> bytes:
-            async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as asking:
-                body = (await asking.get("/sitemap.xml")).content
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as http:
+                body = (await http.get("/sitemap.xml")).content
             assert len(asyncio.all_tasks()) == 1
             return body
 

@@ -53,13 +53,13 @@ class Asked(dict[str, Page]):
 
 
 def site(protocol: str, pages: dict[str, Page], **options: Any) -> tuple[Twin, Asked]:
-    asked = Asked(pages)
-    return Twin(protocol, asked, verify=True, robots=False, **options), asked
+    pages_requested = Asked(pages)
+    return Twin(protocol, pages_requested, verify=True, robots=False, **options), pages_requested
 
 
 @BOTH
 def test_only_pages_that_answer_with_html_enter_the_first_sitemap(protocol: str) -> None:
-    twin, asked = site(
+    twin, pages_requested = site(
         protocol,
         {
             "/": Page(),
@@ -74,7 +74,7 @@ def test_only_pages_that_answer_with_html_enter_the_first_sitemap(protocol: str)
         },
     )
     assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
-    assert sorted(asked.log) == sorted(set(asked) - {"/posts/{slug}"})
+    assert sorted(pages_requested.log) == sorted(set(pages_requested) - {"/posts/{slug}"})
     assert twin.app.explain("/admin").reason == "it answered 401"
     assert twin.app.explain("/draft").reason == "its robots meta tag says noindex"
     assert twin.app.explain("/broken").reason == "it was not visited yet, and has not answered a probe"
@@ -99,25 +99,25 @@ def test_probe_responses_are_distinguished_from_visits(protocol: str, monkeypatc
 
 @BOTH
 def test_any_path_below_any_root_is_probed_as_it_is(protocol: str) -> None:
-    twin, asked = site(protocol, {"/café & co": Page()})
+    twin, pages_requested = site(protocol, {"/café & co": Page()})
     assert twin.locs(root="/größe") == [f"{LOCAL}/gr%C3%B6%C3%9Fe/caf%C3%A9%20&%20co"]
-    assert asked.log == ["/café & co"]
+    assert pages_requested.log == ["/café & co"]
 
 
 @BOTH
 def test_without_verify_the_app_is_not_probed(protocol: str) -> None:
-    asked = Asked({"/": Page(), "/about": Page(404)})
-    twin = Twin(protocol, asked, robots=False, verify=False)
+    pages_requested = Asked({"/": Page(), "/about": Page(404)})
+    twin = Twin(protocol, pages_requested, robots=False, verify=False)
     assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
-    assert asked.log == []
+    assert pages_requested.log == []
 
 
 @BOTH
 def test_visited_page_is_not_probed(protocol: str) -> None:
-    twin, asked = site(protocol, {"/": Page(), "/about": Page()})
+    twin, pages_requested = site(protocol, {"/": Page(), "/about": Page()})
     twin.visit("/about")
     assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
-    assert asked.log == ["/about", "/"]
+    assert pages_requested.log == ["/about", "/"]
 
 
 @BOTH
@@ -126,9 +126,9 @@ def test_visited_page_is_not_probed(protocol: str) -> None:
     ["/logout", "/sign-out", "/users/log_off", "/cache/clear", "/Unsubscribe", "/cron/nightly", "/newsletter/confirm"],
 )
 def test_route_named_like_an_action_is_never_probed(protocol: str, path: str) -> None:
-    twin, asked = site(protocol, {"/": Page(), path: Page()})
+    twin, pages_requested = site(protocol, {"/": Page(), path: Page()})
     assert twin.locs() == [f"{LOCAL}/"]
-    assert asked.log == ["/"]
+    assert pages_requested.log == ["/"]
     assert "is the name of an action" in twin.app.explain(path).reason
     twin.visit(path)
     assert f"{LOCAL}{path}" in twin.locs()
@@ -145,9 +145,9 @@ def test_a_route_that_only_contains_such_letters_is(protocol: str, path: str) ->
 def test_excluded_or_hidden_page_is_not_probed(protocol: str) -> None:
     pages = {"/": Page(), "/marked": Page(), "/excluded": Page(), "/feed.rss": Page()}
     marks = {"/marked": sitemap(exclude=True)}
-    twin, asked = site(protocol, pages, marks=marks, exclude="/excluded")
+    twin, pages_requested = site(protocol, pages, marks=marks, exclude="/excluded")
     assert twin.locs() == [f"{LOCAL}/"]
-    assert asked.log == ["/"]
+    assert pages_requested.log == ["/"]
 
 
 NOINDEX = Page().with_headers(("x-robots-tag", "noindex"))
@@ -172,43 +172,43 @@ NOINDEX = Page().with_headers(("x-robots-tag", "noindex"))
 def test_included_path_is_listed_at_once_and_probed(protocol: str, include: str, answer: Page, *, stays: bool) -> None:
     named = "/posts/one" if include == "/posts/one" else "/about"
     pages = {"/": Page(), "/posts/{slug}": answer, "/about": answer}
-    twin, asked = site(protocol, pages, include=include, exclude="/about" if named != "/about" else ())
+    twin, pages_requested = site(protocol, pages, include=include, exclude="/about" if named != "/about" else ())
     twin.ask("/sitemap.xml")
-    assert len(asked.log) == 2
+    assert len(pages_requested.log) == 2
     assert twin.locs() == [f"{LOCAL}/", *[f"{LOCAL}{named}"] * stays]
 
 
 @BOTH
 def test_path_that_is_disallowed_or_an_action_is_not_probed(protocol: str) -> None:
     rules = Page(headers=[("content-type", "text/plain")], body=b"User-agent: *\nDisallow: /private\n")
-    asked = Asked({"/": Page(), "/private": Page(), "/logout": Page(), "/robots.txt": rules})
-    twin = Twin(protocol, asked, verify=True, include=("/private", "/logout"))
+    pages_requested = Asked({"/": Page(), "/private": Page(), "/logout": Page(), "/robots.txt": rules})
+    twin = Twin(protocol, pages_requested, verify=True, include=("/private", "/logout"))
     assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/logout"]
-    assert not {"/private", "/logout"} & set(asked.log)
+    assert not {"/private", "/logout"} & set(pages_requested.log)
 
 
 @BOTH
 def test_without_verify_an_included_path_is_not_probed(protocol: str) -> None:
-    asked = Asked({"/about": Page(404)})
-    twin = Twin(protocol, asked, include="/about", robots=False, verify=False)
+    pages_requested = Asked({"/about": Page(404)})
+    twin = Twin(protocol, pages_requested, include="/about", robots=False, verify=False)
     assert twin.locs() == [f"{LOCAL}/about"]
-    assert asked.log == []
+    assert pages_requested.log == []
 
 
 @BOTH
 def test_disallowed_path_is_not_probed(protocol: str) -> None:
     rules = Page(headers=[("content-type", "text/plain")], body=b"User-agent: *\nDisallow: /private\n")
-    asked = Asked({"/": Page(), "/private": Page(), "/robots.txt": rules})
-    twin = Twin(protocol, asked, verify=True)
+    pages_requested = Asked({"/": Page(), "/private": Page(), "/robots.txt": rules})
+    twin = Twin(protocol, pages_requested, verify=True)
     assert twin.locs() == [f"{LOCAL}/"]
-    assert "/private" not in asked.log
+    assert "/private" not in pages_requested.log
 
 
 @BOTH
 def test_what_went_away_after_it_was_verified_is_gone_at_once(protocol: str) -> None:
-    twin, asked = site(protocol, {"/": Page(), "/about": Page()})
+    twin, pages_requested = site(protocol, {"/": Page(), "/about": Page()})
     assert len(twin.locs()) == 2
-    asked["/about"] = Page(410)
+    pages_requested["/about"] = Page(410)
     twin.clock.pass_(1)
     twin.ask("/about")
     assert twin.locs() == [f"{LOCAL}/"]
@@ -216,14 +216,14 @@ def test_what_went_away_after_it_was_verified_is_gone_at_once(protocol: str) -> 
 
 @BOTH
 def test_failed_probe_is_repeated_later(protocol: str) -> None:
-    twin, asked = site(protocol, {"/": Page(), "/slow": Page(503)}, max_age=0)
+    twin, pages_requested = site(protocol, {"/": Page(), "/slow": Page(503)}, max_age=0)
     assert twin.locs() == [f"{LOCAL}/"]
-    asked["/slow"] = Page()
+    pages_requested["/slow"] = Page()
     twin.clock.pass_(RETRY_SECONDS - 1)
     assert twin.locs() == [f"{LOCAL}/"]
     twin.clock.pass_(ROUND_INTERVAL_SECONDS)
     assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/slow"]
-    assert asked.log == ["/", "/slow", "/slow"]
+    assert pages_requested.log == ["/", "/slow", "/slow"]
 
 
 @BOTH
@@ -246,9 +246,9 @@ def test_round_ends_on_time_and_the_next_one_continues(protocol: str) -> None:
 @BOTH
 def test_remembered_probes_are_limited(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unvisited_page_prober, "MAX_REMEMBERED_PAGES", 2)
-    twin, asked = site(protocol, {f"/{name}": Page(500) for name in "abcd"})
+    twin, pages_requested = site(protocol, {f"/{name}": Page(500) for name in "abcd"})
     twin.ask("/sitemap.xml")
-    assert len(asked.log) == 4
+    assert len(pages_requested.log) == 4
     assert len(twin.app.service._unvisited_prober._probed) == 2
 
 
@@ -256,30 +256,30 @@ def test_remembered_probes_are_limited(protocol: str, monkeypatch: pytest.Monkey
 def test_one_process_probes_for_all_that_share_a_store(protocol: str, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'pages.sqlite3'}"
     clock = Clock()
-    first, asked = site(protocol, {"/": Page(404), "/about": Page(500)}, store=store, clock=clock)
+    first, pages_requested = site(protocol, {"/": Page(404), "/about": Page(500)}, store=store, clock=clock)
     second, too = site(protocol, {"/": Page(404), "/about": Page(500)}, store=store, clock=clock)
     first.ask("/sitemap.xml")
     second.ask("/sitemap.xml")
-    assert asked.log == ["/", "/about"]
+    assert pages_requested.log == ["/", "/about"]
     assert too.log == []
 
 
 def test_a_round_ends_when_the_middleware_is_closed() -> None:
-    twin, asked = site("wsgi", {"/": Page(), "/about": Page()})
+    twin, pages_requested = site("wsgi", {"/": Page(), "/about": Page()})
 
     class Closing(Asked):
         def __getitem__(self, path: str) -> Page:
             twin.app.service._unvisited_prober.close()
             return super().__getitem__(path)
 
-    closing = Closing(asked)
+    closing = Closing(pages_requested)
     twin = Twin("wsgi", closing, verify=True, robots=False)
     assert twin.locs() == [f"{LOCAL}/"]
     assert closing.log == ["/"]
 
 
 def test_round_that_cannot_start_is_no_error_and_the_next_one_runs() -> None:
-    twin, asked = site("wsgi", {"/": Page()})
+    twin, pages_requested = site("wsgi", {"/": Page()})
     environ = {
         "REQUEST_METHOD": "GET",
         "PATH_INFO": "/sitemap.xml",
@@ -300,7 +300,7 @@ def test_round_that_cannot_start_is_no_error_and_the_next_one_runs() -> None:
     assert response.status == 404
     twin.clock.pass_(ROUND_INTERVAL_SECONDS)
     assert twin.locs() == [f"{LOCAL}/"]
-    assert asked.log == ["/"]
+    assert pages_requested.log == ["/"]
 
 
 def endless(_: Any = None) -> Iterator[bytes]:

@@ -51,9 +51,9 @@ def test_rows_of_which_a_bit_has_changed_do_not_come_back(made: list[ChunkInfo],
 
 @given(st.lists(rows), st.integers(1), st.binary(max_size=3))
 def test_nor_do_rows_that_were_cut_off_or_continued(made: list[ChunkInfo], cut: int, more: bytes) -> None:
-    whole = serialize(made)
-    assert list(deserialize(whole[: -(cut % len(whole)) or None][: len(whole) - 1])) == []
-    assert list(deserialize(whole + more)) == ([] if more else made)
+    data = serialize(made)
+    assert list(deserialize(data[: -(cut % len(data)) or None][: len(data) - 1])) == []
+    assert list(deserialize(data + more)) == ([] if more else made)
 
 
 def test_what_is_sealed_but_no_whole_number_of_rows_is_none() -> None:

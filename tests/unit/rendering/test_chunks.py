@@ -73,10 +73,10 @@ def test_pieces_in_a_row_inflate_to_what_they_were_in_a_row(
     deflated: Callable[[bytes], bytes], runs: list[bytes], most: int
 ) -> None:
     pieces = [deflated(run) for run in runs]
-    whole = b"".join(runs)
-    assert zlib.decompress(b"".join(pieces) + gzip_stream.final_block(b""), -zlib.MAX_WBITS) == whole
+    content = b"".join(runs)
+    assert zlib.decompress(b"".join(pieces) + gzip_stream.final_block(b""), -zlib.MAX_WBITS) == content
     parts = [part for piece in pieces for part in gzip_stream.inflate(piece, most)]
-    assert b"".join(parts) == whole
+    assert b"".join(parts) == content
     assert all(0 < len(part) <= most for part in parts)
 
 
@@ -92,15 +92,15 @@ sys.stdout.buffer.write(b"\\n".join([document.etag.encode(), b"".join(document.{
 
 
 def test_without_isal_the_same_document_is_made_by_zlib() -> None:
-    def made(before: str, how: str) -> tuple[bytes, str]:
+    def generate(before: str, how: str) -> tuple[bytes, str]:
         tag, _, body = run(PACK.format(before=before, how=how)).partition(b"\n")
         return body, tag.decode()
 
-    fast, fast_tag = made("", "gzipped")
-    slow, slow_tag = made("sys.modules['isal'] = None", "gzipped")
+    fast, fast_tag = generate("", "gzipped")
+    slow, slow_tag = generate("sys.modules['isal'] = None", "gzipped")
     assert fast != slow
     assert fast_tag == slow_tag
-    assert gzip.decompress(fast) == gzip.decompress(slow) == made("sys.modules['isal'] = None", "plain")[0]
+    assert gzip.decompress(fast) == gzip.decompress(slow) == generate("sys.modules['isal'] = None", "plain")[0]
 
 
 def test_where_isal_is_missing_zlib_compresses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,29 +126,29 @@ rows = st.builds(
 
 @given(st.lists(rows), st.integers(1, 7), st.integers(1, 2000))
 def test_document_is_the_same_however_its_entries_are_chunked(
-    made: list[SitemapUrl], most: int, most_bytes: int
+    urls: list[SitemapUrl], most: int, most_bytes: int
 ) -> None:
-    chunks = list(make_chunks(iter(made), most, most_bytes))
+    chunks = list(make_chunks(iter(urls), most, most_bytes))
     document = urlset(chunks)
-    whole = plain(document)
+    content = plain(document)
     head, tail = URLSET_FRAME
-    assert whole == head + "".join(render_urls(made) if made else []).encode() + tail
-    assert gzip.decompress(zipped(document)) == whole
-    assert (document.size, document.gzipped_size) == (len(whole), len(zipped(document)))
-    assert document.count == len(made)
-    assert document.lastmod == max((entry.lastmod for entry in made if entry.lastmod), default=None)
-    for one in chunks:
-        assert 0 < one.count <= most
-        assert one.size <= most_bytes or one.count == 1
+    assert content == head + "".join(render_urls(urls) if urls else []).encode() + tail
+    assert gzip.decompress(zipped(document)) == content
+    assert (document.size, document.gzipped_size) == (len(content), len(zipped(document)))
+    assert document.count == len(urls)
+    assert document.lastmod == max((entry.lastmod for entry in urls if entry.lastmod), default=None)
+    for part in chunks:
+        assert 0 < part.count <= most
+        assert part.size <= most_bytes or part.count == 1
 
 
 def test_equal_chunks_share_an_etag_and_others_do_not() -> None:
-    made = [SitemapUrl(f"https://example.com/{number}", "2024-05-01") for number in range(30)]
-    tags = {urlset(list(make_chunks(made, max_entries=10))).etag for _ in range(2)}
+    urls = [SitemapUrl(f"https://example.com/{number}", "2024-05-01") for number in range(30)]
+    tags = {urlset(list(make_chunks(urls, max_entries=10))).etag for _ in range(2)}
     assert len(tags) == 1
     tags |= {
-        urlset(list(make_chunks([*made[:-1], SitemapUrl("https://example.com/else")], max_entries=10))).etag,
-        urlset(list(make_chunks(made[::-1], max_entries=10))).etag,
+        urlset(list(make_chunks([*urls[:-1], SitemapUrl("https://example.com/else")], max_entries=10))).etag,
+        urlset(list(make_chunks(urls[::-1], max_entries=10))).etag,
         urlset([]).etag,
         sitemapindex([]).etag,
     }
@@ -157,10 +157,10 @@ def test_equal_chunks_share_an_etag_and_others_do_not() -> None:
 
 
 def test_a_changed_entry_makes_another_chunk_of_its_own_run_alone() -> None:
-    made = [SitemapUrl(f"https://example.com/{number}") for number in range(100)]
-    before = list(make_chunks(made, max_entries=10))
-    made[35] = SitemapUrl("https://example.com/" + "x" * 1000)
-    after = list(make_chunks(made, max_entries=10, max_bytes=1000))
+    urls = [SitemapUrl(f"https://example.com/{number}") for number in range(100)]
+    before = list(make_chunks(urls, max_entries=10))
+    urls[35] = SitemapUrl("https://example.com/" + "x" * 1000)
+    after = list(make_chunks(urls, max_entries=10, max_bytes=1000))
     assert before[:3] == after[:3]
     assert before[4:] == after[-6:]
 
@@ -190,9 +190,11 @@ def test_a_document_of_one_part_is_one_part() -> None:
 
 
 def test_an_index_gives_each_document_its_own_lastmod() -> None:
-    said = [(f"https://example.com/a&b-{number}.xml", None if number % 2 else "2024-05-01") for number in range(2500)]
-    index = sitemapindex(said)
-    assert entries(plain(index)) == {loc: {"lastmod": day} if day else {} for loc, day in said}
+    documents = [
+        (f"https://example.com/a&b-{number}.xml", None if number % 2 else "2024-05-01") for number in range(2500)
+    ]
+    index = sitemapindex(documents)
+    assert entries(plain(index)) == {loc: {"lastmod": day} if day else {} for loc, day in documents}
     assert gzip.decompress(zipped(index)) == plain(index)
     assert (index.count, index.lastmod, index.size) == (2500, "2024-05-01", len(plain(index)))
 
@@ -222,8 +224,8 @@ def test_no_document_holds_more_than_50_000_urls(count: int, parts: list[int]) -
 def test_no_document_has_more_than_52_428_800_bytes(spare: int, parts: int) -> None:
     sizes = [500_000] * ((MAX_BYTES_PER_DOCUMENT - FRAME) // 500_000)
     sizes.append(MAX_BYTES_PER_DOCUMENT - FRAME - sum(sizes) + spare)
-    whole = chunk(500_000)
-    documents = [urlset(row) for row in group_chunks([whole] * (len(sizes) - 1) + [chunk(sizes[-1])])]
+    full = chunk(500_000)
+    documents = [urlset(row) for row in group_chunks([full] * (len(sizes) - 1) + [chunk(sizes[-1])])]
     assert len(documents) == parts
     assert sum(document.size - FRAME for document in documents) == sum(sizes)
     assert all(sum(map(len, document.plain())) == document.size <= MAX_BYTES_PER_DOCUMENT for document in documents)
@@ -233,18 +235,18 @@ def test_no_document_has_more_than_52_428_800_bytes(spare: int, parts: int) -> N
 @pytest.mark.parametrize("letter", ["&", "'"])
 def test_the_limit_of_bytes_holds_where_every_letter_is_escaped(letter: str) -> None:
     base = "https://example.com/"
-    made = [SitemapUrl(base + f"{number:07}" + letter * (MAX_LOC_CHARS - len(base) - 7)) for number in range(6000)]
-    documents = [urlset(row) for row in group_chunks(make_chunks(made))]
+    urls = [SitemapUrl(base + f"{number:07}" + letter * (MAX_LOC_CHARS - len(base) - 7)) for number in range(6000)]
+    documents = [urlset(row) for row in group_chunks(make_chunks(urls))]
     assert [document.size <= MAX_BYTES_PER_DOCUMENT for document in documents] == [True, True]
-    assert sum(document.count for document in documents) == len(made)
+    assert sum(document.count for document in documents) == len(urls)
     assert documents[0].size > MAX_BYTES_PER_DOCUMENT - 512 * 1024, "as few as hold them"
     read: list[str] = []
     for document in documents:
-        whole = plain(document)
-        assert len(whole) == document.size
-        assert gzip.decompress(zipped(document)) == whole
-        read += locs(whole)
-    assert read == [entry.loc for entry in made]
+        content = plain(document)
+        assert len(content) == document.size
+        assert gzip.decompress(zipped(document)) == content
+        read += locs(content)
+    assert read == [entry.loc for entry in urls]
 
 
 @settings(max_examples=200)
@@ -256,11 +258,11 @@ def test_chunks_keep_their_order_in_as_few_documents_as_possible(
 ) -> None:
     chunks = [chunk(size, count) for count, size in shapes]
     documents = list(group_chunks(iter(chunks), max_urls, FRAME + room))
-    assert [one for row in documents for one in row] == chunks
+    assert [each for row in documents for each in row] == chunks
 
     def holds(row: Iterable[Chunk]) -> bool:
         row = list(row)
-        return sum(one.count for one in row) <= max_urls and sum(one.size for one in row) <= room
+        return sum(each.count for each in row) <= max_urls and sum(each.size for each in row) <= room
 
     assert all(row and holds(row) for row in documents)
     assert not any(holds([*row, following[0]]) for row, following in pairwise(documents))

@@ -129,9 +129,9 @@ def test_an_answer_from_memory_is_the_answer_that_is_made(protocol: str, letters
     site.ask(SITEMAP, method="HEAD")
     for method in ("GET", "HEAD"):
         for headers in ASKED:
-            made = site.ask(Ask(SITEMAP, method=method, headers=headers, query="made=anew"))
+            generated = site.ask(Ask(SITEMAP, method=method, headers=headers, query="made=anew"))
             for _ in range(2):
-                assert site.ask(SITEMAP, method=method, headers=headers) == made
+                assert site.ask(SITEMAP, method=method, headers=headers) == generated
 
 
 @BOTH

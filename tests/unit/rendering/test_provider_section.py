@@ -61,10 +61,10 @@ class Site:
     def numbers(self, path: str = "/sitemap.xml") -> list[int]:
         """The pages listed, in the order of the documents."""
         body = self.ask(path).body
-        found = list(entries(body))
+        found_locs = list(entries(body))
         if b"<sitemapindex" in body:
-            return [number for loc in found for number in self.numbers(loc.removeprefix(LOCAL))]
-        return [int(loc.rpartition("/")[2]) for loc in found]
+            return [number for loc in found_locs for number in self.numbers(loc.removeprefix(LOCAL))]
+        return [int(loc.rpartition("/")[2]) for loc in found_locs]
 
 
 @pytest.mark.once
@@ -106,8 +106,8 @@ class Worker:
             return None
         documents = []
         for pieces in self.section.documents():
-            kept = self.store.load(LOCAL, [name for name, _ in pieces])
-            chunks = [load_chunk(row, kept.get(name)) for name, row in pieces]
+            stored = self.store.load(LOCAL, [name for name, _ in pieces])
+            chunks = [load_chunk(row, stored.get(name)) for name, row in pieces]
             assert None not in chunks
             documents.append(locs(b"".join(urlset([chunk for chunk in chunks if chunk]).plain())))
         return documents
@@ -117,7 +117,7 @@ def posts(*numbers: int) -> list[SitemapUrl]:
     return [SitemapUrl(f"{LOCAL}/posts/{number}") for number in numbers]
 
 
-def said(*numbers: int) -> list[list[str]]:
+def expected_locs(*numbers: int) -> list[list[str]]:
     return [[entry.loc for entry in posts(*numbers)]]
 
 
@@ -152,7 +152,7 @@ def test_what_one_worker_makes_the_others_have(workers: Two) -> None:
     first, second = workers
     assert second.listed() is None
     first.make(posts(3, 1, 2, 9, 8))
-    assert first.listed() == second.listed() == said(3, 1, 2, 9, 8)
+    assert first.listed() == second.listed() == expected_locs(3, 1, 2, 9, 8)
 
 
 @pytest.mark.usefixtures("small")
@@ -163,26 +163,26 @@ def test_failure_half_way_keeps_the_previous_pages(workers: Two, clock: Clock) -
         clock.pass_(10)
         with pytest.raises(ValuesError):
             first.make(failing(4, 5, 6, 7, 8))
-        assert first.listed() == second.listed() == said(1, 2, 3)
+        assert first.listed() == second.listed() == expected_locs(1, 2, 3)
     first.leaving = True
     with pytest.raises(ProcessEnding):
         first.make(posts(4, 5))
-    assert second.listed() == said(1, 2, 3)
+    assert second.listed() == expected_locs(1, 2, 3)
     second.make(posts(4, 5))
-    assert first.listed() == said(4, 5)
+    assert first.listed() == expected_locs(4, 5)
 
 
 @pytest.mark.usefixtures("small")
 def test_a_worker_that_has_not_looked_for_long_leaves_it_too(workers: Two, clock: Clock) -> None:
     first, second = workers
     first.make(posts(1, 2, 3))
-    assert second.listed() == said(1, 2, 3)
+    assert second.listed() == expected_locs(1, 2, 3)
     clock.pass_(10)
     first.make(posts(4, 5, 6))
     clock.pass_(10)
     with pytest.raises(ValuesError):
         second.make(failing(7, 8, 9))
-    assert first.listed() == second.listed() == said(4, 5, 6)
+    assert first.listed() == second.listed() == expected_locs(4, 5, 6)
 
 
 def test_what_another_worker_has_just_made_is_not_made_again(workers: Two) -> None:
@@ -204,7 +204,7 @@ def test_while_one_worker_makes_it_the_others_do_not(workers: Two, clock: Clock)
             yield from posts(number)
 
     first.make(slow())
-    assert second.listed() == said(*range(100))
+    assert second.listed() == expected_locs(*range(100))
 
 
 def test_work_of_a_dead_worker_is_finished_after_its_lease(workers: Two, clock: Clock) -> None:
@@ -222,7 +222,7 @@ def test_work_of_a_dead_worker_is_finished_after_its_lease(workers: Two, clock: 
     with pytest.raises(KeyboardInterrupt):
         second.make(death())
     first.make(posts(2))
-    assert second.listed() == said(2)
+    assert second.listed() == expected_locs(2)
 
 
 @pytest.mark.usefixtures("small")
@@ -242,7 +242,7 @@ def test_stalled_worker_yields_to_the_one_that_took_over(workers: Two, clock: Cl
         clock.pass_(10)
         with pytest.raises(AlreadyRunning):
             first.make(overtaken(when))
-        assert first.listed() == second.listed() == said(20 + when, 21, 22)
+        assert first.listed() == second.listed() == expected_locs(20 + when, 21, 22)
 
 
 def test_a_worker_that_stood_still_at_the_very_end_leaves_it_too(workers: Two, clock: Clock) -> None:
@@ -255,7 +255,7 @@ def test_a_worker_that_stood_still_at_the_very_end_leaves_it_too(workers: Two, c
 
     with pytest.raises(AlreadyRunning):
         first.make(overtaken())
-    assert first.listed() == said(2)
+    assert first.listed() == expected_locs(2)
 
 
 @pytest.mark.usefixtures("small")
@@ -318,19 +318,19 @@ def test_lost_or_damaged_records_count_as_never_generated(workers: Two, name: st
     first.store.save(LOCAL, {name: damage})
     assert second.listed() is None
     second.make(posts(1, 2))
-    assert first.listed() == second.listed() == said(1, 2)
+    assert first.listed() == second.listed() == expected_locs(1, 2)
 
 
 def test_flipped_bit_in_a_record_is_never_taken_for_another_fact(workers: Two, clock: Clock) -> None:
     first, second = workers
     first.make(posts(1, 2))
     for name in (SECTION, f"{SECTION}/0"):
-        whole = first.store.load(LOCAL, [name])[name]
-        for at in range(len(whole)):
-            first.store.save(LOCAL, {name: whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]})
+        record = first.store.load(LOCAL, [name])[name]
+        for at in range(len(record)):
+            first.store.save(LOCAL, {name: record[:at] + bytes([record[at] ^ 1]) + record[at + 1 :]})
             assert Worker(first.store, clock).listed() is None
-        first.store.save(LOCAL, {name: whole})
-    assert second.listed() == said(1, 2)
+        first.store.save(LOCAL, {name: record})
+    assert second.listed() == expected_locs(1, 2)
 
 
 def test_what_was_lost_of_them_is_taken_for_lost_by_all(workers: Two, clock: Clock) -> None:
@@ -340,7 +340,7 @@ def test_what_was_lost_of_them_is_taken_for_lost_by_all(workers: Two, clock: Clo
     clock.pass_(10)
     first.make(posts(2))
     second.section.reload_or_discard()
-    assert second.listed() == said(2), "it only had not looked"
+    assert second.listed() == expected_locs(2), "it only had not looked"
     second.section.reload_or_discard()
     assert first.listed() is None
 
@@ -357,11 +357,11 @@ def test_store_failure_at_lease_release_changes_nothing(workers: Two, clock: Clo
         def load(self, site: str, names: Any) -> dict[str, bytes]:
             return second.store.load(site, names)
 
-        def save(self, site: str, things: Any) -> None:
-            second.store.save(site, things)
+        def save(self, site: str, values: Any) -> None:
+            second.store.save(site, values)
 
     Worker(Failing(), clock).make(posts(1))
-    assert second.listed() == said(1)
+    assert second.listed() == expected_locs(1)
     clock.pass_(10)
     with pytest.raises(AlreadyRunning):
         first.make(posts(2))
@@ -517,10 +517,10 @@ def test_provider_is_released_if_the_store_fails(monkeypatch: pytest.MonkeyPatch
 
     save = store.save
 
-    def full(base: str, things: Any) -> None:
-        if any(name.startswith("values/") for name in things):
+    def full(base: str, values: Any) -> None:
+        if any(name.startswith("values/") for name in values):
             raise StoreError("the disk is full")
-        save(base, things)
+        save(base, values)
 
     monkeypatch.setattr(provider_section, "_SAVE_BATCH_BYTES", 1)
     monkeypatch.setattr(store, "save", full)

@@ -85,12 +85,12 @@ class Worker:
 
     def documents(self) -> Documents:
         """All documents, and one more."""
-        found = {"/sitemap.xml": self._both("/sitemap.xml")}
-        status, body, *_ = found["/sitemap.xml"][0]
+        documents = {"/sitemap.xml": self._both("/sitemap.xml")}
+        status, body, *_ = documents["/sitemap.xml"][0]
         if status == 200 and parsed(body).tag == f"{NS}sitemapindex":
-            found |= {path: self._both(path) for path in (loc.removeprefix(BASE) for loc in locs(body))}
-        found |= {path: self._both(path) for path in ("/sitemap-pages-99.xml", "/sitemap-routes-2.xml")}
-        return found
+            documents |= {path: self._both(path) for path in (loc.removeprefix(BASE) for loc in locs(body))}
+        documents |= {path: self._both(path) for path in ("/sitemap-pages-99.xml", "/sitemap-routes-2.xml")}
+        return documents
 
     def _both(self, path: str) -> list[tuple[int, bytes, str | None, str | None]]:
         answers = [self.ask(path, ("accept-encoding", encoding)) for encoding in ("identity", "gzip")]
@@ -143,15 +143,15 @@ def _small() -> Iterator[None]:
 @pytest.fixture
 def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many pages each block had that was judged."""
-    judged: list[int] = []
+    page_counts: list[int] = []
     block = EntryBuilder.block_entries
 
-    def noted(self: EntryBuilder, view: Any, pages: Any) -> Any:
-        judged.append(len(pages))
+    def recording(self: EntryBuilder, view: Any, pages: Any) -> Any:
+        page_counts.append(len(pages))
         return block(self, view, pages)
 
-    monkeypatch.setattr(EntryBuilder, "block_entries", noted)
-    return judged
+    monkeypatch.setattr(EntryBuilder, "block_entries", recording)
+    return page_counts
 
 
 # What is changed bit by bit is what is made as a whole
@@ -204,17 +204,17 @@ def test_documents_changed_bit_by_bit_are_those_made_as_a_whole(
     with small(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(site_signals_cache, "SAMPLE_PAGES", all_)
         store, clock = MemoryStore(), Clock()
-        one = Worker(store, clock, **options)
+        worker = Worker(store, clock, **options)
         for step in played:
-            play(one, step)
+            play(worker, step)
             if step[0] != "ask":
                 continue
-            assert Worker(store, clock, **options).documents() == one.documents()
-        expected = one.documents()
+            assert Worker(store, clock, **options).documents() == worker.documents()
+        expected = worker.documents()
         assert Worker(store, clock, **options).documents() == expected
         throw_away(store)
         assert Worker(store, clock, **options).documents() == expected
-        one.app.service.tracker.buffer.close()
+        worker.app.service.tracker.buffer.close()
 
 
 # Several workers
@@ -324,7 +324,7 @@ def test_large_site_keeps_its_signals_for_an_hour(
     before = site.documents()
     assert len(blocks) == 5
     blocks.clear()
-    dates = {loc: said for path in before for loc, said in _entries(before[path])}
+    dates = {loc: fields for path in before for loc, fields in _entries(before[path])}
     clock.pass_(60)
     new = 1_650_000_000
     store.merge(BASE, seen(7, at=int(clock()), last_modified=new))
@@ -333,7 +333,7 @@ def test_large_site_keeps_its_signals_for_an_hour(
     site.documents()
     other.documents()
     assert blocks == [2], "its own, in one of the workers"
-    assert "lastmod" not in _said(site)["/p/7"]
+    assert "lastmod" not in _fields_by_path(site)["/p/7"]
     assert "too new to tell it from a deployment's" in str(site.app.explain("/p/7"))
     clock.pass_(3600 - 121)
     assert other.documents() == site.documents()
@@ -341,8 +341,8 @@ def test_large_site_keeps_its_signals_for_an_hour(
     clock.pass_(300)  # max_age
     assert other.documents() == site.documents()
     assert blocks == [2, 2], "what waited is looked at again, and nothing else: all else is as it was"
-    assert _said(site)["/p/7"]["lastmod"].startswith("2022-04-15")
-    assert dates.keys() == {f"{BASE}{path}" for path in _said(site)}
+    assert _fields_by_path(site)["/p/7"]["lastmod"].startswith("2022-04-15")
+    assert dates.keys() == {f"{BASE}{path}" for path in _fields_by_path(site)}
 
 
 def _entries(answers: Any) -> list[tuple[str, dict[str, str]]]:
@@ -350,10 +350,10 @@ def _entries(answers: Any) -> list[tuple[str, dict[str, str]]]:
     return list(entries(body).items()) if status == 200 and b"<urlset" in body else []
 
 
-def _said(site: Worker) -> dict[str, dict[str, str]]:
+def _fields_by_path(site: Worker) -> dict[str, dict[str, str]]:
     """What is said of each page, by its path."""
-    found = [entry for answers in site.documents().values() for entry in _entries(answers)]
-    return {loc.removeprefix(BASE): said for loc, said in found}
+    listed = [entry for answers in site.documents().values() for entry in _entries(answers)]
+    return {loc.removeprefix(BASE): fields for loc, fields in listed}
 
 
 # Their numbers
@@ -437,13 +437,17 @@ def test_index_gives_each_document_its_latest_lastmod() -> None:
 
     def check() -> dict[str, dict[str, str]]:
         index = entries(site.ask().body)
-        for loc, said in index.items():
+        for loc, fields in index.items():
             inner = entries(site.ask(loc.removeprefix(BASE)).body).values()
-            assert said == ({"lastmod": max(dates)} if (dates := [one["lastmod"] for one in inner if one]) else {})
+            assert fields == (
+                {"lastmod": max(dates)}
+                if (dates := [inner_fields["lastmod"] for inner_fields in inner if inner_fields])
+                else {}
+            )
         return index
 
     before = check()
-    assert [len(said) for said in before.values()] == [1, 1, 1, 0]
+    assert [len(fields) for fields in before.values()] == [1, 1, 1, 0]
     clock.pass_(DAY)
     store.merge(BASE, seen(5, at=int(clock()), status=404))
     store.merge(BASE, seen(7, at=int(clock()), status=404))
@@ -479,21 +483,21 @@ def test_first_request_for_a_huge_site_names_documents_before_rendering(
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
     store.merge(BASE, seen(*range(12)))
-    behind: list[Callable[[], None]] = []
-    monkeypatch.setattr(WSGIRequest, "run_in_background", lambda _, job: behind.append(job))
+    jobs: list[Callable[[], None]] = []
+    monkeypatch.setattr(WSGIRequest, "run_in_background", lambda _, job: jobs.append(job))
     named = [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 2, 3)]
     assert entries(site.ask().body) == {loc: {} for loc in named}
     assert locs(site.ask("/sitemap-pages-2.xml").body) == [f"{BASE}/p/{number}" for number in (4, 5, 6, 7)]
-    assert len(behind) == 1, "one at a time"
-    for job in behind:
+    assert len(jobs) == 1, "one at a time"
+    for job in jobs:
         job()
     assert locs(site.ask().body) == named
-    assert len(behind) == 1, "there is nothing left to do"
+    assert len(jobs) == 1, "there is nothing left to do"
     assert site.listed() == [f"{BASE}/p/{number}" for number in range(12)]
 
 
 @pytest.fixture
-def behind(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
+def background_jobs(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
     """What is to be done behind requests, where more than two blocks are much to render."""
     jobs: list[Callable[[], None]] = []
     monkeypatch.setattr(learned_section, "MAX_WAITED_BLOCKS", 2)
@@ -503,14 +507,14 @@ def behind(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
 
 @pytest.mark.usefixtures("small")
 def test_one_worker_renders_in_the_background_and_another_takes_over(
-    behind: list[Callable[[], None]], blocks: list[int]
+    background_jobs: list[Callable[[], None]], blocks: list[int]
 ) -> None:
     store, clock = MemoryStore(), Clock()
     first, second = Worker(store, clock), Worker(store, clock)
     store.merge(BASE, seen(*range(12)))
     for worker in (first, second):
         worker.ask()
-    of_first, of_second = behind
+    of_first, of_second = background_jobs
     assert store.lease(BASE, "pages", "a third", int(clock()), learned_section.LEASE_SECONDS)
     of_first()
     assert not blocks
@@ -551,14 +555,14 @@ def test_store_emptied_during_background_work_stops_no_sitemap(
 
 @pytest.mark.usefixtures("small")
 def test_stopping_worker_finishes_only_its_current_document(
-    behind: list[Callable[[], None]], blocks: list[int]
+    background_jobs: list[Callable[[], None]], blocks: list[int]
 ) -> None:
     store = MemoryStore()
     site = Worker(store, Clock())
     store.merge(BASE, seen(*range(12)))
     site.ask()
     site.app.close()
-    behind[0]()
+    background_jobs[0]()
     assert blocks == [2, 2]
     assert site.listed() == [f"{BASE}/p/{number}" for number in range(12)]
 
@@ -577,7 +581,7 @@ class Slow(MemoryStore):
 
 @pytest.mark.usefixtures("small")
 def test_slow_rendering_advances_by_a_block_with_each_request(
-    behind: list[Callable[[], None]], blocks: list[int], monkeypatch: pytest.MonkeyPatch
+    background_jobs: list[Callable[[], None]], blocks: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(learned_section, "PAUSE_FACTOR", 0)  # or it would wait in earnest
     clock = Clock()
@@ -587,7 +591,7 @@ def test_slow_rendering_advances_by_a_block_with_each_request(
     site.ask()
     assert locs(site.ask("/sitemap-pages-1.xml").body) == [f"{BASE}/p/{number}" for number in range(4)]
     assert blocks == [2, 2], "nothing was there to serve"
-    behind.pop()()
+    background_jobs.pop()()
     assert blocks == [2, 2, 2, 2]
     for left in ((1, 2, 3), (1, 3)):
         if len(left) == 3:
@@ -595,9 +599,9 @@ def test_slow_rendering_advances_by_a_block_with_each_request(
         blocks.clear()
         assert locs(site.ask("/sitemap-pages-1.xml").body) == [f"{BASE}/p/{number}" for number in left]
         assert blocks == [2]
-    assert len(behind) == 1, "what it left"
+    assert len(background_jobs) == 1, "what it left"
     blocks.clear()
-    behind[0]()
+    background_jobs[0]()
     assert not blocks
 
 
@@ -607,8 +611,8 @@ class Failing(MemoryStore):
     fails = ""
     things: frozenset[str] = frozenset({"pages/1", "pages/2"})
 
-    def _fail(self, name: str, things: Any) -> None:
-        if self.fails == name and self.things.intersection(things):
+    def _fail(self, name: str, names: Any) -> None:
+        if self.fails == name and self.things.intersection(names):
             self.fails = ""
             raise StoreError("it fails")
 
@@ -616,14 +620,14 @@ class Failing(MemoryStore):
         self._fail("load", names)
         return super().load(site, names)
 
-    def save(self, site: str, things: Any) -> None:
-        self._fail("save", things)
-        super().save(site, things)
+    def save(self, site: str, values: Any) -> None:
+        self._fail("save", values)
+        super().save(site, values)
 
 
 @pytest.mark.usefixtures("small")
 def test_change_during_background_work_is_rendered_too(
-    behind: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+    background_jobs: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(learned_section, "WAIT_SECONDS", 0.0)
     monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)  # or each change would be a new judgement of all
@@ -653,11 +657,11 @@ def test_change_during_background_work_is_rendered_too(
         return stale
 
     monkeypatch.setattr(LearnedSection, "_is_block_stale", meanwhile)
-    behind.pop(0)()
+    background_jobs.pop(0)()
     assert LearnedSection._is_block_stale is is_stale
     asks()
-    while behind:
-        behind.pop()()
+    while background_jobs:
+        background_jobs.pop()()
     assert site.listed() == [f"{BASE}/p/{number}" for number in (1, 2, 4, 5, 6)]
 
 
@@ -691,12 +695,12 @@ def test_one_thread_updates_documents_while_others_serve_the_old_ones(
         store.merge(BASE, seen(2))
         clock.pass_(600)
     store.halting.set()
-    one = threading.Thread(target=site.ask)
-    one.start()
+    updater = threading.Thread(target=site.ask)
+    updater.start()
     assert store.asked.wait(30)
     answer = site.ask()
     store.let.set()
-    one.join(30)
+    updater.join(30)
     if ready:
         assert locs(answer.body) == [f"{BASE}/p/1"]
         assert locs(site.ask().body) == [f"{BASE}/p/1", f"{BASE}/p/2"]
@@ -734,12 +738,14 @@ def test_what_is_lost_or_damaged_heals_and_is_never_served(
     store.merge(BASE, seen(9, at=1_749_900_000, last_modified=1_600_000_000))
     worker = Worker(store, clock)
     good = worker.documents()
-    for one in (worker, Worker(store, clock)):
-        for kept in store.load(BASE, [name]).values():  # none where it was lost, and not yet needed again
-            store.save(BASE, {name: DAMAGES[damage](kept)})
-        failed = [path for path in good for answers in [one._both(path)] if answers != good[path] and _is_503(answers)]
+    for reader in (worker, Worker(store, clock)):
+        for stored in store.load(BASE, [name]).values():  # none where it was lost, and not yet needed again
+            store.save(BASE, {name: DAMAGES[damage](stored)})
+        failed = [
+            path for path in good for answers in [reader._both(path)] if answers != good[path] and _is_503(answers)
+        ]
         assert len(failed) <= 1
-        assert one.documents() == good
+        assert reader.documents() == good
         assert Worker(store, clock).documents() == good
 
 
@@ -751,11 +757,11 @@ def _is_503(answers: Any) -> bool:
 
 def test_worker_with_a_slow_clock_uses_what_another_learned(monkeypatch: pytest.MonkeyPatch, small: None) -> None:
     monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)
-    store, behind = MemoryStore(), Clock()
+    store, slow_clock = MemoryStore(), Clock()
     store.merge(BASE, seen(*range(9)))
-    Worker(store, Clock(behind() + 60)).documents()
+    Worker(store, Clock(slow_clock() + 60)).documents()
     learned = store.load(BASE, ["site-signals"])
-    Worker(store, behind).documents()
+    Worker(store, slow_clock).documents()
     assert store.load(BASE, ["site-signals"]) == learned
 
 
@@ -768,13 +774,13 @@ def test_signals_computed_by_two_workers_at_once_are_not_damage(monkeypatch: pyt
     load = store.load
 
     def meanwhile(site: str, names: Any) -> dict[str, bytes]:
-        kept = load(site, names)
+        stored = load(site, names)
         if "site-signals" in names:
             monkeypatch.setattr(store, "load", load)
             clock.pass_(site_signals_cache.LEARNING_INTERVAL_SECONDS)
             first.documents()
             clock.pass_(-1)
-        return kept
+        return stored
 
     monkeypatch.setattr(store, "load", meanwhile)
     assert second.documents() == before
@@ -937,12 +943,12 @@ def test_workers_use_earlier_signals_while_one_computes_new_ones(large: MemorySt
 
 
 @pytest.mark.parametrize(
-    "kept", [None, with_checksum(zlib.compress(b"of another version"))], ids=["lost", "of another form"]
+    "remains", [None, with_checksum(zlib.compress(b"of another version"))], ids=["lost", "of another form"]
 )
-def test_lost_sample_pages_are_replaced_and_signals_recomputed(kept: bytes | None, large: MemoryStore) -> None:
+def test_lost_sample_pages_are_replaced_and_signals_recomputed(remains: bytes | None, large: MemoryStore) -> None:
     clock = Clock()
     before = Worker(large, clock).documents()
-    large.save(BASE, {"site-signals/pages": kept})
+    large.save(BASE, {"site-signals/pages": remains})
     throw_away(large)
     other = Worker(large, clock)
     assert other.documents() == before
@@ -970,9 +976,11 @@ def test_machine_with_its_own_files_combines_them_with_shared_signals(large: Mem
             return asgi(app, Ask(path, host="example.com", scheme="https")).body
 
         named = [loc.removeprefix(BASE) for loc in locs(ask("/sitemap.xml"))]
-        found = {loc.removeprefix(BASE): said for path in named for loc, said in entries(ask(path)).items()}
-        assert len(found) == 16
-        return {path for path, said in found.items() if "lastmod" in said}
+        fields_by_path = {
+            loc.removeprefix(BASE): fields for path in named for loc, fields in entries(ask(path)).items()
+        }
+        assert len(fields_by_path) == 16
+        return {path for path, fields in fields_by_path.items() if "lastmod" in fields}
 
     files, pages = {f"/files/{number}.html" for number in range(6)}, {f"/p/{number}" for number in range(10)}
     apart = machine("one", *(1_650_000_000 + DAY * number for number in range(6)))

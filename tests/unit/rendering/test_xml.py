@@ -72,12 +72,12 @@ def test_no_entries_make_no_document() -> None:
 
 
 def test_a_document_knows_its_latest_lastmod() -> None:
-    made = [
+    urls = [
         SitemapUrl("https://a.b/1", "2024-05-01"),
         SitemapUrl("https://a.b/2"),
         SitemapUrl("https://a.b/3", "2023-01-01"),
     ]
-    document = urlset(list(make_chunks(made, 1)))
+    document = urlset(list(make_chunks(urls, 1)))
     assert document.lastmod == "2024-05-01"
 
 
@@ -96,11 +96,11 @@ def test_no_document_holds_more_than_50_000_urls(count: int, parts: list[int]) -
 
 @pytest.mark.parametrize(("spare", "parts"), [(0, 1), (1, 1), (-1, 2)])
 def test_no_document_is_larger_than_the_limit(spare: int, parts: int) -> None:
-    made = [SitemapUrl(f"https://example.com/{number}", "2024-05-01") for number in range(10)]
-    (whole,) = urlsets(made)
-    documents = urlsets(made, max_bytes=len(whole) + spare, run=1)
+    urls = [SitemapUrl(f"https://example.com/{number}", "2024-05-01") for number in range(10)]
+    (content,) = urlsets(urls)
+    documents = urlsets(urls, max_bytes=len(content) + spare, run=1)
     assert len(documents) == parts
-    assert all(len(document) <= len(whole) + spare for document in documents)
+    assert all(len(document) <= len(content) + spare for document in documents)
 
 
 @pytest.mark.once
@@ -142,20 +142,20 @@ def test_any_entry_is_valid_xml_with_its_meaning_kept(
     rows: list[tuple[str, str | None, str | None, float | None]], max_urls: int
 ) -> None:
     meant = {}
-    made = []
+    urls = []
     for path, lastmod, changefreq, priority in rows:
         quoted = quote_path(path)
         loc = None if quoted is None else loc_of(SITE, quoted)
         if loc is None:
             continue
-        made.append(SitemapUrl(loc, lastmod, changefreq, priority))  # type: ignore[arg-type]
-        said = {
+        urls.append(SitemapUrl(loc, lastmod, changefreq, priority))  # type: ignore[arg-type]
+        fields = {
             "lastmod": lastmod,
             "changefreq": changefreq,
             "priority": None if priority is None else priority_text(priority),
         }
-        meant[loc] = {name: value for name, value in said.items() if value is not None}
-    documents = urlsets(made, max_urls=max_urls)
+        meant[loc] = {name: value for name, value in fields.items() if value is not None}
+    documents = urlsets(urls, max_urls=max_urls)
     read: dict[str, dict[str, str]] = {}
     for document in documents:
         part = entries(document)
@@ -221,11 +221,11 @@ def test_past_50_000_urls_there_is_an_index_and_numbered_documents(protocol: str
     index = entries(site.ask("/sitemap.xml").body)
     assert list(index) == [f"https://example.com/sitemap-pages-{number}.xml" for number in (1, 2)]
     listed = []
-    for number, (loc, said) in enumerate(index.items(), 1):
+    for number, (loc, fields) in enumerate(index.items(), 1):
         answer = site.ask(f"/sitemap-pages-{number}.xml", headers=[("accept-encoding", "gzip")])
         assert answer.header("content-encoding") == "gzip"
         body = gzip.decompress(answer.body)
-        assert max(entry["lastmod"] for entry in entries(body).values()) == said["lastmod"], loc
+        assert max(entry["lastmod"] for entry in entries(body).values()) == fields["lastmod"], loc
         listed += locs(body)
     assert len(listed) == len(set(listed)) == MAX_URLS_PER_DOCUMENT + 1
     assert listed == [f"https://example.com/p/{number}" for number in range(MAX_URLS_PER_DOCUMENT + 1)]

@@ -133,10 +133,10 @@ def test_whatever_changes_of_the_map_is_seen_at_once(name: str) -> None:
     assert urlmap.reload() is known
     change(site)
     assert not urlmap.is_unchanged()
-    found = urlmap.reload()
-    assert found.routes == map_of(getattr(site, framework)).reload().routes
-    assert found.routes != known.routes
-    assert (urlmap.is_unchanged(), urlmap.reload(), urlmap.reload_count) == (True, found, 2)
+    changed = urlmap.reload()
+    assert changed.routes == map_of(getattr(site, framework)).reload().routes
+    assert changed.routes != known.routes
+    assert (urlmap.is_unchanged(), urlmap.reload(), urlmap.reload_count) == (True, changed, 2)
 
 
 def test_before_the_first_reading_nothing_is_known_to_be_unchanged() -> None:
@@ -298,8 +298,8 @@ def plainly_found(
     templates = {route.path: route for route in reversed(routes) if not route.static}
     for pattern in patterns:
         if not pattern.literal and pattern.matches(path):
-            stranger = model_module.Route(pattern.text, "learned from traffic", static=False)
-            return templates.get(pattern.text, stranger)._replace(host=None)
+            learned_route = model_module.Route(pattern.text, "learned from traffic", static=False)
+            return templates.get(pattern.text, learned_route)._replace(host=None)
     for route in templates.values():
         if (
             route.settings.learn
@@ -320,9 +320,9 @@ def test_a_path_is_found_as_by_asking_each_route_in_turn(
     site = Site("https", "example.com", routed=host)
     order = [pattern.text for pattern in (*options.include, *options.learn)]
     for path in (*paths, *(route.path for route in routes)):
-        found, expected = table.find_route(site, path), plainly_found(routes, order, host, path)
-        assert found == expected
-        assert found is None or found.builder is expected.builder
+        route_found, expected = table.find_route(site, path), plainly_found(routes, order, host, path)
+        assert route_found == expected
+        assert route_found is None or route_found.builder is expected.builder
         assert table.has_explicit_route(path) is any(route.static and route.path == path for route in routes)
         taken = (route.path == path if route.static else Pattern(route.path).matches(path) for route in routes)
         assert table.may_answer(path) is (not routes or any(taken))
@@ -334,10 +334,10 @@ def test_a_path_is_found_as_by_asking_each_route_in_turn(
 
 @given(st.lists(st.text("ab/", max_size=4), max_size=12), st.text("ab/", max_size=6))
 def test_prefix_matches_keep_their_insertion_order(prefixes: list[str], path: str) -> None:
-    things: PrefixIndex[int] = PrefixIndex()
+    index: PrefixIndex[int] = PrefixIndex()
     for number, prefix in enumerate(prefixes):
-        things.add(prefix, number)
-    assert things.find(path) == [number for number, prefix in enumerate(prefixes) if path.startswith(prefix)]
+        index.add(prefix, number)
+    assert index.find(path) == [number for number, prefix in enumerate(prefixes) if path.startswith(prefix)]
 
 
 @given(TEMPLATES, PATHS)

@@ -296,15 +296,15 @@ def test_unbound_proxy_object_is_tolerated() -> None:
 
 
 def bare_wsgi(environ: Any, start_response: Any) -> list[bytes]:
-    found = environ["PATH_INFO"] in ("/", "/about", "/posts/a", "/posts/b", "/keys/c")
-    start_response("200 OK" if found else "404 NOT FOUND", [("Content-Type", "text/html")])
+    exists = environ["PATH_INFO"] in ("/", "/about", "/posts/a", "/posts/b", "/keys/c")
+    start_response("200 OK" if exists else "404 NOT FOUND", [("Content-Type", "text/html")])
     return [b"a page"]
 
 
 async def bare_asgi(scope: Any, receive: Any, send: Any) -> None:
-    found = scope["path"] in ("/", "/about", "/posts/a", "/posts/b", "/keys/c")
+    exists = scope["path"] in ("/", "/about", "/posts/a", "/posts/b", "/keys/c")
     headers = [(b"content-type", b"text/html")]
-    await send({"type": "http.response.start", "status": 200 if found else 404, "headers": headers})
+    await send({"type": "http.response.start", "status": 200 if exists else 404, "headers": headers})
     await send({"type": "http.response.body", "body": b"a page"})
 
 

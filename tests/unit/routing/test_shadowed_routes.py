@@ -71,10 +71,12 @@ def test_a_static_route_is_listed_if_the_app_hands_its_path_to_it(written: list[
     app = Starlette(routes=routes)
     site = SitemapMiddleware(app, store="memory://", verify=False, robots=False)
     answer = asgi(site, Ask("/sitemap.xml"))
-    found = {loc.removeprefix("http://testserver") for loc in locs(answer.body)} if answer.status == 200 else set()
+    listed_paths = (
+        {loc.removeprefix("http://testserver") for loc in locs(answer.body)} if answer.status == 200 else set()
+    )
     answers = {path: asgi(app, Ask(path)) for path in own if "{" not in path}
     expected = {path for path, answer in answers.items() if (answer.status, answer.text) == (200, path)}
-    assert found == expected
+    assert listed_paths == expected
 
 
 def test_first_of_many_parametrised_routes_is_found() -> None:
@@ -87,8 +89,8 @@ def test_first_of_many_parametrised_routes_is_found() -> None:
     def checked(*paths: str) -> None:
         for path in paths:
             first = next((number for number, (_, regex) in enumerate(passed) if regex.match(path)), None)
-            found = shadows.shadowing_path(path)
-            assert found == (None if first is None else f"{passed[first][0]} (int)"), path
+            shadowing = shadows.shadowing_path(path)
+            assert shadowing == (None if first is None else f"{passed[first][0]} (int)"), path
 
     shadows = EarlierRoutes()
     passed: list[tuple[str, Any]] = []
@@ -115,11 +117,11 @@ def test_the_shadowing_route_is_named_for_people() -> None:
     assert (explained.listed, explained.reason) == (False, reason)
     assert site.explain("/in/x").listed
     (surveyed,) = [
-        one
-        for one in site.service.route_report(
-            [site.service.snapshot(one, site.service.store) for one in site.service.sites()]
+        report
+        for report in site.service.route_report(
+            [site.service.snapshot(report, site.service.store) for report in site.service.sites()]
         )
-        if one.route.path == "/late/"
+        if report.route.path == "/late/"
     ]
     assert surveyed.verdict.reason == reason
 
@@ -138,7 +140,7 @@ def test_mounts_and_files_may_be_shadowed_and_other_hosts_are_not(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("needs", "said"),
+    ("needs", "parameter"),
     [
         ("query", "query parameter 'q'"),
         ("alias", "query parameter 'the-q'"),
@@ -150,7 +152,9 @@ def test_mounts_and_files_may_be_shadowed_and_other_hosts_are_not(tmp_path: Path
     ],
 )
 @pytest.mark.parametrize("included", [False, True])
-def test_fastapi_route_with_extra_parameters_waits_for_a_visit(needs: str, said: str | None, *, included: bool) -> None:
+def test_fastapi_route_with_extra_parameters_waits_for_a_visit(
+    needs: str, parameter: str | None, *, included: bool
+) -> None:
     def needed(page: int) -> int:
         return page
 
@@ -175,7 +179,9 @@ def test_fastapi_route_with_extra_parameters_waits_for_a_visit(needs: str, said:
     def optional(q: str = "") -> str:
         return q
 
-    view = {one.__name__: one for one in (query, alias, header, cookie, dependency, nothing, optional)}[needs]
+    view = {function.__name__: function for function in (query, alias, header, cookie, dependency, nothing, optional)}[
+        needs
+    ]
     app = FastAPI()
     router: Any = APIRouter() if included else app
     router.get("/page", response_class=Page)(view)
@@ -183,5 +189,8 @@ def test_fastapi_route_with_extra_parameters_waits_for_a_visit(needs: str, said:
         app.include_router(router)
     site = SitemapMiddleware(app, store="memory://", verify=False, robots=False)
     explained = site.explain("/page")
-    assert explained.listed == (said is None)
-    assert said is None or explained.reason == f"it needs the {said}, and no response has shown that it is a page"
+    assert explained.listed == (parameter is None)
+    assert (
+        parameter is None
+        or explained.reason == f"it needs the {parameter}, and no response has shown that it is a page"
+    )

@@ -40,8 +40,8 @@ def answered(site: Any, host: str = "testserver", root: str = "") -> list[str]:
 
 def listed(app: Any, host: str = "testserver", **options: Any) -> list[str]:
     """The locs of an app's sitemap before any page was seen; without the scheme and host, which are the test's own."""
-    found = answered(SitemapMiddleware(app, store="memory://", **({"verify": False} | options)), host)
-    return [loc.removeprefix(f"http://{host}") for loc in found]
+    listed_locs = answered(SitemapMiddleware(app, store="memory://", **({"verify": False} | options)), host)
+    return [loc.removeprefix(f"http://{host}") for loc in listed_locs]
 
 
 async def page(request: Any = None) -> HTMLResponse:
@@ -279,9 +279,9 @@ def test_what_is_no_page_is_not_listed(tmp_path: Path) -> None:
 
 def test_every_page_that_is_listed_is_there(tmp_path: Path) -> None:
     app = files(folder(tmp_path, "index.html", "x.xhtml", "a/index.html", "a/b/INDEX.HTML", "a/100%.html"), "/site")
-    found = listed(app)
-    assert found == ["/site/", "/site/a/", "/site/a/100%25.html", "/site/a/b/INDEX.HTML", "/site/x.xhtml"]
-    assert {asgi(app, Ask(path.replace("%25", "%"))).status for path in found} == {200}
+    paths = listed(app)
+    assert paths == ["/site/", "/site/a/", "/site/a/100%25.html", "/site/a/b/INDEX.HTML", "/site/x.xhtml"]
+    assert {asgi(app, Ask(path.replace("%25", "%"))).status for path in paths} == {200}
 
 
 def test_files_without_html_mode_are_assets(tmp_path: Path) -> None:
@@ -309,17 +309,17 @@ def test_the_first_of_several_folders_wins(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.syspath_prepend(tmp_path)
     both = StaticFiles(directory=tmp_path / "here", packages=["package_of_files"], html=True)
     site = SitemapMiddleware(Starlette(routes=[Mount("/", both)]), store="memory://", clock=Clock(NOW), verify=False)
-    found = entries(asgi(site, Ask("/sitemap.xml")).body)
-    assert list(found) == [f"http://testserver/{name}.html" for name in "abc"]
-    assert found["http://testserver/b.html"] == {"lastmod": "2025-06-13T15:06:40Z"}
+    listed_entries = entries(asgi(site, Ask("/sitemap.xml")).body)
+    assert list(listed_entries) == [f"http://testserver/{name}.html" for name in "abc"]
+    assert listed_entries["http://testserver/b.html"] == {"lastmod": "2025-06-13T15:06:40Z"}
 
 
 def test_several_mounts_of_files_are_each_under_their_path(tmp_path: Path) -> None:
-    one, two = folder(tmp_path / "one", "index.html"), folder(tmp_path / "two", "index.html")
+    first, second = folder(tmp_path / "one", "index.html"), folder(tmp_path / "two", "index.html")
     app = Starlette(
         routes=[
-            Mount("/two", GZipMiddleware(StaticFiles(directory=two, html=True))),
-            Mount("/", StaticFiles(directory=one, html=True)),
+            Mount("/two", GZipMiddleware(StaticFiles(directory=second, html=True))),
+            Mount("/", StaticFiles(directory=first, html=True)),
         ]
     )
     assert listed(app) == ["/", "/two/"]
@@ -366,9 +366,9 @@ def test_a_file_that_goes_while_the_folder_is_read_is_left_out(tmp_path: Path, m
     scandir = os.scandir
 
     def losing(path: str) -> Any:
-        found = list(scandir(path))
+        dir_entries = list(scandir(path))
         (tmp_path / "a.html").unlink(missing_ok=True)
-        return found
+        return dir_entries
 
     monkeypatch.setattr(os, "scandir", losing)
     assert listed(files(tmp_path)) == ["/b.html"]
@@ -439,11 +439,11 @@ class Page(HTMLResponse):
 )
 @pytest.mark.parametrize("level", ["route", "router", "include", "app"])
 def test_a_declared_response_class_tells_pages_from_data(response_class: Any, expected: list[str], level: str) -> None:
-    said = {"default_response_class": response_class}
-    app = FastAPI(**said if level == "app" else {})
-    router = APIRouter(**said if level == "router" else {})
+    settings = {"default_response_class": response_class}
+    app = FastAPI(**settings if level == "app" else {})
+    router = APIRouter(**settings if level == "router" else {})
     router.get("/x", **{"response_class": response_class} if level == "route" else {})(html)
-    app.include_router(router, **said if level == "include" else {})
+    app.include_router(router, **settings if level == "include" else {})
     assert listed(app) == expected
 
 
@@ -486,11 +486,11 @@ def test_routers_are_listed_at_any_depth_under_all_their_prefixes() -> None:
 
 @pytest.mark.parametrize("level", ["route", "router", "include"])
 def test_what_is_left_out_of_the_schema_is_listed_once_it_was_seen(level: str) -> None:
-    said = {"include_in_schema": False}
-    router = APIRouter(**said if level == "router" else {})
-    router.get("/x", response_class=HTMLResponse, **said if level == "route" else {})(html)
+    settings = {"include_in_schema": False}
+    router = APIRouter(**settings if level == "router" else {})
+    router.get("/x", response_class=HTMLResponse, **settings if level == "route" else {})(html)
     app = FastAPI()
-    app.include_router(router, **said if level == "include" else {})
+    app.include_router(router, **settings if level == "include" else {})
     assert listed(app) == []
     assert visited(app, "/x") == ["/x"]
 

@@ -26,8 +26,8 @@ def answered(site: Any, host: str = "testserver", protocol: str = "wsgi") -> lis
 
 def listed(app: Any, host: str = "testserver", protocol: str = "wsgi", **options: Any) -> list[str]:
     """The locs of an app's sitemap before any page was seen; without the scheme and host, which are the test's own."""
-    found = answered(SitemapMiddleware(app, store="memory://", **({"verify": False} | options)), host, protocol)
-    return [loc.removeprefix(f"http://{host}") for loc in found]
+    listed_locs = answered(SitemapMiddleware(app, store="memory://", **({"verify": False} | options)), host, protocol)
+    return [loc.removeprefix(f"http://{host}") for loc in listed_locs]
 
 
 def page(**_: Any) -> str:
@@ -235,8 +235,8 @@ def hosted() -> flask.Flask:
     ],
 )
 def test_host_matching_makes_each_host_a_site(host: str, expected: list[str], base_url: str | None) -> None:
-    found = answered(SitemapMiddleware(hosted(), store="memory://", base_url=base_url, verify=False), host)
-    assert found == [f"http://{host.lower().removesuffix(':80')}{path}" for path in expected]
+    listed_locs = answered(SitemapMiddleware(hosted(), store="memory://", base_url=base_url, verify=False), host)
+    assert listed_locs == [f"http://{host.lower().removesuffix(':80')}{path}" for path in expected]
 
 
 def test_a_host_that_no_rule_names_has_no_site() -> None:

@@ -139,7 +139,7 @@ def test_pause_is_half_a_minute_at_most_and_survives_a_clock_change(clock: Clock
 
 
 def test_one_caller_at_a_time_retries_a_failing_store(clock: Clock) -> None:
-    found = []
+    call_counts = []
 
     class Slow(Failing):
         def version(self, site: str) -> int:
@@ -147,7 +147,7 @@ def test_one_caller_at_a_time_retries_a_failing_store(clock: Clock) -> None:
                 self.asked += 1
                 with pytest.raises(StoreError, match="it will be tried again shortly"):
                     guard.pages(site)  # as another thread would, while this one waits
-                found.append(self.asked)
+                call_counts.append(self.asked)
             return super().version(site)
 
     store = Slow(clock)
@@ -155,7 +155,7 @@ def test_one_caller_at_a_time_retries_a_failing_store(clock: Clock) -> None:
     for _ in range(2):
         with pytest.raises(StoreError):
             guard.version(SITE)
-    assert found == [2]
+    assert call_counts == [2]
     store.failing = False
     assert (guard.version(SITE), guard.pages(SITE)) == (0, [])
 
@@ -176,9 +176,9 @@ def test_pages_are_served_while_a_store_hangs_and_merged_when_it_is_back(protoco
     store.failing, store.takes = True, 3
     site.visit("/gone")
     before = site.ask("/sitemap.xml").body
-    asked = store.asked
+    calls_before = store.asked
     assert site.ask("/sitemap.xml").body == before
-    assert store.asked == asked
+    assert store.asked == calls_before
     store.failing, store.takes = False, 0
     clock.pass_(MAX_BACKOFF_SECONDS)
     assert len(site.locs()) == 1

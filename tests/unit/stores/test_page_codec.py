@@ -90,12 +90,12 @@ def pack_page(page: Page) -> bytes:
 
 @given(PAGES)
 def test_a_page_survives_its_packing(page: Page) -> None:
-    found = unpack_page(page.path, page.route, pack_page(page))
-    assert found == page
-    assert [type(value) for value in found] == [type(value) for value in page]
+    unpacked = unpack_page(page.path, page.route, pack_page(page))
+    assert unpacked == page
+    assert [type(value) for value in unpacked] == [type(value) for value in page]
     assert all(
         isinstance(run, Run)
-        for run in (*found.last_modified_history, *found.content_history, *found.stated_date_history)
+        for run in (*unpacked.last_modified_history, *unpacked.content_history, *unpacked.stated_date_history)
     )
 
 
@@ -150,12 +150,12 @@ def test_unknown_format_is_refused(data: bytes) -> None:
         unpack_page("/a", "/<a>", data)
 
 
-@pytest.mark.parametrize("told", ["1.2", "1.2.3.4", "1.2.x", "1.2.3,"])
-def test_answers_that_wait_and_are_damaged_are_refused(told: str) -> None:
-    whole = pack_page(PLAIN._replace(unconfirmed_answers=(UnconfirmedAnswer(1, 2, 3),)))
-    raw = told.encode()
+@pytest.mark.parametrize("damaged", ["1.2", "1.2.3.4", "1.2.x", "1.2.3,"])
+def test_answers_that_wait_and_are_damaged_are_refused(damaged: str) -> None:
+    packed = pack_page(PLAIN._replace(unconfirmed_answers=(UnconfirmedAnswer(1, 2, 3),)))
+    raw = damaged.encode()
     with pytest.raises(ValueError, match=r"unconfirmed answers|invalid literal"):
-        unpack_page("/a", "/<a>", whole[: -len(b"1.2.3") - 4] + len(raw).to_bytes(4, "little") + raw)
+        unpack_page("/a", "/<a>", packed[: -len(b"1.2.3") - 4] + len(raw).to_bytes(4, "little") + raw)
 
 
 @pytest.mark.parametrize(
@@ -175,8 +175,8 @@ def test_what_has_no_room_is_refused(page: Page) -> None:
 
 @pytest.mark.parametrize("name", ["media_type", "obstacle", "canonical", "stated_date", "unread_reason"])
 def test_half_a_surrogate_pair_is_replaced_and_fails_no_batch(name: str) -> None:
-    kept = PLAIN._replace(**{name: "x\udc80"})
-    assert unpack_page(kept.path, kept.route, pack_page(kept)) == PLAIN._replace(**{name: "x?"})
+    damaged = PLAIN._replace(**{name: "x\udc80"})
+    assert unpack_page(damaged.path, damaged.route, pack_page(damaged)) == PLAIN._replace(**{name: "x?"})
 
 
 @pytest.mark.parametrize("data", [bytes(24), bytes(100), b"\x01" + bytes(40), b"\xff" * 40, bytes(20) + b"\xff" * 20])

@@ -242,9 +242,9 @@ def test_slots_assigned_at_once_equal_slots_assigned_in_turn(costs: list[int], b
         for cost in costs:
             filling = filling.advance(cost)
             one_by_one.append(filling)
-        told = list(start.advance_many(costs))
-        assert sum(pages for pages, _ in told) == len(costs)
-        assert [filling for _, filling in told] == list({now.block: now for now in one_by_one}.values())
+        steps = list(start.advance_many(costs))
+        assert sum(pages for pages, _ in steps) == len(costs)
+        assert [filling for _, filling in steps] == list({now.block: now for now in one_by_one}.values())
 
 
 def _learned(path: str, at: int = 1000, route: str = "/<slug>") -> Observation:

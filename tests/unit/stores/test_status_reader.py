@@ -71,9 +71,9 @@ def test_status_lists_a_store_by_site(file: Path) -> None:
 def test_json_status_says_the_same(file: Path) -> None:
     answer = run(f"sqlite:///{file}", "--json")
     assert answer.exit_code == 0
-    told = json.loads(answer.stdout)
-    assert told["sites"][0].pop("version") > 0
-    assert told == {
+    status = json.loads(answer.stdout)
+    assert status["sites"][0].pop("version") > 0
+    assert status == {
         "store": f"sqlite:///{file}",
         "engine": "SQLite",
         "version": f"{sqlite3.sqlite_version}, file version {SCHEMA_VERSION}",
@@ -104,9 +104,9 @@ def test_looking_changes_nothing(file: Path) -> None:
 def test_status_of_a_store_in_use_counts_all_its_files(file: Path) -> None:
     twin = bakery(file)
     twin.visit("/bread/baguette")
-    told = json.loads(run(f"sqlite:///{file}", "--json").stdout)
-    assert told["sites"][0]["pages_learned"] == 4
-    assert told["bytes"] == sum(path.stat().st_size for path in file.parent.iterdir()) > file.stat().st_size
+    status = json.loads(run(f"sqlite:///{file}", "--json").stdout)
+    assert status["sites"][0]["pages_learned"] == 4
+    assert status["bytes"] == sum(path.stat().st_size for path in file.parent.iterdir()) > file.stat().st_size
     twin.app.close()
 
 
@@ -122,8 +122,8 @@ def test_development_machine_is_listed_as_a_site(file: Path) -> None:
     store = SQLiteStore(file)
     store.served_since("not a base at all", "/sitemap.xml", '"1"', NOW)
     store.close()
-    told = store_status(store, NOW)
-    assert [(kept.site, kept.learned + kept.named, kept.last_changed) for kept in told.sites] == [
+    status = store_status(store, NOW)
+    assert [(site.site, site.learned + site.named, site.last_changed) for site in status.sites] == [
         (BASE, 5, NOW),
         ("loopback:8000/", 1, NOW + 60),
     ]
@@ -166,7 +166,7 @@ def of_another_program(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "error"),
     [
         (Path.unlink, "no store exists at "),
         (older, f"has version {SCHEMA_VERSION - 1}, but this code reads version {SCHEMA_VERSION}"),
@@ -175,14 +175,14 @@ def of_another_program(file: Path) -> None:
     ],
 )
 def test_what_cannot_be_read_is_refused_in_one_line_and_left_alone(
-    file: Path, spoil: Callable[[Path], Any], said: str
+    file: Path, spoil: Callable[[Path], Any], error: str
 ) -> None:
     spoil(file)
     before = as_it_lies(file.parent)
     answer = run(f"sqlite:///{file}")
     assert (answer.exit_code, answer.stdout) == (2, "")
     assert answer.stderr.count("\n") == 1
-    assert said in answer.stderr
+    assert error in answer.stderr
     assert as_it_lies(file.parent) == before
 
 
@@ -235,10 +235,10 @@ KEPT = SiteStatus(BASE, 2, 1, 1, 1, 1, None, None)
 
 def test_unknown_engine_is_reported_as_far_as_possible(capsys: pytest.CaptureFixture[str]) -> None:
     store: Store = Telling()  # type: ignore[assignment] # it has every method
-    told = store_status(store, NOW)
-    sites = [*told.sites, *store_status(Shared(), NOW, [BASE]).sites]  # type: ignore[arg-type] # likewise
-    assert [kept._replace(version=2) for kept in sites] == [KEPT, KEPT]
-    print_status(told)
+    status = store_status(store, NOW)
+    sites = [*status.sites, *store_status(Shared(), NOW, [BASE]).sites]  # type: ignore[arg-type] # likewise
+    assert [site._replace(version=2) for site in sites] == [KEPT, KEPT]
+    print_status(status)
     assert capsys.readouterr().out.splitlines() == [
         "shared://shelf.example: shared",
         "size: not reported by this engine",
@@ -246,7 +246,7 @@ def test_unknown_engine_is_reported_as_far_as_possible(capsys: pytest.CaptureFix
         "  pages seen: 2 (1 learned)",
         "  documents of learned pages: 1",
     ]
-    as_json = status_as_json(told)
+    as_json = status_as_json(status)
     assert [as_json[name] for name in ("version", "bytes", "bytes_per_page", "leases")] == [None] * 4
 
 
