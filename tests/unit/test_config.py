@@ -502,7 +502,7 @@ def test_one_high_priority_for_all_pages_is_warned_of_once(
     )
 
 
-# When, and whatever the value
+# When options are validated, and with any value
 
 
 def test_a_refusal_never_waits_for_a_request() -> None:
@@ -566,7 +566,7 @@ def test_any_text_of_the_environment_is_refused_or_a_base_url(text: str) -> None
 
 
 def modules_after(program: str) -> set[str]:
-    """The top names of all that is imported once a program has run in an interpreter of its own."""
+    """The top-level names that a program imports, run in a separate interpreter."""
     shown = (
         f"import json, sys\n{program}\nprint(json.dumps(sorted({{name.partition('.')[0] for name in sys.modules}})))"
     )

@@ -36,7 +36,7 @@ NAIVE = datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC).replace(tzinfo=None)
 
 
 def fields_by_path(app: Any, protocol: str | None = None, **options: Any) -> dict[str, dict[str, str]]:
-    """What an app's sitemap says of each path."""
+    """The fields of each entry in an app's sitemap, by path."""
     protocol = protocol or ("wsgi" if isinstance(app, flask.Flask) else "asgi")
     site = SitemapMiddleware(app, store="memory://", clock=Clock(NOW), **({"verify": False} | options))
     answer = DRIVERS[protocol](site, Ask("/sitemap.xml"))

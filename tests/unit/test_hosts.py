@@ -433,7 +433,7 @@ def test_the_names_of_a_development_machine_are_one_site_a_port(protocol: str) -
     assert site.locs(host="localhost:8001") == ["http://localhost:8001/"]
 
 
-# Who teaches, where base_url names the site
+# Which hosts count as evidence if base_url is set
 
 
 @BOTH
@@ -443,7 +443,7 @@ def test_other_hosts_are_ignored_once_the_sites_own_was_seen(protocol: str, own:
     site = two(protocol, base_url="https://example.com")
     sees(site, "/p/x", host=own, scheme="https")
     sees(site, "/p/x", host=host, scheme="https", gone=True)
-    sees(site, "/p/of-a-stranger", host=host, scheme="https")
+    sees(site, "/p/of-another-host", host=host, scheme="https")
     assert site.locs() == ["https://example.com/", "https://example.com/p/x"]
 
 

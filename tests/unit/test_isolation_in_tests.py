@@ -194,7 +194,7 @@ def test_app_with_testing_enabled_is_a_test_run() -> None:
     assert is_tested(app)
     assert store.decide_if_tested()
     app.testing = False
-    assert store.decide_if_tested()  # as it was first decided
+    assert store.decide_if_tested()  # the first decision holds
 
 
 # What is renewed

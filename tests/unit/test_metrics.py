@@ -162,7 +162,7 @@ def test_middlewares_of_one_process_share_a_registry() -> None:
 
 def test_garbage_collected_middleware_is_not_reported() -> None:
     registry = CollectorRegistry()
-    store = MemoryStore()  # held here: in a cycle, SQLite's own handle would be let go of first, and complain
+    store = MemoryStore()  # held here: in a cycle, SQLite's handle would be freed first and warn
     twin = bakery(metrics=registry, store=store)
     assert exposed(registry)
     del twin

@@ -47,7 +47,7 @@ def added(app: Starlette) -> Starlette:
 
 
 class Holder:
-    """An object that keeps the middleware around a method of its own."""
+    """An object that wraps one of its methods in the middleware."""
 
     def __init__(self) -> None:
         self.app = ours(self.answer, include="/")

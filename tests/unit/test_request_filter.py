@@ -402,7 +402,7 @@ LINES = [
 
 
 def refusals(headers: Headers) -> list[IgnoreReason | None]:
-    """By each protocol, each twice: a name is judged once, and then remembered."""
+    """The outcomes under both protocols, each twice, because the outcome for a name is cached."""
     pairs = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
     environ: dict[str, Any] = ENVIRON | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers}
     matches = [
@@ -553,7 +553,7 @@ def test_values_that_are_remembered_do_not_hide_another_header(line: str) -> Non
         assert ignore_reason_of_headers(pairs) is not None
 
 
-# Who asks, beside the headers
+# Clients, apart from their headers
 
 USERS = {
     "REMOTE_USER": "ada",
@@ -649,7 +649,7 @@ SCOPES = {
 NOBODIES = {
     "nobody": {"user": User(is_authenticated=False)},
     "TLS": {"extensions": {"tls": {"client_cert_chain": [], "client_cert_name": None, "tls_version": 772}}},
-    "TLS of which nothing is told": {"extensions": {"tls": None}},
+    "TLS without details": {"extensions": {"tls": None}},
 }
 
 

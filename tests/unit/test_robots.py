@@ -1,4 +1,4 @@
-"""robots.txt: the app's own is obeyed and given a Sitemap line; where there is none, a minimal one is served."""
+"""robots.txt: the app's own is obeyed and gets a Sitemap line; if the app has none, a minimal one is served."""
 
 from __future__ import annotations
 
@@ -124,7 +124,9 @@ def test_a_change_of_it_counts_once_max_age_has_passed(protocol: str) -> None:
     assert twin.locs() == ["https://example.com/", "https://example.com/private"]
     twin.pages["/robots.txt"] = Page(503, TEXT, b"")
     twin.clock.pass_(60)
-    assert twin.locs() == ["https://example.com/", "https://example.com/private"], "what cannot be had is as it was"
+    assert twin.locs() == ["https://example.com/", "https://example.com/private"], (
+        "a failed request keeps the known rules"
+    )
     twin.pages["/robots.txt"] = Page(404, TEXT, b"")
     twin.clock.pass_(60)
     assert len(twin.locs()) == 3
@@ -284,7 +286,7 @@ READ = {
     "UTF-16 by its charset": Page(200, UTF16, FORBIDDING.encode("utf-16")),
     "UTF-16 from a Mac": Page(200, TEXT, b"\xfe\xff" + FORBIDDING.encode("utf-16-be")),
     "Latin-1": Page(200, [("content-type", "text/plain; charset=latin-1")], "# für alle\n".encode("latin-1") + FORBIDS),
-    "bytes that are no UTF-8": Page(200, TEXT, b"# f\xfcr alle\n" + FORBIDS),
+    "bytes that are not UTF-8": Page(200, TEXT, b"# f\xfcr alle\n" + FORBIDS),
     "line ends of one CR": Page(200, TEXT, FORBIDS.replace(b"\n", b"\r")),
     "line ends of Windows": Page(200, TEXT, FORBIDS.replace(b"\n", b"\r\n")),
     "gzip": Page(200, [*TEXT, ("content-encoding", "gzip")], GZIPPED),
@@ -367,7 +369,7 @@ def test_what_crawlers_find_no_rules_in_forbids_nothing(protocol: str, robots: P
 AMENDED = (
     *("text", "a view that returns a str", "no type", "a file of unknown type", "markdown", "a byte order mark"),
     *("UTF-16 by its mark", "UTF-16 by its charset", "UTF-16 from a Mac", "Latin-1", "line ends of one CR"),
-    *("gzip", "bare deflate", "line ends of Windows", "bytes that are no UTF-8", "ASCII"),
+    *("gzip", "bare deflate", "line ends of Windows", "bytes that are not UTF-8", "ASCII"),
 )
 
 
@@ -476,7 +478,7 @@ def test_a_redirect_in_a_circle_comes_to_an_end(protocol: str) -> None:
 
 
 def secure(protocol: str, *, by_header: bool) -> Any:
-    """An app that redirects to https whatever is not."""
+    """An app that redirects every other scheme to https."""
 
     def where(scheme: str, forwarded: str) -> bool:
         return (forwarded if by_header else scheme) == "https"
@@ -545,7 +547,7 @@ def test_later_failure_keeps_the_known_rules_also_after_a_restart(protocol: str,
     twin.clock.pass_(10_000)
     assert twin.locs() == listed
     restarted = site(protocol, Page(status, TEXT, b""), verify=False, store=store, clock=twin.clock)
-    assert restarted.app.explain("/private").listed is not bool(before), "before anything was asked for"
+    assert restarted.app.explain("/private").listed is not bool(before), "before any request"
     assert restarted.locs() == listed
 
 
@@ -591,7 +593,7 @@ def test_a_compression_that_cannot_be_read_is_a_failure(protocol: str) -> None:
         assert twin.ask("/robots.txt").body == body
 
 
-# Only where there is a sitemap
+# Only if there is a sitemap
 
 
 @BOTH

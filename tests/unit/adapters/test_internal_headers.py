@@ -1,4 +1,4 @@
-"""Requests that the middleware makes to the app: nothing of the visitor is in them, nor what a stranger makes up."""
+"""The middleware's own requests to the app carry neither the visitor's data nor forged headers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ View = Callable[[Seen], Any]
 
 
 def site(protocol: str, view: View, *paths: str, wrap: Any = None, **options: Any) -> Any:
-    """An app whose pages all answer by one view: with text, a status, or a status and headers."""
+    """An app whose pages share one view, which returns text, a status, or a status and headers."""
     options = {"store": "memory://", "robots": False, "verify": True, "base_url": BASE, **options}
 
     def answered(seen: Seen) -> tuple[str, int, dict[str, str]]:
@@ -317,7 +317,7 @@ HOSTILE = [
 
 
 def believing(protocol: str) -> Any:
-    """Wraps an app in a middleware that takes whatever a request's headers say of the connection."""
+    """Wrap an app in a middleware that trusts every header that describes the connection."""
 
     def wsgi(app: Any) -> Any:
         def script_name(environ: Any, start_response: Any) -> Any:
@@ -466,7 +466,7 @@ def test_pages_are_listed_if_the_app_knows_only_its_proxys_host(protocol: str, s
 @BOTH
 @pytest.mark.parametrize("answer", [404, "noindex"])
 def test_answer_for_a_foreign_host_delists_nothing(protocol: str, answer: Any) -> None:
-    """The app refuses the site's own host in requests of our own, so it is asked for the one of the live request."""
+    """The app refuses the site's own host in probes, so they use the host of the live request."""
     refusal = '<meta name="robots" content="noindex">' if answer == "noindex" else answer
     clock = Clock()
 

@@ -50,7 +50,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def visit(shop: str, *paths: str) -> None:
-    """What a crawler sees of a shop, folded into its store; and then the shop is closed."""
+    """Visit a shop as a crawler does, write the observations to its store, and close the shop."""
     app: Any = getattr(terminal_site, shop)()
     if shop == "flask_shop":
         for path in paths:
@@ -81,7 +81,7 @@ def own(source: str, name: str = "own_app") -> str:
 
 
 def refused(*arguments: str) -> str:
-    """The one line that is said of what cannot be done."""
+    """Return the one-line error of a command that fails."""
     answer = run(*arguments)
     assert answer.exit_code == 2
     assert answer.stdout == ""
@@ -633,7 +633,7 @@ NO_APP = {
     "an async function": ("async def app(): ...", "{name}:app", "{name}:app has no SitemapMiddleware"),
     "a call that is none": ("app = 1", "{name}:(app)", "cannot be read: give a call with plain values"),
     "a call of what is computed": ("def app(x): ...", "{name}:app(1 + x)", "cannot be read"),
-    "a call of what is no function": ("app = 1", "{name}:app()", "not an app factory"),
+    "a call of something that is not a function": ("app = 1", "{name}:app()", "not an app factory"),
     "no middleware": (
         "def app(environ, start_response): ...",
         "{name}:app",

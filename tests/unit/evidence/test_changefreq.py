@@ -275,7 +275,7 @@ def test_hidden_changes_cover_unwritten_and_unsampled_visits() -> None:
 
 
 def test_unwritten_visits_may_have_shown_no_change() -> None:
-    """Each content was seen for an hour, the next three hours later; but for how long of these was it there still?"""
+    """Each content was seen for an hour, the next one three hours later: when it changed in between is unknown."""
     sights = [(number // 2, NOW + number // 2 * 4 * HOUR + number % 2 * HOUR) for number in range(2 * MAX_RUNS)]
     _, lowest, highest = RATE_RANGES[0]
     taken_as_it_stands = ChangeCounts(MAX_RUNS * HOUR, [3 * HOUR] * (MAX_RUNS - 1), 2 * MAX_RUNS - 1)

@@ -217,7 +217,7 @@ def test_every_order_of_a_few_answers_comes_to_the_same(history: list[Observatio
     st.sampled_from([1, 2, MIN_SECONDS_BETWEEN_VISITORS, CONFIRMATION_SECONDS]),
 )
 def test_what_is_page_to_store_down_lists_as_what_was_seen_does(history: list[Observation], flush: int) -> None:
-    """Written in batches, with what is no news left out, and read from its bytes each time.
+    """Observations are written in batches without insignificant ones, and read back from bytes each time.
 
     Answers of one second are in one batch: see the next test for those that are not.
     """
@@ -377,7 +377,7 @@ def test_visitors_of_one_language_do_not_confirm_a_redirect(protocol: str) -> No
 
 @BOTH
 def test_good_and_contrary_answers_between_flushes_both_count(protocol: str) -> None:
-    """A stranger who asks all the time must not displace what others were answered."""
+    """A client that sends requests all the time must not displace the responses to others."""
     twin = Twin(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
     twin.visit("/about")
     for agent in ("A", "B", "C"):

@@ -320,7 +320,7 @@ LARGE = {
 
 
 def calls(body: bytes) -> int:
-    """How many calls it takes to read a page: the same number on any machine, whatever else runs there."""
+    """The number of calls it takes to read a page, which does not depend on the machine or its load."""
     count = 0
 
     def counting(_: object, event: str, __: object) -> None:

@@ -1,4 +1,4 @@
-"""Hostile HTML: whatever it is made of, twice as much of it takes about twice as long, and some of it is read."""
+"""Hostile HTML of any kind: twice as much takes about twice as long, and the beginning is read."""
 
 from __future__ import annotations
 

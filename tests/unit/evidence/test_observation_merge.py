@@ -1,4 +1,4 @@
-"""The rules of evidence, as pure functions: what a response teaches, and what a page's responses allow us to say."""
+"""The rules of evidence, as pure functions: which responses count, and what follows from a page's responses."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ def test_no_last_modified_raises(values: list[str]) -> None:
     assert moment is None or EARLIEST_DATE_SECONDS <= moment <= NOW + CLOCK_SKEW_SECONDS
 
 
-# fold
+# Merging
 
 
 def test_first_content_is_not_a_change() -> None:
@@ -373,7 +373,7 @@ def test_observations_shuffled_and_doubled_come_to_the_same_page(
 
 
 def test_late_visit_shows_that_two_contents_overlapped() -> None:
-    """Two workers: the one has the old template still, and tells of it a second after the other told of the new."""
+    """Of two workers, one still has the old template, and sends it a second after the other sent the new one."""
     sights = [seen(NOW + minute * 60, html=HtmlFacts(content)) for minute, content in ((0, 1), (1, 1), (2, 2), (30, 2))]
     assert last_change(page_of(*sights).content_history) == (NOW + 60, NOW + 120)
     assert last_change(page_of(*sights, seen(NOW + 29 * 60, html=HtmlFacts(1))).content_history) is None
@@ -485,7 +485,7 @@ def test_three_workers_merge_to_the_same_page_in_any_order(history: list[Observa
 @pytest.mark.parametrize("age", [0, 1, 30, 59])
 @pytest.mark.parametrize("interval", [1, 5, 20, 59, 61, 600])
 def test_last_modified_of_a_new_page_is_credible_after_a_minute(age: int, interval: int) -> None:
-    """Every worker judges by what the store keeps, which is not written for each request."""
+    """Every worker relies on the store, which is not written for each request."""
     created = NOW - age
     page = None
     for at in range(NOW, NOW + 2 * GENERATED_DATE_SECONDS + 2 * interval, interval):
@@ -681,7 +681,7 @@ def test_verdicts_and_their_reasons(changes: dict[str, object], *, listed: bool,
 
 
 def test_page_of_an_included_type_stays_listed_whoever_visits() -> None:
-    """Such a type is no reason to wait for confirmation, though it is none that search engines index."""
+    """Such a type needs no confirmation, although search engines do not index it."""
     plain = seen(NOW)._replace(media_type="text/plain", visitor=1)
     page = page_of(plain, plain._replace(at=NOW + HOUR, visitor=2))
     for candidate in (page, page_of(plain._replace(is_probe=True))):

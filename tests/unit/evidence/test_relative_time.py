@@ -1,4 +1,4 @@
-"""Ages in words are no content, in whatever language they are written; amounts that are no ages are."""
+"""Relative times such as "2 days ago" are not content, in any language; other amounts are."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def echoes(*pages: Page, alike: bool = True) -> SoftNotFounds:
 
 
 def listed(*pages: Page) -> list[str]:
-    """The paths of those that are no echo of another."""
+    """The paths of pages that do not repeat another page's content."""
     echo = echoes(*pages)
     return [page.path for page in pages if echo.first_equal_page(page) is None]
 

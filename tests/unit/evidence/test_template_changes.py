@@ -154,7 +154,7 @@ def test_template_of_any_part_of_the_site_dates_none_of_its_pages(count: int, ow
 
 @pytest.mark.parametrize("own_routes", [False, True], ids=["one route", "routes of their own"])
 def test_edits_during_a_layout_change_are_dated(own_routes: bool) -> None:
-    """A template of a few pages is no reason to doubt what others were seen to change at that moment."""
+    """A template of a few pages does not discredit changes of other pages at the same moment."""
     parts = [framed(which) for which in range(40)]
     both = page((number(90), 1), (number(90), 5), (number(90, 1) + FRAME, 9), (number(90, 1) + FRAME, 20))
     before = page(

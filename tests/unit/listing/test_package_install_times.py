@@ -1,4 +1,4 @@
-"""Files of installed packages: the time of an installation is no page's date."""
+"""Files of installed packages: the time of installation is not the date of a page."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class Computed:
 
 
 class Row(tuple[Any, ...]):
-    """As SQLAlchemy's: a tuple with names, of which some hide behind a tuple's methods."""
+    """Like SQLAlchemy's rows: a tuple with named fields, some of which a tuple's methods hide."""
 
     __slots__ = ()
 

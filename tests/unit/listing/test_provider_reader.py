@@ -1,4 +1,4 @@
-"""`@sitemap(values=...)`: what enumerates a route's pages, in every form and framework; and what becomes of it when it fails."""
+"""`@sitemap(values=...)`: providers of a route's pages, in every form and framework, and their failures."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class Site:
         return list(self.entries(**changes))
 
     def known(self, host: str = "testserver") -> list[str]:
-        """The pages of which something was seen."""
+        """The paths of pages with observations."""
         self.app.flush()
         site, _ = self.app.service._site_resolver.resolve("http", host, "")
         return [page.path for page in self.app.service.store.pages(site.store_key)]
@@ -321,7 +321,7 @@ def test_many_pages_are_all_there() -> None:
         assert Site(make(form)).locs() == wanted
 
 
-# What is said of a page
+# The fields of an entry
 
 MODIFIED = "Fri, 01 May 2020 06:30:00 GMT"
 
@@ -828,7 +828,7 @@ def test_endpoint_on_two_subdomains_is_built_on_the_first_one() -> None:
     assert site.app.stats()["skipped"] == 1
 
 
-# The app's own surroundings
+# The app's own context
 
 
 @pytest.mark.parametrize("make", [on_flask, on_flask_blueprint, on_flask_below_a_dispatcher, on_flask_in_starlette])
@@ -1144,12 +1144,12 @@ def test_a_provider_whose_context_cannot_be_had_fails(caplog: pytest.LogCaptureF
         def app_context(self) -> Any:
             if threading.current_thread().name == "sitemap_middleware-values":
                 return contextlib.nullcontext()
-            raise RuntimeError("there is no context now")
+            raise RuntimeError("the context is missing")
 
     app = Strange("site", static_folder=None)
     app.add_url_rule("/posts/<slug>", "post", text(async_generator))
     assert Site(app).sitemap().status == 503
-    assert "there is no context now" in caplog.text
+    assert "the context is missing" in caplog.text
 
 
 def test_a_request_that_is_cancelled_ends_its_provider() -> None:

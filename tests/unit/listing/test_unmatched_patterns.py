@@ -1,4 +1,4 @@
-"""Patterns of options: what they take in of an app, and what is said of those that match nothing."""
+"""Patterns of options: which paths of an app they match, and the warning about patterns that match nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of routes: which say that a route is no page, and which only look so."""
+"""Names of routes: which show that a route is not a page, and which only seem to."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Site:
         return Starlette(routes=[Route("/{slug}", page)])
 
     def visit(self, *paths: str) -> None:
-        """Visits, folded, and all that the middleware then asks by itself."""
+        """Visit pages, merge the observations, and wait for the probes that follow."""
         if self.protocol == "wsgi":
             for path in paths:
                 wsgi(self.app, Ask(path))
@@ -150,7 +150,7 @@ def test_without_verify_nothing_is_probed(protocol: str) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("options", [{"exclude": "/secret*"}, {}], ids=["excluded", "named like a deed"])
+@pytest.mark.parametrize("options", [{"exclude": "/secret*"}, {}], ids=["excluded", "named like an action"])
 def test_forbidden_pages_are_not_probed(protocol: str, options: dict[str, Any]) -> None:
     site = Site(protocol, **options)
     path = "secret" if options else "log-out"

@@ -29,7 +29,7 @@ def rested(twin: Twin, *paths: str) -> None:
         twin.visit(*paths)
 
 
-def folded(twin: Twin) -> int:
+def merged_count(twin: Twin) -> int:
     twin.app.flush()
     return twin.app.stats()["merged"]
 
@@ -38,13 +38,13 @@ def folded(twin: Twin) -> int:
 def test_same_answer_within_a_second_is_merged_once(protocol: str) -> None:
     twin = Twin(protocol, {"/": Page()})
     rested(twin, "/")
-    before, seen = folded(twin), twin.app.stats()["seen"]
+    before, seen = merged_count(twin), twin.app.stats()["seen"]
     twin.clock.pass_(0.25)
     twin.visit("/")
-    assert (folded(twin), twin.app.stats()["seen"]) == (before, seen + 1)
+    assert (merged_count(twin), twin.app.stats()["seen"]) == (before, seen + 1)
     twin.clock.pass_(1)
     twin.visit("/")
-    assert folded(twin) == before + 1
+    assert merged_count(twin) == before + 1
 
 
 @BOTH
@@ -165,10 +165,10 @@ def test_answer_that_changes_back_within_a_second_is_the_latest(protocol: str) -
 def test_personal_request_to_a_recent_page_is_ignored(protocol: str, ask: Ask) -> None:
     twin = Twin(protocol, {"/": Page()})
     rested(twin, "/")
-    before = folded(twin)
+    before = merged_count(twin)
     twin.pages["/"] = Page(404)
     twin.ask(ask)
-    assert folded(twin) == before
+    assert merged_count(twin) == before
     assert twin.locs() == ["http://testserver/"]
 
 
@@ -200,9 +200,9 @@ def test_a_forked_child_remembers_nothing_of_its_parents_answers() -> None:
     twin = Twin("wsgi", {"/": Page()})
     rested(twin, "/")
     twin.app.service.tracker.reset_after_fork()
-    before = folded(twin)
+    before = merged_count(twin)
     twin.visit("/")
-    assert folded(twin) == before + 1
+    assert merged_count(twin) == before + 1
 
 
 class Incomparable:

@@ -41,7 +41,7 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Asked(dict[str, Page]):
-    """Pages that note when they are asked for."""
+    """Pages that record each request."""
 
     def __init__(self, pages: dict[str, Page]) -> None:
         super().__init__(pages)
@@ -82,19 +82,19 @@ def test_only_pages_that_answer_with_html_enter_the_first_sitemap(protocol: str)
 
 @BOTH
 def test_probe_responses_are_distinguished_from_visits(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    folded: dict[str, bool] = {}
+    merged: dict[str, bool] = {}
     twin, _ = site(protocol, {"/": Page(), "/about": Page()})
     store = twin.app.service.store
-    fold = store.merge
+    merge = store.merge
 
-    def noted(key: str, seen: Any, caps: Any) -> Any:
-        folded.update({observation.path: observation.is_probe for observation in seen})
-        return fold(key, seen, caps)
+    def recording_merge(key: str, seen: Any, caps: Any) -> Any:
+        merged.update({observation.path: observation.is_probe for observation in seen})
+        return merge(key, seen, caps)
 
-    monkeypatch.setattr(store, "merge", noted)
+    monkeypatch.setattr(store, "merge", recording_merge)
     twin.visit("/about")
     twin.locs()
-    assert folded == {"/about": False, "/": True}
+    assert merged == {"/about": False, "/": True}
 
 
 @BOTH
@@ -342,14 +342,14 @@ def test_probe_starts_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
     start = threading.Thread.start
 
-    def noted(thread: threading.Thread) -> None:
+    def recording_start(thread: threading.Thread) -> None:
         started.append(thread.name)
         start(thread)
 
     app = flask.Flask("site", static_folder=None)
     app.add_url_rule("/page", "page", lambda: "A page")
     wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
-    monkeypatch.setattr(threading.Thread, "start", noted)
+    monkeypatch.setattr(threading.Thread, "start", recording_start)
     assert locs(wsgi(wrapped, Ask("/sitemap.xml")).body) == [f"{LOCAL}/page"]
     assert started.count("sitemap-request") == 1
     assert set(started) <= {"sitemap-request", "sitemap-background", "sitemap"}

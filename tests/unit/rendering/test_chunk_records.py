@@ -1,4 +1,4 @@
-"""What is kept of chunks comes back as it was, or not at all."""
+"""Serialized chunks are loaded unchanged or not at all."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ rows = st.builds(
 
 
 def flipped(data: bytes, at: int) -> bytes:
-    """The same, but for one bit."""
+    """The data with one bit flipped."""
     place = at % (8 * len(data))
     return bytes(byte ^ ((place // 8 == number) << place % 8) for number, byte in enumerate(data))
 

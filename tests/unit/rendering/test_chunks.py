@@ -43,7 +43,7 @@ def zipped(document: Document) -> bytes:
 
 
 def run(program: str) -> bytes:
-    """What a program says in an interpreter of its own."""
+    """The output of a program in a separate interpreter."""
     return subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE).stdout
 
 

@@ -1,4 +1,4 @@
-"""Documents that are ready: answered from memory, for as long as nothing could have changed them, and no longer."""
+"""Cached documents are served from memory only until something may have changed them."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_an_answer_from_memory_is_the_answer_that_is_made(protocol: str, letters
     site.ask(SITEMAP, method="HEAD")
     for method in ("GET", "HEAD"):
         for headers in ASKED:
-            generated = site.ask(Ask(SITEMAP, method=method, headers=headers, query="made=anew"))
+            generated = site.ask(Ask(SITEMAP, method=method, headers=headers, query="fresh=1"))
             for _ in range(2):
                 assert site.ask(SITEMAP, method=method, headers=headers) == generated
 
@@ -252,7 +252,7 @@ def test_one_request_refreshes_early_while_others_are_served(protocol: str) -> N
     site.ask(SITEMAP)
     assert begun < site.clock.now < begun + document_cache.FRESH_SECONDS
     site.ask(SITEMAP)
-    assert store.calls == 0  # the one that looked has proved it anew
+    assert store.calls == 0  # the other request has just validated it
 
 
 @BOTH
@@ -384,12 +384,12 @@ def test_threads_get_the_documents_of_their_own_sites(protocol: str) -> None:
 def test_buffer_is_not_idle_while_responses_wait_or_are_merged() -> None:
     idle: list[bool] = []
     recorder = ResponseBuffer(lambda _: idle.append(recorder.is_idle), lambda _: True)
-    sighting = CapturedResponse(Site("http", "example.com"), "/", at=0.0, status=200, body=b"Hello")
+    response = CapturedResponse(Site("http", "example.com"), "/", at=0.0, status=200, body=b"Hello")
     assert recorder.is_idle
-    recorder.sample(sighting)
+    recorder.sample(response)
     assert not recorder.is_idle
     recorder.flush()
-    recorder.record(sighting)
+    recorder.record(response)
     assert not recorder.is_idle
     recorder.flush()
     assert idle == [False, False]

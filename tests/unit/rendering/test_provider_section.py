@@ -1,4 +1,4 @@
-"""What is kept of a provider's pages: whole, of one making, whatever fails, and shared by all workers."""
+"""A provider's stored pages are complete, of one generation, shared by all workers, and survive failures."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Site:
         return wsgi(self.app, Ask(path, headers=list(headers)))
 
     def first(self) -> Answer:
-        """The sitemap, as soon as it was made: on a slow machine that takes longer than a request waits for it."""
+        """Return the sitemap once it is generated: on a slow machine this outlasts the wait of one request."""
         for _ in range(20):
             answer = self.ask()
             if answer.status != 503:
@@ -81,15 +81,15 @@ def test_every_page_is_in_one_document_or_in_those_of_an_index(count: int) -> No
     assert site.numbers() == list(range(count))
 
 
-# What is kept
+# Stored pages
 
 
-ORIGIN = RenderKey(1, b"context.", b"outlook.")
+ORIGIN = RenderKey(1, b"context.", b"signals.")
 SECTION = "values/post"
 
 
 class Worker:
-    """What one worker knows of one provider's pages."""
+    """One worker's section of a provider's pages."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self.store = store
@@ -100,7 +100,7 @@ class Worker:
         self.section.render(entries, origin, max_age, lambda: self.leaving)
 
     def listed(self) -> list[list[str]] | None:
-        """The locs of each document, as they are in the store; None where nothing is made."""
+        """The locs of each stored document; None if nothing is rendered."""
         self.section.refresh()
         if self.section.rendered is None:
             return None
@@ -371,7 +371,7 @@ def test_store_failure_at_lease_release_changes_nothing(workers: Two, clock: Clo
 
 
 class Pair:
-    """A Flask app with two providers, each of which does what it is told."""
+    """A Flask app with two scripted providers."""
 
     def __init__(self, **options: Any) -> None:
         app = flask.Flask("site", static_folder=None)

@@ -1,4 +1,4 @@
-"""Documents are made of what is rendered where something changed: just as if they were made anew as a whole."""
+"""Documents updated chunk by chunk equal documents rendered from scratch."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Documents = dict[str, list[tuple[int, bytes, str | None, str | None]]]
 
 
 class App:
-    """Answers as it is told to, page by page."""
+    """Answers with a scripted response for each page."""
 
     def __init__(self) -> None:
         self.answers: dict[str, tuple[str, Headers, bytes]] = {}
@@ -142,7 +142,7 @@ def _small() -> Iterator[None]:
 
 @pytest.fixture
 def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many pages each block had that was judged."""
+    """The page count of each block that was evaluated."""
     page_counts: list[int] = []
     block = EntryBuilder.block_entries
 
@@ -236,7 +236,7 @@ def test_workers_serve_the_same_bytes_and_share_rendering(file: SQLiteStore, blo
     for turn in range(4):
         blocks.clear()
         assert workers[turn % 2].documents() == workers[1 - turn % 2].documents()
-        assert sorted(blocks) == ([1, 2, 2, 2, 2] if turn == 0 else [2]), "each once, whoever did it"
+        assert sorted(blocks) == ([1, 2, 2, 2, 2] if turn == 0 else [2]), "each block once, by either worker"
         clock.pass_(1)
         file.merge(BASE, seen(turn, at=int(clock()), status=404))
         file.merge(BASE, seen(turn, at=int(clock()) + 1, noindex=bool(turn % 2)))
@@ -340,7 +340,7 @@ def test_large_site_keeps_its_signals_for_an_hour(
     assert blocks == [2]
     clock.pass_(300)  # max_age
     assert other.documents() == site.documents()
-    assert blocks == [2, 2], "what waited is looked at again, and nothing else: all else is as it was"
+    assert blocks == [2, 2], "only the pages that waited are evaluated again"
     assert _fields_by_path(site)["/p/7"]["lastmod"].startswith("2022-04-15")
     assert dates.keys() == {f"{BASE}{path}" for path in _fields_by_path(site)}
 
@@ -351,7 +351,7 @@ def _entries(answers: Any) -> list[tuple[str, dict[str, str]]]:
 
 
 def _fields_by_path(site: Worker) -> dict[str, dict[str, str]]:
-    """What is said of each page, by its path."""
+    """The fields of each entry by path."""
     listed = [entry for answers in site.documents().values() for entry in _entries(answers)]
     return {loc.removeprefix(BASE): fields for loc, fields in listed}
 
@@ -606,7 +606,7 @@ def test_slow_rendering_advances_by_a_block_with_each_request(
 
 
 class Failing(MemoryStore):
-    """A store of which a call that is for one of some things fails, once, when it is told so."""
+    """A store in which the next call of method `fails` for one of the names `things` raises, once."""
 
     fails = ""
     things: frozenset[str] = frozenset({"pages/1", "pages/2"})
@@ -739,7 +739,7 @@ def test_what_is_lost_or_damaged_heals_and_is_never_served(
     worker = Worker(store, clock)
     good = worker.documents()
     for reader in (worker, Worker(store, clock)):
-        for stored in store.load(BASE, [name]).values():  # none where it was lost, and not yet needed again
+        for stored in store.load(BASE, [name]).values():  # none if it was lost and is not needed again yet
             store.save(BASE, {name: DAMAGES[damage](stored)})
         failed = [
             path for path in good for answers in [reader._both(path)] if answers != good[path] and _is_503(answers)
@@ -793,7 +793,7 @@ def test_signals_computed_by_two_workers_at_once_are_not_damage(monkeypatch: pyt
 def once_before_it_loads(
     store: Store, name: str, monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]
 ) -> None:
-    """Have something happen just before the store is next asked for a thing."""
+    """Run a callback just before the store is next asked for a value."""
     load = store.load
 
     def loading(site: str, names: Any) -> dict[str, bytes]:
@@ -837,7 +837,7 @@ def test_block_rendered_by_another_worker_is_not_taken_for_lost(
         assert first.listed() == [f"{BASE}/p/1"]
 
     once_before_it_loads(store, "pages/1/1", monkeypatch, meanwhile)
-    assert second.ask().status == 503, "for a moment, where there is nothing of before"
+    assert second.ask().status == 503, "briefly, as there is no previous document"
     assert second.documents() == first.documents()
     assert blocks == [2, 2], "in the first one alone"
 
@@ -865,7 +865,7 @@ def test_store_failure_during_rendering_leaves_nothing_undone(*, ready: bool, fa
 
 
 class Losing(MemoryStore):
-    """A store that loses a thing, once, as it is asked for it."""
+    """A store that loses a value, once, when it is requested."""
 
     loses = ""
 

@@ -1,4 +1,4 @@
-"""Documents: entries into XML within the protocol's limits, and the index where one document is not enough."""
+"""Documents: entries become XML within the protocol's limits, with an index if one document is not enough."""
 
 from __future__ import annotations
 

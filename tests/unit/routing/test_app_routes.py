@@ -62,7 +62,7 @@ class Apps:
             routes=[Route("/a", page), Route("/b", page), self.mount, Host("blog.example", Router([Route("/c", page)]))]
         )
         self.deep, self.router = APIRouter(), APIRouter()
-        self.deep.get("/deep")(lambda: "a view of its own, for marks of routers go by the views")
+        self.deep.get("/deep")(lambda: "a separate view, because marks of routers are looked up by view")
         self.router.get("/a")(lambda: "another one")
         self.router.include_router(self.deep, prefix="/in")
         self.fastapi = FastAPI()
@@ -86,7 +86,7 @@ def swapped(site: Apps) -> None:
 
 
 def marked(target: Callable[[Apps], Any]) -> Callable[[Apps], None]:
-    """A mark on what bore none before; a function of its own, since marks stay."""
+    """Mark a function that has no mark; each call needs a separate function, because marks stay."""
 
     def mark(site: Apps) -> None:
         sitemap(priority=0.25)(target(site))

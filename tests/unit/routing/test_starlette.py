@@ -33,7 +33,7 @@ NOW = 1_750_000_000
 
 
 def answered(site: Any, host: str = "testserver", root: str = "") -> list[str]:
-    """The locs of a wrapped app's sitemap, as one who asks for it by this host gets them."""
+    """The locs of a wrapped app's sitemap, requested under this host."""
     answer = asgi(site, Ask("/sitemap.xml", host=host, root=root))
     return locs(answer.body) if answer.status == 200 else []
 
@@ -77,7 +77,7 @@ class Counter:
 
 
 class Unreachable(BaseRoute):
-    """A route of one's own making, of which nothing can be read."""
+    """A custom route class that cannot be inspected."""
 
     def matches(self, _: Any) -> tuple[Match, Any]:
         return Match.NONE, {}

@@ -19,7 +19,7 @@ from ...support.wire import DRIVERS, Ask
 
 
 def answered(site: Any, host: str = "testserver", protocol: str = "wsgi") -> list[str]:
-    """The locs of a wrapped app's sitemap, as one who asks for it by this host gets them."""
+    """The locs of a wrapped app's sitemap, requested under this host."""
     answer = DRIVERS[protocol](site, Ask("/sitemap.xml", host=host))
     return locs(answer.body) if answer.status == 200 else []
 

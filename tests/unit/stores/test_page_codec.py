@@ -1,4 +1,4 @@
-"""The compact form of pages: small, whole, and refused where it is not that."""
+"""The compact form of pages is small and lossless, and damaged data is rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places: what a store says of blocks, whatever is folded and forgotten, agrees with a plain model of it."""
+"""Placement: a store's blocks agree with a plain model after any merges and deletions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Model:
         self.filling = PlacementCursor()
         self.twins = False
 
-    def fold(self, observations: list[Observation], caps: PageLimits) -> int:
+    def merge(self, observations: list[Observation], caps: PageLimits) -> int:
         counts = Counter(page.route for page in self.pages.values() if page.learned)
         changed = {page.path: page for page in BatchMerger(counts, caps).merge(self.pages.get, observations)}
         self.twins |= any(page.learned and not has_slash_like(page.path, page.route) for page in changed.values())
@@ -88,7 +88,7 @@ class Model:
                 paths.remove(path)
 
     def _grow(self, moved: set[str]) -> None:
-        """A new version, of which the blocks of pages that change are, and those of their twins."""
+        """Start a new version and mark the blocks of changed pages and of their trailing-slash variants."""
         self.version += bool(moved)
         self._touch(moved | self._twins_of(moved))
 
@@ -165,7 +165,7 @@ def test_blocks_match_a_plain_model_under_any_traffic(
             for site, step in steps:
                 model, version = models[site], models[site].version
                 if isinstance(step, list):
-                    assert store.merge(site, step, caps).changed == model.fold(step, caps)
+                    assert store.merge(site, step, caps).changed == model.merge(step, caps)
                 else:
                     assert store.forget(site, *step) == model.forget(*step)
                 for each in models.values():
@@ -177,7 +177,7 @@ def test_blocks_match_a_plain_model_under_any_traffic(
 
 
 def _at_home(store: Store, site: str, homes: dict[tuple[str, str], int]) -> dict[tuple[str, str], int]:
-    """The block of each learned page; none has another than before, so long as it was one."""
+    """The block of each learned page, which stays the same while the page is learned."""
     now = {
         (site, page.path): block.number
         for block in store.blocks(site)
@@ -282,7 +282,7 @@ def test_what_is_no_news_leaves_the_file_and_its_log_as_they_are(tmp_path: Path)
 
 
 def _stat(folder: Path) -> dict[str, tuple[int, int]]:
-    """Size and time of what lies in a folder, but for the memory that the processes share."""
+    """Size and time of each file in a folder, except the memory that processes share."""
     return {
         entry.name: (entry.stat().st_size, entry.stat().st_mtime_ns)
         for entry in os.scandir(folder)

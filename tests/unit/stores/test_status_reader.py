@@ -1,4 +1,4 @@
-"""What is in a store: told of any, from outside of the app, and nothing is changed by looking."""
+"""The status of any store, read from outside the app without changing it."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_a_url_of_no_store_is_refused_and_no_password_is_printed(url: str) -> No
 class Shared:
     """An engine of one's own, which tells what the contract asks for."""
 
-    name = "shared://shelf.example"
+    name = "shared://store.example"
 
     def __init__(self) -> None:
         self._pages = MemoryStore()
@@ -240,7 +240,7 @@ def test_unknown_engine_is_reported_as_far_as_possible(capsys: pytest.CaptureFix
     assert [site._replace(version=2) for site in sites] == [KEPT, KEPT]
     print_status(status)
     assert capsys.readouterr().out.splitlines() == [
-        "shared://shelf.example: shared",
+        "shared://store.example: shared",
         "size: not reported by this engine",
         f"site {BASE}",
         "  pages seen: 2 (1 learned)",
