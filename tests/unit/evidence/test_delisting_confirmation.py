@@ -28,7 +28,7 @@ from sitemap_middleware.evidence.observation_merge import (
 )
 from sitemap_middleware.evidence.verdict import is_listable, page_verdict
 from sitemap_middleware.models import Page, UnconfirmedAnswer
-from sitemap_middleware.stores.page_codec import pack_page, unpack_page
+from sitemap_middleware.stores.page_codec import packed_page, unpack_page
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from tests.unit.observation.test_changed_page_prober import Site
 
@@ -229,7 +229,7 @@ def test_what_is_page_to_store_down_lists_as_what_was_seen_does(history: list[Ob
         assert exact is not None
         assert new is not None
         stored = page_to_store(stored, new)
-        stored = unpack_page(stored.path, stored.route, pack_page(stored))
+        stored = unpack_page(stored.path, stored.route, packed_page(stored).data)
         assert page_verdict(stored).listed is page_verdict(exact).listed
 
 
