@@ -498,7 +498,7 @@ def test_first_request_for_a_huge_site_names_documents_before_rendering(
 
 @pytest.fixture
 def background_jobs(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
-    """What is to be done behind requests, where more than two blocks are much to render."""
+    """The jobs that requests leave to the background if more than two blocks are too many to render at once."""
     jobs: list[Callable[[], None]] = []
     monkeypatch.setattr(learned_section, "MAX_WAITED_BLOCKS", 2)
     monkeypatch.setattr(WSGIRequest, "run_in_background", lambda _, job: jobs.append(job))
@@ -531,7 +531,7 @@ def test_one_worker_renders_in_the_background_and_another_takes_over(
 
 @pytest.mark.usefixtures("small")
 def test_store_emptied_during_background_work_stops_no_sitemap(
-    behind: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+    background_jobs: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, clock = MemoryStore(), Clock()
     lease, names = store.lease, list[str]()
@@ -548,7 +548,7 @@ def test_store_emptied_during_background_work_stops_no_sitemap(
     site_of_pages = Worker(store, clock)
     store.merge(BASE, seen(*range(12)))
     site_of_pages.ask()
-    behind[0]()
+    background_jobs[0]()
     store.merge(BASE, seen(7, 8))
     assert site_of_pages.listed() == [f"{BASE}/p/7", f"{BASE}/p/8"]
 
