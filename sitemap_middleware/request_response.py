@@ -159,10 +159,6 @@ class Request(Protocol):
         """The decoded path below the root, as the app's router sees it."""
 
     @property
-    def has_query(self) -> bool:
-        """Whether there is a query string."""
-
-    @property
     def host(self) -> str:
         """Its Host; empty if there is none."""
 

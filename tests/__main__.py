@@ -42,6 +42,7 @@ NEWEST_ONLY = (
     "apps/test_real_apps",
     "integration/test_benchmarks",
     "integration/test_date_accuracy",
+    "integration/test_files",
     "integration/test_wrong_clocks",
     "servers/test_large_sites",
     "servers/test_processes",

@@ -38,10 +38,6 @@ class BaseRequest:
         return method
 
     @property
-    def has_query(self) -> bool:
-        return bool(self.key[5])
-
-    @property
     def scheme(self) -> str:
         scheme: str = self.key[2]
         return scheme

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from ..bounded_cache import BoundedCache
@@ -14,6 +15,9 @@ MAX_CACHED_VALUES: Final = 1000
 """Harmless values in one cache. If there are more, it is emptied."""
 
 _HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
+
+_QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+"""The value of a parameter. Werkzeug before 2.3 takes a comma in it for the end of the media type."""
 
 _ACCEPTS_HTML: Final = IgnoreReason("", "")
 """Stands for "no reason" in a cache in which None means "unknown"."""
@@ -46,7 +50,7 @@ def _prefers_html(accept: str) -> bool:
 
     html = any_type = any_text = -1.0
     others = -1.0, False
-    for value, quality in parse_accept_header(accept):
+    for value, quality in parse_accept_header(_QUOTED.sub("x", accept)):
         media_type = value.partition(";")[0].strip().lower()
         if media_type in _HTML_TYPES:
             html = max(html, quality)
@@ -56,7 +60,7 @@ def _prefers_html(accept: str) -> bool:
             any_text = max(any_text, quality)
         elif media_type == "text/event-stream":  # sent by scripts, which accept HTML for errors only
             return False
-        elif media_type:  # old versions of Werkzeug yield an empty type for each empty element
+        elif media_type and "=" not in media_type:  # old versions of Werkzeug yield parameters and empty elements too
             others = max(others, (quality, True))
     wildcard = any_text if any_text >= 0 else any_type
     quality = html if html >= 0 else wildcard

@@ -210,9 +210,12 @@ def _frontends(app: Starlette | Router) -> Iterator[tuple[str, StaticFiles]]:
     router: Any = getattr(app, "router", app)
     for group in getattr(router, "_iter_low_priority_routes", tuple)():
         prefix = getattr(group, "frontend_prefix", "")
-        for route in getattr(getattr(group, "original_route", group), "routes", ()):
-            if isinstance(getattr(route, "app", None), StaticFiles):
-                yield prefix + route.path.rstrip("/"), route.app
+        routes = getattr(getattr(group, "original_route", group), "routes", ())
+        yield from (
+            (prefix + route.path.rstrip("/"), route.app)
+            for route in routes
+            if isinstance(getattr(route, "app", None), StaticFiles)
+        )
 
 
 def _with_outer_settings(routes: Iterable[Route], *outer: RouteSettings) -> Iterator[Route]:

@@ -221,7 +221,6 @@ UNREAD: dict[str, Callable[[Shape], App]] = {
     ),
     "something yet unknown": sending(lambda shape: [start(), shape.part(0), {"type": "something.new"}, shape.part(1)]),
     "a body before the start": sending(lambda shape: [shape.body(), start()]),
-    "the server's errors are caught": catching,
     "no messages": sending(lambda _: [None]),
     "an empty message": sending(lambda _: [{}]),
     "a message of no type": sending(lambda _: [{"type": None}]),
@@ -235,6 +234,7 @@ UNREAD: dict[str, Callable[[Shape], App]] = {
 """Apps whose page is not read: it is none, it is not all there, or a look at it would take it away."""
 
 OTHER: dict[str, Callable[[Shape], App]] = {
+    "the server's errors are caught": catching,
     "no headers": sending(lambda shape: [without(start(), "headers"), shape.body()]),
     "two starts": sending(lambda shape: [start(), start(status=404), shape.body()]),
     "a start after the end": sending(lambda shape: [start(), shape.body(), start()]),

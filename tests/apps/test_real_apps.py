@@ -144,7 +144,7 @@ APPS = {
         unlisted={
             "/simple/Alpha/": "has shown that it is a page",
             "/simple/gamma/": "has shown that it is a page",
-            "/simple/delta/": "not yet seen",
+            "/simple/delta/": "has shown that it is a page",
             "/resources/beta/beta-2.0.tar.gz": "has parameters",
         },
         seeds=("/", "/simple/", "/simple/Alpha/", "/simple/gamma/"),

@@ -160,7 +160,7 @@ class _Request:
 
     key = ("/", "testserver", "http", "", "GET", "")
     is_forwarded = False
-    method, scheme, host, root, path, has_query = "GET", "http", "testserver", "", "/", False
+    method, scheme, host, root, path = "GET", "http", "testserver", "", "/"
     conditional_headers: dict[str, str] = {}  # noqa: RUF012 (never written)
 
     def ignore_reason(self) -> None:

@@ -265,7 +265,7 @@ def test_unwritable_folder_falls_back_to_memory_with_one_warning(
             assert server.get("/").status == 200
             assert documents.locs(server.get("/sitemap.xml").body) == [f"http://127.0.0.1:{server.port}/"]
     log = server.log.read_text()
-    assert log.count("is kept in memory") == 1
+    assert log.count("sitemap store: memory, because") == 1
     assert "Traceback" not in log
 
 

@@ -74,15 +74,13 @@ def rebuild_tables(session: Session, schema: str) -> None:
     created again.
     """
     columns = select_columns(session, schema)
-    if ("schema_version", "version") not in columns and is_complete(columns):
-        create_schema(session, schema)
-    elif damaged := [table for table in _INDEPENDENT_TABLES if not columns_of(table) <= columns]:
-        for table in damaged:
-            session(f"DROP TABLE IF EXISTS sitemap.{table} CASCADE; {CREATE_TABLE[table]}")
-    else:
-        for table in CREATE_TABLE:
-            session(f"DROP TABLE IF EXISTS sitemap.{table} CASCADE")
-        create_schema(session, schema)
+    damaged = [table for table in _INDEPENDENT_TABLES if not columns_of(table) <= columns]
+    lost = () if damaged or is_complete(columns) else CREATE_TABLE
+    for table in damaged:
+        session(f"DROP TABLE IF EXISTS sitemap.{table} CASCADE; {CREATE_TABLE[table]}")
+    for table in lost:
+        session(f"DROP TABLE IF EXISTS sitemap.{table} CASCADE")
+    create_schema(session, schema)
 
 
 def repair(session: Session) -> int:
