@@ -301,10 +301,6 @@ def _differing_forms(difference: int, forms: Sequence[int], others: Sequence[int
         for repeats in _REPEATS:
             base = [spelling] * repeats[0] + [_FORM_COUNT] * repeats[1]
             rest = (difference - sum([changes[place] for place in base])) % _MODULUS
-            if rest == 0:
-                return tuple(sorted(base))
-            if rest in places:
-                return tuple(sorted((*base, places[rest])))
-            if rest in pairs:
+            if rest in pairs:  # the shorter sums were tried with fewer repeats
                 return tuple(sorted((*base, *pairs[rest])))
     return None

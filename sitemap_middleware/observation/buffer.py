@@ -210,7 +210,7 @@ class ResponseBuffer:
         return thread
 
     def request_flush(self) -> None:
-        """Have the thread begin the shutdown and flush, without waiting for it. Signal handlers can call this."""
+        """Have the thread begin the shutdown and flush, without waiting for it. It takes a lock."""
         self._is_shutting_down = True
         self._wakeup.set()
 

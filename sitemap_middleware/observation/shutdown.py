@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import contextlib
 import multiprocessing.process
@@ -89,9 +90,16 @@ class _SigtermHandler:
         self._handler = handler
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        for buffer in list(_buffers):
-            buffer.request_flush()
+        # A signal may interrupt code that holds the locks that a request needs, such as the last flush: another thread
+        # waits for these. `threading.Thread` takes locks itself.
+        with contextlib.suppress(RuntimeError):  # no thread can start any more: the last flush has begun
+            _thread.start_new_thread(_request_flushes, ())
         self._handler(number, frame)
+
+
+def _request_flushes() -> None:
+    for buffer in list(_buffers):
+        buffer.request_flush()
 
 
 def _begin_shutdown() -> None:

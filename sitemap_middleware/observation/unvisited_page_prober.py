@@ -59,8 +59,9 @@ class UnvisitedPageProber(BackgroundProber):
         self._store = store
         self._worker_id = WorkerId()
         self._hanging_pages = HangingPages(store, RETRY_SECONDS)
-        self._probed: dict[tuple[str, str], tuple[float, int]] = {}
-        """When a page was last requested, and how many times so far; by the keys of site and page."""
+        self._probed: dict[tuple[str, str], tuple[float, int, int]] = {}
+        """When a page was last requested, how many times so far, and the seconds to wait after the first time; by the
+        keys of site and page."""
         self._round_started_at: dict[str, float] = {}
         super().__init__(options.clock, client, observe)
 
@@ -123,9 +124,9 @@ class UnvisitedPageProber(BackgroundProber):
         done.wait(FIRST_WAIT_SECONDS)
 
     def _is_due(self, site: Site, path: str, now: float) -> bool:
-        """Whether a page was not requested yet, or long enough ago."""
-        at, times = self._probed.get((site.store_key, path), (-math.inf, 0))
-        return not 0 <= now - at < min(RETRY_SECONDS * 2 ** max(0, times - 1), MAX_RETRY_SECONDS)
+        """Whether an unverified page was not requested yet, or long enough ago."""
+        at, times, wait = self._probed.get((site.store_key, path), (-math.inf, 1, 0))
+        return not 0 <= now - at < min(wait * 2 ** (times - 1), MAX_RETRY_SECONDS)
 
     def _acquire_lease(self, site: Site, now: float) -> bool:
         """Acquire or renew the lease by which one process at a time runs a round."""
@@ -176,14 +177,16 @@ class UnvisitedPageProber(BackgroundProber):
         Raises `TooManyHanging` if no request was made.
         """
         key = (site.store_key, path)
-        _, times = self._probed.pop(key, (0.0, 0))
+        _, times, _ = self._probed.pop(key, (0.0, 0, 0))
         while len(self._probed) >= MAX_REMEMBERED_PAGES:
             del self._probed[next(iter(self._probed))]
-        self._probed[key] = now, times + 1
+        self._probed[key] = now, times + 1, RETRY_SECONDS
         try:
             response = self._capture(request, site, path)
             if response is not None and response.status in OBSERVED_STATUSES:
                 self._observe(response)
+                # If the page is unverified nevertheless in the next round, the store has lost it.
+                self._probed[key] = now, times + 1, ROUND_INTERVAL_SECONDS
         except TooManyHanging:
             del self._probed[key]
             raise

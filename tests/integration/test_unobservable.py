@@ -50,6 +50,27 @@ def test_unreadable_body_message_reaches_the_server(caplog: pytest.LogCaptureFix
     assert warnings(caplog) == ["a response could not be observed; further faults like this are not logged"]
 
 
+@pytest.mark.parametrize("body", [b"A page.", "A page.", ["A page."]])
+def test_body_without_a_start_reaches_the_server(body: Any) -> None:
+    site = wrapped(lambda environ, start_response: body)
+    for _ in range(2):
+        assert site(environ(), lambda *_: None) is body
+
+
+class Buggy(MemoryStore):
+    """Fails by a fault of its own if anything is written."""
+
+    def merge(self, *_: Any) -> Any:
+        raise ZeroDivisionError
+
+
+def test_faulty_store_leaves_pages_and_sitemap_to_be_served(caplog: pytest.LogCaptureFixture) -> None:
+    twin = Twin("wsgi", {"/": Page()}, store=Buggy())
+    twin.visit("/")
+    assert twin.locs() == ["http://testserver/"]
+    assert "the observations of the last seconds could not be saved" in warnings(caplog)
+
+
 def test_unreadable_lifespan_message_reaches_the_server(caplog: pytest.LogCaptureFixture) -> None:
     sent: list[Any] = []
 

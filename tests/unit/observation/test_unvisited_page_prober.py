@@ -264,6 +264,20 @@ def test_one_process_probes_for_all_that_share_a_store(protocol: str, tmp_path: 
     assert too.log == []
 
 
+def test_pages_that_the_store_has_lost_are_requested_again_in_the_next_round(tmp_path: Path) -> None:
+    twin, _ = site("wsgi", {"/": Page(), "/about": Page()}, store=f"sqlite:///{tmp_path}/pages.sqlite3")
+    everything = twin.locs()
+    assert len(everything) == 2
+    for file in tmp_path.iterdir():
+        file.unlink()
+    twin.app.flush()
+    for _ in range(2):  # the first round finds out, and the next request shows what it found
+        twin.clock.pass_(ROUND_INTERVAL_SECONDS + 1)
+        twin.ask(Ask("/sitemap.xml"))
+        twin.app.flush()
+    assert twin.locs() == everything
+
+
 def test_a_round_ends_when_the_middleware_is_closed() -> None:
     twin, pages_requested = site("wsgi", {"/": Page(), "/about": Page()})
 

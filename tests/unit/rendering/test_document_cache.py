@@ -206,6 +206,15 @@ def test_cache_holds_if_the_map_was_read_for_another_site(protocol: str) -> None
 
 
 @BOTH
+def test_map_that_was_read_for_another_host_counts_for_all(protocol: str) -> None:
+    site = home(protocol, store=Counting(), allowed_hosts=["testserver", "other.example"])
+    ready(site)
+    add(site, "/new")
+    assert site.ask(SITEMAP, host="other.example").status == 200
+    assert "http://testserver/new" in site.locs()
+
+
+@BOTH
 def test_map_is_checked_again_after_some_time(protocol: str) -> None:
     site = home(protocol, store=Counting())
     ready(site)
