@@ -52,7 +52,10 @@ def test_unreadable_body_message_reaches_the_server(caplog: pytest.LogCaptureFix
 
 @pytest.mark.parametrize("body", [b"A page.", "A page.", ["A page."]])
 def test_body_without_a_start_reaches_the_server(body: Any) -> None:
-    site = wrapped(lambda environ, start_response: body)
+    def app(_environ: Any, _start_response: Any) -> Any:
+        return body
+
+    site = wrapped(app)
     for _ in range(2):
         assert site(environ(), lambda *_: None) is body
 
