@@ -264,8 +264,10 @@ def test_thread_can_watch_for_the_exit_before_the_first_response() -> None:
     left = threading.Event()
     buffer = ResponseBuffer(Merged(), lambda _: True, 10, 3600, on_shutdown=left.set)
     buffer.ensure_thread()
+    started = flush_threads()
+    assert started - before
     buffer.ensure_thread()
-    assert len(flush_threads() - before) == 1
+    assert flush_threads() <= started
     buffer.request_flush()
     assert left.wait(10)
     buffer.close()
