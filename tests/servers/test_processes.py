@@ -304,10 +304,10 @@ SERVERLESS = """
 import os, signal
 from mangum import Mangum
 from sitemap_middleware import SitemapMiddleware
-from tests.apps.served_fastapi import made
+from tests.apps.served_fastapi import create_app
 from tests.apps.served_site import VISITED
 
-site = SitemapMiddleware(made(), base_url="http://localhost", learn="/posts/{{slug}}", verify=True)
+site = SitemapMiddleware(create_app(), base_url="http://localhost", learn="/posts/{{slug}}", verify=True)
 handler = Mangum(site, lifespan="off")
 
 def call(path):
