@@ -68,7 +68,7 @@ def make_environment() -> None:
 
 
 def fingerprint(project: bytes, *more: str) -> str:
-    """A digest of what an environment is made from."""
+    """A hash of an environment's requirements."""
     return hashlib.sha256(b"\0".join((project, *(part.encode() for part in more)))).hexdigest()
 
 

@@ -134,8 +134,8 @@ def _allowed_host(host: str) -> str:
     normal = normal_host(ascii_host(host.removeprefix("*").removeprefix(".")), "")
     if normal is None:
         raise OptionError(
-            f'{CONSTRUCTOR_NAME}: allowed_hosts holds {host!r}, which is not a host; give "example.com", "example.com:8080", '  # noqa: E501
-            'or ".example.com" for all its subdomains'
+            f'{CONSTRUCTOR_NAME}: allowed_hosts holds {host!r}, which is not a host; give "example.com", '
+            '"example.com:8080", or ".example.com" for all its subdomains'
         )
     return f".{normal}" if host.startswith(("*.", ".")) else normal
 
@@ -169,8 +169,8 @@ def _learn_patterns(patterns: Patterns) -> Patterns:
         reason = _not_learned_reason(pattern)
         if reason:
             raise OptionError(
-                f"{CONSTRUCTOR_NAME}: learn holds {pattern.text!r}, {reason}; name a narrower pattern, or, if every page it takes "  # noqa: E501
-                "in is public, give it as include"
+                f"{CONSTRUCTOR_NAME}: learn holds {pattern.text!r}, {reason}; name a narrower pattern, or, if "
+                "every page it takes in is public, give it as include"
             )
     return patterns
 

@@ -166,7 +166,10 @@ class Request(Protocol):
         """Why it is not evidence, by its headers and its user; None if these are no reason."""
 
     def visitor(self, status: int) -> int:
-        """A hash that tells visitors apart, if a response of this status may depend on the visitor; see `UnconfirmedAnswer`."""  # noqa: E501
+        """A hash that tells visitors apart, if a response of this status may depend on them.
+
+        See `UnconfirmedAnswer`.
+        """
 
     @property
     def conditional_headers(self) -> Mapping[str, str]:

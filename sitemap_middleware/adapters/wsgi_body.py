@@ -78,7 +78,7 @@ def _is_server_file(body: Any, file_wrapper: Any) -> bool:
 
 
 def _content(body: Any) -> bytes | None:
-    """The beginning of what a server sends of a file; None if it cannot be read without moving the position."""
+    """The first bytes of a file that the server sends; None if they cannot be read without moving its position."""
     if not _PREAD:  # pragma: no cover (Windows)
         return None
     with contextlib.suppress(Exception):

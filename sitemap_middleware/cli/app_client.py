@@ -131,5 +131,5 @@ class _Lifespan:
 
 
 async def _create_lifespan() -> _Lifespan:
-    """Create it on the event loop, where its events belong."""
+    """Create it on the event loop, because its events are bound to that loop."""
     return _Lifespan()

@@ -1,4 +1,4 @@
-"""The digest of a page's content: of what a reader sees, and of the facts that the page states for machines.
+"""Digests the content of a page: what a reader sees, and the facts that the page states for machines.
 
 The digest is a sum over the page's words, link targets and facts. So the same words put in or taken out change the
 digests of all pages by the same difference, which shows that a change is a template's (see `template_changes`):

@@ -95,7 +95,10 @@ ACTIONS: Final = {
         vahvista ulozit potvrdit kaydet onayla сохранить подтвердить принять отклонить зберегти підтвердити
     """,
 }  # fmt: skip
-"""Verbs that are an action as a whole segment, and next to one of `ACTION_OBJECTS`: /salir, /panier/vider, /cuenta-eliminar."""  # noqa: E501
+"""Verbs that are an action as a whole segment, and next to one of `ACTION_OBJECTS`.
+
+Examples: /salir, /panier/vider, /cuenta-eliminar.
+"""
 
 UNSPACED_ACTIONS: Final = """
     ログアウト ログオフ サインアウト 削除 消去 空にする リセット 送信 通知する 配信停止 退会

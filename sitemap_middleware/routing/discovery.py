@@ -18,7 +18,7 @@ from .wrapping import MAX_LAYERS, framework_app, is_starlette, is_werkzeug, laye
 
 
 def discover_routes(app: Any, snapshot: Snapshot) -> Iterator[Route]:
-    """Every route that answers GET: of an app, of what it wraps, and of what is mounted in it.
+    """Every route that answers GET, of an app, of the apps that it wraps and of those mounted in it.
 
     Everything that is read is added to the snapshot.
     """

@@ -112,8 +112,6 @@ def first_table(page: str) -> dict[str, str]:
 @pytest.mark.parametrize("code", SNIPPETS)
 def test_snippet_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    if "mangum" in code:
-        pytest.importorskip("mangum")
     names = run(code)
     if "mangum" in code:  # it sets a loop for the thread
         asyncio.get_event_loop().close()
