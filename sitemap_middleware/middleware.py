@@ -216,14 +216,14 @@ class SitemapMiddleware:
         As things are now:
 
         - ``pending``: responses not saved yet: those of the last two seconds, if the store works.
-        - ``last_flush_age_seconds``: seconds since all pending responses were last saved; about two at most, if the store works. 0
-          before the first response, and after `close`.
+        - ``last_flush_age_seconds``: seconds since all pending responses were last saved; about two at most, if the
+          store works. 0 before the first response, and after `close`.
         - ``values_age_seconds``: how old the oldest values were when a sitemap was last made with them; 0 if there are
           none. If they fail, they grow older with each request for the sitemap.
         - ``skipped``: items of routes' values that were skipped when they were last asked.
         - ``listed``: entries of the sitemaps that this process has made.
         - ``documents``: documents of these sitemaps, including indexes.
-        """  # noqa: E501
+        """
         return self.service.stats()
 
     def close(self) -> None:

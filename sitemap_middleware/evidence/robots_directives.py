@@ -43,7 +43,8 @@ _DATE_FORMATS: Final = tuple(
         rf"(?P<year>\d{{4}})-(?P<month>\d\d)-(?P<day>\d\d)(?:[t\s]{_TIME})?",  # ISO 8601
         rf"{_WEEKDAY}(?P<day>\d{{1,2}})[\s-]{{1,3}}{_NAMED_MONTH_DATE}[\s-]{{1,3}}(?P<year>\d{{4}}|\d\d)(?:,?\s{{1,3}}{_TIME})?",
         rf"{_WEEKDAY}{_NAMED_MONTH_DATE}\s{{1,3}}(?P<day>\d{{1,2}}),?\s{{1,3}}(?P<year>\d{{4}})(?:,?\s{{1,3}}{_TIME})?",
-        rf"{_WEEKDAY}{_NAMED_MONTH_DATE}\s{{1,3}}(?P<day>\d{{1,2}})\s{{1,3}}{_TIME}\s{{1,3}}(?P<year>\d{{4}})",  # asctime  # noqa: E501
+        # asctime
+        rf"{_WEEKDAY}{_NAMED_MONTH_DATE}\s{{1,3}}(?P<day>\d{{1,2}})\s{{1,3}}{_TIME}\s{{1,3}}(?P<year>\d{{4}})",
     )
 )
 _EXPIRES: Final = re.compile(r"unavailable_after\s{0,9}:\s{0,9}[\"']?")
