@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn
 
 from ..middleware import SitemapMiddleware
 from ..routing import wrapping
-from .output import CommandError
+from .output import CommandError, printable
 
 _MAX_LAYERS: Final = 100
 """Layers of an app in which the middleware is searched."""
@@ -50,12 +50,25 @@ _USUAL_APP_NAMES: Final = (
 """Usual names of apps and of app factories."""
 
 
-def load_app(name: str, *, factory: bool) -> tuple[Any, SitemapMiddleware]:
-    """Return the app that `module:attribute` names, and its middleware.
+def load_app(app: Any, *, factory: bool = False) -> tuple[Any, SitemapMiddleware]:
+    """Return an app, which may be given as `module:attribute`, and its middleware.
 
     A factory is called: with the arguments given, as in gunicorn's ``shop:create_app("production")``,
     else with none. Raises `CommandError`.
     """
+    name = app if isinstance(app, str) else printable(repr(app))
+    if isinstance(app, str):
+        app, name = _import_app(app, factory=factory)
+    middleware = _find_middleware(app, name)
+    if middleware is not None:
+        return app, middleware
+    if not callable(app):
+        raise CommandError(f"{name} is {_describe_type(app)}, not an app: WSGI and ASGI apps are callable")
+    raise CommandError(f"{name} has no SitemapMiddleware; {_ADD_MIDDLEWARE_HINT}")
+
+
+def _import_app(name: str, *, factory: bool) -> tuple[Any, str]:
+    """Return the app that `module:attribute` names, and what to call it in errors."""
     module_name, _, expression = name.partition(":")
     if not (module_name and expression):
         raise CommandError(f"{name!r} does not name an app: give MODULE:ATTRIBUTE, such as app:app or shop.web:app")
@@ -70,12 +83,7 @@ def load_app(name: str, *, factory: bool) -> tuple[Any, SitemapMiddleware]:
                 f"{name.removesuffix('()')} is {_describe_type(app)}, not an app factory: {_NAME_APP_HINT}"
             )
         app = _call(functools.partial(app, *arguments[0], **arguments[1]), name)
-    middleware = _find_middleware(app, name)
-    if middleware is not None:
-        return app, middleware
-    if not callable(app):
-        raise CommandError(f"{name} is {_describe_type(app)}, not an app: WSGI and ASGI apps are callable")
-    raise CommandError(f"{name} has no SitemapMiddleware; {_ADD_MIDDLEWARE_HINT}")
+    return app, name
 
 
 def _parse_attribute(expression: str, name: str) -> tuple[str, tuple[tuple[Any, ...], dict[str, Any]] | None]:

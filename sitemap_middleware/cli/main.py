@@ -7,12 +7,15 @@ reads a store.
 
 from __future__ import annotations
 
+import copy
+import functools
+import inspect
 import json
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import click
 from rich.console import Console
@@ -21,7 +24,7 @@ from rich.progress import Progress
 from ..adapters.asgi import ASGIMiddleware
 from ..listing.candidates import SiteSnapshot
 from ..models import Explanation
-from ..stores import open_store
+from ..stores import Store, open_store
 from ..stores.default_store import only_existing_files
 from ..stores.status_reader import store_status
 from . import output
@@ -32,6 +35,8 @@ from .output import CommandError, printable
 from .target import Target, open_target, reporting_errors
 
 _QUERY_NOTE: Final = "a page with a query string is never listed; this is about the page without it"
+
+_APP_PARAMETERS: Final = ("app", "factory")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -60,7 +65,7 @@ def _app_options(wrapped: Callable[..., None]) -> Callable[..., None]:
 @_app_options
 @click.argument("pages", metavar="PAGE...", nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a list with one object for each PAGE.")
-def explain(app: str, pages: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
+def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
     """Show whether each PAGE is listed, which rule decided, and what was observed.
 
     PAGE is a URL or a path that starts with a slash. The exit status is 0 if all are listed, 1 if one is not,
@@ -111,7 +116,7 @@ def _explain_pages(
 @click.option("--not-listed", is_flag=True, help="Print the known pages that are not listed, with the reason.")
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV.")
-def list_(app: str, *, not_listed: bool, form: str | None, **options: Any) -> None:
+def list_(app: Any, *, not_listed: bool, form: str | None, **options: Any) -> None:
     """List the pages in the sitemap, with their dates.
 
     A route without parameters appears after the app's /sitemap.xml was requested once.
@@ -135,7 +140,7 @@ def list_(app: str, *, not_listed: bool, form: str | None, **options: Any) -> No
     "--strict", is_flag=True, help="Exit with 1 if a route with parameters is neither enumerated, learned nor excluded."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def routes_(app: str, *, strict: bool, as_json: bool, **options: Any) -> None:
+def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
     """Show every route: whether it is listed, why not, and how many of its pages were seen.
 
     Routes with parameters that are neither enumerated, learned nor excluded are repeated at the end.
@@ -161,7 +166,7 @@ def routes_(app: str, *, strict: bool, as_json: bool, **options: Any) -> None:
     required=True,
     help="Directory to write the files to.",
 )
-def build(app: str, *, out: Path, **options: Any) -> None:
+def build(app: Any, *, out: Path, **options: Any) -> None:
     """Write the sitemap that the app serves as files into DIR, each also compressed with gzip.
 
     The app keeps what it learns in the store that it names. If it names none, the default sitemap.sqlite3 is used
@@ -200,32 +205,51 @@ def build(app: str, *, out: Path, **options: Any) -> None:
 
 
 @command.command()
-@click.argument("target", metavar="STORE")
+@click.argument("app", metavar="STORE")
 @click.option("--site", "sites", metavar="URL", multiple=True, help="Print only this site. May be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def status(target: str, sites: tuple[str, ...], *, as_json: bool) -> None:
+def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
     """Show what is in a store: the known pages of each site, and when its sitemap last changed.
 
     STORE is the path of an SQLite file, the URL that the app has as its store, or the app itself, as MODULE:ATTRIBUTE.
     Nothing is written there.
     """
     with reporting_errors():
-        store_contents = store_status(_open_store(target), int(time.time()), sites)
+        store_contents = store_status(_open_store(app), int(time.time()), sites)
     if as_json:
         click.echo(json.dumps(output.status_as_json(store_contents), indent=2))
     else:
         output.print_status(store_contents)
 
 
-def _open_store(target: str) -> Any:
-    """Open the store that a path, a URL or an app names."""
+def _open_store(target: Any) -> Store:
+    """Open the store that a path, a URL, an app or its name stands for."""
+    if not isinstance(target, str):
+        return load_app(target)[1].service.store
     if "://" in target:
         return open_store(target, "STORE")
     file = Path(target)
     if file.is_file():
         return open_store(f"sqlite:///{file.absolute()}", "STORE")
     if ":" in target and file.parent == Path():
-        return load_app(target, factory=False)[1].service.store
+        return load_app(target)[1].service.store
     if file.is_dir():
         raise CommandError(f"{target} is a folder: give the store's file in it, such as {file / 'sitemap.sqlite3'}")
     raise CommandError(f"no such file: {target}; give a store's path or URL, or an app as MODULE:ATTRIBUTE")
+
+
+def commands_for(app: Any) -> click.Group:
+    """Return the commands with an app in place of their argument: for the command line of a framework.
+
+    Args:
+        app: an app object, with a SitemapMiddleware among its layers when a command runs.
+    """
+    group = click.Group("sitemap", help=command.help, context_settings=command.context_settings)
+    for original in command.commands.values():
+        bound = copy.copy(original)
+        bound.params = [parameter for parameter in original.params if parameter.name not in _APP_PARAMETERS]
+        bound.callback = functools.partial(cast("Callable[..., None]", original.callback), app)
+        paragraphs = inspect.cleandoc(original.help or "").split("\n\n")
+        bound.help = "\n\n".join(text for text in paragraphs if not text.startswith("STORE"))
+        group.add_command(bound)
+    return group

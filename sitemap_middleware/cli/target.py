@@ -34,12 +34,12 @@ def reporting_errors() -> Iterator[None]:
 
 
 def open_target(
-    name: str, *, base_url: str | None, root_path: str | None, factory: bool, serving: bool = False
+    app: Any, *, base_url: str | None, root_path: str | None, factory: bool = False, serving: bool = False
 ) -> Target:
     """Load an app for a command. Invalid options are rejected before the app is imported.
 
     Args:
-        name: the app, as `module:attribute`.
+        app: the app, or its name as `module:attribute`.
         base_url: the option --base-url. Its path is the root path.
         root_path: the option --root-path.
         factory: whether the name is that of an app factory, even if it does not look like one.
@@ -57,7 +57,7 @@ def open_target(
             raise CommandError(f"--base-url={base_url!r} and --root-path={root_path!r} name different root paths")
         root, site = site.root, replace(site, root="")
     with _default_base_url(site if serving else None):
-        app, middleware = load_app(name, factory=factory)
+        app, middleware = load_app(app, factory=factory)
     declared_root = root_of(middleware.service.urlmap.root_path)
     if root and declared_root and root != declared_root:
         raise CommandError(

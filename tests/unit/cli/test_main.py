@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import flask
 import pytest
 from click.testing import CliRunner, Result
 
 from sitemap_middleware import SitemapMiddleware, __main__, sitemap
-from sitemap_middleware.cli.main import command
+from sitemap_middleware.cli.main import command, commands_for
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ...apps import terminal_site
@@ -1091,3 +1092,28 @@ def test_folder_is_reported_as_a_folder(tmp_path: Path) -> None:
 def test_the_help_of_build_names_the_store_that_it_may_write() -> None:
     help_text = " ".join(run("build", "--help").stdout.split())
     assert "the default sitemap.sqlite3 is used if there is one; no new one is created" in help_text
+
+
+# the commands of a framework's own command line
+
+
+def test_commands_for_an_app_take_no_name_of_it(store: Path) -> None:
+    visit("flask_shop", "/")
+    app = terminal_site.flask_shop()
+    app.cli.add_command(commands_for(app))
+    runner = app.test_cli_runner()
+    answer = runner.invoke(args=["sitemap", "explain", "/"])
+    assert (answer.exit_code, answer.output) == (0, ask("flask_shop", "explain", "/").output)
+    assert runner.invoke(args=["sitemap", "list"]).output == ask("flask_shop", "list").output
+    assert runner.invoke(args=["sitemap", "status"]).output == run("status", str(store)).output
+    assert "STORE" not in runner.invoke(args=["sitemap", "status", "--help"]).output
+    assert "--factory" not in runner.invoke(args=["sitemap", "list", "--help"]).output
+    assert "STORE" in run("status", "--help").output
+    app.wsgi_app.close()
+
+
+def test_commands_for_an_app_without_the_middleware_say_so() -> None:
+    app = flask.Flask("plain")
+    answer = CliRunner().invoke(commands_for(app), ["routes"])
+    assert answer.exit_code == 2
+    assert answer.stderr.startswith("Error: <Flask 'plain'> has no SitemapMiddleware; add it: ")
