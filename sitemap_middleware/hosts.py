@@ -10,7 +10,7 @@ from .bounded_cache import BoundedCache
 from .config import Options
 from .models import Site
 from .request_response import Request
-from .routing.app_routes import URLMap
+from .routing.app_routes import AppRoutes
 
 MAX_HOSTS: Final = 1000
 """Resolved hosts that are cached. This also limits the sites of one process: clients can invent any number of hosts."""
@@ -38,11 +38,11 @@ class SiteResolver:
     name any, localhost. A host for which the app declares routes is a separate site.
     """
 
-    def __init__(self, urlmap: URLMap, options: Options) -> None:
-        self._urlmap = urlmap
+    def __init__(self, app_routes: AppRoutes, options: Options) -> None:
+        self._app_routes = app_routes
         self._base = options.site
         self._allowed = options.allowed_hosts
-        self._map_version = 0
+        self._routes_version = 0
         self._cached: dict[_SiteKey, tuple[Site, HostTrust]] = {}
         self._foreign = BoundedCache[_SiteKey, tuple[Site, HostTrust]](MAX_FOREIGN_HOSTS)
         self._roots = {""}
@@ -59,18 +59,18 @@ class SiteResolver:
             return None, "none"
         site, trust = self.resolve(request.scheme, request.host, request.root)
         if site is not None and site.loopback and self._base is None and request.is_forwarded:
-            trusted = (*self._allowed, *self._urlmap.trusted_hosts)
+            trusted = (*self._allowed, *self._app_routes.trusted_hosts)
             if not urls.is_host_allowed(site.host, trusted):
                 return None, "none"
         return site, trust
 
     def resolve(self, scheme: str, host: str, root: str) -> tuple[Site | None, HostTrust]:
         """The site of a scheme, Host and root path, or None; and what the Host is to the site."""
-        if self._map_version != self._urlmap.reload_count:
+        if self._routes_version != self._app_routes.version:
             self._cached.clear()
             self._foreign = BoundedCache(MAX_FOREIGN_HOSTS)
             self._first = None
-            self._map_version = self._urlmap.reload_count
+            self._routes_version = self._app_routes.version
         key = scheme, host, root
         cached = self._cached.get(key) or self._foreign.get(key)
         if cached is not None:
@@ -98,7 +98,7 @@ class SiteResolver:
         return True
 
     def _declared_root(self) -> str:
-        return urls.root_of(self._urlmap.root_path) or ""
+        return urls.root_of(self._app_routes.root_path) or ""
 
     def is_named(self, site: Site) -> bool:
         """Whether settings name a site's host in full, and its root path is the app's declared one."""
@@ -106,7 +106,7 @@ class SiteResolver:
 
     def _is_named_host(self, site: Site) -> bool:
         """Whether options or the app name its host in full: such a site is served even if the cache is full."""
-        named = (*self._allowed, *self._urlmap.trusted_hosts)
+        named = (*self._allowed, *self._app_routes.trusted_hosts)
         return (
             site.routed is not None or site.host in named or (self._base is not None and site.host == self._base.host)
         )
@@ -132,7 +132,7 @@ class SiteResolver:
             if urls.is_host_allowed(normal, self._allowed):
                 return site, "own"
             if base is None:
-                trusted = self._urlmap.trusted_hosts
+                trusted = self._app_routes.trusted_hosts
                 if urls.is_host_allowed(normal, trusted) or (site.loopback and not trusted and not self._allowed):
                     return site, "own"
         if base is None:
@@ -143,6 +143,6 @@ class SiteResolver:
         return replace(base, root=quoted, routed=self._routed_host(base.host)), trust
 
     def _routed_host(self, host: str) -> str | None:
-        """The name by which the URL map has routes for this host only, with or without port; None if it has none."""
-        hosts = self._urlmap.table.hosts
+        """The name by which the app has routes for this host only, with or without port; None if it has none."""
+        hosts = self._app_routes.table.hosts
         return next((name for name in (host, urls.bare_host(host)) if name in hosts), None)

@@ -24,7 +24,7 @@ from .observation.recent_pages import ResponseTracker
 from .observation.store_clock import StoreClock
 from .rendering.publisher import Publisher
 from .robots import RobotsTxt
-from .routing.app_routes import URLMap
+from .routing.app_routes import AppRoutes
 from .sitemap_handler import SitemapHandler
 from .stores.base import Store
 from .stores.circuit_breaker import GuardedStore
@@ -38,7 +38,7 @@ class ServiceInspection:
 
     clock: Callable[[], float]
     options: Options
-    urlmap: URLMap
+    app_routes: AppRoutes
     tracker: ResponseTracker
     _site_resolver: SiteResolver
     _entries: EntryBuilder
@@ -75,7 +75,7 @@ class ServiceInspection:
         path = self.options.path
         return (
             f"the app's own route for {path} is served, and not this sitemap"
-            if self.urlmap.table.has_explicit_route(path)
+            if self.app_routes.table.has_explicit_route(path)
             else None
         )
 
@@ -106,7 +106,7 @@ class ServiceInspection:
     def snapshot(self, site: Site, store: Store) -> SiteSnapshot:
         """The inputs of a site's sitemap now, with its pages from this store."""
         now = self._store_clock.now(site.store_key) if store is self._guarded_store else int(self.clock())
-        return SiteSnapshot(site, self.urlmap.reload(), store, self._robots.cached_rules(site, store), now)
+        return SiteSnapshot(site, self.app_routes.reload(), store, self._robots.cached_rules(site, store), now)
 
     def sites(self, wanted: Site | None = None) -> list[Site]:
         """A site, and after it the sites of the hosts that the options and routes name.
@@ -117,14 +117,14 @@ class ServiceInspection:
         """
         base = self.options.site
         first = wanted or base or Site("http", "localhost", loopback=True)
-        root = unquote(first.root) or self.urlmap.root_path
+        root = unquote(first.root) or self.app_routes.root_path
         main, standing = self._site_resolver.resolve(first.scheme, first.host, root)
         if standing != "own" or main is None:
             if base is not None:
                 return []
             main = Site(first.scheme, first.host, urls.root_of(root) or "", first.loopback)
         hosts = [base.host] if base else []
-        hosts += sorted(self.urlmap.table.hosts)
+        hosts += sorted(self.app_routes.table.hosts)
         others = (self._site_resolver.resolve(main.scheme, host, root)[0] for host in hosts)
         by_host = {main.routed: main}
         for other in others:

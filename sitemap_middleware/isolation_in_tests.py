@@ -36,7 +36,7 @@ class IsolatedMiddleware:
 
     def _reset(self, previous: SitemapService) -> SitemapService:
         previous.stop_background_work()
-        service = SitemapService(previous.urlmap.app, previous.options, open_store("memory://", "isolation"))
+        service = SitemapService(previous.app_routes.app, previous.options, open_store("memory://", "isolation"))
         self.__dict__["_metrics_report"](service)
         return service
 

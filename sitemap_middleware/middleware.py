@@ -276,7 +276,7 @@ def _detect_protocol(app: Any, routed_app: Any) -> Literal["asgi", "wsgi"]:
 def _checked_routes(app: Any) -> Any:
     if not wrapping.has_readable_routes(app):
         raise OptionError(
-            f"SitemapMiddleware: routes={app!r} has no URL map that can be read; "
+            f"SitemapMiddleware: routes={app!r} has no routes that can be read; "
             "give the Flask, Quart, Starlette or FastAPI app itself"
         )
     return app

@@ -52,7 +52,7 @@ class Site:
     root: str = ""
     loopback: bool = False
     routed: str | None = None
-    """The host as the URL map writes it, if the app has routes for this host only."""
+    """The host as the routes write it, if the app has routes for this host only."""
 
     base_url: BaseURL = field(init=False, compare=False)
     """The beginning of every loc of this site: ASCII, no trailing slash."""
@@ -118,7 +118,7 @@ class HiddenReason(NamedTuple):
 
 
 class Route(NamedTuple):
-    """One rule of the app's URL map that answers GET. A tuple, because an app may have tens of thousands of them."""
+    """A route of the app that answers GET. A tuple, because an app may have tens of thousands of them."""
 
     path: str
     """The decoded path of a static route; the framework's path template of any other."""

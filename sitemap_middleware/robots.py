@@ -14,7 +14,7 @@ from .models import Site
 from .rendering.responses import text_response, with_body
 from .request_response import WRONG_HOST_STATUSES, Request, Response
 from .robots_parser import ROBOTS_PATH, RobotsFile, RobotsRules, is_amendable, minimal_robots, parse_robots_file
-from .routing.app_routes import URLMap
+from .routing.app_routes import AppRoutes
 from .stores.base import Store
 from .stores.checksums import verify, with_checksum
 from .urls import is_other_host, quote_path, redirect_target
@@ -61,8 +61,8 @@ class RobotsTxt:
     The rules are saved in the store too, for processes that start while robots.txt fails.
     """
 
-    def __init__(self, urlmap: URLMap, options: Options, store: Store) -> None:
-        self._urlmap = urlmap
+    def __init__(self, app_routes: AppRoutes, options: Options, store: Store) -> None:
+        self._app_routes = app_routes
         self._options = options
         self._store = store
         self._cached: dict[str, _CachedRules] = {}
@@ -96,7 +96,11 @@ class RobotsTxt:
         text, failure = self._fetch_text(site, request)
         if text is None:
             rules = before or self._load(site, self._store)
-            if rules is None and failure == _FAILURE_REASON and not self._urlmap.table.has_explicit_route(ROBOTS_PATH):
+            if (
+                rules is None
+                and failure == _FAILURE_REASON
+                and not self._app_routes.table.has_explicit_route(ROBOTS_PATH)
+            ):
                 return _CachedRules(RobotsRules(), now, min(RETRY_SECONDS, self._options.max_age))
             consequence = "its previous rules apply" if rules else "there is no sitemap until it works"
             self._warn_once(
@@ -158,7 +162,7 @@ class RobotsTxt:
         self, request: Request, path: str, scheme: str | None, host: str, *, keep_host: bool = False
     ) -> Response | None:
         """The app's response; None if it fails."""
-        if path == ROBOTS_PATH and not self._urlmap.may_answer(ROBOTS_PATH):
+        if path == ROBOTS_PATH and not self._app_routes.may_answer(ROBOTS_PATH):
             return Response(404, [])
         try:
             return request.fetch(path, scheme=scheme, host=host, keep_host=keep_host, cut=True)

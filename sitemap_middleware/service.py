@@ -35,7 +35,7 @@ from .rendering.publisher import Publisher
 from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
 from .request_response import Request, Response
 from .robots import RobotsTxt
-from .routing.app_routes import URLMap
+from .routing.app_routes import AppRoutes
 from .site_quota import SiteQuota
 from .sitemap_handler import DOCUMENT_SUFFIXES, SitemapHandler
 from .stores.base import Store, StoreExtras
@@ -56,7 +56,7 @@ class SitemapService(ServiceInspection):
         self.clock = options.clock
         self.options = options
         self.store = store
-        self.urlmap = URLMap(app, options)
+        self.app_routes = AppRoutes(app, options)
         self.log_fault = FaultLog()
         buffer = ResponseBuffer(
             self._ingest,
@@ -65,14 +65,14 @@ class SitemapService(ServiceInspection):
             on_shutdown=self.stop_background_work,
             on_exit=StoreExtras.of(store).release or store.close,
         )
-        self.tracker = ResponseTracker(buffer, self.urlmap, options.clock, self.log_fault)
-        self._site_resolver = SiteResolver(self.urlmap, options)
+        self.tracker = ResponseTracker(buffer, self.app_routes, options.clock, self.log_fault)
+        self._site_resolver = SiteResolver(self.app_routes, options)
         self._policy = ListingPolicy(options, self._was_probed)
         self._providers = Providers(options.clock)
         self._entries = EntryBuilder(options, self._policy, self._providers)
         self._site_signals = SiteSignalsCache()
         self._guarded_store = with_circuit_breaker(store, options.clock)
-        self._robots = RobotsTxt(self.urlmap, options, self._guarded_store)
+        self._robots = RobotsTxt(self.app_routes, options, self._guarded_store)
         self._store_clock = StoreClock(self._guarded_store, options.clock)
         site_quota = SiteQuota(self._guarded_store, self._site_resolver.is_named)
         self._publisher = Publisher(
@@ -88,7 +88,7 @@ class SitemapService(ServiceInspection):
             else None
         )
         self._ingester = Ingester(
-            urlmap=self.urlmap,
+            app_routes=self.app_routes,
             store=self._guarded_store,
             providers=self._providers,
             options=options,
@@ -99,7 +99,7 @@ class SitemapService(ServiceInspection):
         )
         self._sitemap = SitemapHandler(
             options=options,
-            urlmap=self.urlmap,
+            app_routes=self.app_routes,
             site_resolver=self._site_resolver,
             site_quota=site_quota,
             robots=self._robots,
@@ -136,7 +136,7 @@ class SitemapService(ServiceInspection):
                 if not self.tracker.ignored.count_repeated(path, reason):
                     self.tracker.ignored.count(request.path, reason)
                 return None
-            map_version = self.urlmap.reload_count
+            routes_version = self.app_routes.version
             site, trust = self._site_resolver.resolve_request(request)
             if site is None or trust == "none":
                 self.tracker.ignored.count(request.path, FOREIGN_HOST)
@@ -145,7 +145,7 @@ class SitemapService(ServiceInspection):
                 self._changed_prober.remember_request(site, request)
             # Requests that may be for a sitemap document are never looked up, so `handles` sees each of them.
             key = None if path.endswith(DOCUMENT_SUFFIXES) else request.key
-            return self.tracker.track(key, site, request.path, map_version, is_foreign_host=trust == "foreign")
+            return self.tracker.track(key, site, request.path, routes_version, is_foreign_host=trust == "foreign")
         except Exception as error:
             self.log_fault("a request could not be observed", error)
             return None
@@ -219,7 +219,7 @@ class SitemapService(ServiceInspection):
 
     def _may_probe(self, site: Site, path: str) -> bool:
         """Whether a decoded path of a site may be requested from the app."""
-        route, loc = self.urlmap.table.find_route(site, path), urls.loc_of(site, urls.quote_path(path) or "")
+        route, loc = self.app_routes.table.find_route(site, path), urls.loc_of(site, urls.quote_path(path) or "")
         return (
             route is not None
             and loc is not None
@@ -241,7 +241,7 @@ class SitemapService(ServiceInspection):
 
     def _has_route(self, captured: CapturedResponse) -> bool:
         """Whether the page is one of the app's, rather than a path that somebody made up."""
-        return self.urlmap.table.find_route(captured.site, captured.path) is not None
+        return self.app_routes.table.find_route(captured.site, captured.path) is not None
 
     def _ingest(self, batch: list[CapturedResponse]) -> None:
         """Save a batch of captured responses. Called on the background thread."""
@@ -253,5 +253,5 @@ class SitemapService(ServiceInspection):
                 self.tracker.require_track()  # so that the prober gets a recent request
 
     def _track_again_if_routes_changed(self) -> None:
-        if self.tracker.map_version != self.urlmap.reload_count:
+        if self.tracker.routes_version != self.app_routes.version:
             self.tracker.require_track()

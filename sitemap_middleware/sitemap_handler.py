@@ -21,7 +21,7 @@ from .rendering.section import BeingGenerated, Unavailable
 from .request_response import GENERATING_HEADER, TEST_CLIENT_WAIT_SECONDS, Request, Response
 from .robots import RETRY_SECONDS, RobotsTxt, RobotsUnknown
 from .robots_parser import ROBOTS_PATH
-from .routing.app_routes import URLMap
+from .routing.app_routes import AppRoutes
 from .routing.route_table import RouteTable
 from .site_quota import SiteQuota
 
@@ -44,7 +44,7 @@ class SitemapHandler:
         self,
         *,
         options: Options,
-        urlmap: URLMap,
+        app_routes: AppRoutes,
         site_resolver: SiteResolver,
         site_quota: SiteQuota,
         robots: RobotsTxt,
@@ -60,7 +60,7 @@ class SitemapHandler:
 
         Args:
             options: checked options.
-            urlmap: the app's routes.
+            app_routes: the app's routes.
             site_resolver: finds the site of a request.
             site_quota: decides whether a site may have documents in the store.
             robots: the app's robots.txt.
@@ -74,7 +74,7 @@ class SitemapHandler:
         """
         self._options = options
         self._clock = options.clock
-        self._urlmap = urlmap
+        self._app_routes = app_routes
         self._site_resolver = site_resolver
         self._site_quota = site_quota
         self._robots = robots
@@ -97,7 +97,7 @@ class SitemapHandler:
             return path.endswith(DOCUMENT_SUFFIXES) and (
                 (
                     (path == ROBOTS_PATH and self._options.robots)
-                    or self._publisher.is_document_path(path, self._urlmap.table.provider_names)
+                    or self._publisher.is_document_path(path, self._app_routes.table.provider_names)
                 )
                 and request.method in ("GET", "HEAD")
                 and not self._has_explicit_route(path)
@@ -116,7 +116,7 @@ class SitemapHandler:
             if document is None:
                 return None
             now = self._clock()
-            if not document.is_fresh(now, self._generation) or not self._urlmap.is_current(document.table, now):
+            if not document.is_fresh(now, self._generation) or not self._app_routes.is_current(document.table, now):
                 return None
             return document.responses.response_to(request.method, request.conditional_headers, inflates=False)
         except Exception as error:
@@ -149,7 +149,7 @@ class SitemapHandler:
         return self._flushes + self._merged()
 
     def _respond(self, request: Request) -> Response | None:
-        self._reasons.warn_of_proxy_fix(self._urlmap.proxy_middleware)
+        self._reasons.warn_of_proxy_fix(self._app_routes.proxy_middleware)
         site, _ = self._site_resolver.resolve_request(request)
         if request.path == ROBOTS_PATH and (site is None or not self._robots.handles(site, ROBOTS_PATH)):
             return None
@@ -159,7 +159,7 @@ class SitemapHandler:
             reason = UNTRUSTED_ROOT_REASON if request.root else UNTRUSTED_HOST_REASON
             return error_response(request.method, 404, reason)
         self._buffer.ensure_thread()
-        table = self._urlmap.reload()
+        table = self._app_routes.reload()
         self._reasons.warn_of_unmatched(table)
         if request.path == ROBOTS_PATH:
             return self._robots.handle(site, request, lambda: self._has_entries(site, table, request))
@@ -209,7 +209,7 @@ class SitemapHandler:
 
     def _has_explicit_route(self, path: str) -> bool:
         """Whether the app has an explicit route for a document's path: then the app keeps it, with one warning."""
-        if path == ROBOTS_PATH or not self._urlmap.table.has_explicit_route(path):
+        if path == ROBOTS_PATH or not self._app_routes.table.has_explicit_route(path):
             return False
         if not self._warned_explicit_route:
             self._warned_explicit_route = True

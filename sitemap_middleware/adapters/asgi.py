@@ -78,7 +78,7 @@ class ASGIRequest(BaseRequest):
 
     @property
     def root(self) -> str:
-        return self.key[3] or self.adapter.service.urlmap.root_path
+        return self.key[3] or self.adapter.service.app_routes.root_path
 
     @property
     def path(self) -> str:
@@ -216,7 +216,7 @@ class ASGIRequest(BaseRequest):
         scope.update(root_path=self.root, extensions={})
         if scheme:
             scope["scheme"] = scheme
-        connection = Connection(self.scheme, (self.root, self.adapter.service.urlmap.root_path))
+        connection = Connection(self.scheme, (self.root, self.adapter.service.app_routes.root_path))
         headers = internal_headers(
             live_headers, connection, host=self.host if keep_host else host, public_host=host, scheme=scheme
         )
@@ -317,8 +317,8 @@ class ASGIMiddleware:
     def _bind_app(self, scope: Scope) -> None:
         if self._original_attributes:
             self._unwind()
-        if not self.service.urlmap.bound and "app" in scope:
-            self.service.urlmap.bind(scope["app"])
+        if not self.service.app_routes.bound and "app" in scope:
+            self.service.app_routes.bind(scope["app"])
 
     def _lifespan_send(self, scope: Scope, send: Send) -> Send:
         """The `send` that the app is given for its lifespan.

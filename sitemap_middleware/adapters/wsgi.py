@@ -194,7 +194,7 @@ class WSGIRequest(BaseRequest):
         if scheme is not None:
             environ.pop("HTTPS", None)
             environ["wsgi.url_scheme"] = scheme
-        connection = Connection(self.scheme, (self.root, self.adapter.service.urlmap.root_path))
+        connection = Connection(self.scheme, (self.root, self.adapter.service.app_routes.root_path))
         headers = internal_headers(
             live_headers, connection, host=self.host if keep_host else host, public_host=host, scheme=scheme
         )

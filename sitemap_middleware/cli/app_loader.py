@@ -165,7 +165,7 @@ def _find_middleware(app: Any, name: str) -> SitemapMiddleware | None:
             stack = layer.middleware_stack or _call(layer.build_middleware_stack, f"the middleware of {name}")
             middleware = _find_middleware(stack, name)
             if middleware is not None:
-                middleware.service.urlmap.bind(layer)
+                middleware.service.app_routes.bind(layer)
                 return middleware
         waiting += [*wrapping.layers(layer), *_closure_values(layer)]
     return None

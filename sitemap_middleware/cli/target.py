@@ -58,7 +58,7 @@ def open_target(
         root, site = site.root, replace(site, root="")
     with _default_base_url(site if serving else None):
         app, middleware = load_app(app, factory=factory)
-    declared_root = root_of(middleware.service.urlmap.root_path)
+    declared_root = root_of(middleware.service.app_routes.root_path)
     if root and declared_root and root != declared_root:
         raise CommandError(
             f"the app itself has root_path={declared_root!r}, which precedes {root!r}; leave --root-path off"
@@ -125,7 +125,7 @@ class Target:
             notes[hint] = None
         table = snapshots[0].table
         if not table.routes:
-            notes["the app's URL map cannot be read, so only pages that match include or learn are known"] = None
+            notes["the app's routes cannot be read, so only pages that match include or learn are known"] = None
         if warning := service.own_route_warning():
             notes[warning] = None
         if service.options.robots and not sites[0].root and table.may_answer(ROBOTS_PATH):

@@ -21,7 +21,7 @@ from ..fork_safety import WorkerId
 from ..listing.provider_reader import Providers
 from ..models import Route, Site, StoreKey
 from ..request_filter.reasons import FOREIGN_HOST
-from ..routing.app_routes import URLMap
+from ..routing.app_routes import AppRoutes
 from ..routing.route_table import RouteTable
 from ..stores.base import Store
 from ..urls import loc_of, quote_path
@@ -58,7 +58,7 @@ class Ingester:
     def __init__(
         self,
         *,
-        urlmap: URLMap,
+        app_routes: AppRoutes,
         store: Store,
         providers: Providers,
         options: Options,
@@ -68,7 +68,7 @@ class Ingester:
         may_store: Callable[[Site], bool],
     ) -> None:
         """`may_store` says whether a site may have pages in the store."""
-        self._urlmap = urlmap
+        self._app_routes = app_routes
         self._store = store
         self._providers = providers
         self._options = options
@@ -90,7 +90,7 @@ class Ingester:
 
     def ingest(self, batch: list[CapturedResponse]) -> None:
         """Parse a batch of responses and merge them into the store. Raises `StoreError`."""
-        table = self._urlmap.reload()
+        table = self._app_routes.reload()
         for response in batch:
             if not (response.is_foreign_host or response.is_probe):
                 self._foreign_hosts.record_own_host(response)

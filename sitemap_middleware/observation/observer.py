@@ -15,7 +15,7 @@ from ..evidence.response_parser import HTML_TYPES, OBSERVED_STATUSES
 from ..models import Site
 from ..request_filter.reasons import IgnoreReason
 from ..request_response import Request
-from ..routing.app_routes import URLMap
+from ..routing.app_routes import AppRoutes
 from .buffer import ResponseBuffer
 from .fault_log import FaultLog
 from .ignored_requests import IgnoredRequests
@@ -31,7 +31,9 @@ _REREADABLE_TYPES: Final = frozenset({list, tuple})
 class ObserverContext:
     """What all observers of one app share."""
 
-    def __init__(self, buffer: ResponseBuffer, urlmap: URLMap, clock: Callable[[], float], log_fault: FaultLog) -> None:
+    def __init__(
+        self, buffer: ResponseBuffer, app_routes: AppRoutes, clock: Callable[[], float], log_fault: FaultLog
+    ) -> None:
         self.buffer = buffer
         self.clock = clock
         self.log_fault = log_fault
@@ -39,14 +41,14 @@ class ObserverContext:
         self.ignored = IgnoredRequests()
         self.repeated = 0
         """Responses that repeated the last one of their page within one second, and so were not captured."""
-        self._urlmap = urlmap
+        self._app_routes = app_routes
 
     def plan_sample(self, captured: CapturedResponse) -> SamplePlan | None:
         """Plan when to sample the body again, which is due now; None if it is never sampled.
 
         Bodies are sampled if the page has a route and the body is HTML that can be decompressed here.
         """
-        if self._urlmap.table.find_route(captured.site, captured.path) is None:
+        if self._app_routes.table.find_route(captured.site, captured.path) is None:
             return None
         headers = ResponseHeaders(captured.headers)
         is_readable = headers.media_type in HTML_TYPES and not undecodable_reason(headers.codings)

@@ -9,7 +9,7 @@ from ..captured_responses import CapturedResponse
 from ..fork_safety import reset_after_fork
 from ..models import Site
 from ..request_response import RequestKey
-from ..routing.app_routes import URLMap
+from ..routing.app_routes import AppRoutes
 from .buffer import ResponseBuffer
 from .fault_log import FaultLog
 from .observer import NO_ANSWER, ObserverContext, TrackedPage
@@ -21,10 +21,12 @@ MAX_TRACKED_PAGES: Final = 1000
 class ResponseTracker(ObserverContext):
     """The tracked pages of one app, and what their observers share."""
 
-    def __init__(self, buffer: ResponseBuffer, urlmap: URLMap, clock: Callable[[], float], log_fault: FaultLog) -> None:
-        super().__init__(buffer, urlmap, clock, log_fault)
-        self.map_version = 0
-        """`URLMap.reload_count` when the tracked pages were resolved."""
+    def __init__(
+        self, buffer: ResponseBuffer, app_routes: AppRoutes, clock: Callable[[], float], log_fault: FaultLog
+    ) -> None:
+        super().__init__(buffer, app_routes, clock, log_fault)
+        self.routes_version = 0
+        """`AppRoutes.version` when the tracked pages were resolved."""
         self.reset_after_fork()
         reset_after_fork(self)
 
@@ -36,7 +38,7 @@ class ResponseTracker(ObserverContext):
         self._pages: dict[tuple[str, str], TrackedPage] = {}
 
     def track(
-        self, request_key: RequestKey | None, site: Site, path: str, map_version: int, *, is_foreign_host: bool
+        self, request_key: RequestKey | None, site: Site, path: str, routes_version: int, *, is_foreign_host: bool
     ) -> TrackedPage:
         """Return the tracked page of a site's path, and remember it by the key of the request.
 
@@ -44,17 +46,17 @@ class ResponseTracker(ObserverContext):
             request_key: None if requests for the page are not to be looked up.
             site: the site that the request's Host stands for.
             path: decoded, below the root.
-            map_version: `URLMap.reload_count` before the site was resolved.
+            routes_version: `AppRoutes.version` before the site was resolved.
             is_foreign_host: whether the Host is not the site's own. Such responses may
                 not count, so they have a page apart.
         """
         if (
             len(self._pages) >= MAX_TRACKED_PAGES
             or len(self._pages_by_key) >= MAX_TRACKED_PAGES
-            or self.map_version != map_version
+            or self.routes_version != routes_version
         ):
             self.forget()
-            self.map_version = map_version
+            self.routes_version = routes_version
         page_key = (f"foreign:{site.store_key}" if is_foreign_host else site.store_key, path)
         page = self._pages.get(page_key)
         if page is None:

@@ -132,7 +132,7 @@ class Publisher:
 
         Args:
             site: the site.
-            table: the URL map as it is now.
+            table: the routes as they are now.
             rules: the site's robots.txt.
             request: the one that the document is made for.
             freshness: of the document that is returned; None if the next request is to look again.

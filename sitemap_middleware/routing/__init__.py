@@ -1,1 +1,1 @@
-"""The routes of an app, read from its URL map."""
+"""The routes of an app, read from its framework."""

@@ -1,4 +1,4 @@
-"""The URL map of the wrapped app. Apps may add routes at any time, so it is checked whenever it is used."""
+"""The routes of the wrapped app. Apps may add routes at any time, so they are checked whenever they are used."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .wrapping import framework_app, only_routes_answer, proxy_middleware, root_
 
 log = logging.getLogger("sitemap_middleware")
 
-LARGE_MAP_ROUTES: Final = 2000
-"""A check of a larger map costs too much for every request: that of 10,000 Flask routes takes half a millisecond."""
+LARGE_APP_ROUTES: Final = 2000
+"""A check of a larger app costs too much for every request: that of 10,000 Flask routes takes half a millisecond."""
 
-LARGE_MAP_RECHECK_SECONDS: Final = 1.0
-"""How long a check of a large map holds."""
+LARGE_APP_RECHECK_SECONDS: Final = 1.0
+"""How long a check of a large app holds."""
 
 RECHECK_SECONDS: Final = 0.00025
 """How long a check of any other map holds: less than it takes to add a route and then request the sitemap."""
 
 
-class URLMap:
+class AppRoutes:
     """The routes of one app, read again after a change."""
 
     def __init__(self, app: Any, options: Options) -> None:
@@ -40,8 +40,8 @@ class URLMap:
         self._warned = set[Provider]()
         self.bound = False
         """Whether `bind` has been called."""
-        self.reload_count = 0
-        """How often a reload found other routes than before."""
+        self.version = 0
+        """Grows when a reload finds other routes than before."""
 
     def bind(self, app: Any) -> None:
         """Use the app of an ASGI scope, if the wrapped app is its router: `add_middleware` wraps only that."""
@@ -82,7 +82,7 @@ class URLMap:
         if latest is None or latest[0] is not table:
             return False
         checked, at = self._checked_at
-        holds = RECHECK_SECONDS if len(table.routes) <= LARGE_MAP_ROUTES else LARGE_MAP_RECHECK_SECONDS
+        holds = RECHECK_SECONDS if len(table.routes) <= LARGE_APP_ROUTES else LARGE_APP_RECHECK_SECONDS
         if checked is table and 0 < now - at < holds:
             return True
         self._checked_at = (table, now) if self.is_unchanged() else (None, now)
@@ -97,13 +97,13 @@ class URLMap:
             snapshot = Snapshot()
             routes = tuple(discover_routes(self._app, snapshot))
         except Exception:
-            log.exception("the app's URL map could not be read; the routes read before stay in use")
+            log.exception("the app's routes could not be read; those read before stay in use")
             snapshot = Snapshot()
             snapshot.mark_incomplete()
             routes = table.routes if table else ()
         if table is None or table.routes != routes:
             table = RouteTable(routes, self._options, partial(matching_template, self._app))
-            self.reload_count += 1
+            self.version += 1
             self._warn_of_unused_values(routes)
         self._latest = table, snapshot
         return table

@@ -22,7 +22,7 @@ _PARAMETER_START: Final = re.compile("[<{]")
 
 
 class RouteTable:
-    """The routes that one reading of the URL map found, together with the patterns of the options."""
+    """The routes that one reading of the app found, together with the patterns of the options."""
 
     def __init__(
         self,

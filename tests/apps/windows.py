@@ -40,7 +40,7 @@ def explaining_asgi(middleware: SitemapMiddleware) -> Any:
 
 def _explanations(middleware: SitemapMiddleware, query: str) -> bytes:
     """The explanation of the requested path; without one, of every route of the app."""
-    paths = parse_qs(query).get("path") or [route.path for route in middleware.service.urlmap.reload().routes]
+    paths = parse_qs(query).get("path") or [route.path for route in middleware.service.app_routes.reload().routes]
     explanations = [middleware.explain(path) for path in dict.fromkeys(paths)]
     return json.dumps(
         [{"path": page.path, "listed": page.listed, "reason": page.reason} for page in explanations]

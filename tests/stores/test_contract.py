@@ -233,7 +233,7 @@ def test_every_engine_learns_and_forgets_the_same_within_the_caps(
         inside = [[store.block(SITE, one.number) for one in store.blocks(SITE)] for store in stores]
         assert inside.count(inside[0]) == len(inside)
         learned = [page.route for page in pages[0] if page.learned]
-        assert len(learned) <= caps.site + 4  # a page of the URL map that turns into a learned one is kept
+        assert len(learned) <= caps.site + 4  # a page of a route that turns into a learned one is kept
     for store in stores:
         store.close()
 

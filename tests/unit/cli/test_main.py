@@ -334,7 +334,7 @@ def test_pages_named_by_options_have_their_own_rows() -> None:
     """)
     answer = run("routes", f"{name}:app", "--json")
     assert {path: row["listed"] for path, row in listing(answer).items()} == {"/": True, "/posts/<slug>": False}
-    assert any("URL map cannot be read" in note for note in json.loads(answer.stdout)["notes"])
+    assert any("routes cannot be read" in note for note in json.loads(answer.stdout)["notes"])
 
 
 def test_lastmod_sources_of_learned_pages_are_counted() -> None:

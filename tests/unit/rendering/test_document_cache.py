@@ -227,7 +227,7 @@ def test_map_is_checked_again_after_some_time(protocol: str) -> None:
 
 @BOTH
 def test_large_map_is_checked_once_a_second(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(url_map, "LARGE_MAP_ROUTES", 0)
+    monkeypatch.setattr(url_map, "LARGE_APP_ROUTES", 0)
     site = home(protocol, store=Counting())
     ready(site)
     site.clock.pass_(0.1)

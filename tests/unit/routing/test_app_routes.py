@@ -1,4 +1,4 @@
-"""The URL map as it is now: read again where anything changed, and only there; and the table of it, asked by path."""
+"""The routes of an app as they are now: read again only after a change; and their table, looked up by path."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware import models as model_module
 from sitemap_middleware.models import Context, HiddenReason, RouteSettings, Site
 from sitemap_middleware.patterns import Pattern
-from sitemap_middleware.routing.app_routes import URLMap
+from sitemap_middleware.routing.app_routes import AppRoutes
 from sitemap_middleware.routing.prefix_index import PrefixIndex
 from sitemap_middleware.routing.route_table import RouteTable
 
@@ -36,8 +36,8 @@ def _no_marked_router_of_another_test() -> None:
     gc.collect()
 
 
-def map_of(app: Any) -> URLMap:
-    return SitemapMiddleware(app, store="memory://").service.urlmap
+def routes_of(app: Any) -> AppRoutes:
+    return SitemapMiddleware(app, store="memory://").service.app_routes
 
 
 def page(*_: Any, **__: Any) -> HTMLResponse:
@@ -127,20 +127,20 @@ if hasattr(fastapi.routing, "iter_route_contexts"):  # before 0.137, FastAPI cop
 @pytest.mark.parametrize("name", CHANGES)
 def test_whatever_changes_of_the_map_is_seen_at_once(name: str) -> None:
     site, (framework, change) = Apps(), CHANGES[name]
-    urlmap = map_of(getattr(site, framework))
-    known = urlmap.reload()
-    assert urlmap.is_unchanged()
-    assert urlmap.reload() is known
+    app_routes = routes_of(getattr(site, framework))
+    known = app_routes.reload()
+    assert app_routes.is_unchanged()
+    assert app_routes.reload() is known
     change(site)
-    assert not urlmap.is_unchanged()
-    changed = urlmap.reload()
-    assert changed.routes == map_of(getattr(site, framework)).reload().routes
+    assert not app_routes.is_unchanged()
+    changed = app_routes.reload()
+    assert changed.routes == routes_of(getattr(site, framework)).reload().routes
     assert changed.routes != known.routes
-    assert (urlmap.is_unchanged(), urlmap.reload(), urlmap.reload_count) == (True, changed, 2)
+    assert (app_routes.is_unchanged(), app_routes.reload(), app_routes.version) == (True, changed, 2)
 
 
 def test_before_the_first_reading_nothing_is_known_to_be_unchanged() -> None:
-    assert not map_of(flask_app("/a")).is_unchanged()
+    assert not routes_of(flask_app("/a")).is_unchanged()
 
 
 def test_an_app_that_takes_the_place_of_the_one_wrapped_is_read() -> None:
@@ -152,98 +152,100 @@ def test_an_app_that_takes_the_place_of_the_one_wrapped_is_read() -> None:
             return self.app(environ, start_response)
 
     wrapper = Wrapper(flask_app("/a"))
-    urlmap = map_of(wrapper)
-    assert [route.path for route in urlmap.reload().routes] == ["/a"]
+    app_routes = routes_of(wrapper)
+    assert [route.path for route in app_routes.reload().routes] == ["/a"]
     wrapper.app = flask_app("/b")
-    assert not urlmap.is_unchanged()
-    assert [route.path for route in urlmap.reload().routes] == ["/b"]
+    assert not app_routes.is_unchanged()
+    assert [route.path for route in app_routes.reload().routes] == ["/b"]
 
 
 def test_a_change_that_touches_no_page_makes_no_new_table() -> None:
     site = Apps()
-    urlmap = map_of(site.starlette)
-    known = urlmap.reload()
+    app_routes = routes_of(site.starlette)
+    known = app_routes.reload()
     site.starlette.add_route("/form", page, methods=["POST"])
-    assert not urlmap.is_unchanged()
-    assert urlmap.reload() is known
-    assert urlmap.is_unchanged()
+    assert not app_routes.is_unchanged()
+    assert app_routes.reload() is known
+    assert app_routes.is_unchanged()
 
 
 def test_a_route_in_the_place_of_an_equal_one_is_seen_by_a_reading() -> None:
     site = Apps()
-    urlmap = map_of(site.starlette)
-    assert urlmap.reload().routes[0].hidden is None
+    app_routes = routes_of(site.starlette)
+    assert app_routes.reload().routes[0].hidden is None
     site.starlette.router.routes[0] = Route("/a", page, include_in_schema=False)
-    assert urlmap.reload().routes[0].hidden == HiddenReason("it is left out of the API's schema")
+    assert app_routes.reload().routes[0].hidden == HiddenReason("it is left out of the API's schema")
 
 
 def test_files_are_looked_at_each_time(tmp_path: Path) -> None:
     file = tmp_path / "a.html"
     file.write_text("a")
     os.utime(file, (1000, 1000))
-    urlmap = map_of(Starlette(routes=[Route("/", page), Mount("/files", StaticFiles(directory=tmp_path, html=True))]))
-    known = urlmap.reload()
-    assert not urlmap.is_unchanged()
-    assert urlmap.reload() is known
+    app_routes = routes_of(
+        Starlette(routes=[Route("/", page), Mount("/files", StaticFiles(directory=tmp_path, html=True))])
+    )
+    known = app_routes.reload()
+    assert not app_routes.is_unchanged()
+    assert app_routes.reload() is known
     os.utime(file, (2000, 2000))
-    assert [route.last_modified for route in urlmap.reload().routes] == [None, 2000]
+    assert [route.last_modified for route in app_routes.reload().routes] == [None, 2000]
 
 
 def test_static_folder_without_pages_leaves_the_map_unchanged(tmp_path: Path) -> None:
-    urlmap = map_of(Starlette(routes=[Route("/", page), Mount("/static", StaticFiles(directory=tmp_path))]))
-    urlmap.reload()
-    assert urlmap.is_unchanged()
+    app_routes = routes_of(Starlette(routes=[Route("/", page), Mount("/static", StaticFiles(directory=tmp_path))]))
+    app_routes.reload()
+    assert app_routes.is_unchanged()
 
 
 @pytest.mark.skipif(not hasattr(FastAPI, "frontend"), reason="FastAPI has no frontends yet")
 def test_a_frontend_that_is_added_later_is_found(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("home")
     site = Apps()
-    urlmap = map_of(site.fastapi)
-    urlmap.reload()
+    app_routes = routes_of(site.fastapi)
+    app_routes.reload()
     site.router.frontend("/", directory=tmp_path)
-    assert not urlmap.is_unchanged()
-    assert {"/one/", "/two/"} <= {route.path for route in urlmap.reload().routes}
+    assert not app_routes.is_unchanged()
+    assert {"/one/", "/two/"} <= {route.path for route in app_routes.reload().routes}
 
 
 def test_a_marked_router_that_is_gone_is_kept_by_nobody() -> None:
-    urlmap = map_of(starlette := Starlette(routes=[Route("/", page)]))
+    app_routes = routes_of(starlette := Starlette(routes=[Route("/", page)]))
     router = sitemap(priority=0.5)(APIRouter())
     router.get("/a")(page)
-    known = urlmap.reload()
-    assert urlmap.is_unchanged()
+    known = app_routes.reload()
+    assert app_routes.is_unchanged()
     del router
     gc.collect()
-    assert not urlmap.is_unchanged()
-    assert urlmap.reload() is known
-    assert urlmap.is_unchanged()
+    assert not app_routes.is_unchanged()
+    assert app_routes.reload() is known
+    assert app_routes.is_unchanged()
     assert starlette.routes
 
 
 def test_a_werkzeug_map_of_another_make_is_read_by_its_public_face() -> None:
     app = flask_app("/a")
     app.url_map._rules_by_endpoint = UserDict(app.url_map._rules_by_endpoint)  # type: ignore[assignment]
-    urlmap = map_of(app)
-    urlmap.reload()
-    assert urlmap.is_unchanged()
+    app_routes = routes_of(app)
+    app_routes.reload()
+    assert app_routes.is_unchanged()
     app.add_url_rule("/b", "b", page)
-    assert not urlmap.is_unchanged()
-    assert [route.path for route in urlmap.reload().routes] == ["/a", "/b"]
+    assert not app_routes.is_unchanged()
+    assert [route.path for route in app_routes.reload().routes] == ["/a", "/b"]
 
 
 def test_an_app_that_cannot_be_asked_is_not_known_to_be_unchanged(caplog: pytest.LogCaptureFixture) -> None:
     app = flask_app("/a")
-    urlmap = map_of(app)
-    known = urlmap.reload()
+    app_routes = routes_of(app)
+    known = app_routes.reload()
     del app.url_map
     app.url_map = None  # type: ignore[assignment]
-    assert not urlmap.is_unchanged()
+    assert not app_routes.is_unchanged()
     app.url_map = flask_app("/a", "/b").url_map
     app.blueprints = 5  # type: ignore[assignment]
-    assert not urlmap.is_unchanged()
-    assert urlmap.reload() is known
+    assert not app_routes.is_unchanged()
+    assert app_routes.reload() is known
     assert "could not be read" in caplog.text
-    assert not urlmap.is_unchanged()
+    assert not app_routes.is_unchanged()
 
 
 # The table
