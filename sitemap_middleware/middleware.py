@@ -16,6 +16,7 @@ from .metrics import metrics_reporter
 from .models import Changefreq, Explanation
 from .nested_middleware import warn_of_nested_middleware
 from .routing import wrapping
+from .routing.frameworks import FRAMEWORK_NAMES
 from .service import SitemapService
 from .stores import FallbackStore, Store, open_store
 
@@ -276,8 +277,7 @@ def _detect_protocol(app: Any, routed_app: Any) -> Literal["asgi", "wsgi"]:
 def _checked_routes(app: Any) -> Any:
     if not wrapping.has_readable_routes(app):
         raise OptionError(
-            f"SitemapMiddleware: routes={app!r} has no routes that can be read; "
-            "give the Flask, Quart, Starlette or FastAPI app itself"
+            f"SitemapMiddleware: routes={app!r} has no routes that can be read; give the {FRAMEWORK_NAMES} app itself"
         )
     return app
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from .routing import wrapping
+from .routing.frameworks import is_starlette
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -37,7 +38,7 @@ def nested_sitemap_paths(app: Any, kind: type, outer: Any = None, prefix: str = 
             return
         if isinstance(layer, kind):
             yield prefix + layer.service.options.path  # type: ignore[attr-defined] # a SitemapMiddleware's
-        if wrapping.is_starlette(layer):
+        if is_starlette(layer):
             yield from _nested_in_starlette(layer, kind, outer, prefix, depth)
         for path, mounted in _mounts(layer).items():
             yield from nested_sitemap_paths(mounted, kind, outer, prefix + path, depth + 1)

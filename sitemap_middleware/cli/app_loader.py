@@ -17,6 +17,7 @@ from typing import Any, Final, NoReturn
 
 from ..middleware import SitemapMiddleware
 from ..routing import wrapping
+from ..routing.frameworks import is_starlette
 from .output import CommandError, printable
 
 _MAX_LAYERS: Final = 100
@@ -161,7 +162,7 @@ def _find_middleware(app: Any, name: str) -> SitemapMiddleware | None:
         if isinstance(layer, SitemapMiddleware):
             return layer
         # Starlette builds its middleware on the first request.
-        if wrapping.is_starlette(layer) and hasattr(layer, "build_middleware_stack"):
+        if is_starlette(layer) and hasattr(layer, "build_middleware_stack"):
             stack = layer.middleware_stack or _call(layer.build_middleware_stack, f"the middleware of {name}")
             middleware = _find_middleware(stack, name)
             if middleware is not None:

@@ -13,8 +13,9 @@ from typing import Any
 from ..models import Route
 from .change_detector import Snapshot
 from .path_builders import restrict_to_free_paths
+from .readers import reader_of
 from .walk import Walk
-from .wrapping import MAX_LAYERS, framework_app, is_starlette, is_werkzeug, layers, layers_and_mounts, mounted_apps
+from .wrapping import MAX_LAYERS, framework_app, layers, layers_and_mounts, mounted_apps
 
 
 def discover_routes(app: Any, snapshot: Snapshot) -> Iterator[Route]:
@@ -42,29 +43,16 @@ def matching_template(app: Any, path: str, host: str | None, depth: int = 0) -> 
             if f"{path}/".startswith(f"{prefix}/"):
                 template = matching_template(mounts[prefix], path[len(prefix) :], host, depth + 1)
                 return None if template is None else prefix + template
-        if is_werkzeug(layer):
-            from . import werkzeug
-
-            return werkzeug.matching_template(layer, path, host)
-        if is_starlette(layer):
-            from . import starlette
-
-            return starlette.matching_template(layer, path, host, partial(matching_template, depth=depth + 1))
+        if (reader := reader_of(layer)) is not None:
+            return reader.matching_template(layer, path, host, partial(matching_template, depth=depth + 1))
     return None
 
 
 def trusted_hosts(app: Any) -> tuple[str, ...]:
     """The hosts that the app's own settings trust; ``.example.com`` stands for its subdomains."""
     app = framework_app(app)
-    if is_werkzeug(app):
-        from . import werkzeug
-
-        return werkzeug.trusted_hosts(app)
-    if is_starlette(app):
-        from . import starlette
-
-        return starlette.trusted_hosts(app)
-    return ()
+    reader = reader_of(app)
+    return reader.trusted_hosts(app) if reader is not None else ()
 
 
 def _routes(app: Any, walk: Walk) -> Iterator[Route]:
@@ -80,14 +68,8 @@ def _routes(app: Any, walk: Walk) -> Iterator[Route]:
             yield from _outside(walk.below(mounts[path], path), taken)
             taken.append(walk.prefix + path)
     for layer in app_layers:
-        if is_werkzeug(layer):
-            from . import werkzeug
-
-            yield from _outside(werkzeug.werkzeug_routes(layer, walk), taken)
-        elif is_starlette(layer):
-            from . import starlette
-
-            yield from _outside(starlette.starlette_routes(layer, walk), taken)
+        if (reader := reader_of(layer)) is not None:
+            yield from _outside(reader.read_routes(layer, walk), taken)
 
 
 def _outside(routes: Iterator[Route], prefixes: list[str]) -> Iterator[Route]:

@@ -33,7 +33,7 @@ from .walk import MatchBelow, Walk
 from .wrapping import layers
 
 
-def starlette_routes(app: Starlette | Router, walk: Walk) -> Iterator[Route]:
+def read_routes(app: Any, walk: Walk) -> Iterator[Route]:
     """The routes of an app or router that answer GET.
 
     Routers try routes in order, so a route that an earlier one shadows says which one that is.
@@ -109,7 +109,7 @@ def starlette_routes(app: Starlette | Router, walk: Walk) -> Iterator[Route]:
         )
 
 
-def matching_template(app: Starlette | Router, path: str, host: str | None, match_below: MatchBelow) -> str | None:
+def matching_template(app: Any, path: str, host: str | None, match_below: MatchBelow) -> str | None:
     """The template of the first route that takes a GET of a decoded path; None if there is none.
 
     Args:

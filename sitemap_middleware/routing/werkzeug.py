@@ -16,10 +16,10 @@ from ..models import Context, Route, RouteSettings
 from ..urls import ascii_host, bare_host
 from .change_detector import Snapshot
 from .path_builders import check_params
-from .walk import Walk
+from .walk import MatchBelow, Walk
 
 
-def werkzeug_routes(app: Any, walk: Walk) -> Iterator[Route]:
+def read_routes(app: Any, walk: Walk) -> Iterator[Route]:
     """The rules of an app that answer GET, except aliases, redirects, build-only and websocket rules."""
     app.url_map.update()  # sorts the rules, which must not count as a change of them
     walk.snapshot.add(partial(_read_state, app))
@@ -49,7 +49,7 @@ def werkzeug_routes(app: Any, walk: Walk) -> Iterator[Route]:
         )
 
 
-def matching_template(app: Any, path: str, host: str | None) -> str | None:
+def matching_template(app: Any, path: str, host: str | None, _match_below: MatchBelow) -> str | None:
     """The template of the rule that answers a GET of a decoded path on a host; None if there is none."""
     # Any rule of this host will do: its map is matched as a whole.
     rules_of_host = (rule for rule in app.url_map.iter_rules() if (_host(app, rule) or None) == host)

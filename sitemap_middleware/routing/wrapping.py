@@ -1,15 +1,13 @@
-"""Looks through middleware: which apps an app wraps or mounts, and which of them are of a known framework.
-
-Frameworks are looked up in `sys.modules`: an app of a framework that is not imported cannot be here.
-"""
+"""Looks through middleware: which apps an app wraps or mounts, and which of them are of a known framework."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any, Final
+
+from .frameworks import framework_of, get_attribute, is_starlette, is_werkzeug
 
 MAX_LAYERS: Final = 32
 """Layers of wrappers and mounts that are looked through. Deeper nesting is taken for a cycle."""
@@ -44,8 +42,9 @@ def layers(app: Any) -> Iterator[Any]:
             return
         seen.add(id(layer))
         yield layer
+        framework = framework_of(layer)
         # A Flask app given as an object may have middleware in its `wsgi_app`; its method is the app without it.
-        if is_starlette(layer) or (is_werkzeug(layer) and is_method):
+        if framework is not None and (framework != "werkzeug" or is_method):
             return
         inner_apps = (get_attribute(layer, name) for name in _WRAPPED_APP_NAMES)
         app = next((inner for inner in inner_apps if callable(inner)), None)
@@ -69,32 +68,18 @@ def mounted_apps(app: Any) -> Mapping[str, Any]:
 
 def framework_app(app: Any) -> Any:
     """The outermost layer that is an app of a known framework; None if there is none."""
-    return next((layer for layer in layers(app) if is_werkzeug(layer) or is_starlette(layer)), None)
+    return next((layer for layer in layers(app) if framework_of(layer) is not None), None)
 
 
 def has_readable_routes(app: Any) -> bool:
     """Whether a layer is an app of a known framework, or a dispatcher to other apps."""
-    return any(is_werkzeug(layer) or is_starlette(layer) or mounted_apps(layer) for layer in layers(app))
+    return any(framework_of(layer) is not None or mounted_apps(layer) for layer in layers(app))
 
 
 def only_routes_answer(app: Any) -> bool:
     """Whether no response comes from outside the routes: a Flask app without middleware and before_request hooks."""
     outermost = next(layers(app), None)
     return is_werkzeug(outermost) and getattr(outermost, "before_request_funcs", None) == {}
-
-
-def is_werkzeug(app: Any) -> bool:
-    """Whether an app has a Werkzeug URL map: a Flask or Quart app, or one built on Werkzeug itself."""
-    routing = sys.modules.get("werkzeug.routing")
-    return routing is not None and isinstance(get_attribute(app, "url_map"), routing.Map)
-
-
-def is_starlette(app: Any) -> bool:
-    """Whether an app is a Starlette or FastAPI app or router."""
-    applications, routing = sys.modules.get("starlette.applications"), sys.modules.get("starlette.routing")
-    return (applications is not None and isinstance(app, applications.Starlette)) or (
-        routing is not None and isinstance(app, routing.Router)
-    )
 
 
 def root_path(app: Any) -> str:
@@ -117,14 +102,6 @@ def proxy_middleware(app: Any) -> Any:
             if any(map(_PROXY_MIDDLEWARE_NAME.search, _class_names(layer))):
                 return layer
     return None
-
-
-def get_attribute(app: Any, name: str) -> Any:
-    """An attribute of any object; None if it has none or fails."""
-    try:
-        return getattr(app, name, None)
-    except Exception:  # a proxy object that is bound to nothing now
-        return None
 
 
 def _class_names(layer: Any) -> list[str]:

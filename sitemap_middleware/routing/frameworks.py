@@ -1,0 +1,48 @@
+"""Recognises the framework of an app.
+
+Frameworks are looked up in `sys.modules`: an app of a framework that is not imported cannot be here.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final, Literal
+
+Framework = Literal["starlette", "werkzeug"]
+"""A framework by the name of its module in this package."""
+
+_APP_CLASSES: Final[dict[Framework, tuple[tuple[str, str], ...]]] = {
+    "starlette": (("starlette.applications", "Starlette"), ("starlette.routing", "Router")),
+}
+"""The classes of a framework's apps, each by its module and name. FastAPI's are subclasses of Starlette's."""
+
+FRAMEWORK_NAMES: Final = "Flask, Quart, Starlette or FastAPI"
+"""The frameworks whose routes can be read, for messages."""
+
+
+def framework_of(app: Any) -> Framework | None:
+    """The framework of which an object is an app; None if it is of none that is known."""
+    for framework, classes in _APP_CLASSES.items():
+        for module, name in classes:
+            if isinstance(app, getattr(sys.modules.get(module), name, ())):
+                return framework
+    return "werkzeug" if is_werkzeug(app) else None
+
+
+def is_starlette(app: Any) -> bool:
+    """Whether an app is a Starlette or FastAPI app or router."""
+    return framework_of(app) == "starlette"
+
+
+def is_werkzeug(app: Any) -> bool:
+    """Whether an app has a Werkzeug URL map: a Flask or Quart app, or one built on Werkzeug itself."""
+    routing = sys.modules.get("werkzeug.routing")
+    return routing is not None and isinstance(get_attribute(app, "url_map"), routing.Map)
+
+
+def get_attribute(app: Any, name: str) -> Any:
+    """An attribute of any object; None if it has none or fails."""
+    try:
+        return getattr(app, name, None)
+    except Exception:  # a proxy object that is bound to nothing now
+        return None

@@ -1,0 +1,49 @@
+"""The modules that read the routes of each framework. One is imported only if an app is of its framework."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from ..models import Route
+from .frameworks import framework_of
+from .walk import MatchBelow, Walk
+
+
+class RouteReader(Protocol):
+    """What the module of a framework has."""
+
+    def read_routes(self, app: Any, walk: Walk, /) -> Iterator[Route]:
+        """The routes that answer GET.
+
+        Adds everything that the routes are read from to `walk.snapshot`, before it is read: a change of it is then
+        noticed. The routes of mounted apps are those of `walk.below`.
+        """
+
+    def matching_template(self, app: Any, path: str, host: str | None, match_below: MatchBelow, /) -> str | None:
+        """The template of the route that answers a GET of a decoded path; None if there is none.
+
+        Args:
+            app: the app.
+            path: decoded, below the app's mount.
+            host: the host of the request, if the app has routes for that host only.
+            match_below: does the same for a mounted app, which may be of another framework.
+        """
+
+    def trusted_hosts(self, app: Any, /) -> tuple[str, ...]:
+        """The hosts that the app's own settings trust; ``.example.com`` stands for its subdomains."""
+
+
+def reader_of(app: Any) -> RouteReader | None:
+    """The module for the framework of an app; None if the app is of no known framework."""
+    match framework_of(app):
+        case "starlette":
+            from . import starlette
+
+            return starlette
+        case "werkzeug":
+            from . import werkzeug
+
+            return werkzeug
+        case None:
+            return None
