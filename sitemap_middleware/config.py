@@ -135,9 +135,10 @@ def _allowed_host(host: str) -> str:
     if normal is None:
         raise OptionError(
             f'{CONSTRUCTOR_NAME}: allowed_hosts holds {host!r}, which is not a host; give "example.com", '
-            '"example.com:8080", or ".example.com" for all its subdomains'
+            '"example.com:8080", ".example.com" with all subdomains, or "*.example.com" for these alone'
         )
-    return f".{normal}" if host.startswith(("*.", ".")) else normal
+    wildcard = next((prefix for prefix in ("*.", ".") if host.startswith(prefix)), "")
+    return wildcard + normal
 
 
 def _path(path: object) -> str:

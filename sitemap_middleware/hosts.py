@@ -106,7 +106,7 @@ class SiteResolver:
 
     def _is_named_host(self, site: Site) -> bool:
         """Whether options or the app name its host in full: such a site is served even if the cache is full."""
-        named = (*self._allowed, *self._app_routes.trusted_hosts)
+        named = {pattern.removeprefix(".") for pattern in (*self._allowed, *self._app_routes.trusted_hosts)}
         return (
             site.routed is not None or site.host in named or (self._base is not None and site.host == self._base.host)
         )

@@ -58,10 +58,12 @@ class SitemapService(ServiceInspection):
         self.store = store
         self.app_routes = AppRoutes(app, options)
         self.log_fault = FaultLog()
+        self._guarded_store = with_circuit_breaker(store, options.clock)
         buffer = ResponseBuffer(
             self._ingest,
             self._has_route,
             clock=options.clock,
+            on_last_flush=self._guarded_store.retry_now,
             on_shutdown=self.stop_background_work,
             on_exit=StoreExtras.of(store).release or store.close,
         )
@@ -71,7 +73,6 @@ class SitemapService(ServiceInspection):
         self._providers = Providers(options.clock)
         self._entries = EntryBuilder(options, self._policy, self._providers)
         self._site_signals = SiteSignalsCache()
-        self._guarded_store = with_circuit_breaker(store, options.clock)
         self._robots = RobotsTxt(self.app_routes, options, self._guarded_store)
         self._store_clock = StoreClock(self._guarded_store, options.clock)
         site_quota = SiteQuota(self._guarded_store, self._site_resolver.is_named)

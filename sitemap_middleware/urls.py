@@ -80,10 +80,14 @@ def bare_host(host: str) -> str:
 
 
 def is_host_allowed(host: str, patterns: Iterable[str]) -> bool:
-    """Whether a normalized host matches a pattern; ``*.example.com`` and ``.example.com`` match its subdomains."""
+    """Whether a normalized host matches a pattern.
+
+    ``*.example.com`` matches the subdomains (Starlette), ``.example.com`` the domain itself
+    as well (Django, Werkzeug).
+    """
     name = bare_host(host)
     for pattern in patterns:
-        if pattern in (host, name):
+        if pattern.removeprefix(".") in (host, name):
             return True
         suffix = pattern.removeprefix("*")
         if suffix.startswith(".") and (name.endswith(suffix) or host.endswith(suffix)):

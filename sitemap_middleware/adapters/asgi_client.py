@@ -17,6 +17,9 @@ from .base_request import as_exception, is_endless, truncated_response
 CLEANUP_TIMEOUT_SECONDS: Final = 0.1
 """Seconds that a complete response waits for the app to close its files. Else they may stay open."""
 
+_FINAL_STATUSES: Final = range(200, 1000)
+"""Statuses that servers let an app answer with (RFC 9110, section 15)."""
+
 
 async def request_app(app: ASGIApp, scope: Scope, future: Future[Response | None], cut: bool) -> None:
     """Call the app, with a deadline, and set the result of the future when the app has returned.
@@ -96,15 +99,22 @@ class ResponseCollector:
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
+        """Take a message. Raises an exception if it is malformed, as servers do, so that the app fails at once."""
         if message["type"] == "http.response.start":
-            self.status = int(message["status"])
+            status = int(message["status"])
+            if self.status or status not in _FINAL_STATUSES:
+                raise RuntimeError(f"the app started a response of status {status} after one of {self.status}")
             self._headers = [
                 (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in message.get("headers", ())
             ]
+            self.status = status
             if self._max_bytes is not None and is_endless(dict(self._headers).get("content-type", "").lower()):
                 self._on_endless()
         elif message["type"] == "http.response.body":
-            self._parts.append(message.get("body", b""))
+            body = message.get("body", b"")
+            if not isinstance(body, bytes | bytearray | memoryview) or not self.status:
+                raise TypeError(f"the app sent a body of type {type(body).__name__} after status {self.status}")
+            self._parts.append(bytes(body))  # a copy: the app may reuse its buffer
             self._size += len(self._parts[-1])
             if self.is_too_long:
                 self._on_endless()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -53,7 +54,7 @@ def _request_app(app: WSGIApplication, environ: WSGIEnvironment, *, cut: bool) -
     parts: list[bytes] = []
     size = 0
 
-    def start_response(status: str, headers: list[tuple[str, str]], _: Any = None) -> Callable[[bytes], None]:
+    def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[[bytes], None]:  # noqa: ARG001 # apps pass it by name
         started.append((status, headers))
         return parts.append
 
@@ -72,4 +73,5 @@ def _request_app(app: WSGIApplication, environ: WSGIEnvironment, *, cut: bool) -
         return wsgi_response(*started[-1], b"".join(parts))
     finally:
         if close := getattr(chunks, "close", None):
-            close()
+            with contextlib.suppress(Exception):  # the response has been sent by then
+                close()

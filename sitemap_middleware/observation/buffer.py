@@ -54,6 +54,7 @@ class ResponseBuffer:
         interval: float = FLUSH_INTERVAL_SECONDS,
         *,
         clock: Callable[[], float] = float,  # always 0.0
+        on_last_flush: Callable[[], None] = _do_nothing,
         on_shutdown: Callable[[], None] = _do_nothing,
         on_exit: Callable[[], object] = _do_nothing,
     ) -> None:
@@ -65,6 +66,7 @@ class ResponseBuffer:
             capacity: pages with a pending response, at most.
             interval: seconds between two flushes.
             clock: returns POSIX seconds.
+            on_last_flush: called before the last flush: a store that failed before is to be tried once more.
             on_shutdown: called when the process is about to end, before the last flush.
             on_exit: called when the process ends, after the last flush. It closes the store.
         """
@@ -76,6 +78,7 @@ class ResponseBuffer:
         self._half = capacity // 2
         self._interval = interval
         self._clock = clock
+        self._on_last_flush = on_last_flush
         self._on_shutdown = on_shutdown
         self._on_exit = on_exit
         self.reset_after_fork()
@@ -165,6 +168,11 @@ class ResponseBuffer:
         finally:
             lock.release()
 
+    def flush_finally(self, timeout: float) -> None:
+        """Flush for the last time, as `flush` does."""
+        self._on_last_flush()
+        self.flush(timeout)
+
     def _take_batch(self) -> list[CapturedResponse]:
         """Remove all that is pending, and return it in the order in which it came."""
         batch: list[CapturedResponse] = []
@@ -239,11 +247,13 @@ class ResponseBuffer:
         except RuntimeError:  # the interpreter is shutting down
             self._thread = None
 
-    def _flush_in_background(self) -> None:
+    def _flush_in_background(self, *, is_last: bool) -> None:
         try:
             if self._is_shutting_down:
-                self._is_shutting_down = False
+                self._is_shutting_down, is_last = False, True
                 self.begin_shutdown()
+            if is_last:
+                self._on_last_flush()
             self.flush()
         except StoreError as error:
             log.debug("observations not saved: %s", error)  # the circuit breaker has logged it
@@ -261,5 +271,5 @@ def _run_thread(buffer_ref: weakref.ref[ResponseBuffer], wakeup: threading.Event
         if buffer is None:
             return
         is_last = buffer._thread is not threading.current_thread()
-        buffer._flush_in_background()
+        buffer._flush_in_background(is_last=is_last)
         del buffer  # the thread must not keep it alive

@@ -31,8 +31,8 @@ class Buffer(Protocol):
     def request_flush(self) -> None:
         """Have the thread begin the shutdown and flush, without waiting for it."""
 
-    def flush(self, timeout: float) -> None:
-        """Flush in this thread."""
+    def flush_finally(self, timeout: float) -> None:
+        """Flush in this thread, for the last time."""
 
     def stop(self) -> threading.Thread | None:
         """Have the thread flush and end, without waiting for it; return the thread, if there is one."""
@@ -136,7 +136,7 @@ class _UwsgiExitHook:
     def __call__(self) -> None:
         for buffer in list(_buffers):
             with contextlib.suppress(Exception):
-                buffer.flush(SHUTDOWN_TIMEOUT_SECONDS)
+                buffer.flush_finally(SHUTDOWN_TIMEOUT_SECONDS)
         if self._previous is not None:
             self._previous()
 

@@ -25,12 +25,18 @@ BACKOFF_FACTOR: Final = 10
 
 MAX_BACKOFF_SECONDS: Final = 30.0
 
+TRIAL_WAIT_SECONDS: Final = 2.0
+"""Seconds for which the call after `retry_now` waits for another call that reaches the store meanwhile."""
+
 
 class GuardedStore(Store, Protocol):
     """A store behind a circuit breaker."""
 
     failures: int
     """How many calls of the store have failed."""
+
+    def retry_now(self) -> None:
+        """Have the next call reach the store, even if calls are paused: there is no later one."""
 
 
 def with_circuit_breaker(store: Store, clock: Callable[[], float]) -> GuardedStore:
@@ -47,6 +53,7 @@ class CircuitBreaker:
         self._clock = clock
         self._failing_since: float | None = None
         self._retry_at = 0.0
+        self._trial_wait = 0.0
         self._last_error = ""
         self.reset_after_fork()
         reset_after_fork(self)
@@ -67,10 +74,9 @@ class CircuitBreaker:
     def _call(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         started_at, trial_lock = self._clock(), None
         if self._failing_since is not None:
-            # If the clock was set back, retry_at may be far away: then the call is tried.
-            is_paused = self._retry_at - MAX_BACKOFF_SECONDS <= started_at < self._retry_at
-            trial_lock = self._trial_lock
-            if is_paused or not trial_lock.acquire(blocking=False):
+            trial_lock, wait = self._trial_lock, self._trial_wait
+            self._trial_wait = 0.0
+            if self._is_paused(started_at) or not trial_lock.acquire(timeout=wait):
                 raise StoreError(self._last_error)
         try:
             result = method(*args, **kwargs)
@@ -83,6 +89,14 @@ class CircuitBreaker:
         if self._failing_since is not None:
             self._on_success()
         return result
+
+    def retry_now(self) -> None:
+        """Have the next call reach the store, even if calls are paused. Takes no lock: signal handlers call it."""
+        self._retry_at, self._trial_wait = 0.0, TRIAL_WAIT_SECONDS
+
+    def _is_paused(self, now: float) -> bool:
+        # If the clock was set back, retry_at may be far away: then the call is tried.
+        return self._retry_at - MAX_BACKOFF_SECONDS <= now < self._retry_at
 
     def _on_failure(self, error: StoreError, started_at: float) -> None:
         with self._state_lock:

@@ -344,6 +344,40 @@ def test_app_called_without_a_server_keeps_its_observations(end: str, status: in
     }
 
 
+FAILED_ONCE = """
+import os, signal, time
+from werkzeug.test import Client
+from sitemap_middleware import SitemapMiddleware, StoreError
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
+from flask import Flask
+
+class FailedOnce(SQLiteStore):
+    failed = False
+    def merge(self, *arguments):
+        if not self.failed:
+            self.failed = True
+            time.sleep(2)  # so that calls are paused for twenty seconds
+            raise StoreError("the server restarts")
+        return super().merge(*arguments)
+
+store = FailedOnce(os.environ["SITEMAP_STORE"].removeprefix("sqlite:///"))
+app = Flask("site", static_folder=None)
+app.add_url_rule("/about", "about", lambda: "About this site.")
+site = SitemapMiddleware(app, store=store, base_url="http://localhost", verify=False)
+client = Client(site)
+assert client.get("/about").status_code == 200
+site.flush()
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(30)
+"""
+
+
+def test_terminated_process_tries_a_store_that_failed_once_more(tmp_path: Path) -> None:
+    done = short_lived(FAILED_ONCE, tmp_path, {})
+    assert done.returncode == -signal.SIGTERM, done.stderr
+    assert list(stored_pages(tmp_path)) == ["/about"]
+
+
 def short_lived(script: str, folder: Path, environ: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
     own = {"SITEMAP_STORE": f"sqlite:///{folder}/shared.sqlite3", "PYTHONPATH": str(servers.ROOT)}
     return subprocess.run(

@@ -169,6 +169,11 @@ def test_forwarded_headers_are_never_believed(protocol: str) -> None:
         (["*.example.com"], "example.com", False),
         (["*.example.com"], "badexample.com", False),
         ([".example.com"], "www.example.com:8000", True),
+        ([".example.com"], "example.com:8000", True),
+        ([".example.com"], "example.com", True),
+        ([".EXAMPLE.com"], "Example.com.", True),
+        ([".example.com:8000"], "example.com:8000", True),
+        ([".example.com:8000"], "example.com", False),
         ([".example.com"], "badexample.com", False),
         ([".example.com:8000"], "www.example.com:8000", True),
         ([".example.com:8000"], "www.example.com:8001", False),
@@ -184,6 +189,24 @@ def test_allowed_hosts_and_no_others_are_served(protocol: str, allowed: list[str
     answer = home(protocol, allowed_hosts=allowed).ask(SITEMAP, host=host)
     assert (answer.status == 200) is served
     assert is_refused(answer) is not served
+
+
+ALLOWED = ("example.com", ".example.com", ".EXAMPLE.com", "bücher.example", ".bücher.example", "192.0.2.1", ".example")
+
+
+@pytest.mark.parametrize("allowed", ALLOWED)
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("example.com", "example.com:8000", "www.example.com", "a.b.example.com:8000", "badexample.com", "example"),
+        *("example.com.evil.example", "xn--bcher-kva.example", "a.xn--bcher-kva.example:80", "evil.example"),
+        *("192.0.2.1", "192.0.2.1:8000", "192.0.2.2", "[2001:db8::1]", "localhost", ".example.com"),
+    ],
+)
+def test_a_pattern_without_a_port_allows_the_hosts_that_werkzeug_trusts(allowed: str, host: str) -> None:
+    served = home("wsgi", allowed_hosts=allowed).ask(SITEMAP, host=host).status == 200
+    is_valid = not host.startswith(".")
+    assert served is (is_valid and host_is_trusted(host, [allowed.lower()]))
 
 
 @BOTH
@@ -238,8 +261,9 @@ def test_a_refusal_goes_by_the_host_and_not_by_the_method(protocol: str) -> None
     assert (answer.status, answer.body) == (404, b"")
 
 
-def test_wildcard_hosts_do_not_displace_named_ones() -> None:
-    site = home("wsgi", allowed_hosts=["example.com", "*.example.com"])
+@pytest.mark.parametrize("allowed", [["example.com", "*.example.com"], [".example.com"]], ids=str)
+def test_wildcard_hosts_do_not_displace_named_ones(allowed: list[str]) -> None:
+    site = home("wsgi", allowed_hosts=allowed)
     for number in range(MAX_HOSTS + 1):
         site.ask("/", host=f"s{number}.example.com")
     assert site.locs(host="example.com") == ["http://example.com/"]

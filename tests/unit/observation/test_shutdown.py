@@ -22,7 +22,7 @@ class Locked:
         with self.lock:
             self.requested.set()
 
-    def flush(self, timeout: float) -> None:
+    def flush_finally(self, timeout: float) -> None:
         """Nothing is pending."""
 
     def stop(self) -> None:

@@ -160,6 +160,88 @@ def test_one_caller_at_a_time_retries_a_failing_store(clock: Clock) -> None:
     assert (guard.version(SITE), guard.pages(SITE)) == (0, [])
 
 
+def test_last_call_reaches_a_paused_store_once(clock: Clock) -> None:
+    store = Failing(clock)
+    store.takes = 3
+    guard = with_circuit_breaker(store, clock)
+    with pytest.raises(StoreError):
+        guard.version(SITE)
+    guard.retry_now()
+    with pytest.raises(StoreError, match=r"^the disk is full$"):
+        guard.version(SITE)
+    with pytest.raises(StoreError, match="it will be tried again shortly"):
+        guard.version(SITE)
+    assert store.asked == 2
+    store.failing = False
+    guard.retry_now()
+    assert guard.version(SITE) == 0
+
+
+@pytest.mark.parametrize("recovers", [True, False])
+def test_last_call_waits_for_a_call_that_is_trying_the_store(clock: Clock, *, recovers: bool) -> None:
+    reached, goes_on = threading.Event(), threading.Event()
+    results: list[object] = []
+
+    class Slow(Failing):
+        def version(self, site: str) -> int:
+            if self.asked == 1:
+                reached.set()
+                assert goes_on.wait(10)
+                self.failing = not recovers
+            return super().version(site)
+
+    store = Slow(clock)
+    guard = with_circuit_breaker(store, clock)
+
+    def call() -> None:
+        try:
+            results.append(guard.version(SITE))
+        except StoreError as error:
+            results.append(str(error))
+
+    call()
+    trial = threading.Thread(target=call)
+    trial.start()
+    assert reached.wait(10)
+    guard.retry_now()
+    last = threading.Thread(target=call)
+    last.start()
+    goes_on.set()
+    trial.join(10)
+    last.join(10)
+    assert sorted(map(str, results)) == sorted(
+        ["the disk is full", *(["0", "0"] if recovers else ["the disk is full"] * 2)]
+    )
+
+
+@pytest.mark.parametrize("end", ["close", "request_flush", "flush_finally"])
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+def test_what_is_pending_is_saved_at_the_end_whatever_the_pause(protocol: str, end: str, clock: Clock) -> None:
+    class Unwritable(Failing):
+        def merge(self, *arguments: Any) -> Any:
+            self.version(SITE)
+            return super().merge(*arguments)
+
+    store = Unwritable(clock)
+    store.takes = 5
+    site = Twin(protocol, {"/": Page(), "/gone": Page(404)}, store=store, clock=clock, base_url=SITE)
+    site.visit("/gone")
+    store.failing, store.takes = False, 0
+    site.visit("/")
+    assert store.pages(SITE) == []
+    buffer = site.app.service.tracker.buffer
+    if end == "close":
+        site.app.close()
+    elif end == "request_flush":
+        buffer.request_flush()
+    else:
+        buffer.flush_finally(5)
+    for _ in range(1000):
+        if not buffer.is_idle:
+            threading.Event().wait(0.01)
+    assert {page.path: page.status for page in store.pages(SITE)} == {"/": 200, "/gone": 404}
+
+
 def test_other_attributes_of_the_store_are_passed_through(clock: Clock) -> None:
     guard: Any = with_circuit_breaker(Failing(clock), clock)
     assert guard.anything_else() == "of the store's own"
