@@ -17,9 +17,10 @@ from itertools import pairwise
 from random import Random
 from typing import Final
 
-from sitemap_middleware.captured_responses import CapturedResponse, HtmlFacts, Observation
+from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.evidence import changefreq
 from sitemap_middleware.evidence import observation_merge as merge
+from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.site_signals import site_signals
 from sitemap_middleware.models import Page, Site
 from sitemap_middleware.observation.sampling_schedule import BodySampler

@@ -28,8 +28,8 @@ from sitemap_middleware import Entry, SitemapMiddleware, sitemap
 from sitemap_middleware.dates import w3c
 from sitemap_middleware.models import SitemapUrl
 from sitemap_middleware.rendering import gzip_stream
+from sitemap_middleware.rendering.chunked_document import Chunk, urlset
 from sitemap_middleware.rendering.chunking import make_chunks
-from sitemap_middleware.rendering.chunks import Chunk, urlset
 from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 

@@ -15,7 +15,7 @@ import sqlalchemy
 from sqlalchemy.dialects import postgresql as postgresql_dialect
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 
-from sitemap_middleware.captured_responses import Observation
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.history import Run
 from sitemap_middleware.models import Page, UnconfirmedAnswer
 from sitemap_middleware.stores import open_store

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.captured_responses import HtmlFacts, Observation
+from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.models import PageLimits
 from sitemap_middleware.stores.base import Store
 

@@ -25,8 +25,8 @@ from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Final
 
-from sitemap_middleware.captured_responses import Observation
 from sitemap_middleware.evidence.observation_merge import merge_if_changed
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.status_reader import store_status
 

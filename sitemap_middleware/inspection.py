@@ -1,4 +1,4 @@
-"""The read-only side of the service: explanations, the route report, the inventory and statistics."""
+"""The read-only side of the service: explanations, the route report, the URL report and statistics."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .hosts import SiteResolver
 from .listing.candidates import SiteSnapshot
 from .listing.entries import EntryBuilder
 from .listing.explain import explain
-from .listing.inventory import InventoryLine, inventory
 from .listing.policy import EvaluationContext
 from .listing.route_report import RouteReport, route_report
 from .listing.site_signals_cache import SiteSignalsCache
+from .listing.url_report import UrlReportLine, url_report
 from .models import Explanation, Site
 from .observation.ingest import Ingester
 from .observation.recent_pages import ResponseTracker
@@ -99,9 +99,9 @@ class ServiceInspection:
             RouteReport(None, route, elsewhere) for route in snapshots[0].table.routes if route.host not in hosts
         ]
 
-    def inventory(self, snapshots: Sequence[SiteSnapshot]) -> list[InventoryLine]:
+    def url_report(self, snapshots: Sequence[SiteSnapshot]) -> list[UrlReportLine]:
         """Every known URL of these sites, listed or not."""
-        return [line for snapshot in snapshots for line in inventory(self._entries, self.evaluation_context(snapshot))]
+        return [line for snapshot in snapshots for line in url_report(self._entries, self.evaluation_context(snapshot))]
 
     def snapshot(self, site: Site, store: Store) -> SiteSnapshot:
         """The inputs of a site's sitemap now, with its pages from this store."""

@@ -12,7 +12,7 @@ from . import config as options
 from .config import refuse_unknown
 from .exceptions import OptionError
 from .isolation_in_tests import isolated_class
-from .metrics import metrics_reporter
+from .metrics_export import metrics_reporter
 from .models import Changefreq, Explanation
 from .nested_middleware import warn_of_nested_middleware
 from .routing import wrapping

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from . import urls
-from .captured_responses import CapturedResponse
+from .captured_response import CapturedResponse
 from .config import Options
 from .dates import import_http_parsers
 from .evidence.response_parser import OBSERVED_STATUSES

@@ -57,7 +57,7 @@ NEWEST_ONLY = (
     "stores/test_postgres",
     "stores/test_redis",
     "stores/test_restored_backup",
-    "unit/stores/test_page_slots",
+    "unit/stores/test_permanent_page_slots",
 )
 """Test files that run with the newest frameworks only: they need servers and engines that other environments lack, or
 state rules that do not depend on the interpreter and the frameworks."""

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
 
-from sitemap_middleware.captured_responses import CapturedResponse, Observation
+from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.dates import CLOCK_SKEW_SECONDS
 from sitemap_middleware.evidence import observation_merge as merge
 from sitemap_middleware.evidence.lastmod import LastmodResult, lastmod
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.evidence.site_signals import site_signals
 from sitemap_middleware.evidence.verdict import page_verdict

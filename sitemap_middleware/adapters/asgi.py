@@ -31,7 +31,7 @@ from .asgi_client import request_app
 from .asgi_streaming import send_response
 from .async_bridge import AsyncBridge, loop_caller, run_in_background, run_in_thread, start_task, thread_limiter
 from .base_request import BaseRequest, is_proxy_header
-from .internal_headers import (
+from .probe_headers import (
     Connection,
     call_without_context,
     forwarded_hosts,

@@ -25,7 +25,7 @@ from ..request_response import (
 from ..service import SitemapService
 from ..sitemap_handler import DOCUMENT_SUFFIXES
 from .base_request import BaseRequest, is_proxy_header
-from .internal_headers import (
+from .probe_headers import (
     Connection,
     call_without_context,
     forwarded_hosts,

@@ -124,7 +124,7 @@ def list_(app: Any, *, not_listed: bool, form: str | None, **options: Any) -> No
     with reporting_errors():
         target = open_target(app, **options)
         snapshots, notes = target.snapshots()
-        lines = [line for line in target.service.inventory(snapshots) if line.listed is not not_listed]
+        lines = [line for line in target.service.url_report(snapshots) if line.listed is not not_listed]
     if form == "json":
         click.echo(json.dumps(output.pages_as_json(lines), indent=2))
     elif form == "csv":

@@ -19,8 +19,8 @@ from ..evidence.delisting_confirmation import confirmed_contradiction
 from ..evidence.response_parser import HTML_TYPES
 from ..history import last_run
 from ..listing.candidates import SiteSnapshot
-from ..listing.inventory import InventoryLine
 from ..listing.route_report import RouteReport
+from ..listing.url_report import UrlReportLine
 from ..models import Explanation
 from ..stores.status_reader import StoreStatus
 
@@ -170,7 +170,7 @@ def print_status(status: StoreStatus) -> None:
         out.print(line, soft_wrap=True)
 
 
-def print_pages(lines: Iterable[InventoryLine]) -> None:
+def print_pages(lines: Iterable[UrlReportLine]) -> None:
     """Print one line for each page: its URL and date, or the reason why it is not listed."""
     out = console()
     for line in lines:
@@ -264,11 +264,11 @@ def status_as_json(status: StoreStatus) -> dict[str, Any]:
     }
 
 
-def pages_as_json(lines: Iterable[InventoryLine]) -> list[dict[str, Any]]:
+def pages_as_json(lines: Iterable[UrlReportLine]) -> list[dict[str, Any]]:
     return [dict(zip(_PAGE_COLUMNS, line, strict=True)) for line in lines]
 
 
-def pages_as_csv(lines: Iterable[InventoryLine]) -> str:
+def pages_as_csv(lines: Iterable[UrlReportLine]) -> str:
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(_PAGE_COLUMNS)

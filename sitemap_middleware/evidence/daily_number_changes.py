@@ -9,7 +9,7 @@ from typing import Final
 
 from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from ..history import VOLATILE, History
-from .digest_terms import integer_change
+from .term_hashes import integer_change
 
 _LONGEST_SECONDS: Final = SECONDS_PER_DAY + CLOCK_SKEW_SECONDS
 """For how long a daily counter may show one number."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Final
 
-from ..captured_responses import HtmlFacts, Observation
 from ..dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
 from ..history import History, Run, add_sighting, is_unchanged_by, significant, without_future
 from ..models import Page, UnconfirmedAnswer
 from .delisting_confirmation import add_answer, confirmed_contradiction, has_same_answers, since
 from .generated_dates import becomes_credible, is_credible
+from .observations import HtmlFacts, Observation
 from .verdict import INDEXABLE_TYPES
 
 _CONCLUSIVE_STATUSES: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})

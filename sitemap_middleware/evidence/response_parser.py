@@ -9,13 +9,14 @@ from hashlib import blake2b
 from typing import Final
 
 from ..bounded_cache import BoundedCache
-from ..captured_responses import CapturedResponse, HtmlFacts, Observation
+from ..captured_response import CapturedResponse
 from ..dates import parse_last_modified
 from ..history import VOLATILE
 from ..urls import is_page_url, is_same_page, is_same_path
 from . import html_facts as html_parser
 from .body_decoding import decode_body, undecodable_reason
 from .delisting_confirmation import denies_access
+from .observations import HtmlFacts, Observation
 from .response_headers import ResponseHeaders
 
 MAX_CACHED_HTML: Final = 4096

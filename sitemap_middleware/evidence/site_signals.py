@@ -15,7 +15,7 @@ from typing import Final
 from ..dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
 from ..history import OVERLAP_SECONDS, History, without_future
 from ..models import Page
-from .compact_histories import ContentTable
+from .compact_history_list import CompactHistoryList
 from .soft_not_found import NO_SOFT_NOT_FOUNDS, LearnedContents, SoftNotFounds
 from .template_changes import TemplateChanges
 
@@ -118,7 +118,7 @@ def site_signals(
     """
     moments = list(files)
     date_histories: list[History] = []
-    contents: defaultdict[str, ContentTable] = defaultdict(ContentTable)
+    contents: defaultdict[str, CompactHistoryList] = defaultdict(CompactHistoryList)
     learned = LearnedContents()
     for stored in pages:
         page = stored if now is None else page_as_of(stored, now)

@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 from ..history import VOLATILE
 from ..models import Page
-from .digest_terms import digest_term
+from .term_hashes import digest_term
 
 MIN_EQUAL_PAGES: Final = 5
 """If a route has this many equal learned pages, only the first is listed. Fewer may be equal by chance."""

@@ -20,7 +20,8 @@ from itertools import chain, combinations
 from typing import Final, NamedTuple
 
 from ..history import OVERLAP_SECONDS, RUN_ORDER, VOLATILE, History, Run
-from .ambiguous_periods import (
+from .compact_history_list import CompactHistoryList, frequent_values
+from .template_change_periods import (
     LIFESPAN_ORDER,
     MIN_PAGES,
     TEMPLATE_CHANGE_SHARE,
@@ -30,7 +31,6 @@ from .ambiguous_periods import (
     is_always_new,
     rollbacks,
 )
-from .compact_histories import ContentTable, frequent_values
 
 MIN_PAGES_AROUND_CHANGE: Final = 5
 """Pages that must have been seen before and after a time for a change then to count as an edit of one page."""
@@ -60,14 +60,14 @@ class _ContentStep(NamedTuple):
 class TemplateChanges:
     """The observed changes of content on a site, to tell edits of a page from template changes."""
 
-    def __init__(self, contents_by_route: Mapping[str, ContentTable]) -> None:
+    def __init__(self, contents_by_route: Mapping[str, CompactHistoryList]) -> None:
         """Find the template changes.
 
         Args:
             contents_by_route: the contents of each route's pages. Finding differences may take quadratic time, so a
                 large site gives a sample of 10,000 pages.
         """
-        contents_by_group: defaultdict[str, ContentTable] = defaultdict(ContentTable)
+        contents_by_group: defaultdict[str, CompactHistoryList] = defaultdict(CompactHistoryList)
         for route, contents in contents_by_route.items():
             contents_by_group[route if len(contents) >= MIN_PAGES_AROUND_CHANGE else ""].extend(contents)
         self._common = frequent_values(_content_values(contents_by_group), MIN_PAGES) - {VOLATILE}
@@ -121,7 +121,7 @@ class TemplateChanges:
             own.append(run)
         return tuple(sorted((*own, *volatile), key=RUN_ORDER))
 
-    def _settled_lifespans(self, contents: ContentTable) -> Lifespans:
+    def _settled_lifespans(self, contents: CompactHistoryList) -> Lifespans:
         """When the pages were seen and changed, without known template changes and without pages that always change."""
         lifespans = Lifespans()
         for value, first, last in zip(contents.values, contents.first_seen, contents.last_seen, strict=True):
@@ -139,7 +139,7 @@ class TemplateChanges:
             return -1
         return max(end for difference, _, end, *_ in _content_steps(runs) if difference in self._flapping)
 
-    def _find_differences(self, contents_by_group: Mapping[str, ContentTable]) -> None:
+    def _find_differences(self, contents_by_group: Mapping[str, CompactHistoryList]) -> None:
         """Find the differences that are not edits, in the pages that changed."""
         histories = (self._own_runs(history) for contents in contents_by_group.values() for history in contents.changed)
         changed = [runs for runs in histories if len(runs) > 1]
@@ -211,7 +211,7 @@ def _flapping_differences(alone: Collection[int], templates: Sequence[int]) -> s
     return sums.union(alone) - own
 
 
-def _content_values(contents_by_group: Mapping[str, ContentTable]) -> Iterator[int]:
+def _content_values(contents_by_group: Mapping[str, CompactHistoryList]) -> Iterator[int]:
     """The values of all runs of all pages."""
     for contents in contents_by_group.values():
         yield from contents.values

@@ -21,7 +21,7 @@ from ..dates import CLOCK_SKEW_SECONDS
 from ..evidence.site_signals import SiteSignals, site_signals
 from ..fork_safety import WorkerId
 from ..stores.checksums import verify, with_checksum
-from ..stores.packed_pages import PackedPages
+from ..stores.compact_page_list import CompactPageList
 from .candidates import SiteSnapshot, decode_path
 from .package_install_times import install_times
 from .priority import hub_paths
@@ -141,7 +141,7 @@ class SiteSignalsCache:
     def _compute(
         self,
         snapshot: SiteSnapshot,
-        pages: PackedPages,
+        pages: CompactPageList,
         files: FileTimes,
         *,
         at: int = 0,
@@ -188,7 +188,7 @@ def _file_times(snapshot: SiteSnapshot) -> FileTimes:
 
 
 def _compute_signals(
-    pages: PackedPages, files: FileTimes, until: int | None, now: int
+    pages: CompactPageList, files: FileTimes, until: int | None, now: int
 ) -> tuple[SiteSignals, frozenset[str]]:
     """The signals of these pages, and the paths that have others below them."""
     # A file counts once: by the Last-Modified that was observed, else by its modification time.
@@ -226,17 +226,17 @@ def _load_record(snapshot: SiteSnapshot) -> SignalsRecord | None:
     return SignalsRecord(*_RECORD_FORMAT.unpack(stored)) if stored else None
 
 
-def _sample_pages(snapshot: SiteSnapshot) -> PackedPages:
+def _sample_pages(snapshot: SiteSnapshot) -> CompactPageList:
     """A new sample, or all pages of a small site."""
     return snapshot.store.sample(snapshot.site.store_key, SAMPLE_PAGES)
 
 
-def _load_sample(snapshot: SiteSnapshot) -> PackedPages:
+def _load_sample(snapshot: SiteSnapshot) -> CompactPageList:
     """The sample that the stored record was computed from. If it is damaged, a new one."""
     stored = verify(snapshot.store.load(snapshot.site.base_url, [_SAMPLE_NAME]).get(_SAMPLE_NAME, b""))
     if stored is not None:
         with contextlib.suppress(ValueError):  # another version of this package may have written it
-            return PackedPages(zlib.decompress(stored))
+            return CompactPageList(zlib.decompress(stored))
     # The record goes with it, so that the next call computes both.
     snapshot.store.save(snapshot.site.base_url, {_RECORD_NAME: None, _SAMPLE_NAME: None})
     return _sample_pages(snapshot)

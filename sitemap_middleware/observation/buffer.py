@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable
 from typing import Final
 
-from ..captured_responses import CapturedResponse
+from ..captured_response import CapturedResponse
 from ..evidence.observation_merge import is_conclusive
 from ..exceptions import StoreError
 from ..fork_safety import reset_after_fork

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ..captured_responses import CapturedResponse
+from ..captured_response import CapturedResponse
 from ..evidence.response_parser import ResponseParser
 from ..models import Site
 from ..request_response import Request

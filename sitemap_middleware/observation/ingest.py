@@ -13,9 +13,10 @@ from typing import Final
 from urllib.parse import unquote
 
 from ..bounded_cache import BoundedCache
-from ..captured_responses import CapturedResponse, Observation
+from ..captured_response import CapturedResponse
 from ..config import Options
 from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
+from ..evidence.observations import Observation
 from ..evidence.response_parser import ResponseParser
 from ..fork_safety import WorkerId
 from ..listing.provider_reader import Providers
@@ -26,7 +27,7 @@ from ..routing.route_table import RouteTable
 from ..stores.base import Store
 from ..urls import loc_of, quote_path
 from .changed_page_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, ChangedPageProber
-from .foreign_host_evidence import ForeignHosts
+from .foreign_host_trust import ForeignHosts
 from .recent_pages import ResponseTracker
 from .store_clock import StoreClock
 

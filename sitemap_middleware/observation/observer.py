@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
-from ..captured_responses import CapturedResponse
+from ..captured_response import CapturedResponse
 from ..evidence.body_decoding import undecodable_reason
 from ..evidence.html_facts import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from ..evidence.response_headers import ResponseHeaders

@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from ..captured_responses import CapturedResponse
+from ..captured_response import CapturedResponse
 from ..fork_safety import reset_after_fork
 from ..models import Site
 from ..request_response import PROBE_TIMEOUT_SECONDS, WRONG_HOST_STATUSES, Request, Response

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ..captured_responses import CapturedResponse
+from ..captured_response import CapturedResponse
 from ..fork_safety import reset_after_fork
 from ..models import Site
 from ..request_response import RequestKey

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..bounded_cache import BoundedCache
-from ..captured_responses import CapturedResponse
+from ..captured_response import CapturedResponse
 from ..models import RawHeaders
 
 MIN_SAMPLE_INTERVAL_SECONDS: Final = 5.0

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from ..captured_responses import CapturedResponse
+from ..captured_response import CapturedResponse
 from ..config import Options
 from ..evidence.response_parser import OBSERVED_STATUSES
 from ..exceptions import StoreError

@@ -8,7 +8,7 @@ from typing import Final
 
 from ..models import SitemapUrl
 from ..sitemap_protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
-from .chunks import Chunk, compress_chunk, latest
+from .chunked_document import Chunk, compress_chunk, latest
 from .xml import URLSET_FRAME, render_urls
 
 _FRAME_BYTES: Final = sum(map(len, URLSET_FRAME))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from ..routing.route_table import RouteTable
-from .chunks import Document
+from .chunked_document import Document
 from .responses import PreparedResponses
 
 MAX_CACHE_BYTES: Final = 8 * 1024 * 1024

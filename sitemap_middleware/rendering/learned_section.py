@@ -16,13 +16,13 @@ from ..listing.policy import EvaluationContext
 from ..models import Site
 from ..routing.route_table import LEARNED_SECTION
 from ..stores.base import UNLEARNED_BLOCK, Block
-from ..stores.page_slots import MAX_BLOCK_BYTES, MAX_BLOCK_PAGES
-from . import chunk_records as chunk_index
-from .chunk_records import ChunkInfo, RenderKey
+from ..stores.permanent_page_slots import MAX_BLOCK_BYTES, MAX_BLOCK_PAGES
+from . import chunk_codec
+from .chunk_codec import ChunkInfo, RenderKey
+from .chunked_document import EMPTY_CHUNK
 from .chunking import make_chunks
-from .chunks import EMPTY_CHUNK
-from .document_chunks import DocumentPlan
 from .section import LEASE_SECONDS, WAIT_SECONDS, BackgroundJob, RefreshContext, RenderingResources
+from .section_document import DocumentPlan
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -158,7 +158,7 @@ class LearnedSection:
                 stale[number] = blocks
             else:
                 infos = self._indexes.get(number, {}).values()
-                valid_until = min((info.valid_until for info in infos), default=chunk_index.NEVER_SECONDS)
+                valid_until = min((info.valid_until for info in infos), default=chunk_codec.NEVER_SECONDS)
                 self._checked[number] = basis, valid_until
         return stale
 
@@ -203,7 +203,7 @@ class LearnedSection:
         finally:
             self._mark_changed(document)
             if records:
-                records[_index_name(document)] = chunk_index.serialize(info for _, info in sorted(infos.items()))
+                records[_index_name(document)] = chunk_codec.serialize(info for _, info in sorted(infos.items()))
                 self._indexes[document] = before  # if it cannot be saved, it is not rendered
                 self._store.save(self._site.base_url, records)
                 self._indexes[document] = infos
@@ -214,11 +214,11 @@ class LearnedSection:
         chunk = next(make_chunks(entries, MAX_BLOCK_PAGES, 2 * MAX_BLOCK_BYTES), EMPTY_CHUNK)
         valid_until = min(
             (end for page in pages for end in expires_after(page, evaluation.snapshot.now)),
-            default=chunk_index.NEVER_SECONDS,
+            default=chunk_codec.NEVER_SECONDS,
         )
         key = RenderKey(block.version, evaluation.settings_digest, signals_digest)
-        info = chunk_index.chunk_info(block.number, key, chunk, valid_until)
-        return info, chunk_index.chunk_data(chunk) if chunk.count else None
+        info = chunk_codec.chunk_info(block.number, key, chunk, valid_until)
+        return info, chunk_codec.chunk_data(chunk) if chunk.count else None
 
     def _render_remaining(self, evaluation: EvaluationContext) -> None:
         """Render all that is stale, with pauses, so that the app's own requests go first."""
@@ -254,7 +254,7 @@ class LearnedSection:
             blocks = self._documents.get(number, {})
             self._indexes[number] = {
                 info.number: info
-                for info in chunk_index.deserialize(stored.get(_index_name(number), b""))
+                for info in chunk_codec.deserialize(stored.get(_index_name(number), b""))
                 if info.number in blocks
             }
 

@@ -18,8 +18,8 @@ from ..fork_safety import WorkerId
 from ..models import BaseURL, SitemapUrl
 from ..stores.base import Store
 from ..stores.checksums import verify, with_checksum
-from . import chunk_records as chunk_index
-from .chunk_records import ChunkInfo, RenderKey
+from . import chunk_codec
+from .chunk_codec import ChunkInfo, RenderKey
 from .chunking import group_chunks, make_chunks
 from .section import LEASE_SECONDS
 
@@ -154,15 +154,15 @@ class ProviderSection:
         size = 0
         infos: list[ChunkInfo] = []
         for chunk in make_chunks(entries):
-            records[self._chunk_name(slot, len(infos))] = chunk_index.chunk_data(chunk)
-            infos.append(chunk_index.chunk_info(len(infos), key, chunk))
+            records[self._chunk_name(slot, len(infos))] = chunk_codec.chunk_data(chunk)
+            infos.append(chunk_codec.chunk_info(len(infos), key, chunk))
             size += len(chunk.data)
             if size >= _SAVE_BATCH_BYTES:
                 self._store.save(self._site, records)
                 records, size = {}, 0
         now = self._clock()
         rendered = RenderedSection(slot, round(now, 3), max(0.0, round(now - began, 3)), key, tuple(infos))
-        records[self._index_name(slot)] = chunk_index.serialize(infos)
+        records[self._index_name(slot)] = chunk_codec.serialize(infos)
         records |= {self._chunk_name(slot, number): None for number in range(len(infos), old_count)}
         milliseconds = round(rendered.at * 1000), round(rendered.seconds * 1000)
         head = with_checksum(_HEAD.pack(slot, *milliseconds, *key, len(infos)))
@@ -209,7 +209,7 @@ class ProviderSection:
 
     def _read_index(self, slot: int) -> tuple[ChunkInfo, ...]:
         name = self._index_name(slot)
-        return tuple(chunk_index.deserialize(self._store.load(self._site, [name]).get(name, b"")))
+        return tuple(chunk_codec.deserialize(self._store.load(self._site, [name]).get(name, b"")))
 
     def _index_name(self, slot: int) -> str:
         return f"{self._head_name}/{slot}"

@@ -11,7 +11,6 @@ from ..exceptions import StoreError, ValuesError
 from ..listing.batch_queue import as_values_error
 from ..models import Provider, Route, Site
 from ..request_response import TEST_CLIENT_WAIT_SECONDS
-from .document_chunks import DocumentPlan
 from .provider_section import AlreadyRunning, ProcessEnding, ProviderSection
 from .section import (
     FIRST_WAIT_SECONDS,
@@ -22,6 +21,7 @@ from .section import (
     RenderingResources,
     Unavailable,
 )
+from .section_document import DocumentPlan
 
 log = logging.getLogger("sitemap_middleware")
 

@@ -20,10 +20,9 @@ from ..robots_parser import RobotsRules
 from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION, RouteTable
 from ..stores.base import Store
 from ..urls import quote_path
-from .chunk_records import RenderKey
-from .chunks import Document, sitemapindex, urlset
+from .chunk_codec import RenderKey
+from .chunked_document import Document, sitemapindex, urlset
 from .document_cache import CachedDocument, DocumentCache, Freshness
-from .document_chunks import DocumentPlan, fits_one_document
 from .learned_section import LearnedSection
 from .provider_sections import PROVIDER_FAILING_REASON, ProviderSections
 from .responses import PreparedResponses
@@ -37,6 +36,7 @@ from .section import (
     Section,
     Unavailable,
 )
+from .section_document import DocumentPlan, fits_one_document
 
 MAX_SITES: Final = 64
 """Sites whose documents are kept in memory at one time."""

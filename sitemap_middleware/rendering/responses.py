@@ -10,7 +10,7 @@ from typing import Final, overload
 
 from ..models import Headers
 from ..request_response import Response
-from .chunks import PART_BYTES, Document
+from .chunked_document import PART_BYTES, Document
 
 HeaderFields = list[tuple[str, str]]
 

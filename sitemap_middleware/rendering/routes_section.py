@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..routing.route_table import ROUTES_SECTION
-from .chunk_records import RenderKey
+from .chunk_codec import RenderKey
+from .chunked_document import Chunk
 from .chunking import group_chunks, make_chunks
-from .chunks import Chunk
-from .document_chunks import DocumentPlan
 from .section import RefreshContext, RenderingResources
+from .section_document import DocumentPlan
 
 
 class RoutesSection:

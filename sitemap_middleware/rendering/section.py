@@ -12,8 +12,8 @@ from ..listing.entries import EntryBuilder
 from ..listing.policy import EvaluationContext
 from ..request_response import Request
 from ..stores.base import Store
-from .chunk_records import RenderKey
-from .document_chunks import DocumentPlan
+from .chunk_codec import RenderKey
+from .section_document import DocumentPlan
 
 WAIT_SECONDS: Final = 1.0
 """Seconds that a request waits for documents that are being generated if there are earlier ones to serve."""

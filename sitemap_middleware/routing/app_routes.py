@@ -10,7 +10,7 @@ from typing import Any, Final
 from ..config import Options
 from ..models import Provider, Route
 from .change_detector import Snapshot
-from .discovery import discover_routes, matching_template, trusted_hosts
+from .route_discovery import discover_routes, matching_template, trusted_hosts
 from .route_table import RouteTable
 from .wrapping import framework_app, only_routes_answer, proxy_middleware, root_path
 

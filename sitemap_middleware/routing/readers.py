@@ -7,17 +7,17 @@ from typing import Any, Protocol
 
 from ..models import Route
 from .frameworks import framework_of
-from .walk import MatchBelow, Walk
+from .mount_position import MatchBelow, MountPosition
 
 
 class RouteReader(Protocol):
     """What the module of a framework has."""
 
-    def read_routes(self, app: Any, walk: Walk, /) -> Iterator[Route]:
+    def read_routes(self, app: Any, position: MountPosition, /) -> Iterator[Route]:
         """The routes that answer GET.
 
-        Adds everything that the routes are read from to `walk.snapshot`, before it is read: a change of it is then
-        noticed. The routes of mounted apps are those of `walk.below`.
+        Adds everything that the routes are read from to `position.snapshot`, before it is read: a change of it is then
+        noticed. The routes of mounted apps are those of `position.below`.
         """
 
     def matching_template(self, app: Any, path: str, host: str | None, match_below: MatchBelow, /) -> str | None:

@@ -25,20 +25,20 @@ from ..decorator import (
 from ..models import Context, Route, RouteSettings
 from .change_detector import ReadState, Snapshot
 from .fastapi_declarations import DeclaredResponses, internal_reason
-from .path_builders import IsFree, check_params, restrict_to_free_paths
+from .mount_position import MatchBelow, MountPosition
+from .path_builder_checks import IsFree, check_params, restrict_to_free_paths
 from .prefix_index import PrefixIndex
 from .shadowed_routes import EarlierRoutes
 from .static_html_files import html_files
-from .walk import MatchBelow, Walk
 from .wrapping import layers
 
 
-def read_routes(app: Any, walk: Walk) -> Iterator[Route]:
+def read_routes(app: Any, position: MountPosition) -> Iterator[Route]:
     """The routes of an app or router that answer GET.
 
     Routers try routes in order, so a route that an earlier one shadows says which one that is.
     """
-    snapshot, prefix, host = walk.snapshot, walk.prefix, walk.host
+    snapshot, prefix, host = position.snapshot, position.prefix, position.host
     _add_router(app, snapshot, set())
     app_settings = merge_settings(settings_of(app), settings_of(getattr(app, "router", None)))
     included_routers = _IncludedRouters(snapshot)
@@ -51,12 +51,12 @@ def read_routes(app: Any, walk: Walk) -> Iterator[Route]:
         path, endpoint = getattr(route, "path", None), getattr(route, "endpoint", None)
         if endpoint is None:
             if isinstance(original, Host):
-                below = _routes_of_host(route, original, walk)
+                below = _routes_of_host(route, original, position)
                 yield from _with_outer_settings(below, settings_of(original), app_settings)
             elif isinstance(original, Mount):
                 snapshot.add(partial(getattr, original, "app"))
                 if "{" not in route.path and not _is_mounted_path(f"{route.path}/", mounts):
-                    below = restrict_to_free_paths(_mounted_routes(route, walk), earlier.is_free_below(prefix))
+                    below = restrict_to_free_paths(_mounted_routes(route, position), earlier.is_free_below(prefix))
                     below = shadows.with_shadowed(below, prefix)
                     of_router = included_routers.settings(route.app, route.path)
                     yield from _with_outer_settings(below, settings_of(original), of_router, app_settings)
@@ -185,19 +185,19 @@ def _add_routes(read_routes: ReadState, snapshot: Snapshot, seen: set[int]) -> N
             _add_router(inner, snapshot, seen)
 
 
-def _routes_of_host(route: Any, original: Host, walk: Walk) -> Iterator[Route]:
+def _routes_of_host(route: Any, original: Host, position: MountPosition) -> Iterator[Route]:
     """The routes of the app of one host. Those of a host with parameters cannot be listed."""
-    walk.snapshot.add(partial(getattr, original, "app"))
+    position.snapshot.add(partial(getattr, original, "app"))
     if "{" in original.host:
         return iter(())
-    return walk.below(route.app, host=original.host.lower())
+    return position.below(route.app, host=original.host.lower())
 
 
-def _mounted_routes(mount: Any, walk: Walk) -> Iterator[Route]:
+def _mounted_routes(mount: Any, position: MountPosition) -> Iterator[Route]:
     for layer in layers(mount.app):
         if isinstance(layer, StaticFiles):
-            return html_files(layer, walk.snapshot, walk.prefix + mount.path, walk.host)
-    return walk.below(mount.app, mount.path)
+            return html_files(layer, position.snapshot, position.prefix + mount.path, position.host)
+    return position.below(mount.app, mount.path)
 
 
 def _is_mounted_path(path: str, mounts: PrefixIndex[re.Pattern[str]]) -> bool:

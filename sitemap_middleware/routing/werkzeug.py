@@ -15,15 +15,15 @@ from ..decorator import endpoint_name, inherited_settings, merge_settings, setti
 from ..models import Context, Route, RouteSettings
 from ..urls import ascii_host, bare_host
 from .change_detector import Snapshot
-from .path_builders import check_params
-from .walk import MatchBelow, Walk
+from .mount_position import MatchBelow, MountPosition
+from .path_builder_checks import check_params
 
 
-def read_routes(app: Any, walk: Walk) -> Iterator[Route]:
+def read_routes(app: Any, position: MountPosition) -> Iterator[Route]:
     """The rules of an app that answer GET, except aliases, redirects, build-only and websocket rules."""
     app.url_map.update()  # sorts the rules, which must not count as a change of them
-    walk.snapshot.add(partial(_read_state, app))
-    _add_rules(app.url_map, walk.snapshot)
+    position.snapshot.add(partial(_read_state, app))
+    _add_rules(app.url_map, position.snapshot)
     read_settings = _settings_reader(app)
     for rule in app.url_map.iter_rules():
         if rule.build_only or rule.alias or rule.websocket or rule.redirect_to is not None:
@@ -34,7 +34,7 @@ def read_routes(app: Any, walk: Walk) -> Iterator[Route]:
         if host is None:
             continue
         static_path = _static_path(rule)
-        path = walk.prefix + (rule.rule if static_path is None else static_path)
+        path = position.prefix + (rule.rule if static_path is None else static_path)
         own_settings, settings = read_settings(rule)
         settings, not_learned_reason = inherited_settings(path, own_settings, settings)
         endpoint = rule.endpoint
@@ -42,10 +42,10 @@ def read_routes(app: Any, walk: Walk) -> Iterator[Route]:
             path,
             endpoint if isinstance(endpoint, str) else endpoint_name(endpoint),
             static_path is not None,
-            host or walk.host,
+            host or position.host,
             settings,
             not_learned_reason=not_learned_reason,
-            builder=_PathBuilder(app, rule, walk.prefix) if settings.values and static_path is None else None,
+            builder=_PathBuilder(app, rule, position.prefix) if settings.values and static_path is None else None,
         )
 
 

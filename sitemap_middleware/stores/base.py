@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Final, NamedTuple, Protocol
 
-from ..captured_responses import Observation
+from ..evidence.observations import Observation
 from ..models import BaseURL, MergeResult, Page, PageLimits, StoreKey
+from .compact_page_list import CompactPageList
 from .engine_status import EngineStatus
-from .packed_pages import PackedPages
 
 UNLIMITED: Final = PageLimits()
 """The default limits."""
@@ -77,7 +77,7 @@ class Store(Protocol):
     def block(self, site: StoreKey, number: int) -> list[Page]:
         """The pages of a block, ordered by slot."""
 
-    def sample(self, site: StoreKey, limit: int) -> PackedPages:
+    def sample(self, site: StoreKey, limit: int) -> CompactPageList:
         """At most `limit` pages, spread evenly over a site: half learned, half unlearned, if it has enough of both."""
 
     def served_since(self, site: BaseURL, name: str, etag: str, now: int) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from ..captured_responses import Observation
 from ..evidence.observation_merge import merge_if_changed, merge_without_future, needs_probe, page_to_store
+from ..evidence.observations import Observation
 from ..evidence.verdict import is_listable
 from ..history import VOLATILE
 from ..models import MergeResult, Page, PageLimits

@@ -10,13 +10,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ..captured_responses import Observation
 from ..detect_tests import is_tested
+from ..evidence.observations import Observation
 from ..exceptions import StoreError
 from ..fork_safety import ForkSafeLock
 from ..models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from .base import UNLIMITED, Block, RecordOwner, Store, StoreExtras
-from .packed_pages import PackedPages
+from .compact_page_list import CompactPageList
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -93,7 +93,7 @@ class FallbackStore:
     def block(self, site: StoreKey, number: int) -> list[Page]:
         return self._store().block(site, number)
 
-    def sample(self, site: StoreKey, limit: int) -> PackedPages:
+    def sample(self, site: StoreKey, limit: int) -> CompactPageList:
         return self._store().sample(site, limit)
 
     def served_since(self, site: BaseURL, name: str, etag: str, now: int) -> int:

@@ -12,9 +12,9 @@ from typing import Generic, NamedTuple, TypeVar
 
 from ..urls import has_slash_like, toggle_trailing_slash
 from .base import UNLEARNED_BLOCK
-from .packed_pages import PackedPages
+from .compact_page_list import CompactPageList
 from .page_codec import PackedPage
-from .page_slots import PlacementCursor, entry_sizes
+from .permanent_page_slots import PlacementCursor, entry_sizes
 from .row_ids import row_id_range
 
 Location = TypeVar("Location")
@@ -190,7 +190,7 @@ def draw_sample(
     limit: int,
     read_range: Callable[[int, int], PageRows],
     read_from_each: Callable[[Sequence[int], int], PageRows],
-) -> PackedPages:
+) -> CompactPageList:
     """At most `limit` pages of a site, spread evenly: half learned and half unlearned ones, if it has enough of both.
 
     Args:
@@ -200,7 +200,7 @@ def draw_sample(
         read_range: reads the rows from a first to a last id.
         read_from_each: reads the first row at or after each of some ascending ids, up to a last id, each row once.
     """
-    sample = PackedPages()
+    sample = CompactPageList()
 
     def add(first: int, span: int, pages: int, quota: int) -> None:
         if pages <= quota:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 from .base import UNLEARNED_BLOCK
-from .page_slots import MAX_BLOCK_PAGES, PlacementCursor, entry_size
+from .permanent_page_slots import MAX_BLOCK_PAGES, PlacementCursor, entry_size
 
 Route = TypeVar("Route")
 

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import Final
 
 from .base import UNLEARNED_BLOCK
-from .page_slots import Slot
+from .permanent_page_slots import Slot
 
 MAX_NUMBER: Final = 1 << 20
 """All site numbers and block numbers are less than this. A greater one is damaged."""

@@ -6,7 +6,7 @@ import pytest
 
 from sitemap_middleware import StoreError
 from sitemap_middleware.models import Site
-from sitemap_middleware.stores.packed_pages import PackedPages
+from sitemap_middleware.stores.compact_page_list import CompactPageList
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.urls import canonical_hint, is_same_page
 
@@ -157,7 +157,7 @@ def test_log_and_response_report_that_every_page_names_another_canonical(
 
 def test_no_reason_is_given_if_the_store_cannot_tell_why() -> None:
     class Failing(MemoryStore):
-        def sample(self, site: str, most: int) -> PackedPages:
+        def sample(self, site: str, most: int) -> CompactPageList:
             if most < 1000:
                 raise StoreError("gone")
             return super().sample(site, most)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sitemap_middleware.captured_responses import CapturedResponse
+from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.dates import w3c_from_timestamp
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation.sampling_schedule import (

@@ -16,7 +16,7 @@ from werkzeug.routing import BaseConverter
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.patterns import Pattern
-from sitemap_middleware.routing.discovery import matching_template
+from sitemap_middleware.routing.route_discovery import matching_template
 
 from ..support.documents import locs
 from ..support.wire import DRIVERS, Ask

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import sitemap_middleware
-from sitemap_middleware.captured_responses import Observation
-from sitemap_middleware.metrics import METRICS
+from sitemap_middleware.evidence.observations import Observation
+from sitemap_middleware.metrics_export import METRICS
 from sitemap_middleware.stores.sqlite.schema import SCHEMA_VERSION
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 

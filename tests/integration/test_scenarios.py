@@ -19,7 +19,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.captured_responses import Observation
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.models import MergeResult, PageLimits
 from sitemap_middleware.models import Page as KnownPage
 from sitemap_middleware.stores.base import UNLIMITED

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sitemap_middleware.captured_responses import Observation
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.models import PageLimits, Site
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 from tests.servers.test_sitemap_clients import read_by_lxml, read_by_ultimate_sitemap_parser

@@ -15,7 +15,7 @@ import requests
 from usp.tree import sitemap_tree_for_homepage
 from usp.web_client.requests_client import RequestsWebClient
 
-from sitemap_middleware.captured_responses import Observation
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.models import Site
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 

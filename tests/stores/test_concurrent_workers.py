@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import pytest
 
-from sitemap_middleware.captured_responses import Observation
 from sitemap_middleware.evidence.observation_merge import merge
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.models import Page, PageLimits
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import UNLIMITED, Block, Store

@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware import Store, StoreError
-from sitemap_middleware.captured_responses import HtmlFacts, Observation
 from sitemap_middleware.evidence.observation_merge import (
     REFRESH_SECONDS,
     merge_if_changed,
     merge_without_future,
     page_to_store,
 )
+from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.history import VOLATILE
 from sitemap_middleware.models import MergeResult, Page, PageLimits
 from sitemap_middleware.stores import open_store

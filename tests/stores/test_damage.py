@@ -14,7 +14,7 @@ import pytest
 import redis
 
 from sitemap_middleware import StoreError
-from sitemap_middleware.captured_responses import Observation
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.postgres import store as postgres_store
 from sitemap_middleware.stores.postgres.schema import CREATE_TABLE, columns_of

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from sitemap_middleware.stores import open_store
-from sitemap_middleware.stores.page_slots import MAX_BLOCK_PAGES
+from sitemap_middleware.stores.permanent_page_slots import MAX_BLOCK_PAGES
 from tests.stores.test_concurrent_workers import SHARED
 
 from ..conftest import Tally

@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 from sitemap_middleware import OptionError, StoreError
-from sitemap_middleware.captured_responses import Observation
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.postgres import pool
 from sitemap_middleware.stores.postgres import store as engine

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from redis.crc import key_slot
 
 from sitemap_middleware import SitemapMiddleware, Store, StoreError
-from sitemap_middleware.captured_responses import Observation
 from sitemap_middleware.evidence.observation_merge import REFRESH_SECONDS
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.exceptions import OptionError
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import UNLEARNED_BLOCK

@@ -13,7 +13,7 @@ import pytest
 import redis
 
 from sitemap_middleware.stores.postgres.schema import CREATE_TABLE
-from sitemap_middleware.stores.version_numbers import VERSION_STEPS, next_version
+from sitemap_middleware.stores.site_versions import VERSION_STEPS, next_version
 
 from ..support import postgres
 from ..support.redis_servers import shared

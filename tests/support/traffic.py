@@ -10,8 +10,8 @@ from typing import Any
 import flask
 
 from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.captured_responses import HtmlFacts, Observation
 from sitemap_middleware.evidence.observation_merge import REFRESH_SECONDS
+from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.history import VOLATILE
 from sitemap_middleware.models import MergeResult, PageLimits
 from sitemap_middleware.stores import open_store

@@ -11,8 +11,8 @@ from typing import Any, Final, Protocol
 
 from ...models import Page
 from ..page_codec import PackedPage, unpack_page
-from ..page_slots import Slot
 from ..page_writes import NewPages, SiteChanges
+from ..permanent_page_slots import Slot
 from ..row_ids import consecutive_row_ids, path_hashes, site_of_row
 from .pool import PendingResult
 

@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from ...captured_responses import Observation
+from ...evidence.observations import Observation
 from ...models import MergeResult, Page, PageLimits
 from ..base import UNLEARNED_BLOCK
 from ..batch_merge import BatchMerger
+from ..compact_page_list import CompactPageList
 from ..engine_status import EngineStatus, LeaseStatus
-from ..packed_pages import PackedPages
 from ..page_codec import packed_page, unpack_page
-from ..page_slots import PlacementCursor
 from ..page_writes import SiteChanges, SiteSize, draw_sample
+from ..permanent_page_slots import PlacementCursor
 from ..row_ids import MAX_NUMBER, block_of_row, path_hashes, row_id_range, site_of_row
-from ..version_numbers import next_version
+from ..site_versions import next_version
 from .batches import SELECT_PAGES, SELECT_PAGES_BY_HASH, PageReader, PageWriter, array_literal, row_columns
 from .pool import Session
 from .schema import SELECT_VERSION, SITE_NUMBER_LOCK_ID, check_version
@@ -182,7 +182,7 @@ class SitePages:
             self._session.was_rolled_back = True
         return len(deleted)
 
-    def sample(self, limit: int) -> PackedPages:
+    def sample(self, limit: int) -> CompactPageList:
         ((learned, last_block),) = self._session(_SELECT_PAGES_AND_LAST_BLOCK, (self.site, UNLEARNED_BLOCK))
         ((unlearned, slots),) = self._session(_SELECT_PAGES_AND_SLOTS, (self.site, UNLEARNED_BLOCK)) or ((0, 0),)
         size = SiteSize(learned, last_block, unlearned, slots)

@@ -11,7 +11,7 @@ from ..base import UNLEARNED_BLOCK
 from ..page_codec import TooLargeError, unpack_page
 from ..recount import RebuiltSite
 from ..row_ids import MAX_NUMBER, block_of_row, path_hashes, position_of_row, site_of_row
-from ..version_numbers import next_version
+from ..site_versions import next_version
 from .batches import row_columns
 from .pool import Session
 from .schema import CREATE_TABLE, SchemaError, columns_of, create_schema, is_complete, select_columns

@@ -13,12 +13,12 @@ import psycopg
 from psycopg import errors
 
 from ...bounded_cache import BoundedCache
-from ...captured_responses import Observation
+from ...evidence.observations import Observation
 from ...exceptions import StoreError
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from ..base import MAX_LEASE_SECONDS, UNLEARNED_BLOCK, UNLIMITED, Block, RecordOwner
+from ..compact_page_list import CompactPageList
 from ..engine_status import EngineStatus
-from ..packed_pages import PackedPages
 from .pages import SitePages, register_site, schema_status
 from .pool import LOCK_TIMEOUT_SECONDS, SERVER_FULL_MESSAGES, STATEMENT_TIMEOUT_SECONDS, Pool, Session
 from .repair import STRUCTURE_ERRORS, is_damage, rebuild_tables, repair
@@ -146,7 +146,7 @@ class PostgresStore:
     def block(self, site: StoreKey, number: int) -> list[Page]:
         return self._read(lambda session: SitePages(session, site).block(number))
 
-    def sample(self, site: StoreKey, limit: int) -> PackedPages:
+    def sample(self, site: StoreKey, limit: int) -> CompactPageList:
         return self._read(lambda session: SitePages(session, site).sample(limit))
 
     def served_since(self, site: BaseURL, name: str, etag: str, now: int) -> int:

@@ -6,14 +6,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
-from ...captured_responses import Observation
+from ...evidence.observations import Observation
 from ...models import MergeResult, Page, PageLimits
 from ..base import UNLEARNED_BLOCK, Block
 from ..batch_merge import BatchMerger
-from ..packed_pages import PackedPages
+from ..compact_page_list import CompactPageList
 from ..page_codec import packed_page
-from ..page_slots import PlacementCursor
 from ..page_writes import SiteChanges, SiteSize, draw_sample
+from ..permanent_page_slots import PlacementCursor
 from ..row_ids import row_id
 from .client import RedisClient
 from .scripts import (
@@ -82,7 +82,7 @@ class SitePages:
         segments = unlearned_segments(self._read_cursor()[1]) if number == UNLEARNED_BLOCK else [number]
         return [page for segment in segments for page in self._read_segment(segment)]
 
-    def sample(self, limit: int) -> PackedPages:
+    def sample(self, limit: int) -> CompactPageList:
         cursor, unlearned_slots = self._read_cursor()
         learned = self._read_hashes(range(1, cursor.block + 1))
         unlearned = self._read_hashes(unlearned_segments(unlearned_slots))

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable
 
 from ..base import UNLEARNED_BLOCK
-from ..page_slots import MAX_BLOCK_PAGES
+from ..permanent_page_slots import MAX_BLOCK_PAGES
 from ..recount import RebuiltSite
 from .client import RedisClient
 from .scripts import MAX_COMMAND_VALUES, PATH_HASH_BYTES, REPAIR_SCRIPT

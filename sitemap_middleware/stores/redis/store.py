@@ -13,13 +13,13 @@ from secrets import token_hex
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from ...bounded_cache import BoundedCache
-from ...captured_responses import Observation
+from ...evidence.observations import Observation
 from ...exceptions import StoreError
 from ...fork_safety import reset_after_fork
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from ..base import MAX_LEASE_SECONDS, UNLIMITED, Block, RecordOwner
+from ..compact_page_list import CompactPageList
 from ..engine_status import EngineStatus, LeaseStatus
-from ..packed_pages import PackedPages
 from .client import WRONG_TYPE, DamagedError, RedisClient
 from .keys import KEY_KINDS, parse_key, pattern_of_keys, site_key
 from .pages import SitePages
@@ -131,7 +131,7 @@ class RedisStore:
         return self._site_pages(site).block(number)
 
     @_repair_and_retry
-    def sample(self, site: StoreKey, limit: int) -> PackedPages:
+    def sample(self, site: StoreKey, limit: int) -> CompactPageList:
         return self._site_pages(site).sample(limit)
 
     @_repair_and_retry

@@ -13,12 +13,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, TypeVar
 
-from ...captured_responses import Observation
+from ...evidence.observations import Observation
 from ...exceptions import StoreError
 from ...fork_safety import ForkSafeLock, reset_after_fork
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from ..base import MAX_LEASE_SECONDS, UNLIMITED, Block, RecordOwner
-from ..packed_pages import PackedPages
+from ..compact_page_list import CompactPageList
 from ..row_ids import row_id_range, site_row_id_ranges
 from .pages import SELECT_ROWS, SitePages, checked_int, pages_of, select_in_batches, site_number
 from .repair import is_damage, repair
@@ -113,7 +113,7 @@ class BaseSQLiteStore(ABC):
 
         return self._read(select)
 
-    def sample(self, site: StoreKey, limit: int) -> PackedPages:
+    def sample(self, site: StoreKey, limit: int) -> CompactPageList:
         return self._read(lambda connection: SitePages(connection, site).sample(limit))
 
     def served_since(self, site: BaseURL, name: str, etag: str, now: int) -> int:

@@ -7,16 +7,16 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ...captured_responses import Observation
+from ...evidence.observations import Observation
 from ...models import MergeResult, Page, PageLimits
 from ..base import UNLEARNED_BLOCK
 from ..batch_merge import BatchMerger
-from ..packed_pages import PackedPages
+from ..compact_page_list import CompactPageList
 from ..page_codec import PackedPage, packed_page, unpack_page
-from ..page_slots import MAX_BLOCK_PAGES, PlacementCursor, Slot
 from ..page_writes import NewPages, SiteChanges, SiteSize, draw_sample
+from ..permanent_page_slots import MAX_BLOCK_PAGES, PlacementCursor, Slot
 from ..row_ids import MAX_NUMBER, block_of_row, consecutive_row_ids, path_hashes, row_id_range, site_of_row
-from ..version_numbers import VERSION_STEPS, next_version
+from ..site_versions import VERSION_STEPS, next_version
 from .schema import PATH_HASH_BITS
 
 MAX_STATEMENT_VALUES: Final = 500
@@ -122,7 +122,7 @@ class SitePages:
             forgotten += len(rows)
         return forgotten
 
-    def sample(self, limit: int) -> PackedPages:
+    def sample(self, limit: int) -> CompactPageList:
         query = "SELECT coalesce(sum(pages), 0), coalesce(max(number), 0) FROM block WHERE site = ? AND number > ?"
         learned, last_block = self._connection.execute(query, (self._site, UNLEARNED_BLOCK)).fetchone()
         query = "SELECT pages, slots FROM block WHERE site = ? AND number = ?"

@@ -18,7 +18,7 @@ from anyio import sleep_forever
 from sitemap_middleware.adapters.asgi_streaming import send_stream
 from sitemap_middleware.cli.app_client import app_client
 from sitemap_middleware.models import Site
-from sitemap_middleware.rendering.chunks import Document, compress_chunk, urlset
+from sitemap_middleware.rendering.chunked_document import Document, compress_chunk, urlset
 from sitemap_middleware.rendering.responses import MAX_SINGLE_PART_BYTES, PreparedResponses
 from sitemap_middleware.request_response import Response
 from tests.servers.test_processes import HOST, Launch, gunicorn, hypercorn, until, uvicorn

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from sitemap_middleware.captured_responses import Observation
 from sitemap_middleware.cli import export as export_module
 from sitemap_middleware.cli.export import MAX_ROUNDS, RETRY_SECONDS, export
 from sitemap_middleware.cli.main import command
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.exceptions import SitemapError
 from sitemap_middleware.models import Site
 from sitemap_middleware.rendering import provider_sections
-from sitemap_middleware.rendering.chunks import sitemapindex
+from sitemap_middleware.rendering.chunked_document import sitemapindex
 from sitemap_middleware.request_response import GENERATING_HEADER, Response
 from sitemap_middleware.sitemap_protocol import MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores.sqlite.store import SQLiteStore

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware import OptionError, sitemap
-from sitemap_middleware.captured_responses import Observation
 from sitemap_middleware.evidence import changefreq as rate
 from sitemap_middleware.evidence.changefreq import (
     MIN_INTERVALS,
@@ -28,6 +27,7 @@ from sitemap_middleware.evidence.changefreq import (
     likeliest_rate,
 )
 from sitemap_middleware.evidence.observation_merge import REFRESH_SECONDS, merge
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals, site_signals
 from sitemap_middleware.history import MAX_RUNS, VOLATILE, History, add_sighting
 from sitemap_middleware.models import CHANGEFREQS, Page

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.captured_responses import Observation
 from sitemap_middleware.evidence.delisting_confirmation import (
     CONFIRMATION_SECONDS,
     MAX_ANSWERS,
@@ -26,6 +25,7 @@ from sitemap_middleware.evidence.observation_merge import (
     needs_probe,
     page_to_store,
 )
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.verdict import is_listable, page_verdict
 from sitemap_middleware.models import Page, UnconfirmedAnswer
 from sitemap_middleware.stores.page_codec import packed_page, unpack_page

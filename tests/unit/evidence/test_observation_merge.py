@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.captured_responses import CapturedResponse, HtmlFacts, Observation
+from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.dates import (
     CLOCK_SKEW_SECONDS,
     EARLIEST_DATE_SECONDS,
@@ -29,6 +29,7 @@ from sitemap_middleware.evidence.delisting_confirmation import (
 from sitemap_middleware.evidence.generated_dates import GENERATED_DATE_SECONDS
 from sitemap_middleware.evidence.lastmod import lastmod
 from sitemap_middleware.evidence.observation_merge import REFRESH_SECONDS, merge, merge_if_changed
+from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.response_headers import canonical_links
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.evidence.robots_directives import parse_robots

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.captured_responses import CapturedResponse
-from sitemap_middleware.evidence.digest_terms import digest_term
+from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.evidence.observation_merge import merge
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.evidence.soft_not_found import (
@@ -21,6 +20,7 @@ from sitemap_middleware.evidence.soft_not_found import (
     LearnedContents,
     SoftNotFounds,
 )
+from sitemap_middleware.evidence.term_hashes import digest_term
 from sitemap_middleware.history import VOLATILE, Run
 from sitemap_middleware.models import Page, Site
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.ambiguous_periods import MIN_PAGES
-from sitemap_middleware.evidence.compact_histories import ContentTable
+from sitemap_middleware.evidence.compact_history_list import CompactHistoryList
+from sitemap_middleware.evidence.template_change_periods import MIN_PAGES
 from sitemap_middleware.evidence.template_changes import (
     MIN_PAGES_AROUND_CHANGE,
     MIN_SAME_DIFFERENCE_PAGES,
@@ -39,7 +39,7 @@ def number(which: int, content: int = 0) -> int:
 def dated(pages: list[History], which: int = 0, routes: list[str] | None = None) -> tuple[int, int] | None:
     """When a page changed, in hours."""
     routes = routes or ["/{x}"] * len(pages)
-    of_route = defaultdict(ContentTable)
+    of_route = defaultdict(CompactHistoryList)
     for route, history in zip(routes, pages, strict=True):
         of_route[route].add(history)
     change = last_change(TemplateChanges(of_route).own_history(routes[which], pages[which]))

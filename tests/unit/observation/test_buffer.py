@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from sitemap_middleware.captured_responses import CapturedResponse
+from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation import shutdown

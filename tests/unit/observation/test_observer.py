@@ -10,7 +10,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.captured_responses import CapturedResponse
+from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation import recent_pages as tracker_module
 from sitemap_middleware.stores.sqlite.memory import MemoryStore

@@ -13,7 +13,7 @@ from anyio.to_thread import current_default_thread_limiter
 from starlette.routing import Route
 
 from sitemap_middleware import sitemap
-from sitemap_middleware.captured_responses import CapturedResponse
+from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation.buffer import ResponseBuffer

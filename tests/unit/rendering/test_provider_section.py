@@ -16,8 +16,8 @@ from sitemap_middleware.fork_safety import WorkerId
 from sitemap_middleware.listing.path_set import PathSet
 from sitemap_middleware.models import SitemapUrl
 from sitemap_middleware.rendering import chunking, provider_section, provider_sections
-from sitemap_middleware.rendering.chunk_records import RenderKey, load_chunk
-from sitemap_middleware.rendering.chunks import urlset
+from sitemap_middleware.rendering.chunk_codec import RenderKey, load_chunk
+from sitemap_middleware.rendering.chunked_document import urlset
 from sitemap_middleware.rendering.provider_section import AlreadyRunning, ProcessEnding, ProviderSection
 from sitemap_middleware.sitemap_protocol import MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores.base import Store

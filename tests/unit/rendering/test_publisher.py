@@ -24,7 +24,7 @@ from starlette.staticfiles import StaticFiles
 
 from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.adapters.wsgi import WSGIRequest
-from sitemap_middleware.captured_responses import Observation
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.listing import site_signals_cache
 from sitemap_middleware.listing.entries import EntryBuilder
 from sitemap_middleware.listing.policy import EvaluationContext
@@ -32,7 +32,7 @@ from sitemap_middleware.models import BaseURL, Page
 from sitemap_middleware.rendering import chunking, document_cache, learned_section, publisher
 from sitemap_middleware.rendering.learned_section import LearnedSection
 from sitemap_middleware.sitemap_protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
-from sitemap_middleware.stores import page_slots as placement
+from sitemap_middleware.stores import permanent_page_slots
 from sitemap_middleware.stores.base import UNLEARNED_BLOCK, Block, Store
 from sitemap_middleware.stores.checksums import with_checksum
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
@@ -127,8 +127,8 @@ def seen(*numbers: int, at: int = 1_750_000_000, **more: Any) -> list[Observatio
 def small(pages: int = 2, urls: int = 4) -> Iterator[None]:
     """Blocks of so few pages, and documents of so few entries."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(placement, "MAX_BLOCK_PAGES", pages)
-        patch.setattr(placement, "MAX_URLS_PER_DOCUMENT", urls)
+        patch.setattr(permanent_page_slots, "MAX_BLOCK_PAGES", pages)
+        patch.setattr(permanent_page_slots, "MAX_URLS_PER_DOCUMENT", urls)
         patch.setattr(chunking.group_chunks, "__defaults__", (urls, MAX_BYTES_PER_DOCUMENT))
         patch.setattr(chunking.make_chunks, "__defaults__", (pages, 512 * 1024))
         yield

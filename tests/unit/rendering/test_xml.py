@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.captured_responses import Observation
 from sitemap_middleware.dates import w3c
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.models import CHANGEFREQS, Site, SitemapUrl
+from sitemap_middleware.rendering.chunked_document import sitemapindex, urlset
 from sitemap_middleware.rendering.chunking import group_chunks, make_chunks
-from sitemap_middleware.rendering.chunks import sitemapindex, urlset
 from sitemap_middleware.rendering.xml import priority_text, render_urls
 from sitemap_middleware.sitemap_protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores.sqlite.memory import MemoryStore

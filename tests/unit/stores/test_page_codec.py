@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.captured_responses import HtmlFacts, Observation
 from sitemap_middleware.evidence.observation_merge import merge_if_changed
+from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.history import MAX_RUNS, Run
 from sitemap_middleware.models import Page, UnconfirmedAnswer
-from sitemap_middleware.stores.packed_pages import PackedPages
+from sitemap_middleware.stores.compact_page_list import CompactPageList
 from sitemap_middleware.stores.page_codec import MEDIA_TYPES, packed_page, unpack_page
 from sitemap_middleware.stores.redis.segments import parse_pages
 
@@ -187,9 +187,9 @@ def test_rows_that_are_not_as_long_as_they_say_are_refused(data: bytes) -> None:
 
 @given(st.lists(PAGES, max_size=5))
 def test_packed_pages_keep_their_order_and_content(pages: list[Page]) -> None:
-    sample = PackedPages()
+    sample = CompactPageList()
     sample.extend((page.path, page.route, packed_page(page).data) for page in pages)
-    for same in (sample, PackedPages(bytes(sample.data))):
+    for same in (sample, CompactPageList(bytes(sample.data))):
         assert list(same) == pages
         assert list(same.paths()) == [page.path for page in pages]
         assert len(same) == len(pages)
@@ -199,13 +199,13 @@ def test_packed_pages_keep_their_order_and_content(pages: list[Page]) -> None:
     "spoil", [lambda raw: raw[:-1], lambda raw: raw[:8], lambda raw: raw + b"\1", lambda raw: raw * 2 + raw[:20]]
 )
 def test_invalid_packed_pages_are_refused(spoil: Callable[[bytes], bytes]) -> None:
-    sample = PackedPages()
+    sample = CompactPageList()
     sample.extend([("/a", "/<a>", pack_page(PLAIN))])
-    assert list(PackedPages(bytes(sample.data))) == [PLAIN]
+    assert list(CompactPageList(bytes(sample.data))) == [PLAIN]
     with pytest.raises(ValueError, match=r"cannot be read|are incomplete"):
-        PackedPages(spoil(bytes(sample.data)))
+        CompactPageList(spoil(bytes(sample.data)))
 
 
 def test_a_sample_takes_no_page_that_cannot_be_read() -> None:
     with pytest.raises(ValueError, match="the stored page '/b' cannot be read"):
-        PackedPages().extend([("/a", "/<a>", pack_page(PLAIN)), ("/b", "/<a>", b"not a page")])
+        CompactPageList().extend([("/a", "/<a>", pack_page(PLAIN)), ("/b", "/<a>", b"not a page")])

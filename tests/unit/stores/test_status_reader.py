@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sitemap_middleware import Store, StoreError
-from sitemap_middleware.captured_responses import Observation
 from sitemap_middleware.cli.main import command
 from sitemap_middleware.cli.output import print_status, status_as_json
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.schema import SCHEMA_VERSION
 from sitemap_middleware.stores.sqlite.store import SQLiteStore

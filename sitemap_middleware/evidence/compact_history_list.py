@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from ..history import History
 
 
-class ContentTable:
+class CompactHistoryList:
     """The content histories of the pages of a route."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class ContentTable:
         self.first_seen.append(first)
         self.last_seen.append(last)
 
-    def extend(self, other: ContentTable) -> None:
+    def extend(self, other: CompactHistoryList) -> None:
         """Add the pages of another table."""
         self.values += other.values
         self.first_seen += other.first_seen

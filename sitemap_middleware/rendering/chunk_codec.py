@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from ..stores.checksums import CHECKSUM_BYTES, checksum, verify, with_checksum
-from .chunks import Chunk
+from .chunked_document import Chunk
 
 _RECORD: Final = struct.Struct("<QQ8s8sIII16s20sIQ")
 

@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitemap_middleware import Store
-from sitemap_middleware.captured_responses import HtmlFacts, Observation
+from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.verdict import is_listable
 from sitemap_middleware.models import Page, PageLimits, SitemapUrl
 from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
 from sitemap_middleware.sitemap_protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
-from sitemap_middleware.stores import page_slots as placement
+from sitemap_middleware.stores import permanent_page_slots
 from sitemap_middleware.stores.base import UNLEARNED_BLOCK
 from sitemap_middleware.stores.batch_merge import BatchMerger
-from sitemap_middleware.stores.page_slots import PlacementCursor, entry_size
+from sitemap_middleware.stores.permanent_page_slots import PlacementCursor, entry_size
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 from sitemap_middleware.urls import has_slash_like, toggle_trailing_slash
 from tests.stores.test_contract import ENGINES
@@ -156,8 +156,8 @@ def test_blocks_match_a_plain_model_under_any_traffic(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]], caps: PageLimits
 ) -> None:
     with pytest.MonkeyPatch.context() as small:
-        small.setattr(placement, "MAX_BLOCK_PAGES", 2)
-        small.setattr(placement, "MAX_URLS_PER_DOCUMENT", 5)
+        small.setattr(permanent_page_slots, "MAX_BLOCK_PAGES", 2)
+        small.setattr(permanent_page_slots, "MAX_URLS_PER_DOCUMENT", 5)
         for make in ENGINES.values():
             store = make(tmp_path_factory.mktemp("store"))
             models = {site: Model(site) for site in SITES}
@@ -202,10 +202,10 @@ def test_document_stays_within_the_protocols_limits(paths: list[str], times: int
     documents: dict[int, list[str]] = defaultdict(list)
     blocks: dict[int, list[str]] = defaultdict(list)
     with pytest.MonkeyPatch.context() as small:
-        small.setattr(placement, "MAX_URLS_PER_DOCUMENT", most)
-        small.setattr(placement, "MAX_ENTRY_BYTES_PER_DOCUMENT", room)
-        small.setattr(placement, "MAX_BLOCK_PAGES", most // 3)
-        small.setattr(placement, "MAX_BLOCK_BYTES", room // 2)
+        small.setattr(permanent_page_slots, "MAX_URLS_PER_DOCUMENT", most)
+        small.setattr(permanent_page_slots, "MAX_ENTRY_BYTES_PER_DOCUMENT", room)
+        small.setattr(permanent_page_slots, "MAX_BLOCK_PAGES", most // 3)
+        small.setattr(permanent_page_slots, "MAX_BLOCK_BYTES", room // 2)
         filling = PlacementCursor()
         for path in paths * times:
             filling = filling.advance(entry_size(site, path))
@@ -221,8 +221,13 @@ def test_document_stays_within_the_protocols_limits(paths: list[str], times: int
 
 
 def test_document_capacity_leaves_room_for_the_markup() -> None:
-    assert placement.MAX_ENTRY_BYTES_PER_DOCUMENT + sum(map(len, URLSET_FRAME)) <= MAX_BYTES_PER_DOCUMENT
-    assert placement.MAX_BLOCK_PAGES <= placement.MAX_URLS_PER_DOCUMENT == MAX_URLS_PER_DOCUMENT == 50_000
+    assert permanent_page_slots.MAX_ENTRY_BYTES_PER_DOCUMENT + sum(map(len, URLSET_FRAME)) <= MAX_BYTES_PER_DOCUMENT
+    assert (
+        permanent_page_slots.MAX_BLOCK_PAGES
+        <= permanent_page_slots.MAX_URLS_PER_DOCUMENT
+        == MAX_URLS_PER_DOCUMENT
+        == 50_000
+    )
 
 
 @given(
@@ -231,10 +236,10 @@ def test_document_capacity_leaves_room_for_the_markup() -> None:
 )
 def test_slots_assigned_at_once_equal_slots_assigned_in_turn(costs: list[int], before: list[int]) -> None:
     with pytest.MonkeyPatch.context() as small:
-        small.setattr(placement, "MAX_URLS_PER_DOCUMENT", 17)
-        small.setattr(placement, "MAX_ENTRY_BYTES_PER_DOCUMENT", 150_000)
-        small.setattr(placement, "MAX_BLOCK_PAGES", 5)
-        small.setattr(placement, "MAX_BLOCK_BYTES", 40_000)
+        small.setattr(permanent_page_slots, "MAX_URLS_PER_DOCUMENT", 17)
+        small.setattr(permanent_page_slots, "MAX_ENTRY_BYTES_PER_DOCUMENT", 150_000)
+        small.setattr(permanent_page_slots, "MAX_BLOCK_PAGES", 5)
+        small.setattr(permanent_page_slots, "MAX_BLOCK_BYTES", 40_000)
         start = PlacementCursor()
         for cost in before:
             start = start.advance(cost)

@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import Final
 
 from ..bounded_cache import BoundedCache
-from ..captured_responses import CapturedResponse, Observation
+from ..captured_response import CapturedResponse
+from ..evidence.observations import Observation
 from ..evidence.verdict import is_listable
 from ..models import Page
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from ..models import Route
 from .change_detector import Snapshot
-from .path_builders import restrict_to_free_paths
+from .mount_position import MountPosition
+from .path_builder_checks import restrict_to_free_paths
 from .readers import reader_of
-from .walk import Walk
 from .wrapping import MAX_LAYERS, framework_app, layers, layers_and_mounts, mounted_apps
 
 
@@ -23,7 +23,7 @@ def discover_routes(app: Any, snapshot: Snapshot) -> Iterator[Route]:
 
     Everything that is read is added to the snapshot.
     """
-    return _routes(app, Walk(_routes, snapshot))
+    return _routes(app, MountPosition(_routes, snapshot))
 
 
 def matching_template(app: Any, path: str, host: str | None, depth: int = 0) -> str | None:
@@ -55,21 +55,21 @@ def trusted_hosts(app: Any) -> tuple[str, ...]:
     return reader.trusted_hosts(app) if reader is not None else ()
 
 
-def _routes(app: Any, walk: Walk) -> Iterator[Route]:
-    """The routes of an app that is mounted where the walk is."""
-    if walk.depth > MAX_LAYERS:
+def _routes(app: Any, position: MountPosition) -> Iterator[Route]:
+    """The routes of an app that is mounted at a position."""
+    if position.depth > MAX_LAYERS:
         return
-    walk.snapshot.add(partial(layers_and_mounts, app))
+    position.snapshot.add(partial(layers_and_mounts, app))
     app_layers = list(layers(app))
     taken: list[str] = []
     for layer in app_layers:
         mounts = mounted_apps(layer)
         for path in sorted(mounts, key=len, reverse=True):  # dispatchers try the longest prefix first
-            yield from _outside(walk.below(mounts[path], path), taken)
-            taken.append(walk.prefix + path)
+            yield from _outside(position.below(mounts[path], path), taken)
+            taken.append(position.prefix + path)
     for layer in app_layers:
         if (reader := reader_of(layer)) is not None:
-            yield from _outside(reader.read_routes(layer, walk), taken)
+            yield from _outside(reader.read_routes(layer, position), taken)
 
 
 def _outside(routes: Iterator[Route], prefixes: list[str]) -> Iterator[Route]:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.rendering import chunk_records as chunk_index
-from sitemap_middleware.rendering.chunk_records import (
+from sitemap_middleware.rendering import chunk_codec
+from sitemap_middleware.rendering.chunk_codec import (
     ChunkInfo,
     RenderKey,
     chunk_data,
@@ -15,7 +15,7 @@ from sitemap_middleware.rendering.chunk_records import (
     load_chunk,
     serialize,
 )
-from sitemap_middleware.rendering.chunks import EMPTY_CHUNK, Chunk, compress_chunk
+from sitemap_middleware.rendering.chunked_document import EMPTY_CHUNK, Chunk, compress_chunk
 from sitemap_middleware.stores.checksums import with_checksum
 
 eights = st.binary(min_size=8, max_size=8)
@@ -26,7 +26,7 @@ chunks = st.builds(
     st.sampled_from([None, "2024-05-01", "2024-05-01T06:30:00Z"]),
 )
 rows = st.builds(
-    chunk_index.chunk_info,
+    chunk_codec.chunk_info,
     st.integers(0, 1 << 40),
     st.builds(RenderKey, st.integers(0, 1 << 60), eights, (st.just(b"") | eights.filter(any))),
     chunks,
@@ -62,12 +62,12 @@ def test_what_is_sealed_but_no_whole_number_of_rows_is_none() -> None:
 
 @given(chunks)
 def test_a_chunk_comes_back_with_its_data(chunk: Chunk) -> None:
-    assert load_chunk(chunk_index.chunk_info(1, RenderKey(1, b"", b""), chunk), chunk_data(chunk)) == chunk
+    assert load_chunk(chunk_codec.chunk_info(1, RenderKey(1, b"", b""), chunk), chunk_data(chunk)) == chunk
 
 
 @given(chunks, chunks, st.integers(0))
 def test_damaged_or_foreign_chunk_data_is_rejected(chunk: Chunk, other: Chunk, at: int) -> None:
-    row = chunk_index.chunk_info(1, RenderKey(1, b"", b""), chunk)
+    row = chunk_codec.chunk_info(1, RenderKey(1, b"", b""), chunk)
     assert load_chunk(row, flipped(chunk_data(chunk), at)) is None
     assert load_chunk(row, chunk_data(chunk)[:-1]) is None
     assert load_chunk(row, None) is None
@@ -77,4 +77,4 @@ def test_damaged_or_foreign_chunk_data_is_rejected(chunk: Chunk, other: Chunk, a
 
 @pytest.mark.parametrize("data", [b"", b"x" * 16, chunk_data(EMPTY_CHUNK)])
 def test_no_data_are_not_those_of_a_chunk(data: bytes) -> None:
-    assert load_chunk(chunk_index.chunk_info(1, RenderKey(1, b"", b""), compress_chunk(b"x", 1, None)), data) is None
+    assert load_chunk(chunk_codec.chunk_info(1, RenderKey(1, b"", b""), compress_chunk(b"x", 1, None)), data) is None

@@ -13,7 +13,7 @@ _PAGE_HEAD: Final = struct.Struct("<III")
 """The lengths of the path, the route and the data that follow."""
 
 
-class PackedPages:
+class CompactPageList:
     """A sequence of pages that are unpacked one at a time.
 
     Args:

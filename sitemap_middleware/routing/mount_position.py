@@ -14,13 +14,13 @@ MatchBelow = Callable[[Any, str, "str | None"], "str | None"]
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class MountPosition:
     """Where an app is mounted.
 
     The module of a framework gets the routes of mounted apps by `below`: they may be of another framework.
     """
 
-    discover: Callable[[Any, Walk], Iterator[Route]]
+    discover: Callable[[Any, MountPosition], Iterator[Route]]
     """Yields the routes of any app."""
     snapshot: Snapshot
     """Records every object that routes are read from."""
@@ -31,5 +31,5 @@ class Walk:
 
     def below(self, app: Any, path: str = "", host: str | None = None) -> Iterator[Route]:
         """The routes of an app that is mounted at a path of this one, and for a host if that is given."""
-        walk = replace(self, prefix=self.prefix + path, host=host or self.host, depth=self.depth + 1)
-        return self.discover(app, walk)
+        position = replace(self, prefix=self.prefix + path, host=host or self.host, depth=self.depth + 1)
+        return self.discover(app, position)

@@ -10,10 +10,10 @@ from itertools import islice
 from ..exceptions import StoreError
 from ..models import BaseURL
 from ..stores.base import Store
-from . import chunk_records as chunk_index
-from .chunk_records import ChunkInfo
+from . import chunk_codec
+from .chunk_codec import ChunkInfo
+from .chunked_document import Chunk, latest
 from .chunking import group_chunks
-from .chunks import Chunk, latest
 
 ChunkSource = tuple[str, ChunkInfo] | Chunk
 """A chunk in memory, or the name of its data in the store and what is known of it."""
@@ -55,7 +55,7 @@ class DocumentPlan:
         names = [piece[0] for piece in self.pieces if not isinstance(piece, Chunk)]
         stored = store.load(base, names) if names else {}
         for piece in self.pieces:
-            chunk = piece if isinstance(piece, Chunk) else chunk_index.load_chunk(piece[1], stored.get(piece[0]))
+            chunk = piece if isinstance(piece, Chunk) else chunk_codec.load_chunk(piece[1], stored.get(piece[0]))
             if chunk is None:
                 self.reload_or_discard()
                 raise StoreError(f"chunks of {self.name} of {base} are missing from the store; they are rendered again")

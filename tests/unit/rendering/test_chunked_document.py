@@ -17,8 +17,15 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.models import CHANGEFREQS, SitemapUrl
 from sitemap_middleware.rendering import gzip_stream
+from sitemap_middleware.rendering.chunked_document import (
+    PART_BYTES,
+    Chunk,
+    Document,
+    compress_chunk,
+    sitemapindex,
+    urlset,
+)
 from sitemap_middleware.rendering.chunking import group_chunks, make_chunks
-from sitemap_middleware.rendering.chunks import PART_BYTES, Chunk, Document, compress_chunk, sitemapindex, urlset
 from sitemap_middleware.rendering.crc32 import combine
 from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
 from sitemap_middleware.sitemap_protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
@@ -83,7 +90,7 @@ def test_pieces_in_a_row_inflate_to_what_they_were_in_a_row(
 PACK = """
 import sys
 {before}
-from sitemap_middleware.rendering.chunks import urlset
+from sitemap_middleware.rendering.chunked_document import urlset
 from sitemap_middleware.models import SitemapUrl
 from sitemap_middleware.rendering.chunking import make_chunks
 document = urlset(list(make_chunks(SitemapUrl(f"https://example.com/{{n}}") for n in range(3000))))
@@ -277,7 +284,7 @@ def test_a_chunk_that_no_document_can_hold_is_refused(large: Chunk) -> None:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells the most memory that was ever used")
 def test_reading_a_large_document_takes_the_memory_of_a_part() -> None:
     reading = """
-from sitemap_middleware.rendering.chunks import compress_chunk, urlset
+from sitemap_middleware.rendering.chunked_document import compress_chunk, urlset
 def most():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
 document = urlset([compress_chunk(b"x" * 500_000, 1, None)] * 100)

@@ -1,4 +1,4 @@
-"""Lists every known URL of a site, listed or not, with the reason: for the `inventory` output of the command line."""
+"""Lists every known URL of a site, listed or not, with the reason: for the command `list`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .entries import EntryBuilder
 from .policy import EvaluationContext
 
 
-class InventoryLine(NamedTuple):
+class UrlReportLine(NamedTuple):
     """One URL."""
 
     url: str
@@ -21,7 +21,7 @@ class InventoryLine(NamedTuple):
     route: str
 
 
-def inventory(entries: EntryBuilder, context: EvaluationContext) -> Iterator[InventoryLine]:
+def url_report(entries: EntryBuilder, context: EvaluationContext) -> Iterator[UrlReportLine]:
     """The URLs of static routes, of providers and of learned pages, each once.
 
     Raises:
@@ -40,11 +40,11 @@ def _candidates(entries: EntryBuilder, context: EvaluationContext) -> Iterator[C
     yield from stored_candidates(context.snapshot)
 
 
-def _line(entries: EntryBuilder, context: EvaluationContext, candidate: Candidate) -> InventoryLine:
+def _line(entries: EntryBuilder, context: EvaluationContext, candidate: Candidate) -> UrlReportLine:
     loc, verdict = entries.policy.evaluate(context, candidate)
     url = context.snapshot.site.base_url + candidate.path
     if loc is None:
-        return InventoryLine(url, False, verdict.reason, None, None, candidate.route.path)
+        return UrlReportLine(url, False, verdict.reason, None, None, candidate.route.path)
     entry, lastmod, _ = entries.build_entry(context, loc, candidate)
     source = lastmod.source if entry.lastmod else None
-    return InventoryLine(url, True, verdict.reason, entry.lastmod, source, candidate.route.path)
+    return UrlReportLine(url, True, verdict.reason, entry.lastmod, source, candidate.route.path)

@@ -1,0 +1,61 @@
+"""A page's response as captured, before it is parsed into an `evidence.observations.Observation`."""
+
+from __future__ import annotations
+
+from .models import RawHeaders, Site
+
+
+class CapturedResponse:
+    """One response as it passed. Created on the request path, parsed later on the background thread."""
+
+    __slots__ = (
+        "at",
+        "body",
+        "headers",
+        "host",
+        "is_foreign_host",
+        "is_probe",
+        "is_truncated",
+        "is_volatile",
+        "page_key",
+        "path",
+        "site",
+        "status",
+        "visitor",
+    )
+
+    def __init__(
+        self,
+        site: Site,
+        path: str,
+        *,
+        at: float,
+        status: int,
+        headers: RawHeaders = (),
+        body: bytes | None = None,
+        is_probe: bool = False,
+        host: str | bytes = "",
+        foreign: bool = False,
+        cut: bool = False,
+    ) -> None:
+        self.site = site
+        self.path = path
+        self.page_key: tuple[str, str] = (site.store_key, path)
+        """Identifies the page among those of all sites."""
+        self.at = at
+        self.status = status
+        self.headers = headers
+        self.body = body
+        """The body, if it was sampled."""
+        self.is_truncated = cut
+        """Whether `body` is only the beginning of a longer body."""
+        self.is_volatile = False
+        """Whether the content differed a few seconds earlier, without an edit."""
+        self.is_probe = is_probe
+        """Whether the prober sent the request. Such a request states no language, device or account."""
+        self.host = host
+        """The request's Host as sent. Any client can choose it, so it is compared but never published."""
+        self.is_foreign_host = foreign
+        """Whether `host` is not the site's own."""
+        self.visitor = 0
+        """`UnconfirmedAnswer.visitor`, if the answer may depend on the visitor; else 0."""
