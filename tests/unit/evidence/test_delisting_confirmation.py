@@ -14,6 +14,7 @@ from sitemap_middleware.evidence.delisting_confirmation import (
     MAX_ANSWERS,
     MIN_SECONDS_BETWEEN_VISITORS,
     add_answer,
+    answer_kind,
     confirmed_answer,
     denies_access,
 )
@@ -184,6 +185,31 @@ def test_redirect_to_sign_in_denies_access(target: str | None, *, signs_in: bool
     assert not denies_access(200, "https://example.com/", target)
 
 
+@pytest.mark.parametrize(
+    ("status", "refuses"),
+    [
+        *((status, True) for status in (401, 402, 403, 407, 511)),
+        *((status, False) for status in (200, 206, 300, 301, 400, 404, 405, 408, 410, 429, 451, 500, 503, 512)),
+    ],
+)
+def test_refusals_deny_access_without_a_location(status: int, *, refuses: bool) -> None:
+    assert denies_access(status, "https://example.com/page", None) is refuses
+    assert denies_access(status, "https://example.com/page", "/login") is (refuses or 300 <= status < 400)
+
+
+def test_words_in_the_requested_url_count_in_any_case() -> None:
+    assert not denies_access(302, "https://example.com/Account", "/account/")
+    assert denies_access(302, "https://example.com/Account", "/login")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "kind"),
+    [((200, 204, 206), 2), ((300, 301, 302, 308), 3), ((400, 401, 403, 404, 451), 4), ((405,), 405)],
+)
+def test_answers_of_one_cause_are_of_one_kind(statuses: tuple[int, ...], kind: int) -> None:
+    assert {answer_kind(status) for status in statuses} == {kind}
+
+
 ANSWERS = st.builds(
     answer,
     st.integers(NOW, NOW + 2 * CONFIRMATION_SECONDS)
@@ -253,7 +279,7 @@ def test_unconfirmed_answers_are_limited_to_the_first_and_last(seen: list[Unconf
     for unconfirmed in seen:
         waiting = add_answer(waiting, unconfirmed)
     assert len(waiting) <= MAX_ANSWERS
-    assert waiting == tuple(sorted(waiting))
+    assert waiting == tuple(sorted(set(waiting)))
     if seen:
         assert waiting[-1].at == max(observation.at for observation in seen)
         assert (
@@ -261,6 +287,21 @@ def test_unconfirmed_answers_are_limited_to_the_first_and_last(seen: list[Unconf
             == min(observation.at for observation in seen) // MIN_SECONDS_BETWEEN_VISITORS
         )
         assert (waiting[-1].at - waiting[0].at < CONFIRMATION_SECONDS) or confirmed_answer(waiting)
+
+
+def test_of_too_many_answers_the_two_earliest_and_the_latest_remain() -> None:
+    minutes = [UnconfirmedAnswer(NOW + number * MIN_SECONDS_BETWEEN_VISITORS, 302, ADA) for number in range(20)]
+    waiting: tuple[UnconfirmedAnswer, ...] = ()
+    for unconfirmed in minutes:
+        waiting = add_answer(waiting, unconfirmed)
+    assert waiting == (*minutes[:2], *minutes[2 - MAX_ANSWERS :])
+
+
+def test_of_one_visitor_and_minute_the_latest_answer_remains_in_any_order() -> None:
+    start = NOW - NOW % MIN_SECONDS_BETWEEN_VISITORS
+    earlier, later = UnconfirmedAnswer(start, 302, ADA), UnconfirmedAnswer(start + 59, 302, ADA)
+    assert add_answer((later,), earlier) == add_answer((earlier,), later) == (later,)
+    assert add_answer((later,), UnconfirmedAnswer(start, 302, BEN)) == (UnconfirmedAnswer(start, 302, BEN), later)
 
 
 def test_a_redirect_that_is_visited_all_the_time_is_page_to_store_down_once_an_hour() -> None:

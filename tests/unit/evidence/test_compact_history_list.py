@@ -1,0 +1,59 @@
+"""Content histories of many pages, held in columns."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+
+from sitemap_middleware.evidence.compact_history_list import CompactHistoryList, frequent_values
+from sitemap_middleware.history import History
+
+ONE_CONTENT: History = ((-(2**63), 1_750_000_000, 1_750_000_060),)
+TWO_CONTENTS: History = ((1, 1_750_000_000, 1_750_000_060), (2, 1_750_000_120, 1_750_000_180))
+
+
+def test_single_contents_are_columns_and_changed_pages_keep_their_history() -> None:
+    table = CompactHistoryList()
+    table.add(ONE_CONTENT)
+    table.add(TWO_CONTENTS)
+    assert list(zip(table.values, table.first_seen, table.last_seen, strict=True)) == list(ONE_CONTENT)
+    assert table.changed == [TWO_CONTENTS]
+    assert len(table) == 2
+
+
+def test_tables_of_several_routes_are_added_up() -> None:
+    table, other = CompactHistoryList(), CompactHistoryList()
+    table.add(ONE_CONTENT)
+    other.add(((2**63 - 1, 3, 4),))
+    other.add(TWO_CONTENTS)
+    table.extend(other)
+    assert list(table.values) == [-(2**63), 2**63 - 1]
+    assert (list(table.first_seen), list(table.last_seen)) == ([1_750_000_000, 3], [1_750_000_060, 4])
+    assert table.changed == [TWO_CONTENTS]
+
+
+def test_times_before_1970_are_held() -> None:
+    """A test's clock may start at any time."""
+    table = CompactHistoryList()
+    table.add(((7, -120, -60),))
+    assert (table.first_seen[0], table.last_seen[0]) == (-120, -60)
+
+
+def test_page_with_one_content_takes_24_bytes() -> None:
+    table = CompactHistoryList()
+    tracemalloc.start()
+    try:
+        for number in range(10_000):
+            table.add(((number, number, number),))
+        used = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert used < 10_000 * 24 * 1.3
+
+
+@pytest.mark.parametrize(
+    ("min_count", "frequent"), [(1, {1, 2, 3, 4}), (2, {2, 3, 4}), (3, {3, 4}), (4, {4}), (5, set()), (99, set())]
+)
+def test_values_that_occur_at_least_so_often_are_frequent(min_count: int, frequent: set[int]) -> None:
+    assert frequent_values([4, 3, 2, 1, 4, 3, 2, 4, 3, 4], min_count) == frequent
