@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import inspect
-import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from .evidence.verdict import INDEXABLE_TYPES
 from .exceptions import OptionError
 from .models import Changefreq, PageLimits, Site
 from .patterns import Pattern, Patterns
+from .settings import CONSTRUCTOR_NAME, FLAG_WORDS, Setting
 from .sitemap_protocol import unknown_option_error, validate_changefreq, validate_priority
 from .urls import ascii_host, normal_host, parse_base_url, quote_path
 
-CONSTRUCTOR_NAME: Final = "SitemapMiddleware"
+_LISTS: Final = ("allowed_hosts", "include", "exclude", "learn", "media_types")
 
 _MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
 """A type and a subtype without parameters (RFC 6838, section 4.2)."""
@@ -35,7 +35,7 @@ class Options:
     learn: Patterns
     list_unseen: bool
     verify: bool
-    robots: bool
+    robots: bool | Literal["disallow"]
     priority: float | Literal["auto"] | None
     changefreq: Changefreq | Literal["auto"] | None
     max_age: int
@@ -43,50 +43,52 @@ class Options:
     page_limits: PageLimits
     media_types: frozenset[str]
     clock: Callable[[], float]
+    enabled: bool
+    settings: Mapping[str, Setting]
+    """Every option but `routes`, with the value in use and where it comes from."""
+
+    @property
+    def disallows_all(self) -> bool:
+        """Whether the site is kept out of search engines: robots.txt forbids everything, and there is no sitemap."""
+        return self.robots == "disallow"
 
 
-def validate_options(
-    *,
-    base_url: str | None,
-    allowed_hosts: str | Iterable[str],
-    path: str,
-    include: str | Iterable[str],
-    exclude: str | Iterable[str],
-    learn: str | Iterable[str],
-    list_unseen: bool,
-    verify: bool,
-    robots: bool,
-    priority: float | Literal["auto"] | None,
-    changefreq: Changefreq | Literal["auto"] | None,
-    max_age: int,
-    max_age_days: int,
-    max_pages: int,
-    max_pages_per_route: int,
-    media_types: str | Iterable[str] | None,
-    clock: Callable[[], float] | None,
-    declared_root: str,
-) -> Options:
-    """Validate the options; `OptionError` names an invalid value, its place and the fix."""
+def validate_options(settings: Mapping[str, Setting], declared_root: str) -> Options:
+    """Validate the options; `OptionError` names an invalid value, its place and the fix.
+
+    Args:
+        settings: every option but `routes`.
+        declared_root: the root path that the app declares.
+    """
+    settings = {**settings, **{name: _strings(settings[name]) for name in _LISTS}}  # an iterator can be read once
+    get = settings.__getitem__
+    priority, changefreq = get("priority"), get("changefreq")
     return Options(
-        site=_site(base_url, declared_root),
-        allowed_hosts=tuple(_allowed_host(host) for host in _strings(allowed_hosts, "allowed_hosts")),
-        path=_path(path),
-        include=_patterns(include, "include"),
-        exclude=_patterns(exclude, "exclude"),
-        learn=_learn_patterns(_patterns(learn, "learn")),
-        list_unseen=_flag(list_unseen, "list_unseen"),
-        verify=_flag(verify, "verify"),
-        robots=_flag(robots, "robots"),
-        priority=priority if priority is None or priority == "auto" else validate_priority(priority, CONSTRUCTOR_NAME),
-        changefreq=None if changefreq is None else validate_changefreq(changefreq, CONSTRUCTOR_NAME),
-        max_age=_number(max_age, "max_age", "seconds", 0),
-        max_age_days=_number(max_age_days, "max_age_days", "days", 1),
+        site=_site(get("base_url"), declared_root),
+        allowed_hosts=tuple(_allowed_host(host, get("allowed_hosts")) for host in get("allowed_hosts").value),
+        path=_path(get("path")),
+        include=_patterns(get("include")),
+        exclude=_patterns(get("exclude")),
+        learn=_learn_patterns(get("learn")),
+        list_unseen=_flag(get("list_unseen")),
+        verify=_flag(get("verify")),
+        robots="disallow" if get("robots").value == "disallow" else _flag(get("robots"), 'or "disallow"'),
+        priority=priority.value
+        if priority.value in (None, "auto")
+        else validate_priority(priority.value, CONSTRUCTOR_NAME, priority.place),
+        changefreq=None
+        if changefreq.value is None
+        else validate_changefreq(changefreq.value, CONSTRUCTOR_NAME, changefreq.place),
+        max_age=_number(get("max_age"), "seconds", 0),
+        max_age_days=_number(get("max_age_days"), "days", 1),
         page_limits=PageLimits(
-            _number(max_pages, "max_pages", "pages", 1),
-            _number(max_pages_per_route, "max_pages_per_route", "pages", 1),
+            _number(get("max_pages"), "pages", 1),
+            _number(get("max_pages_per_route"), "pages", 1),
         ),
-        media_types=_media_types(media_types),
-        clock=_clock(clock),
+        media_types=_media_types(get("media_types")),
+        clock=_clock(get("clock")),
+        enabled=_flag(get("enabled")),
+        settings=settings,
     )
 
 
@@ -99,78 +101,78 @@ def refuse_unknown(options: Mapping[str, object], constructor: Callable[..., Any
             raise unknown_option_error(CONSTRUCTOR_NAME, name, known)
 
 
-def _site(base_url: str | None, declared_root: str) -> Site | None:
-    place = f"{CONSTRUCTOR_NAME}: base_url"
-    if base_url is None:
-        base_url = os.environ.get("SITEMAP_BASE_URL") or None
-        place = "SITEMAP_BASE_URL"
-    if base_url is None:
+def _site(base_url: Setting, declared_root: str) -> Site | None:
+    if base_url.value is None:
         return None
-    site = parse_base_url(base_url, place)
+    site = parse_base_url(base_url.value, base_url.place)
     if site.root and site.root != declared_root.rstrip("/"):
         raise OptionError(
-            f"{place}={base_url!r} has the path {site.root!r}, which is not the app's root path; leave it off: "
-            "the root path is taken from the server (root_path in ASGI, SCRIPT_NAME in WSGI)"
+            f"{base_url.place}={base_url.value!r} has the path {site.root!r}, which is not the app's root path; leave"
+            " it off: the root path is taken from the server (root_path in ASGI, SCRIPT_NAME in WSGI)"
         )
     return Site(site.scheme, site.host, "", site.loopback)
 
 
-def _strings(value: str | Iterable[str], name: str) -> list[str]:
+def _strings(setting: Setting) -> Setting:
+    """The setting of a list, with a tuple as its value; None if that is the default."""
+    value = setting.value
+    if value is None and setting.source == "default":
+        return setting
     if isinstance(value, str):
-        return [value]
+        return replace(setting, value=(value,))
     try:
-        items = list(value)
+        items = tuple(value)
     except TypeError:
-        raise OptionError(
-            f"{CONSTRUCTOR_NAME}: {name}={value!r} is not a list of strings; give a tuple of them"
-        ) from None
+        raise OptionError(f"{setting.place}={value!r} is not a list of strings; give a tuple of them") from None
     for item in items:
         if not isinstance(item, str):
-            raise OptionError(f"{CONSTRUCTOR_NAME}: {name} holds {item!r}, which is not a string")
-    return items
+            raise OptionError(f"{setting.place} holds {item!r}, which is not a string")
+    return replace(setting, value=items)
 
 
-def _allowed_host(host: str) -> str:
+def _allowed_host(host: str, setting: Setting) -> str:
     normal = normal_host(ascii_host(host.removeprefix("*").removeprefix(".")), "")
     if normal is None:
         raise OptionError(
-            f'{CONSTRUCTOR_NAME}: allowed_hosts holds {host!r}, which is not a host; give "example.com", '
+            f'{setting.place} holds {host!r}, which is not a host; give "example.com", '
             '"example.com:8080", ".example.com" with all subdomains, or "*.example.com" for these alone'
         )
     wildcard = next((prefix for prefix in ("*.", ".") if host.startswith(prefix)), "")
     return wildcard + normal
 
 
-def _path(path: object) -> str:
+def _path(setting: Setting) -> str:
+    path = setting.value
     if not isinstance(path, str) or not path.endswith(".xml") or len(path) > 1000 or quote_path(path) is None:
-        raise OptionError(f'{CONSTRUCTOR_NAME}: path={path!r} is not a sitemap path; give one such as "/sitemap.xml"')
+        raise OptionError(f'{setting.place}={path!r} is not a sitemap path; give one such as "/sitemap.xml"')
     return path
 
 
-def _patterns(value: str | Iterable[str], name: str) -> Patterns:
-    patterns = Patterns(_strings(value, name), include_parent=name == "exclude")
+def _patterns(setting: Setting) -> Patterns:
+    patterns = Patterns(setting.value, include_parent=setting.name == "exclude")
     for pattern in patterns:
         if not pattern.text.startswith(("/", "*")):
             raise OptionError(
-                f"{CONSTRUCTOR_NAME}: {name} holds {pattern.text!r}; a pattern begins with a slash: "
+                f"{setting.place} holds {pattern.text!r}; a pattern begins with a slash: "
                 '"/about", "/posts/<slug>", "/admin/*"'
             )
         if not pattern.is_readable:
             raise OptionError(
-                f"{CONSTRUCTOR_NAME}: {name} holds {pattern.text!r}, with a bracket that belongs to no parameter; "
+                f"{setting.place} holds {pattern.text!r}, with a bracket that belongs to no parameter; "
                 'write parameters as "<slug>", "<int:id>" or "{slug}"'
             )
     return patterns
 
 
-def _learn_patterns(patterns: Patterns) -> Patterns:
+def _learn_patterns(setting: Setting) -> Patterns:
+    patterns = _patterns(setting)
     for pattern in patterns:
         if pattern.literal:
             continue
         reason = _not_learned_reason(pattern)
         if reason:
             raise OptionError(
-                f"{CONSTRUCTOR_NAME}: learn holds {pattern.text!r}, {reason}; name a narrower pattern, or, if "
+                f"{setting.place} holds {pattern.text!r}, {reason}; name a narrower pattern, or, if "
                 "every page it takes in is public, give it as include"
             )
     return patterns
@@ -184,33 +186,42 @@ def _not_learned_reason(pattern: Pattern) -> str | None:
     return None
 
 
-def _flag(value: object, name: str) -> bool:
-    if not isinstance(value, bool):
-        raise OptionError(f"{CONSTRUCTOR_NAME}: {name}={value!r} is neither True nor False")
-    return value
+def _flag(setting: Setting, other: str = "") -> bool:
+    """The value of an option that is true or false.
+
+    Args:
+        setting: the option.
+        other: what else it may be, for the error.
+    """
+    if isinstance(setting.value, bool):
+        return setting.value
+    words = f"; give {FLAG_WORDS}" if setting.source in ("config", "environment") else ""
+    raise OptionError(
+        f"{setting.place}={setting.value!r} is neither True nor False{words}{f', {other}' if other else ''}"
+    )
 
 
-def _number(value: object, name: str, unit: str, least: int) -> int:
+def _number(setting: Setting, unit: str, least: int) -> int:
+    value = setting.value
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise OptionError(f"{CONSTRUCTOR_NAME}: {name}={value!r} is not a number of {unit}; give {least} or more")
+        raise OptionError(f"{setting.place}={value!r} is not a number of {unit}; give {least} or more")
     return value
 
 
-def _media_types(value: str | Iterable[str] | None) -> frozenset[str]:
-    if value is None:
+def _media_types(setting: Setting) -> frozenset[str]:
+    if setting.value is None:
         return INDEXABLE_TYPES
-    types = _strings(value, "media_types")
-    for item in types:
+    for item in setting.value:
         if not _MEDIA_TYPE.fullmatch(item):
-            raise OptionError(f'{CONSTRUCTOR_NAME}: media_types holds {item!r}; give types such as "text/html"')
-    return frozenset(item.lower() for item in types)
+            raise OptionError(f'{setting.place} holds {item!r}; give types such as "text/html"')
+    return frozenset(item.lower() for item in setting.value)
 
 
-def _clock(value: Callable[[], float] | None) -> Callable[[], float]:
+def _clock(setting: Setting) -> Callable[[], float]:
+    value = setting.value
     if value is None:
         return time.time
     if not callable(value):
-        raise OptionError(
-            f"{CONSTRUCTOR_NAME}: clock={value!r} cannot be called; give a callable that returns POSIX seconds"
-        )
-    return value
+        raise OptionError(f"{setting.place}={value!r} cannot be called; give a callable that returns POSIX seconds")
+    checked: Callable[[], float] = value
+    return checked

@@ -68,11 +68,16 @@ class ServiceInspection:
         snapshot = self.snapshot(self._site_resolver.default_site(), self._guarded_store)
         explanation = explain(self._entries, self.evaluation_context(snapshot), path)
         ignored = self.tracker.ignored.summary(path, known=explanation.page is not None)
-        return replace(explanation, ignored=ignored, note=self.own_route_warning())
+        return replace(explanation, ignored=ignored, note=self.not_served_reason())
 
-    def own_route_warning(self) -> str | None:
-        """A warning if the app has its own route at the sitemap's path, which then answers instead; else None."""
+    def not_served_reason(self) -> str | None:
+        """Why requests for the sitemap are not answered with it; None if they are."""
         path = self.options.path
+        if not self.options.enabled:
+            return f"{self.options.settings['enabled'].place}=False turns the middleware off, so nothing is observed"
+        if self.options.disallows_all:
+            place = self.options.settings["robots"].place
+            return f'{place}="disallow" keeps the site out of search engines, so there is no sitemap'
         return (
             f"the app's own route for {path} is served, and not this sitemap"
             if self.app_routes.table.has_explicit_route(path)

@@ -84,10 +84,15 @@ METRICS: Final = (
 )
 
 
-def metrics_reporter(target: Any) -> Callable[[SitemapService], None]:
+def metrics_reporter(target: Any, place: str) -> Callable[[SitemapService], None]:
     """Return a function that publishes the figures of a service to the target that the option `metrics` names.
 
-    Raises `OptionError` if the target is invalid, or if its library is not installed.
+    Args:
+        target: the value of the option.
+        place: where it was given, for the error.
+
+    Raises:
+        OptionError: the target is invalid, or its library is not installed.
     """
     if target is None:
         return lambda _: None
@@ -100,7 +105,7 @@ def metrics_reporter(target: Any) -> Callable[[SitemapService], None]:
     if callable(getattr(target, "create_observable_counter", None)):
         return functools.partial(_publish, target, _register_with_opentelemetry)
     raise OptionError(
-        f'SitemapMiddleware: metrics={target!r} does not collect metrics; give "prometheus", "opentelemetry",'
+        f'{place}={target!r} does not collect metrics; give "prometheus", "opentelemetry",'
         " a prometheus_client registry or an OpenTelemetry Meter"
     )
 

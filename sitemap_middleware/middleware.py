@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
-from . import config as options
-from .config import refuse_unknown
+from .adapters.pass_through import pass_through_class
+from .config import refuse_unknown, validate_options
 from .exceptions import OptionError
 from .isolation_in_tests import isolated_class
 from .metrics_export import metrics_reporter
@@ -18,6 +18,7 @@ from .nested_middleware import warn_of_nested_middleware
 from .routing import wrapping
 from .routing.frameworks import FRAMEWORK_NAMES
 from .service import SitemapService
+from .settings import Setting, collect_settings, warn_of_unknown_keys
 from .stores import FallbackStore, Store, open_store
 
 if TYPE_CHECKING:
@@ -50,15 +51,13 @@ class SitemapMiddleware:
     Args:
         app: the app to wrap, of either protocol.
         base_url: scheme and host of every loc, such as ``"https://example.com"``.
-            The default is the environment variable ``SITEMAP_BASE_URL``. Without
-            either, the sitemap is served only for the framework's trusted hosts,
+            Without it, the sitemap is served only for the framework's trusted hosts,
             `allowed_hosts` and localhost.
         allowed_hosts: further hosts that are sites of their own.
         path: where the sitemap is, below the root path.
-        store: a store URL, or a `Store`. The default is the environment variable
-            ``SITEMAP_STORE``, else the SQLite file sitemap.sqlite3 in Flask's instance
-            folder if there is one, else in the working directory. It is memory if that
-            cannot be written, or in a test run.
+        store: a store URL, or a `Store`. The default is the SQLite file sitemap.sqlite3
+            in Flask's instance folder if there is one, else in the working directory. It
+            is memory if that cannot be written, or in a test run.
         routes: the framework's app, if it cannot be found from `app`.
         include: patterns of pages to list before they have been visited.
         exclude: patterns of pages never to list.
@@ -74,7 +73,8 @@ class SitemapMiddleware:
             which infers it from the observed changes of a page. It is omitted while
             more than one word is likely.
         robots: whether the app's own robots.txt is obeyed and given a Sitemap
-            line, and a minimal one is served if the app has none.
+            line, and a minimal one is served if the app has none. ``"disallow"``, for
+            staging, serves a robots.txt that forbids everything, and no sitemap.
         max_age: seconds for which a client may keep the sitemap, and after which
             `values`, lastmod callables and robots.txt are asked again.
         max_age_days: days after which a learned page that nobody requests is forgotten.
@@ -86,11 +86,20 @@ class SitemapMiddleware:
             global registry, ``"opentelemetry"`` for the global meter provider, or a
             prometheus_client registry or OpenTelemetry Meter of your own.
 
+        enabled: if false, the middleware does nothing: it observes nothing, opens no
+            store, and the path of the sitemap is the app's own.
+
+    An option that is not given comes from the framework's configuration, such as
+    Flask's ``app.config["SITEMAP_BASE_URL"]``, else from an environment variable of the
+    same name. Both are read at construction.
+
     Raises:
         OptionError: for an unknown option or an invalid value.
     """
 
     service: SitemapService
+    _passed: frozenset[str]
+    """The options that the constructor was called with."""
     __signature__ = _ConstructorSignature()
 
     # Type checkers check calls by `__init__` too, which names every option.
@@ -102,6 +111,7 @@ class SitemapMiddleware:
             )
         refuse_unknown(options, SitemapMiddleware.__init__)
         instance: Self = object.__new__(_adapter_class(cls, _detect_protocol(app, options.get("routes"))))  # type: ignore[arg-type] # a class is hashable
+        instance._passed = frozenset(options)
         return instance
 
     def __init__(
@@ -120,7 +130,7 @@ class SitemapMiddleware:
         verify: bool = True,
         priority: float | Literal["auto"] | None = None,
         changefreq: Changefreq | Literal["auto"] | None = None,
-        robots: bool = True,
+        robots: bool | Literal["disallow"] = True,
         max_age: int = 300,
         max_age_days: int = 365,
         max_pages: int = 1_000_000,
@@ -128,36 +138,63 @@ class SitemapMiddleware:
         media_types: str | Iterable[str] | None = None,
         clock: Callable[[], float] | None = None,
         metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None = None,
+        enabled: bool = True,
     ) -> None:
         routed_app = app if routes is None else _checked_routes(routes)
-        checked = options.validate_options(
-            base_url=base_url,
-            allowed_hosts=allowed_hosts,
-            path=path,
-            include=include,
-            exclude=exclude,
-            learn=learn,
-            list_unseen=list_unseen,
-            verify=verify,
-            robots=robots,
-            priority=priority,
-            changefreq=changefreq,
-            max_age=max_age,
-            max_age_days=max_age_days,
-            max_pages=max_pages,
-            max_pages_per_route=max_pages_per_route,
-            media_types=media_types,
-            clock=clock,
-            declared_root=_declared_root(routed_app),
-        )
-        self._metrics_report = metrics_reporter(metrics)
+        arguments = {
+            "base_url": base_url,
+            "allowed_hosts": allowed_hosts,
+            "path": path,
+            "store": store,
+            "include": include,
+            "exclude": exclude,
+            "learn": learn,
+            "list_unseen": list_unseen,
+            "verify": verify,
+            "priority": priority,
+            "changefreq": changefreq,
+            "robots": robots,
+            "max_age": max_age,
+            "max_age_days": max_age_days,
+            "max_pages": max_pages,
+            "max_pages_per_route": max_pages_per_route,
+            "media_types": media_types,
+            "clock": clock,
+            "metrics": metrics,
+            "enabled": enabled,
+        }
+        config = _framework_config(routed_app)
+        settings = collect_settings(arguments, self._given(arguments), config, os.environ)
+        options = validate_options(settings, _declared_root(routed_app, config))
+        warn_of_unknown_keys(arguments, config, os.environ)
         self.app = app
         self._original_attributes = {
             **_replaceable_attributes(app),
             "": app,
         }  # never empty, so that `_unwind` is called at the first request
-        self.service = SitemapService(routed_app, checked, _make_store(store, routed_app))
+        if options.enabled:
+            store = _make_store(settings["store"], routed_app)
+            self._metrics_report = metrics_reporter(settings["metrics"].value, settings["metrics"].place)
+        else:
+            store = open_store("memory://", "")
+            self._metrics_report = metrics_reporter(None, "")
+            self.__class__ = pass_through_class(type(self))  # type: ignore[arg-type] # a class is hashable
+        self.service = SitemapService(routed_app, options, store)
         self._metrics_report(self.service)
+
+    def _given(self, arguments: Mapping[str, object]) -> set[str]:
+        """The options that were given as arguments. None is no value if it is the default."""
+        defaults = SitemapMiddleware.__init__.__kwdefaults__ or {}
+        return {
+            name
+            for name, value in arguments.items()
+            if value is not defaults[name] or (name in self._passed and value is not None)
+        }
+
+    @property
+    def settings(self) -> Mapping[str, Setting]:
+        """The value of every option but `routes`, and whether it is an argument, from the configuration or so on."""
+        return self.service.options.settings
 
     if TYPE_CHECKING:
         # Not positional-only: type checkers compare the names with Flask's `wsgi_app` and Starlette's `ASGIApp`.
@@ -282,16 +319,17 @@ def _checked_routes(app: Any) -> Any:
     return app
 
 
-def _declared_root(app: Any) -> str:
-    found = wrapping.framework_app(app)
-    config = getattr(found, "config", None)
-    declared = config.get("APPLICATION_ROOT") if isinstance(config, dict) else wrapping.root_path(app)
-    return str(declared or "")
+def _framework_config(app: Any) -> Mapping[Any, Any]:
+    """The configuration of a Flask or Quart app; empty for other apps."""
+    config = getattr(wrapping.framework_app(app), "config", None)
+    return config if isinstance(config, dict) else {}
 
 
-def _make_store(store: str | Store | None, app: Any) -> Store:
-    if store is not None:
-        return open_store(store, "SitemapMiddleware: store")
-    if url := os.environ.get("SITEMAP_STORE"):
-        return open_store(url, "SITEMAP_STORE")
-    return FallbackStore(app=wrapping.framework_app(app))
+def _declared_root(app: Any, config: Mapping[Any, Any]) -> str:
+    return str(config.get("APPLICATION_ROOT") or wrapping.root_path(app) or "")
+
+
+def _make_store(setting: Setting, app: Any) -> Store:
+    if setting.value is None:
+        return FallbackStore(app=wrapping.framework_app(app))
+    return open_store(setting.value, setting.place)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from .routing import wrapping
 from .routing.frameworks import is_starlette
+from .settings import collect_settings
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -18,7 +20,7 @@ MAX_MOUNT_DEPTH: Final = 32
 def warn_of_nested_middleware(outer: Any, kind: type) -> None:
     """Warn if a middleware hides the sitemap of another one within its app."""
     path = outer.service.options.path
-    if path in nested_sitemap_paths(outer.app, kind, outer):
+    if outer.service.options.enabled and path in nested_sitemap_paths(outer.app, kind, outer):
         log.warning(
             "two SitemapMiddleware have the path %s, one inside the other: the outer one answers, and the inner one's"
             " sitemap is never seen; remove one of them, or give one another path=",
@@ -36,7 +38,7 @@ def nested_sitemap_paths(app: Any, kind: type, outer: Any = None, prefix: str = 
     for layer in wrapping.layers(app):
         if layer is outer:
             return
-        if isinstance(layer, kind):
+        if isinstance(layer, kind) and layer.service.options.enabled:  # type: ignore[attr-defined] # a SitemapMiddleware's
             yield prefix + layer.service.options.path  # type: ignore[attr-defined] # a SitemapMiddleware's
         if is_starlette(layer):
             yield from _nested_in_starlette(layer, kind, outer, prefix, depth)
@@ -48,7 +50,10 @@ def _nested_in_starlette(app: Any, kind: type, outer: Any, prefix: str, depth: i
     """Yield the paths of a Starlette app or router: those of `add_middleware`, and those of mounted apps."""
     for added in getattr(app, "user_middleware", ()):
         if isinstance(added.cls, type) and issubclass(added.cls, kind):
-            yield prefix + added.kwargs.get("path", "/sitemap.xml")
+            arguments = {"path": "/sitemap.xml", "enabled": True} | added.kwargs
+            settings = collect_settings(arguments, added.kwargs, {}, os.environ)
+            if settings["enabled"].value is not False:
+                yield f"{prefix}{settings['path'].value}"
     for route in app.routes:
         mounted = getattr(route, "app", None)
         if mounted is not None and not hasattr(route, "methods"):

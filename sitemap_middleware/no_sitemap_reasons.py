@@ -25,6 +25,8 @@ MAX_LOGGED_HOST_CHARS: Final = 255
 
 ROBOTS_UNKNOWN_REASON: Final = "the app's robots.txt fails, so it is not known what it forbids"
 
+DISALLOWED_REASON: Final = 'robots="disallow" keeps this site out of search engines, so there is no sitemap.'
+
 UNTRUSTED_HOST_REASON: Final = (
     "No sitemap for this host: it is not in allowed_hosts and base_url is not set."
     ' Set SITEMAP_BASE_URL, or pass base_url="https://example.com" or allowed_hosts=("example.com",)'

@@ -13,7 +13,15 @@ from .exceptions import StoreError
 from .models import Site
 from .rendering.responses import text_response, with_body
 from .request_response import WRONG_HOST_STATUSES, Request, Response
-from .robots_parser import ROBOTS_PATH, RobotsFile, RobotsRules, is_amendable, minimal_robots, parse_robots_file
+from .robots_parser import (
+    DISALLOW_ALL,
+    ROBOTS_PATH,
+    RobotsFile,
+    RobotsRules,
+    is_amendable,
+    minimal_robots,
+    parse_robots_file,
+)
 from .routing.app_routes import AppRoutes
 from .stores.base import Store
 from .stores.checksums import verify, with_checksum
@@ -79,6 +87,8 @@ class RobotsTxt:
         there are none, crawlers assume that all is forbidden: `RobotsUnknown`. An app that raises and has no route
         for robots.txt forbids nothing.
         """
+        if self._options.disallows_all:
+            return RobotsRules(DISALLOW_ALL)
         if not self._options.robots or site.root:
             return RobotsRules()
         known = self._cached.get(site.base_url)
@@ -172,6 +182,8 @@ class RobotsTxt:
 
     def cached_rules(self, site: Site, store: Store | None = None) -> RobotsRules:
         """The known rules of a site, from this process or else from a store. Makes no request."""
+        if self._options.disallows_all:
+            return RobotsRules(DISALLOW_ALL)
         if not self._options.robots or site.root:
             return RobotsRules()
         known = self._cached.get(site.base_url)

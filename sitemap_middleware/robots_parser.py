@@ -129,3 +129,7 @@ def with_sitemap(text: str, loc: str) -> str:
 def minimal_robots(loc: str) -> str:
     """A robots.txt that forbids nothing and names the sitemap."""
     return f"User-agent: *\nDisallow:\n\nSitemap: {loc}\n"
+
+
+DISALLOW_ALL: Final = "User-agent: *\nDisallow: /\n"
+"""A robots.txt that forbids everything."""

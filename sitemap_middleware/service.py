@@ -112,7 +112,8 @@ class SitemapService(ServiceInspection):
             merged=lambda: self._ingester.merged,
             on_error=self.log_fault,
         )
-        flush_on_sigterm()
+        if options.enabled:
+            flush_on_sigterm()
 
     # A page request
 

@@ -11,16 +11,22 @@ from .exceptions import StoreError
 from .hosts import SiteResolver
 from .listing.policy import EvaluationContext
 from .models import Site
-from .no_sitemap_reasons import ROBOTS_UNKNOWN_REASON, UNTRUSTED_HOST_REASON, UNTRUSTED_ROOT_REASON, NoSitemapReasons
+from .no_sitemap_reasons import (
+    DISALLOWED_REASON,
+    ROBOTS_UNKNOWN_REASON,
+    UNTRUSTED_HOST_REASON,
+    UNTRUSTED_ROOT_REASON,
+    NoSitemapReasons,
+)
 from .observation.buffer import ResponseBuffer
 from .observation.unvisited_page_prober import UnvisitedPageProber
 from .rendering.document_cache import FRESH_SECONDS, CachedDocument, Freshness
 from .rendering.publisher import Publisher
-from .rendering.responses import HeaderFields, error_response
+from .rendering.responses import HeaderFields, error_response, text_response
 from .rendering.section import BeingGenerated, Unavailable
 from .request_response import GENERATING_HEADER, TEST_CLIENT_WAIT_SECONDS, Request, Response
 from .robots import RETRY_SECONDS, RobotsTxt, RobotsUnknown
-from .robots_parser import ROBOTS_PATH
+from .robots_parser import DISALLOW_ALL, ROBOTS_PATH
 from .routing.app_routes import AppRoutes
 from .routing.route_table import RouteTable
 from .site_quota import SiteQuota
@@ -149,6 +155,8 @@ class SitemapHandler:
         return self._flushes + self._merged()
 
     def _respond(self, request: Request) -> Response | None:
+        if self._options.disallows_all:
+            return self._disallow(request)
         self._reasons.warn_of_proxy_fix(self._app_routes.proxy_middleware)
         site, _ = self._site_resolver.resolve_request(request)
         if request.path == ROBOTS_PATH and (site is None or not self._robots.handles(site, ROBOTS_PATH)):
@@ -167,6 +175,15 @@ class SitemapHandler:
         if document is None:
             return error_response(request.method, 404, self._reasons.reason(site, table))
         return document.responses.response_to(request.method, request.conditional_headers)
+
+    def _disallow(self, request: Request) -> Response | None:
+        """Hide the sitemap, and forbid everything in robots.txt, which is at the root of a host only."""
+        if request.path != ROBOTS_PATH:
+            return error_response(request.method, 404, DISALLOWED_REASON)
+        if request.root:
+            return None
+        fields = [("Cache-Control", f"public, max-age={self._options.max_age}")]
+        return text_response(request.method, 200, DISALLOW_ALL, fields)
 
     def _find_document(
         self, site: Site, table: RouteTable, request: Request, path: str, *, serves_it: bool

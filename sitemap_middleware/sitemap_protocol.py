@@ -26,26 +26,34 @@ _ISO_DATE: Final = re.compile(
 """A date, or a date and a time, with or without a zone: "2024-05-01", "2024-05-01 10:00:00 +0200"."""
 
 
-def validate_priority(value: object, place: object) -> float:
-    """A priority as a float from 0.0 to 1.0; `OptionError` for anything else."""
+def validate_priority(value: object, place: object, option: str | None = None) -> float:
+    """A priority as a float from 0.0 to 1.0; `OptionError` for anything else.
+
+    Args:
+        value: the priority.
+        place: where it was given, for the error.
+        option: how the error names both the place and the option. Default: "place: priority".
+    """
     number = math.nan
     if not isinstance(value, bool) and isinstance(value, Real | Decimal):
         with contextlib.suppress(ValueError, OverflowError):  # a signaling NaN; an integer past all floats
             number = float(value)
     if not 0.0 <= number <= 1.0:
-        raise OptionError(f"{place}: priority={value!r} is outside the protocol; give a number from 0.0 to 1.0")
+        raise OptionError(
+            f"{option or f'{place}: priority'}={value!r} is outside the protocol; give a number from 0.0 to 1.0"
+        )
     return abs(number)  # for -0.0
 
 
-def validate_changefreq(value: object, place: object) -> Changefreq | Literal["auto"]:
-    """A changefreq of the protocol, or "auto"; `OptionError` for anything else."""
+def validate_changefreq(value: object, place: object, option: str | None = None) -> Changefreq | Literal["auto"]:
+    """A changefreq of the protocol, or "auto"; `OptionError` for anything else. See `validate_priority`."""
     if value == "auto":
         return "auto"
     for known in CHANGEFREQS:
         if value == known:
             return known
     raise OptionError(
-        f"{place}: changefreq={value!r} is outside the protocol; give one of {', '.join(CHANGEFREQS)}, "
+        f"{option or f'{place}: changefreq'}={value!r} is outside the protocol; give one of {', '.join(CHANGEFREQS)}, "
         'or "auto" to infer it from observed changes'
     )
 

@@ -280,3 +280,13 @@ def redirect_target(site: Site, scheme: str, host: str, path: str, target: str) 
 def normalize_path(path: str) -> str:
     """Normalize the percent-encoding of a path (RFC 3986, section 6.2.2.2)."""
     return quote(unquote_to_bytes(path), safe=_SAFE_PATH_CHARS) or "/"
+
+
+def without_password(url: str) -> str:
+    """A URL as people may see it, without user, password and query, which may contain a password, too."""
+    scheme, separator, rest = url.partition("://") if "://" in url else ("", "", url)
+    secret, at, host = rest.rpartition("@")
+    shown, query, _ = host.partition("?")
+    if "?" in secret:  # it may be part of a password, or begin the query
+        shown = ""
+    return scheme + separator + (f"***@{shown}" if at else shown) + ("?***" if query else "")

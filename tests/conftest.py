@@ -95,8 +95,8 @@ def _restores_process_state() -> Iterator[None]:
 def _isolated(_restores_process_state: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))  # the CLI prepends the working directory
-    for name in ("SITEMAP_BASE_URL", "SITEMAP_STORE"):
-        monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.startswith("SITEMAP_")]:
+        monkeypatch.delenv(name)
 
 
 @pytest.fixture

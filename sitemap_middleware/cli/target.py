@@ -126,9 +126,9 @@ class Target:
         table = snapshots[0].table
         if not table.routes:
             notes["the app's routes cannot be read, so only pages that match include or learn are known"] = None
-        if warning := service.own_route_warning():
+        if warning := service.not_served_reason():
             notes[warning] = None
-        if service.options.robots and not sites[0].root and table.may_answer(ROBOTS_PATH):
+        if service.options.robots is True and not sites[0].root and table.may_answer(ROBOTS_PATH):
             notes["the app's own robots.txt is not read here; pages that it disallows are not in the sitemap"] = None
         return snapshots, list(notes)
 

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from ..exceptions import OptionError
+from ..urls import without_password
 from .base import STORE_METHODS, Store
 from .default_store import FallbackStore
 
@@ -44,7 +45,7 @@ def open_store(url: object, place: str) -> Store:
         from .sqlite.store import SQLiteStore
 
         return SQLiteStore(rest[1:])
-    shown = _without_password(url)
+    shown = without_password(url)
     try:
         if engine in ("redis", "rediss", "unix") and rest:
             redis: Callable[[str, str], Store] = _import_engine("redis", f"{place}={shown!r}").RedisStore
@@ -64,13 +65,3 @@ def _import_engine(name: str, place: str) -> Any:
     except ImportError as error:
         command = f'pip install "sitemap-middleware[{extra}]"'
         raise OptionError(f"{place} needs {driver}: {command} ({error})") from None
-
-
-def _without_password(url: str) -> str:
-    """A URL for error messages, without user, password and query, which may contain a password, too."""
-    scheme, separator, rest = url.partition("://") if "://" in url else ("", "", url)
-    secret, at, host = rest.rpartition("@")
-    shown, query, _ = host.partition("?")
-    if "?" in secret:  # it may be part of a password, or begin the query
-        shown = ""
-    return scheme + separator + (f"***@{shown}" if at else shown) + ("?***" if query else "")

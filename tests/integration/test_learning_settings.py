@@ -280,4 +280,4 @@ def test_that_the_apps_own_sitemap_is_served_is_explained(protocol: str) -> None
         paths = ("/", "/sitemap.xml") if own else ("/",)
         site = SitemapMiddleware((flask_of if protocol == "wsgi" else asgi_of)(*paths), **OPTIONS)
         assert ("the app's own route for /sitemap.xml is served" in str(site.explain("/"))) is own
-        assert (site.service.own_route_warning() is not None) is own
+        assert (site.service.not_served_reason() is not None) is own

@@ -1,0 +1,43 @@
+"""A middleware with `enabled=False`: every request goes to the app unseen."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class _PassThrough:
+    app: Callable[..., Any]
+    _original_attributes: Mapping[str, object]
+    _unwind: Callable[[], None]
+
+    def _app(self) -> Callable[..., Any]:
+        if self._original_attributes:
+            self._unwind()
+        return self.app
+
+
+class PassThroughWSGI(_PassThrough):
+    """A WSGI application that calls another one."""
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        return self._app()(environ, start_response)
+
+
+class PassThroughASGI(_PassThrough):
+    """An ASGI application that calls another one."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self._app()(scope, receive, send)
+
+
+@functools.cache
+def pass_through_class(cls: type[T]) -> type[T]:
+    """The class of a middleware that passes all requests through."""
+    protocol = PassThroughASGI if inspect.iscoroutinefunction(cls.__call__) else PassThroughWSGI
+    bases: Any = (protocol, cls)
+    return type(cls.__name__, bases, {"__module__": cls.__module__, "__doc__": cls.__doc__})

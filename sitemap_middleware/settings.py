@@ -1,0 +1,144 @@
+"""The values of the options: from arguments, the framework's configuration, the environment, or defaults."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final, Literal
+
+from .urls import without_password
+
+log = logging.getLogger("sitemap_middleware")
+
+CONSTRUCTOR_NAME: Final = "SitemapMiddleware"
+
+PREFIX: Final = "SITEMAP_"
+"""How the names of environment variables and keys of the framework's configuration begin."""
+
+Source = Literal["argument", "config", "environment", "default"]
+
+_LISTS: Final = frozenset({"allowed_hosts", "include", "exclude", "learn", "media_types"})
+_FLAGS: Final = frozenset({"enabled", "list_unseen", "robots", "verify"})
+_NUMBERS: Final = frozenset({"max_age", "max_age_days", "max_pages", "max_pages_per_route"})
+
+_NOT_TEXT: Final = frozenset({"clock"})
+"""Options that no text can stand for."""
+
+_TRUE_WORDS: Final = frozenset({"1", "true", "yes", "on"})
+_FALSE_WORDS: Final = frozenset({"0", "false", "no", "off"})
+FLAG_WORDS: Final = "1, true, yes or on, or else 0, false, no or off"
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
+_DECIMAL: Final = re.compile(r"[+-]?[0-9]{0,9}\.?[0-9]{1,18}")
+_LIST_ITEM: Final = re.compile(r"(?:<[^<>]*>|\{[^{}]*\}|[^,])+")
+"""An item of a list in text. A comma within a parameter, as in "/<any(a, b):kind>", belongs to the item."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The value of an option, and where it comes from."""
+
+    name: str
+    value: Any
+    source: Source
+
+    def __repr__(self) -> str:
+        return f"Setting({self.name!r}, {self.public_value!r}, {self.source!r})"
+
+    @property
+    def public_value(self) -> Any:
+        """The value, without the password of a store's URL."""
+        return without_password(self.value) if self.name == "store" and isinstance(self.value, str) else self.value
+
+    @property
+    def place(self) -> str:
+        """Where the value was given, for error messages."""
+        if self.source == "environment":
+            return variable_name(self.name)
+        if self.source == "config":
+            return f'app.config["{variable_name(self.name)}"]'
+        return f"{CONSTRUCTOR_NAME}: {self.name}"
+
+
+def variable_name(option: str) -> str:
+    """The environment variable of an option, which is also its key in the framework's configuration."""
+    return PREFIX + option.upper()
+
+
+def collect_settings(
+    arguments: Mapping[str, object],
+    given: Iterable[str],
+    config: Mapping[Any, object],
+    environment: Mapping[str, str],
+) -> dict[str, Setting]:
+    """Choose the value of each option: the argument, else the framework's configuration, the environment, the default.
+
+    Text in the configuration is read like text in the environment. An empty text is no value. Text that cannot be
+    read stays text, which the validation refuses.
+
+    Args:
+        arguments: every option with its value, which is the default of an option that was not given.
+        given: the options that were given as arguments.
+        config: the framework's configuration, such as Flask's `app.config`.
+        environment: the environment variables.
+    """
+    given_names = frozenset(given)
+    settings = {}
+    for name, argument in arguments.items():
+        variable = variable_name(name)
+        setting = Setting(name, argument, "argument" if name in given_names else "default")
+        if setting.source == "default":
+            configured = _read_value(name, config.get(variable))
+            if configured is not None:
+                setting = Setting(name, configured, "config")
+            elif name not in _NOT_TEXT and environment.get(variable):
+                setting = Setting(name, _read_text(name, environment[variable]), "environment")
+        settings[name] = setting
+    return settings
+
+
+def warn_of_unknown_keys(options: Iterable[str], config: Mapping[Any, object], environment: Mapping[str, str]) -> None:
+    """Warn of each key that looks like an option's and is not read. It may belong to another package."""
+    names = frozenset(options)
+    for keys, known_names, place in (
+        (config, names, 'app.config["{}"]'),
+        (environment, names - _NOT_TEXT, "{} in the environment"),
+    ):
+        known = {name.upper() for name in known_names}
+        for key in _unknown_keys(keys, known):
+            close = get_close_matches(key.removeprefix(PREFIX), known, n=1)
+            log.warning(
+                "%s is not read: it is no option of SitemapMiddleware; %s",
+                place.format(key),
+                f"did you mean {PREFIX}{close[0]}?" if close else "ignore this if it belongs to another package",
+            )
+
+
+def _unknown_keys(keys: Iterable[object], known: Collection[str]) -> Iterator[str]:
+    for key in keys:
+        if isinstance(key, str) and key.startswith(PREFIX) and key.removeprefix(PREFIX) not in known:
+            yield key
+
+
+def _read_value(name: str, value: object) -> Any:
+    """The value of a key of the configuration; None if it is empty."""
+    if isinstance(value, str):
+        return _read_text(name, value) if value else None
+    return bool(value) if name in _FLAGS and type(value) is int and value in (0, 1) else value
+
+
+def _read_text(name: str, text: str) -> Any:
+    """The value that a text stands for; the text itself if it cannot be read."""
+    word = text.strip()
+    if name in _LISTS:
+        return tuple(item.strip() for item in _LIST_ITEM.findall(word) if item.strip())
+    if name in _FLAGS and word.lower() in _TRUE_WORDS | _FALSE_WORDS:
+        return word.lower() in _TRUE_WORDS
+    if name in _NUMBERS and _INTEGER.fullmatch(word):
+        return int(word)
+    if name == "priority" and _DECIMAL.fullmatch(word):
+        return float(word)
+    return text

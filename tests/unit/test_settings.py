@@ -1,0 +1,387 @@
+"""Where the value of an option comes from: an argument, the framework's configuration, the environment, the default."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import threading
+from pathlib import Path
+from typing import Any
+
+import flask
+import pytest
+import quart
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Mount, Route
+
+from sitemap_middleware import OptionError, SitemapMiddleware
+from sitemap_middleware.settings import Setting, variable_name
+
+from ..support.documents import locs
+from ..support.wire import DRIVERS, Ask, wsgi
+
+PATHS = ("/", "/a", "/b", "/kind/<any(x, y):kind>")
+
+TEXTS: dict[str, tuple[str, Any]] = {
+    "base_url": ("https://example.com", "https://example.com"),
+    "allowed_hosts": ("example.com,.example.org", ("example.com", ".example.org")),
+    "path": ("/map.xml", "/map.xml"),
+    "store": ("memory://", "memory://"),
+    "include": ("/a , /kind/<any(x, y):kind>,", ("/a", "/kind/<any(x, y):kind>")),
+    "exclude": ("/a", ("/a",)),
+    "learn": ("/kind/{kind}", ("/kind/{kind}",)),
+    "list_unseen": ("no", False),
+    "verify": ("0", False),
+    "priority": ("0.5", 0.5),
+    "changefreq": ("weekly", "weekly"),
+    "robots": ("off", False),
+    "max_age": ("60", 60),
+    "max_age_days": (" 7 ", 7),
+    "max_pages": ("+1000", 1000),
+    "max_pages_per_route": ("100", 100),
+    "media_types": ("text/html, text/plain", ("text/html", "text/plain")),
+    "metrics": ("prometheus", "prometheus"),
+    "enabled": ("FALSE", False),
+}
+"""A text for every option that has an environment variable, and the value that it stands for."""
+
+OTHER_VALUES: dict[str, Any] = {
+    "base_url": "https://example.net",
+    "allowed_hosts": "example.net",
+    "path": "/sitemap.xml",
+    "store": "sqlite:///other.sqlite3",
+    "include": ["/b"],
+    "exclude": [],
+    "learn": (),
+    "list_unseen": True,
+    "verify": True,
+    "priority": "auto",
+    "changefreq": "auto",
+    "robots": True,
+    "max_age": 300,
+    "max_age_days": 365,
+    "max_pages": 1_000_000,
+    "max_pages_per_route": 100_000,
+    "media_types": ["text/html"],
+    "metrics": "opentelemetry",
+    "enabled": True,
+}
+"""Another value for each of them, which may be the default."""
+
+
+def flask_app(**config: Any) -> flask.Flask:
+    app = flask.Flask("site", static_folder=None)
+    app.config.update(config)
+    for path in PATHS:
+        app.add_url_rule(path, path, lambda **_: "a page")
+    return app
+
+
+def setting(name: str, app: Any = None, **options: Any) -> Setting:
+    site = SitemapMiddleware(app or flask_app(), **options)
+    return site.settings[name]
+
+
+def as_list(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def normal(name: str, value: Any) -> Any:
+    return as_list(value) if isinstance(TEXTS[name][1], tuple) else value
+
+
+# Sources and their order
+
+
+def test_every_option_that_a_text_can_stand_for_has_a_variable() -> None:
+    options = inspect.signature(SitemapMiddleware).parameters
+    assert set(options) - {"app", "routes", "clock"} == set(TEXTS) == set(OTHER_VALUES)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_an_option_comes_from_the_environment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, value = TEXTS[name]
+    monkeypatch.setenv(variable_name(name), text)
+    assert setting(name) == Setting(name, value, "environment")
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_configuration_goes_before_the_environment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, value = TEXTS[name]
+    other = OTHER_VALUES[name]
+    monkeypatch.setenv(variable_name(name), text)
+    assert setting(name, flask_app(**{variable_name(name): other})) == Setting(name, normal(name, other), "config")
+    assert setting(name, flask_app(**{variable_name(name): text})) == Setting(name, value, "config")
+    for nothing in (None, ""):
+        assert setting(name, flask_app(**{variable_name(name): nothing})).source == "environment"
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_an_argument_goes_before_all_also_if_it_equals_the_default(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, _ = TEXTS[name]
+    monkeypatch.setenv(variable_name(name), text)
+    app = flask_app(**{variable_name(name): text})
+    other = OTHER_VALUES[name]
+    assert setting(name, app, **{name: other}) == Setting(name, normal(name, other), "argument")
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_an_empty_variable_is_no_value(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable_name(name), "")
+    default = inspect.signature(SitemapMiddleware).parameters[name].default
+    assert setting(name) == Setting(name, default, "default")
+
+
+def test_none_is_no_value_if_it_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SITEMAP_BASE_URL", "https://example.com")
+    assert setting("base_url", base_url=None).source == "environment"
+    with pytest.raises(OptionError, match="SitemapMiddleware: path=None is not a sitemap path"):
+        SitemapMiddleware(flask_app(), path=None)  # type: ignore[arg-type] # that is what is tested
+
+
+def test_arguments_of_a_subclass_are_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Shop(SitemapMiddleware):
+        def __init__(self, app: Any) -> None:
+            super().__init__(app, max_age=60)
+
+    monkeypatch.setenv("SITEMAP_MAX_AGE", "5")
+    assert Shop(flask_app()).settings["max_age"] == Setting("max_age", 60, "argument")
+
+
+@pytest.mark.parametrize("words", ["1 true yes on True YES oN", "0 false no off False NO oFF"])
+def test_flags_are_given_by_words(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for word in words.split():
+        monkeypatch.setenv("SITEMAP_VERIFY", word)
+        assert setting("verify").value is words.startswith("1")
+
+
+@pytest.mark.parametrize(("number", "flag"), [(0, False), (1, True)])
+def test_a_flag_of_the_configuration_may_be_a_number(number: int, flag: bool) -> None:
+    assert setting("verify", flask_app(SITEMAP_VERIFY=number)).value is flag
+
+
+def test_the_configuration_may_hold_what_no_text_can_stand_for() -> None:
+    app = flask_app(SITEMAP_CLOCK=lambda: 1_750_000_000.0, SITEMAP_BASE_URL="https://example.com")
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app)
+    assert app.wsgi_app.service.clock() == 1_750_000_000.0
+    assert locs(app.test_client().get("/sitemap.xml").data) == [
+        "https://example.com/",
+        "https://example.com/a",
+        "https://example.com/b",
+    ]
+
+
+def test_the_configuration_is_read_at_construction() -> None:
+    app = flask_app(SITEMAP_MAX_AGE=5)
+    site = SitemapMiddleware(app)
+    app.config["SITEMAP_MAX_AGE"] = 6
+    assert site.settings["max_age"].value == 5
+
+
+def test_the_configuration_of_quart_is_read_too() -> None:
+    app = quart.Quart("site")
+    app.config["SITEMAP_MAX_AGE"] = 5
+    app.asgi_app = SitemapMiddleware(app.asgi_app)  # type: ignore[method-assign]
+    assert app.asgi_app.settings["max_age"].source == "config"
+
+
+def test_a_starlette_app_has_no_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SITEMAP_BASE_URL", "https://example.com")
+    app = Starlette(routes=[Route("/a", lambda _: HTMLResponse("a page"))])
+    app.add_middleware(SitemapMiddleware)
+    assert locs(DRIVERS["asgi"](app, Ask("/sitemap.xml")).body) == ["https://example.com/a"]
+
+
+# What cannot be read
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("base_url", "example.com", "='example.com' does not begin with http:// or https://"),
+        ("allowed_hosts", "example.com,a/b", " holds 'a/b', which is not a host; give"),
+        ("path", "sitemap.xml", "='sitemap.xml' is not a sitemap path; give one such as"),
+        ("store", "mysql://me:hunter2@host/site", r"='mysql://\*\*\*@host/site' names no store; use"),
+        ("include", "/a,b", " holds 'b'; a pattern begins with a slash"),
+        ("exclude", "/a/<b", " holds '/a/<b', with a bracket that belongs to no parameter; write"),
+        ("learn", "/<path:all>", " holds '/<path:all>', a catch-all"),
+        ("list_unseen", "maybe", "='maybe' is neither True nor False; give 1, true, yes or on, or else 0, false, no"),
+        ("verify", "2", "='2' is neither True nor False; give 1"),
+        ("priority", "high", "='high' is outside the protocol; give a number from 0.0 to 1.0"),
+        ("priority", "1e-1", "='1e-1' is outside the protocol"),
+        ("priority", "2.5", "=2.5 is outside the protocol"),
+        ("changefreq", "often", "='often' is outside the protocol; give one of always, hourly"),
+        ("robots", "allow", "='allow' is neither True nor False; give 1, .* off, or \"disallow\""),
+        ("max_age", "5 minutes", "='5 minutes' is not a number of seconds; give 0 or more"),
+        ("max_age_days", "0", "=0 is not a number of days; give 1 or more"),
+        ("max_pages", "1e6", "='1e6' is not a number of pages"),
+        ("max_pages_per_route", "9" * 5000, "='9+' is not a number of pages"),
+        ("media_types", "html", " holds 'html'; give types such as"),
+        ("metrics", "statsd", "='statsd' does not collect metrics; give"),
+        ("enabled", "production", "='production' is neither True nor False; give 1"),
+    ],
+)
+def test_an_invalid_text_is_refused_where_it_stands(
+    name: str, text: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable = variable_name(name)
+    with pytest.raises(OptionError, match=rf'^app\.config\["{variable}"\]{message}'):
+        SitemapMiddleware(flask_app(**{variable: text}))
+    monkeypatch.setenv(variable, text)
+    with pytest.raises(OptionError, match=f"^{variable}{message}"):
+        SitemapMiddleware(flask_app())
+
+
+@pytest.mark.parametrize(
+    ("key", "end"),
+    [
+        ("SITEMAP_BASEURL", "did you mean SITEMAP_BASE_URL?"),
+        ("SITEMAP_EXCLUDES", "did you mean SITEMAP_EXCLUDE?"),
+        ("SITEMAP_ROBOT", "did you mean SITEMAP_ROBOTS?"),
+        ("SITEMAP_URL_SCHEME", "ignore this if it belongs to another package"),
+        ("SITEMAP_INCLUDE_RULES_WITHOUT_PARAMS", "ignore this if it belongs to another package"),
+        ("SITEMAP_", "ignore this if it belongs to another package"),
+    ],
+)
+def test_a_key_that_no_option_has_is_warned_of_once(
+    key: str, end: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = flask_app(**{key: True, "SITEMAP": 1, "SITEMAP_VERIFY": False, "OTHER": 1})
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app)
+    app.test_client().get("/")
+    monkeypatch.setenv(key, "1")
+    monkeypatch.setenv("SITEMAP_VERIFY", "1")
+    SitemapMiddleware(flask_app())
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == [
+        f'app.config["{key}"] is not read: it is no option of SitemapMiddleware; {end}',
+        f"{key} in the environment is not read: it is no option of SitemapMiddleware; {end}",
+    ]
+
+
+@pytest.mark.parametrize("key", ["SITEMAP_CLOCK", "SITEMAP_ROUTES"])
+def test_an_option_that_no_text_can_stand_for_is_warned_of(
+    key: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(key, "5")
+    SitemapMiddleware(flask_app())
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
+        f"{key} in the environment is not read"
+    ]
+
+
+def test_keys_of_the_configuration_need_not_be_text() -> None:
+    app = flask_app()
+    app.config[5] = "five"  # type: ignore[index] # a dict takes it
+    assert SitemapMiddleware(app).settings["max_age"].value == 300
+
+
+def test_no_password_stands_in_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SITEMAP_STORE", "redis://me:hunter2@host/1")
+    site = SitemapMiddleware(flask_app(), enabled=False)
+    assert site.settings["store"].public_value == "redis://***@host/1"
+    assert "hunter2" not in repr(dict(site.settings))
+    assert repr(site.settings["enabled"]) == "Setting('enabled', False, 'argument')"
+
+
+# enabled=False
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_middleware_that_is_off_leaves_a_wsgi_app_as_it_is(own: bool, tmp_path: Path) -> None:
+    app = flask_app(SITEMAP_ENABLED="off")
+    if own:
+        app.add_url_rule("/sitemap.xml", "own", lambda: "the app's own")
+    threads = threading.active_count()
+    app.wsgi_app = SitemapMiddleware(app, base_url="https://example.com", store="sqlite:///site.sqlite3")
+    for path in ("/", "/a", "/robots.txt", "/sitemap.xml"):
+        answer = app.test_client().get(path)
+    assert (answer.status_code, answer.text == "the app's own") == ((200, True) if own else (404, False))
+    assert app.test_client().get("/robots.txt").status_code == 404
+    assert app.wsgi_app.stats()["seen"] == 0
+    app.wsgi_app.flush()
+    app.wsgi_app.close()
+    assert threading.active_count() == threads
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_middleware_that_is_off_leaves_an_asgi_app_as_it_is(inside: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SITEMAP_ENABLED", "0")
+    app: Any = Starlette(routes=[Route("/a", lambda _: HTMLResponse("a page"))])
+    if inside:
+        app.add_middleware(SitemapMiddleware, base_url="https://example.com")
+    else:
+        app = SitemapMiddleware(app, base_url="https://example.com")
+        assert inspect.iscoroutinefunction(type(app).__call__)  # by which servers recognise ASGI
+    assert DRIVERS["asgi"](app, Ask("/a")).text == "a page"
+    assert [DRIVERS["asgi"](app, Ask(path)).status for path in ("/sitemap.xml", "/robots.txt")] == [404, 404]
+
+
+def test_a_middleware_that_is_off_needs_no_driver_and_checks_its_options_all_the_same() -> None:
+    site = SitemapMiddleware(flask_app(), enabled=False, store="nosuchengine://host", metrics="prometheus")
+    assert wsgi(site, Ask("/")).text == "a page"
+    with pytest.raises(OptionError, match="max_age=-1 is not a number of seconds"):
+        SitemapMiddleware(flask_app(), enabled=False, max_age=-1)
+
+
+def test_explain_says_that_the_middleware_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = SitemapMiddleware(flask_app(), enabled=False)
+    assert site.explain("/").note == "SitemapMiddleware: enabled=False turns the middleware off, so nothing is observed"
+    monkeypatch.setenv("SITEMAP_ENABLED", "no")
+    assert str(SitemapMiddleware(flask_app()).explain("/").note).startswith("SITEMAP_ENABLED=False turns")
+
+
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+@pytest.mark.parametrize("off", ["outer", "inner"])
+def test_a_middleware_that_is_off_hides_no_other(protocol: str, off: str, caplog: pytest.LogCaptureFixture) -> None:
+    app: Any
+    if protocol == "wsgi":
+        app = SitemapMiddleware(SitemapMiddleware(flask_app(), enabled=off != "inner"), enabled=off != "outer")
+    else:
+        app = Starlette(routes=[Mount("/", Starlette(routes=[Route("/", lambda _: HTMLResponse("a page"))]))])
+        app.add_middleware(SitemapMiddleware, enabled=off != "inner")
+        app = SitemapMiddleware(app, enabled=off != "outer")
+    assert locs(DRIVERS[protocol](app, Ask("/sitemap.xml")).body)[0] == "http://testserver/"
+    assert caplog.records == []
+
+
+# robots="disallow"
+
+STAGING = "User-agent: *\nDisallow: /\n"
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_staging_site_disallows_everything_and_has_no_sitemap(own: bool) -> None:
+    app = flask_app(SITEMAP_ROBOTS="disallow")
+    if own:
+        app.add_url_rule("/robots.txt", "robots", lambda: "User-agent: *\nAllow: /\n")
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://staging.example.com")
+    client = app.test_client()
+    for host in ("staging.example.com", "10.0.0.1:8000"):
+        answer = client.get("/robots.txt", base_url=f"https://{host}")
+        assert (answer.status_code, answer.text) == (200, STAGING)
+        assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+        answer = client.get("/sitemap.xml", base_url=f"https://{host}")
+        assert answer.status_code == 404
+        assert answer.text.strip() == 'robots="disallow" keeps this site out of search engines, so there is no sitemap.'
+    assert client.head("/robots.txt").data == b""
+    assert client.get("/a").text == "a page"
+    assert not app.wsgi_app.explain("/a").listed
+    assert app.wsgi_app.explain("/a").note == (
+        'app.config["SITEMAP_ROBOTS"]="disallow" keeps the site out of search engines, so there is no sitemap'
+    )
+
+
+def test_a_staging_site_on_asgi_disallows_everything() -> None:
+    app = Starlette(routes=[Route("/a", lambda _: HTMLResponse("a page"))])
+    app.add_middleware(SitemapMiddleware, robots="disallow")
+    assert DRIVERS["asgi"](app, Ask("/robots.txt")).text == STAGING
+    assert DRIVERS["asgi"](app, Ask("/sitemap.xml")).status == 404
+
+
+def test_robots_txt_below_a_root_path_is_the_apps_own() -> None:
+    app = flask_app()
+    app.add_url_rule("/robots.txt", "robots", lambda: "the app's own")
+    site = SitemapMiddleware(app, base_url="https://example.com", robots="disallow")
+    assert wsgi(site, Ask("/robots.txt", root="/shop")).text == "the app's own"
