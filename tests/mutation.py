@@ -21,7 +21,7 @@ TESTS = {
     "evidence.verdict": "unit/evidence/test_observation_merge unit/evidence/test_delisting_confirmation",
     "evidence.html_facts": "unit/evidence/test_html_facts unit/evidence/test_structured_data unit/evidence/test_html_limits",
     "evidence.response_headers": "unit/evidence/test_observation_merge unit/evidence/test_robots_directives",
-    "evidence.response_parser": "unit/evidence/test_observation_merge integration/test_canonical unit/evidence/test_html_facts integration/test_content_changes unit/observation/test_changed_page_prober",
+    "evidence.response_parser": "unit/evidence/test_response_parser integration/test_canonical",
     "evidence.robots_directives": "unit/evidence/test_robots_directives unit/evidence/test_html_facts unit/evidence/test_observation_merge",
     "request_filter.accept": "unit/test_request_filter",
     "request_filter.asgi": "unit/test_request_filter",

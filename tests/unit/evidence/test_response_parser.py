@@ -1,0 +1,237 @@
+"""Captured responses, parsed into observations."""
+
+from __future__ import annotations
+
+import gzip
+from typing import Any
+
+import pytest
+
+from sitemap_middleware.captured_response import CapturedResponse
+from sitemap_middleware.evidence.observations import Observation
+from sitemap_middleware.evidence.response_parser import OBSERVED_STATUSES, ResponseParser
+from sitemap_middleware.history import VOLATILE
+from sitemap_middleware.models import Site
+
+SITE = Site("https", "example.com")
+LOC = "https://example.com/page"
+NOW = 1_750_000_000
+HTML = ("content-type", "text/html; charset=utf-8")
+BODY = b"<!doctype html><title>A page</title><main><p>What a reader sees."
+
+
+def captured(status: int = 200, *headers: tuple[str, str], body: bytes | None = None, **more: Any) -> CapturedResponse:
+    return CapturedResponse(
+        SITE, "/page", at=NOW + 0.75, status=status, headers=[HTML, *headers], body=body, host="example.com", **more
+    )
+
+
+def parse(response: CapturedResponse, loc: str = LOC, **more: Any) -> Observation | None:
+    return ResponseParser().parse(response, "/page", "/page", loc, **more)
+
+
+def observation(status: int = 200, *headers: tuple[str, str], body: bytes | None = None, **more: Any) -> Observation:
+    observed = parse(captured(status, *headers, body=body, **more))
+    assert observed is not None
+    return observed
+
+
+def test_observation_states_the_page_and_the_whole_second() -> None:
+    observed = observation(204)
+    assert (observed.path, observed.route, observed.at, observed.status) == ("/page", "/page", NOW, 204)
+    assert observed.media_type == "text/html"
+    assert observed.html is None
+
+
+@pytest.mark.parametrize("status", [100, 101, 199, 304, 408, 425, 429, 500, 502, 503, 599, 600])
+def test_transient_statuses_say_nothing(status: int) -> None:
+    assert parse(captured(status)) is None
+
+
+@pytest.mark.parametrize("status", sorted(OBSERVED_STATUSES))
+def test_every_other_status_is_observed(status: int) -> None:
+    assert observation(status).status == status
+
+
+@pytest.mark.parametrize(
+    ("status", "target", "says_nothing"),
+    [
+        *((status, "http://www.example.com/page", True) for status in (300, 301, 302, 303, 307, 308, 399)),
+        (301, "/page", True),
+        (301, "/page/", False),
+        (301, "/other", False),
+        (301, "", False),
+        (201, "/page", False),
+        (299, "/page", False),
+        (400, "/page", False),
+        (401, "/page", False),
+    ],
+)
+def test_redirect_to_the_same_path_on_another_host_says_nothing(
+    status: int, target: str, *, says_nothing: bool
+) -> None:
+    assert (parse(captured(status, ("location", target))) is None) is says_nothing
+
+
+@pytest.mark.parametrize(
+    ("status", "target", "denied"),
+    [(302, "/login?next=/page", True), (302, "/de/page", False), (403, "", True), (200, "/login", False)],
+)
+def test_observation_says_whether_access_was_denied(status: int, target: str, *, denied: bool) -> None:
+    assert observation(status, ("location", target)).denies_access is denied
+
+
+def test_visitor_probe_and_route_settings_are_passed_on() -> None:
+    response = captured(302, ("location", "/de"), is_probe=True)
+    response.visitor = 77
+    observed = parse(response, learned=True, may_be_provided=True)
+    assert observed is not None
+    assert (observed.visitor, observed.is_probe, observed.learned, observed.may_be_provided) == (77, True, True, True)
+    plain = observation(302)
+    assert (plain.visitor, plain.is_probe, plain.learned, plain.may_be_provided) == (0, False, False, False)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("Sun, 15 Jun 2025 15:06:39 GMT", NOW - 1),
+        ("Sun, 15 Jun 2025 18:06:41 GMT", None),  # later than the response
+        ("yesterday", None),
+    ],
+)
+def test_last_modified_is_compared_with_the_time_of_the_response(value: str, expected: int | None) -> None:
+    assert observation(200, ("last-modified", value)).last_modified == expected
+
+
+@pytest.mark.parametrize(
+    ("link", "canonical"),
+    [
+        ('</other>; rel="canonical"', "/other"),
+        ('</page>; rel="canonical"', None),
+        ('</other>; rel="canonical"; anchor="/page"', "/other"),
+        ('</other>; rel="canonical"; anchor="https://example.com/page"', "/other"),
+        ('</other>; rel="canonical"; anchor="/third"', None),
+        ('</other>; rel="canonical"; anchor="/third", </fourth>; rel="canonical"', "/fourth"),
+        ('<mailto:a@example.com>; rel="canonical"', None),
+    ],
+)
+def test_link_header_names_the_canonical_page(link: str, canonical: str | None) -> None:
+    assert observation(200, ("link", link)).canonical == canonical
+
+
+def test_long_canonical_is_cut() -> None:
+    target = observation(200, ("link", f'</{"x" * 3000}>; rel="canonical"')).canonical
+    assert target is not None
+    assert len(target) == 2048
+
+
+def test_headers_say_noindex_private_and_obstacles() -> None:
+    observed = observation(200, ("x-robots-tag", "noindex"), ("cache-control", "private"), ("vary", "*"))
+    assert (observed.noindex, observed.private) == (True, True)
+    assert "Vary: *" in observed.obstacle
+    until = observation(200, ("x-robots-tag", "unavailable_after: 2025-06-16T00:00:00Z"))
+    assert until.expires_at == 1_750_032_000
+    assert observation(200, ("refresh", "0; url=/other")).obstacle == "leads to another page at once: /other"
+    assert observation(200, ("refresh", "0; url=/page")).obstacle == ""
+
+
+# HTML
+
+
+def test_html_of_a_sampled_page_is_read() -> None:
+    html = observation(body=BODY).html
+    assert html is not None
+    assert html.digest is not None
+    assert (html.noindex, html.canonical, html.obstacle) == (False, None, "")
+
+
+@pytest.mark.parametrize(
+    ("status", "media_type", "is_read"),
+    [
+        (200, "text/html", True),
+        (200, "application/xhtml+xml", True),
+        (200, "application/pdf", False),
+        (200, "application/json", False),
+        (404, "text/html", False),
+        (206, "text/html", False),
+    ],
+)
+def test_html_is_read_of_good_answers_only(status: int, media_type: str, *, is_read: bool) -> None:
+    response = CapturedResponse(
+        SITE, "/page", at=NOW, status=status, headers=[("content-type", media_type)], body=BODY, is_probe=True
+    )
+    observed = parse(response)
+    assert observed is not None
+    assert (observed.html is not None) is is_read
+
+
+def test_unsampled_body_leaves_the_html_unknown() -> None:
+    assert observation(body=None).html is None
+
+
+def test_unknown_coding_is_reported_and_not_parsed() -> None:
+    html = observation(200, ("content-encoding", "mystery"), body=BODY).html
+    assert html is not None
+    assert (html.digest, html.has_head) == (None, False)
+    assert "mystery" in html.unread_reason
+
+
+def test_volatile_response_has_a_volatile_digest() -> None:
+    response = captured(body=BODY)
+    response.is_volatile = True
+    observed = parse(response)
+    assert observed is not None
+    assert observed.html is not None
+    assert observed.html.digest == VOLATILE
+
+
+@pytest.mark.parametrize(
+    ("head", "canonical"),
+    [
+        ('<link rel="canonical" href="/other">', "/other"),
+        ('<link rel="canonical" href="/page">', None),
+        ('<link rel="canonical" href="/other"><link rel="canonical" href="/third">', None),
+        ('<link rel="canonical" href="javascript:x">', None),
+    ],
+)
+def test_html_names_the_canonical_page(head: str, canonical: str | None) -> None:
+    html = observation(body=f"<!doctype html>{head}".encode() + BODY).html
+    assert html is not None
+    assert html.canonical == canonical
+
+
+def test_unchanged_body_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache holds what a body says, by its bytes and by what decides how they are read."""
+    from sitemap_middleware.evidence import html_facts
+
+    parsed: list[bytes] = []
+    real = html_facts.parse_html
+
+    def counting(body: bytes, *arguments: Any, **more: Any) -> Any:
+        parsed.append(body)
+        return real(body, *arguments, **more)
+
+    monkeypatch.setattr(html_facts, "parse_html", counting)
+    parser = ResponseParser()
+
+    def parse_again(*headers: tuple[str, str], body: bytes = BODY, **more: Any) -> int:
+        response = CapturedResponse(SITE, "/page", at=NOW, status=200, headers=[*headers], body=body, **more)
+        assert parser.parse(response, "/page", "/page", LOC) is not None
+        return len(parsed)
+
+    assert parse_again(HTML) == 1
+    assert parse_again(HTML) == 1
+    assert parse_again(HTML, body=BODY + b" ") == 2
+    assert parse_again(("content-type", "text/html; charset=latin-1")) == 3
+    assert parse_again(HTML, cut=True) == 4
+    assert parse_again(HTML, ("content-encoding", "gzip"), body=gzip.compress(BODY, mtime=0)) == 5
+    assert parsed[-1] == BODY
+    assert parse_again(HTML) == 5
+
+
+def test_digest_is_that_of_the_observation() -> None:
+    html = observation(body=BODY).html
+    assert html is not None
+    assert ResponseParser().digest(captured(body=BODY)) == html.digest
+    assert ResponseParser().digest(captured(body=None)) is None
+    assert ResponseParser().digest(captured(200, ("content-encoding", "mystery"), body=BODY)) is None
