@@ -5,13 +5,19 @@ from __future__ import annotations
 import contextlib
 import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import date
 from typing import Any, Final, Literal
 
 from .exceptions import OptionError
 from .models import Changefreq
-from .sitemap_protocol import unknown_option_error, validate_changefreq, validate_date, validate_priority
+from .sitemap_protocol import (
+    parse_date,
+    unknown_option_error,
+    validate_changefreq,
+    validate_date,
+    validate_priority,
+)
 
 _PARAMS_NOT_GIVEN: Final[Mapping[str, Any]] = {}
 """The default of `params`. Compared by identity, because an empty mapping may be given."""
@@ -32,7 +38,8 @@ class Entry:
     Args:
         params: the route's parameters, by name, as its view takes them.
         lastmod: when the page's content last changed: a date, a datetime (a naive one is UTC), or the text of either
-            in ISO 8601, such as "2024-05-01".
+            in ISO 8601, such as "2024-05-01". Text that is not a date counts as omitted, with a warning when the
+            sitemap is made, because front matter may contain anything.
         priority: 0.0 to 1.0, relative to the site's other pages (Sitemap 0.9, `<priority>`).
         changefreq: one of the protocol's seven words (Sitemap 0.9, `<changefreq>`),
             or "auto", to infer it from the observed changes.
@@ -45,6 +52,8 @@ class Entry:
     lastmod: date | None
     priority: float | None
     changefreq: Changefreq | Literal["auto"] | None
+    unusable_lastmod: str | None = field(repr=False, compare=False)
+    """The text that was given as lastmod, if it is not a date."""
 
     def __init__(
         self,
@@ -74,10 +83,15 @@ class Entry:
             )
         place = _EntryLocation(copied)
         if unknown:
-            raise unknown_option_error(place, next(iter(unknown)), [field.name for field in fields(self)])
+            known = [field.name for field in fields(self) if field.repr]
+            raise unknown_option_error(place, next(iter(unknown)), known)
         fix = "give a datetime.date or a datetime.datetime"
+        unusable_lastmod = None
+        if isinstance(lastmod, str) and parse_date(lastmod) is None:
+            unusable_lastmod, lastmod = lastmod, None
         set_field = object.__setattr__  # the dataclass is frozen
         set_field(self, "params", copied)
+        set_field(self, "unusable_lastmod", unusable_lastmod)
         set_field(self, "lastmod", None if lastmod is None else validate_date(lastmod, place, fix))
         set_field(self, "priority", None if priority is None else validate_priority(priority, place))
         set_field(self, "changefreq", None if changefreq is None else validate_changefreq(changefreq, place))

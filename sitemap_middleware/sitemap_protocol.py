@@ -70,11 +70,13 @@ def validate_date(value: object, place: object, fix: str) -> date:
         value = parsed
     if not isinstance(value, date):
         raise OptionError(f"{place}: lastmod={value!r} is not a date; {fix}")
-    if isinstance(value, datetime) and value.tzinfo is not None:
+    if isinstance(value, datetime) and (value.tzinfo is not None or type(value) is not datetime):
         try:
             value.astimezone(UTC)
         except OverflowError:
             raise OptionError(f"{place}: lastmod={value!r} is outside the calendar in UTC") from None
+        except Exception:  # pandas.NaT is a datetime by its class only
+            raise OptionError(f"{place}: lastmod={value!r} is not a date; {fix}") from None
     return value
 
 

@@ -109,7 +109,7 @@ class EntryBuilder:
         report, snapshot = ProviderReport(), context.snapshot
         candidates = provider_candidates(snapshot, self._providers, provider, routes, report)
         yield from self._entries(context, provider.place, candidates)
-        self._warn_of_skipped(provider, report)
+        self._warn_of_items(provider, report)
         self._skipped[snapshot.site.base_url, provider.place] = report.skipped
 
     def block_entries(self, context: EvaluationContext, pages: Sequence[Page]) -> tuple[list[SitemapUrl], bytes]:
@@ -242,7 +242,7 @@ class EntryBuilder:
                 value,
             )
 
-    def _warn_of_skipped(self, provider: Provider, report: ProviderReport) -> None:
+    def _warn_of_items(self, provider: Provider, report: ProviderReport) -> None:
         if report.skipped:
             self._warn_once(
                 f"values of {provider.place}",
@@ -251,6 +251,16 @@ class EntryBuilder:
                 report.count,
                 provider.place,
                 "; ".join(report.examples),
+            )
+        if report.undated:
+            self._warn_once(
+                f"dates of {provider.place}",
+                "%d of the %d items of the values of %s have a lastmod that is not a date, so it is not used, such as %s;"
+                ' write it as "2024-05-01" or "2024-05-01T10:00:00Z"',
+                report.undated,
+                report.count,
+                provider.place,
+                report.undated_example,
             )
 
     def _warn_once(self, topic: str, message: str, *arguments: object) -> None:

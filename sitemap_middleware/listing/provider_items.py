@@ -1,7 +1,7 @@
 """Reads the parameters of a page from an item of a provider.
 
 An item is a mapping of parameters, an `Entry`, an object with attributes of their names such as a database row, or,
-if the route has one parameter, its bare value.
+if the route has one parameter, its bare value. Mappings and objects may also have the fields of an `Entry`.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Collection, Mapping
 from datetime import date, time
+from decimal import Decimal
 from enum import Enum
 from numbers import Number
 from typing import Any, Final
 from uuid import UUID
 
-from ..entry import Entry, copy_item
+from ..entry import EMPTY_ENTRY, Entry, copy_item
+from ..exceptions import OptionError
 
 _SCALAR_TYPES: Final = (str, Number, UUID, date, time, Enum)
 """Types of bare values. For other types it is unknown how the app writes them in a URL."""
@@ -22,15 +24,35 @@ _SCALAR_TYPES: Final = (str, Number, UUID, date, time, Enum)
 _TEXT_TYPES: Final = frozenset({str, int})
 _BYTES_TYPES: Final = (bytes, bytearray, memoryview)
 
+_ENTRY_FIELDS: Final = frozenset({"lastmod", "priority", "changefreq"})
+"""The fields of an `Entry` that a mapping or an object may have besides the parameters."""
+
 
 class AttributeParams(dict[str, Any]):
     """The attributes of an object that are named like parameters, and the reason for each that cannot be read."""
 
-    __slots__ = ("missing", "of")
+    __slots__ = ("fields", "missing", "of")
 
     def __init__(self, of: str) -> None:
         self.of = of
         self.missing: dict[str, str] = {}
+        self.fields: dict[str, Any] = {}
+        """The attributes that are named like fields of an `Entry`, and that no parameter is named like."""
+
+    def __repr__(self) -> str:
+        return f"{self.of}({', '.join(f'{name}={reprlib.repr(value)}' for name, value in self.items())})"
+
+
+class UnreadableItem:
+    """Stands for an item that fails when it is looked at."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, item: object, error: Exception) -> None:
+        self.reason = f"it is of type {type(item).__name__}, and cannot be read ({type(error).__name__})"
+
+    def __repr__(self) -> str:
+        return "one item"
 
 
 def read_item(item: Any, names: Collection[str]) -> Any:
@@ -44,10 +66,17 @@ def read_item(item: Any, names: Collection[str]) -> Any:
     """
     if type(item) is dict:
         return item.copy()
-    if type(item) in _TEXT_TYPES or isinstance(item, Entry):
+    if type(item) in _TEXT_TYPES or type(item) is Entry:
         return item
+    try:
+        return _read_other_item(item, names)
+    except Exception as error:  # a proxy may raise even when it is asked for its class
+        return UnreadableItem(item, error)
+
+
+def _read_other_item(item: Any, names: Collection[str]) -> Any:
     item = copy_item(item)
-    if type(item) is dict or item is None or isinstance(item, (*_SCALAR_TYPES, *_BYTES_TYPES)):
+    if type(item) is dict or item is None or isinstance(item, (Entry, *_SCALAR_TYPES, *_BYTES_TYPES)):
         return item
     row = _get_attribute(item, "_mapping")  # a SQLAlchemy row: the methods of tuple may hide its attributes
     if not isinstance(row, Mapping):
@@ -69,6 +98,10 @@ def read_item(item: Any, names: Collection[str]) -> Any:
                 params.missing[name] = f"its {name} is a method"
             else:
                 params[name] = value
+    for name in _ENTRY_FIELDS.difference(names):
+        value = _get_attribute(item, name) if row is None else row.get(name)
+        if value is not None and not callable(value):
+            params.fields[name] = value
     return params
 
 
@@ -81,13 +114,15 @@ def _get_attribute(item: Any, name: str) -> Any:
 
 def item_params(item: Any, names: Collection[str]) -> dict[str, Any]:
     """The parameters that an item gives a route with these names. Raises `ValueError` if one is missing or unusable."""
+    needed = ", ".join(sorted(names))
     if isinstance(item, AttributeParams):
         for name in sorted(names):
             if name not in item:
-                raise ValueError(f"it is of type {item.of}, and {item.missing[name]}")
+                raise ValueError(f"it is of type {item.of}, and {item.missing[name]}; the route's parameters: {needed}")
         return checked_params({name: item[name] for name in names})
+    if isinstance(item, UnreadableItem):
+        raise ValueError(item.reason)  # noqa: TRY004 (as all reasons)
     kind = type(item).__name__
-    needed = ", ".join(sorted(names))
     example = f"give a mapping such as {{{', '.join(f'{name!r}: ...' for name in sorted(names))}}}"
     if item is None or isinstance(item, (bool, *_BYTES_TYPES)):
         raise ValueError(f"{reprlib.repr(item)} is not a text, a number or a similar value; {example}")
@@ -110,3 +145,44 @@ def checked_params(params: dict[str, Any]) -> dict[str, Any]:
         if isinstance(value, Enum):
             return checked_params({**params, name: value.value})
     return params
+
+
+def split_fields(item: Any, names: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A mapping as its parameters and the fields of an `Entry`, which are those that no parameter is named like.
+
+    Both are empty if the item is not a mapping.
+    """
+    if type(item) is not dict:
+        return {}, {}
+    fields = {name: item[name] for name in _ENTRY_FIELDS.difference(names) if name in item}
+    return {name: value for name, value in item.items() if name not in fields}, fields
+
+
+def entry_of_fields(fields: Mapping[str, Any]) -> Entry:
+    """An entry without parameters, with those of its fields that are valid.
+
+    A priority counts only as a float and a changefreq only as one of the protocol's words: a column of that name may
+    mean something else. A lastmod that is not a date is kept as `Entry.unusable_lastmod`.
+    """
+    if not fields:
+        return EMPTY_ENTRY
+    given = dict(fields)
+    if not isinstance(given.get("priority"), float | Decimal):
+        given.pop("priority", None)
+    if not isinstance(given.get("changefreq"), str):
+        given.pop("changefreq", None)
+    try:
+        return Entry({}, **given)
+    except OptionError:
+        valid = {name: value for name, value in given.items() if _is_valid(name, value)}
+        if "lastmod" in given and "lastmod" not in valid:
+            valid["lastmod"] = reprlib.repr(given["lastmod"])  # text that is not a date
+        return Entry({}, **valid)
+
+
+def _is_valid(name: str, value: Any) -> bool:
+    try:
+        Entry({}, **{name: value})
+    except OptionError:
+        return False
+    return True

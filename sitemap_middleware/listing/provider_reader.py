@@ -26,7 +26,7 @@ from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
 from .async_batches import MAX_BATCH_ITEMS, iterate_in_own_loop
 from .batch_queue import BatchQueue, as_values_error, describe_error
 from .path_set import PathSet
-from .provider_items import checked_params, item_params
+from .provider_items import AttributeParams, checked_params, entry_of_fields, item_params, split_fields
 
 ITEM_TIMEOUT_SECONDS: Final = 10.0
 """Seconds without an item after which a provider counts as hanging."""
@@ -54,6 +54,9 @@ class ProviderReport:
     count: int = 0
     skipped: int = 0
     examples: list[str] = field(default_factory=list)
+    undated: int = 0
+    """Items whose lastmod is not a date."""
+    undated_example: str = ""
     failure: ValuesError | None = None
 
     def skip(self, item: Any, reason: str) -> None:
@@ -62,11 +65,21 @@ class ProviderReport:
         if len(self.examples) < MAX_SKIP_EXAMPLES:
             self.examples.append(f"{_describe_item(item)} was left out: {reason}")
 
+    def count_undated(self, path: str, text: str) -> None:
+        """Count an item whose lastmod is not a date, and show the first."""
+        self.undated += 1
+        self.undated_example = self.undated_example or f"{reprlib.repr(text)} of {path}"
+
     def messages(self) -> tuple[str, ...]:
-        """Describe the skipped items to people."""
-        if not self.skipped:
-            return ()
-        return (f"{self.skipped} of {self.count} items were left out", *self.examples)
+        """Describe to people what is wrong with the items."""
+        lines: list[str] = []
+        if self.skipped:
+            lines += [f"{self.skipped} of {self.count} items were left out", *self.examples]
+        if self.undated:
+            lines.append(
+                f"{self.undated} of {self.count} items have a lastmod that is not a date, such as {self.undated_example}"
+            )
+        return tuple(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,22 +295,36 @@ def _pages_of_item(
     site: Site, item: Any, builders: Sequence[tuple[Route, PathBuilder]], report: ProviderReport
 ) -> Iterator[ProvidedPage]:
     """The pages of one item: one for each route that it fits. An item that fits none is reported."""
-    entry = item if isinstance(item, Entry) else EMPTY_ENTRY
-    params = item.params if isinstance(item, Entry) else item
+    entry, params = EMPTY_ENTRY, item
+    if isinstance(item, Entry):
+        entry, params = item, item.params
+    elif isinstance(item, AttributeParams):
+        entry = entry_of_fields(item.fields)
     reason = ""
     fits = False
     for route, builder in builders:
+        page_entry, failure = entry, None
         try:
             path = builder.build(checked_params(params) if type(params) is dict else item_params(params, builder.names))
         except Exception as error:
-            reason = reason or describe_error(error)
+            failure = error
+            own_params, fields = split_fields(item, builder.names)
+            if fields:
+                try:
+                    path, page_entry, failure = builder.build(checked_params(own_params)), entry_of_fields(fields), None
+                except Exception as error_without_fields:
+                    failure = error_without_fields
+        if failure is not None:
+            reason = reason or f"{describe_error(failure)} ({route.path})"
             continue
         quoted = quote_path(path)
         if quoted is None or loc_of(site, quoted) is None:
             reason = UNREACHABLE_REASON if quoted is None else LOC_LENGTH_REASON
             continue
+        if not fits and page_entry.unusable_lastmod is not None:
+            report.count_undated(quoted, page_entry.unusable_lastmod)
         fits = True
-        yield ProvidedPage(quoted, route, entry)
+        yield ProvidedPage(quoted, route, page_entry)
     if not fits:
         report.skip(item, reason)
 

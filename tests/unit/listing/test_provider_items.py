@@ -6,12 +6,12 @@ import datetime as dt
 import enum
 import logging
 import uuid
-from collections import namedtuple
+from collections import UserDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import flask
 import pytest
@@ -166,11 +166,163 @@ def test_row_is_read_by_column_names_and_not_by_tuple_methods(make: Any) -> None
     assert listed(make, [Row(("rye", "de", 3))], "/posts/<page>") == []
 
 
-@EVERYWHERE
-def test_the_lastmod_of_an_object_is_not_guessed(make: Any) -> None:
-    ask, app = make([Post("rye")], "/posts/<slug>")
+def rendered(make: Any, values: Any, path: str = "/posts/<slug>") -> dict[str, dict[str, str]]:
+    ask, app = make(values, path)
     site = SitemapMiddleware(app, store="memory://", verify=False)
-    assert entries(ask(site).body) == {f"{LOCAL}/posts/rye": {}}
+    return {loc.removeprefix(LOCAL): fields for loc, fields in entries(ask(site).body).items()}
+
+
+@EVERYWHERE
+@pytest.mark.parametrize(
+    "convert",
+    [lambda fields: SimpleNamespace(**fields), lambda fields: fields, UserDict],
+    ids=["object", "dict", "mapping"],
+)
+def test_an_object_and_a_mapping_may_have_the_fields_of_an_entry(make: Any, convert: Any) -> None:
+    given = [
+        {"slug": "a", "lastmod": "2024-05-01T10:00:00Z", "priority": 0.8, "changefreq": "weekly"},
+        {"slug": "b", "lastmod": dt.date(2024, 5, 2), "priority": Decimal("0.3")},
+        {"slug": "c", "lastmod": None, "priority": None, "changefreq": None},
+        {"slug": "d"},
+    ]
+    assert rendered(make, [convert(fields) for fields in given]) == {
+        "/posts/a": {"lastmod": "2024-05-01T10:00:00Z", "priority": "0.8", "changefreq": "weekly"},
+        "/posts/b": {"lastmod": "2024-05-02", "priority": "0.3"},
+        "/posts/c": {},
+        "/posts/d": {},
+    }
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("convert", [lambda fields: SimpleNamespace(**fields), dict], ids=["object", "mapping"])
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"priority": 1},  # the priority of a ticket, rather than that of its page
+        {"priority": "high"},
+        {"priority": 7.5},
+        {"changefreq": 30},
+        {"changefreq": "often"},
+    ],
+    ids=repr,
+)
+def test_a_field_of_another_meaning_is_not_used(make: Any, convert: Any, field: dict[str, Any]) -> None:
+    assert rendered(make, [convert({"slug": "a", **field})]) == {"/posts/a": {}}
+
+
+@EVERYWHERE
+def test_only_the_attribute_lastmod_of_an_object_dates_its_page(make: Any) -> None:
+    items = [
+        SimpleNamespace(slug="a", updated_at=dt.date(2024, 5, 1)),
+        SimpleNamespace(slug="b", lastmod=dt.date.today),
+    ]
+    assert rendered(make, items) == {"/posts/a": {}, "/posts/b": {}}
+
+
+@EVERYWHERE
+def test_a_parameter_may_be_named_like_a_field_of_an_entry(make: Any) -> None:
+    items = [SimpleNamespace(priority="high"), {"priority": "low"}, {"priority": "none", "lastmod": "2024-05-01"}]
+    assert rendered(make, items, "/tickets/<priority>") == {
+        "/tickets/high": {},
+        "/tickets/low": {},
+        "/tickets/none": {"lastmod": "2024-05-01"},
+    }
+
+
+@EVERYWHERE
+def test_a_mapping_with_another_key_is_skipped_although_it_has_fields_of_an_entry(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert rendered(make, [{"slug": "a"}, {"slug": "b", "lastmod": "2024-05-01", "titel": "B"}]) == {"/posts/a": {}}
+    assert "the route has no parameter titel (/posts/" in caplog.text
+
+
+class Detached:
+    """A database row whose session is closed."""
+
+    slug = "detached"
+
+    @property
+    def lastmod(self) -> dt.date:
+        raise RuntimeError("detached")
+
+
+@EVERYWHERE
+def test_a_date_that_is_none_leaves_the_page_listed_and_is_reported_once(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    items = [
+        Entry({"slug": "a"}, lastmod="May 2024"),
+        Entry({"slug": "b"}, lastmod="2024-02-30"),
+        {"slug": "c", "lastmod": "", "priority": 0.8},
+        SimpleNamespace(slug="d", lastmod=20240501),
+        Detached(),
+        Entry({"slug": "e"}, lastmod="2024-05-01"),
+    ]
+    ask, app = make(items, "/posts/<slug>")
+    site = SitemapMiddleware(app, store="memory://", verify=False, base_url=LOCAL)
+    assert {loc.rpartition("/")[2]: fields for loc, fields in entries(ask(site).body).items()} == {
+        "a": {},
+        "b": {},
+        "c": {"priority": "0.8"},
+        "d": {},
+        "detached": {},
+        "e": {"lastmod": "2024-05-01"},
+    }
+    ask(site)
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert warning.startswith("4 of the 6 items of the values of @sitemap on ")
+    assert warning.endswith(
+        "have a lastmod that is not a date, so it is not used, such as 'May 2024' of /posts/a;"
+        ' write it as "2024-05-01" or "2024-05-01T10:00:00Z"'
+    )
+    assert site.explain("/posts/a").skipped == (
+        "4 of 6 items have a lastmod that is not a date, such as 'May 2024' of /posts/a",
+    )
+    assert site.stats()["skipped"] == 0
+
+
+class NotATime(dt.datetime):
+    """Like pandas.NaT: a datetime by its class only."""
+
+    def __new__(cls) -> Self:
+        return super().__new__(cls, 1, 1, 1)
+
+    def astimezone(self, tz: Any = None) -> Any:
+        raise ValueError("NaT")
+
+
+@EVERYWHERE
+def test_a_missing_time_of_a_data_frame_is_no_date(make: Any) -> None:
+    assert rendered(make, [{"slug": "a", "lastmod": NotATime()}]) == {"/posts/a": {}}
+    with pytest.raises(OptionError, match="is not a date"):
+        Entry({"slug": "a"}, lastmod=NotATime())
+
+
+class Unbound:
+    """Like werkzeug's LocalProxy out of its context: whatever is asked raises."""
+
+    @property
+    def __class__(self) -> type:
+        raise RuntimeError("out of context")
+
+
+@EVERYWHERE
+def test_an_item_that_cannot_be_looked_at_is_skipped_alone(make: Any, caplog: pytest.LogCaptureFixture) -> None:
+    assert listed(make, ["a", Unbound(), "b"]) == ["/posts/a", "/posts/b"]
+    assert "one item was left out: it is of type Unbound, and cannot be read (RuntimeError) (/posts/" in caplog.text
+
+
+class Text(str):
+    """A text of another class, as template engines and ORMs have them."""
+
+    __slots__ = ()
+
+
+@EVERYWHERE
+def test_items_of_all_forms_may_be_mixed(make: Any) -> None:
+    items = [Text("a"), None, {"slug": Text("b")}, "a", 3, b"x", [], Post("c"), "", Entry({"slug": "d"}), object()]
+    assert listed(make, items) == ["/posts/a", "/posts/b", "/posts/3", "/posts/c", "/posts/d"]
 
 
 @EVERYWHERE
@@ -211,8 +363,14 @@ def test_of_several_routes_each_takes_what_it_needs() -> None:
             "it is one value, and the route has 2 parameters (lang, slug); give a mapping such as {'lang': ..., 'slug':",
         ),
         (("de", "rye"), "it is of type tuple, which does not say what is its lang, slug"),
-        (SimpleNamespace(slug="rye"), "it is of type SimpleNamespace, and has no attribute lang"),
-        (object(), "it is of type object, and has no attribute lang"),
+        (
+            SimpleNamespace(slug="rye"),
+            (
+                "SimpleNamespace(slug='rye') was left out: it is of type SimpleNamespace, and has no attribute lang;"
+                " the route's parameters: lang, slug (/"
+            ),
+        ),
+        (object(), "object() was left out: it is of type object, and has no attribute lang"),
     ],
 )
 def test_ambiguous_item_is_skipped_with_a_reason(
@@ -257,10 +415,10 @@ def test_a_date_may_be_its_text_in_iso_8601(text: str, moment: dt.date | None) -
     assert parse_date(text) == moment
     assert type(parse_date(text)) is type(moment)
     if moment is None:
-        for make in (lambda: Entry({"slug": "rye"}, lastmod=text), lambda: sitemap(lastmod=text)(lambda: "")):
-            with pytest.raises(OptionError, match='is not a date; write it as "2024-05-01"') as raised:
-                make()
-            assert repr(text) in str(raised.value)
+        with pytest.raises(OptionError, match='is not a date; write it as "2024-05-01"') as raised:
+            sitemap(lastmod=text)(lambda: "")
+        assert repr(text) in str(raised.value)
+        assert Entry({"slug": "rye"}, lastmod=text).unusable_lastmod == text
     else:
         assert Entry({"slug": "rye"}, lastmod=text) == Entry({"slug": "rye"}, lastmod=moment)
 
