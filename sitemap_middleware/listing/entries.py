@@ -255,8 +255,8 @@ class EntryBuilder:
         if report.undated:
             self._warn_once(
                 f"dates of {provider.place}",
-                "%d of the %d items of the values of %s have a lastmod that is not a date, so it is not used, such as %s;"
-                ' write it as "2024-05-01" or "2024-05-01T10:00:00Z"',
+                "%d of the %d items of the values of %s have a lastmod that is not a date, so it is not used, such as"
+                ' %s; write it as "2024-05-01" or "2024-05-01T10:00:00Z"',
                 report.undated,
                 report.count,
                 provider.place,

@@ -76,9 +76,8 @@ class ProviderReport:
         if self.skipped:
             lines += [f"{self.skipped} of {self.count} items were left out", *self.examples]
         if self.undated:
-            lines.append(
-                f"{self.undated} of {self.count} items have a lastmod that is not a date, such as {self.undated_example}"
-            )
+            example = self.undated_example
+            lines.append(f"{self.undated} of {self.count} items have a lastmod that is not a date, such as {example}")
         return tuple(lines)
 
 

@@ -288,7 +288,7 @@ class NotATime(dt.datetime):
     def __new__(cls) -> Self:
         return super().__new__(cls, 1, 1, 1)
 
-    def astimezone(self, tz: Any = None) -> Any:
+    def astimezone(self, _zone: Any = None) -> Any:
         raise ValueError("NaT")
 
 
