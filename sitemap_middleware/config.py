@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from .evidence.verdict import INDEXABLE_TYPES
+from .evidence.observations import INDEXABLE_TYPES
 from .exceptions import OptionError
 from .models import Changefreq, PageLimits, Site
 from .patterns import Pattern, Patterns

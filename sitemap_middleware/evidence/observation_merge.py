@@ -14,8 +14,7 @@ from ..history import History, Run, add_sighting, is_unchanged_by, significant, 
 from ..models import Page, UnconfirmedAnswer
 from .delisting_confirmation import add_answer, confirmed_contradiction, has_same_answers, since
 from .generated_dates import becomes_credible, is_credible
-from .observations import HtmlFacts, Observation
-from .verdict import INDEXABLE_TYPES
+from .observations import INDEXABLE_TYPES, HtmlFacts, Observation
 
 _CONCLUSIVE_STATUSES: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
 """Statuses other than 2xx that describe the page rather than the request."""
@@ -103,7 +102,7 @@ def merge_if_changed(page: Page | None, observation: Observation) -> Page:
     """As `merge_without_future`, but return the same object if nothing needs to be written."""
     if page is not None and not _has_future_evidence(page, observation) and _is_repeat(page, observation):
         return page
-    return page_to_store(page, merge_without_future(page, observation))
+    return page_to_store(page, merge_without_future(page, observation), observation.listed_types)
 
 
 def merge_without_future(page: Page | None, observation: Observation) -> Page:
@@ -113,13 +112,13 @@ def merge_without_future(page: Page | None, observation: Observation) -> Page:
     return merge(page, observation)
 
 
-def page_to_store(stored: Page | None, merged: Page) -> Page:
+def page_to_store(stored: Page | None, merged: Page, listed_types: frozenset[str] = INDEXABLE_TYPES) -> Page:
     """The merged page if it differs significantly from the stored one, else the stored object itself.
 
     Call it after merging the whole batch: an observation that changes nothing may still outrank another one of its
     second.
     """
-    return merged if stored is None or _is_significant_change(stored, merged) else stored
+    return merged if stored is None or _is_significant_change(stored, merged, listed_types) else stored
 
 
 # Which observation decides
@@ -135,10 +134,11 @@ def _is_decisive(observation: Observation, page: Page, *, unconfirmed: bool) -> 
         return page.is_unconfirmed
     if observation.at != page.last_seen:
         return observation.at > page.last_seen
-    return _rank(observation) > _rank(page)
+    types = observation.listed_types
+    return _rank(observation, types) > _rank(page, types)
 
 
-def _rank(evidence: Observation | Page) -> tuple[object, ...]:
+def _rank(evidence: Observation | Page, listed_types: frozenset[str]) -> tuple[object, ...]:
     """The sort key of evidence within one second: first what forbids more, then what all workers sort alike."""
     return (
         evidence.status != 200,
@@ -147,7 +147,7 @@ def _rank(evidence: Observation | Page) -> tuple[object, ...]:
         evidence.obstacle,
         evidence.canonical or "",
         _expiry_rank(evidence.expires_at),
-        evidence.media_type not in INDEXABLE_TYPES,
+        evidence.media_type not in listed_types,
         evidence.status,
         evidence.media_type,
         evidence.last_modified or 0,
@@ -210,21 +210,21 @@ def _needs_confirmation(observation: Observation) -> bool:
     """
     if observation.is_probe or observation.status in _GONE_STATUSES or not is_conclusive(observation.status):
         return False
-    if observation.status == 200 and observation.media_type in INDEXABLE_TYPES:
+    if observation.status == 200 and observation.media_type in observation.listed_types:
         return False
     return not (observation.learned and observation.denies_access)
 
 
-def _is_good(page: Page) -> bool:
+def _is_good(page: Page, listed_types: frozenset[str]) -> bool:
     """Whether the deciding evidence is a page that every visitor gets."""
-    return page.status == 200 and not page.is_unconfirmed and page.media_type in INDEXABLE_TYPES
+    return page.status == 200 and not page.is_unconfirmed and page.media_type in listed_types
 
 
-def needs_probe(before: Page | None, page: Page) -> bool:
+def needs_probe(before: Page | None, page: Page, listed_types: frozenset[str] = INDEXABLE_TYPES) -> bool:
     """Whether a good page has just answered something else, so that the prober can settle what it answers now."""
-    if before is None or not _is_good(before):
+    if before is None or not _is_good(before, listed_types):
         return False
-    if not _is_good(page):
+    if not _is_good(page, listed_types):
         return page.learned and page.status not in _GONE_STATUSES
     return bool(page.unconfirmed_answers) and not has_same_answers(before.unconfirmed_answers, page.unconfirmed_answers)
 
@@ -282,7 +282,9 @@ def _is_repeat(page: Page, observation: Observation) -> bool:
         and observation.route == page.route
         and observation.learned == page.learned
         and not (page.is_unconfirmed and not _needs_confirmation(observation))
-        and not (_is_good(page) and (page.unconfirmed_answers or _needs_confirmation(observation)))
+        and not (
+            _is_good(page, observation.listed_types) and (page.unconfirmed_answers or _needs_confirmation(observation))
+        )
         and (html is None or _is_repeated_html(page, html, at))
     )
 
@@ -301,7 +303,7 @@ def _is_known_date(dates: History, value: int, at: int) -> bool:
     return is_unchanged_by(dates, value, at) and not becomes_credible(dates[-1], at)
 
 
-def _is_significant_change(page: Page, merged: Page) -> bool:
+def _is_significant_change(page: Page, merged: Page, listed_types: frozenset[str]) -> bool:
     """Whether anything changed besides the time of the last visit or reading, by less than `REFRESH_SECONDS`.
 
     A later visit is significant if the page's Last-Modified, or the date that it states, becomes credible by it. An
@@ -319,8 +321,8 @@ def _is_significant_change(page: Page, merged: Page) -> bool:
         or _differ(page.content_history, merged.content_history, exactly=late_reading)
         or _differ(page.stated_date_history, merged.stated_date_history, exactly=late_reading)
         or _differ(page.last_modified_history, merged.last_modified_history, exactly=late_visit)
-        or _rank(merged) != _rank(page)
-        or _has_new_contradiction(page, merged)
+        or _rank(merged, listed_types) != _rank(page, listed_types)
+        or _has_new_contradiction(page, merged, listed_types)
         or _html_fields(merged)[1:-2] != _html_fields(page)[1:-2]
         or _date_credibility(merged) != _date_credibility(page)
     )
@@ -330,9 +332,9 @@ def _differ(before: History, after: History, *, exactly: bool) -> bool:
     return after != before if exactly else significant(after) != significant(before)
 
 
-def _has_new_contradiction(page: Page, merged: Page) -> bool:
+def _has_new_contradiction(page: Page, merged: Page, listed_types: frozenset[str]) -> bool:
     """Whether unconfirmed answers are worth writing: only while they may still delist the page."""
-    if not _is_good(merged) or (confirmed_contradiction(page) and confirmed_contradiction(merged)):
+    if not _is_good(merged, listed_types) or (confirmed_contradiction(page) and confirmed_contradiction(merged)):
         return False
     return not has_same_answers(page.unconfirmed_answers, merged.unconfirmed_answers)
 

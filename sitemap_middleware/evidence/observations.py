@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+INDEXABLE_TYPES: Final = frozenset({"text/html", "application/xhtml+xml", "application/pdf"})
+"""Media types listed by default. Plain text is left out: it is mostly robots.txt and health checks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +66,5 @@ class Observation(NamedTuple):
     """As `CapturedResponse.visitor`."""
     merged_at: int = 0
     """When it is merged, by the store's clock; 0 if unknown. Later evidence comes from a clock that is ahead."""
+    listed_types: frozenset[str] = INDEXABLE_TYPES
+    """The media types that the site lists: an answer of one of them is good."""

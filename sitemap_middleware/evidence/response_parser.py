@@ -16,7 +16,7 @@ from ..urls import is_page_url, is_same_page, is_same_path
 from . import html_facts as html_parser
 from .body_decoding import decode_body, undecodable_reason
 from .delisting_confirmation import denies_access
-from .observations import HtmlFacts, Observation
+from .observations import INDEXABLE_TYPES, HtmlFacts, Observation
 from .response_headers import ResponseHeaders
 
 MAX_CACHED_HTML: Final = 4096
@@ -36,7 +36,9 @@ OBSERVED_STATUSES: Final = frozenset(range(200, 500)) - _TRANSIENT_STATUSES
 class ResponseParser:
     """Parses captured responses. Bodies are cached by a digest of their bytes, so an unchanged page is parsed once."""
 
-    def __init__(self) -> None:
+    def __init__(self, listed_types: frozenset[str] = INDEXABLE_TYPES) -> None:
+        """`listed_types` are the media types that the site lists."""
+        self._listed_types = listed_types
         self._html_cache = BoundedCache[bytes, html_parser.HtmlMetadata](MAX_CACHED_HTML)
 
     def parse(
@@ -84,6 +86,7 @@ class ResponseParser:
             is_probe=captured.is_probe,
             denies_access=denies_access(captured.status, loc, target),
             visitor=captured.visitor,
+            listed_types=self._listed_types,
         )
 
     def digest(self, captured: CapturedResponse) -> int | None:

@@ -11,9 +11,7 @@ from typing import Final, NamedTuple
 from ..dates import w3c_from_timestamp
 from ..models import Page, UnconfirmedAnswer
 from .delisting_confirmation import confirmed_contradiction
-
-INDEXABLE_TYPES: Final = frozenset({"text/html", "application/xhtml+xml", "application/pdf"})
-"""Media types listed by default. Plain text is left out: it is mostly robots.txt and health checks."""
+from .observations import INDEXABLE_TYPES
 
 
 class Verdict(NamedTuple):

@@ -77,7 +77,7 @@ class Ingester:
         self._tracker = tracker
         self._changed_page_prober = changed_page_prober
         self._may_store = may_store
-        self._parser = ResponseParser()
+        self._parser = ResponseParser(options.media_types)
         self._foreign_hosts = ForeignHosts()
         self._worker_id = WorkerId()
         self._cleaned_up_at = BoundedCache[str, float](MAX_SITES)

@@ -149,8 +149,7 @@ class TrackedPage:
                 return None
             captured = Observer(self, host=request.key[1], status=status, headers=list(headers), at=now)
             captured.raw_status = raw_status
-            if status != 200:
-                captured.visitor = request.visitor(status)
+            captured.visitor = request.visitor(status)
             self.last_answer = NO_ANSWER
             context.buffer.record(captured)
             observer = captured
@@ -162,8 +161,6 @@ class TrackedPage:
                     plan = context.plan_sample(captured)
                     captured.chunks = None if plan is None else []
                 self.plan = plan
-                if plan is None:  # the response is not HTML, maybe for this visitor only
-                    captured.visitor = request.visitor(status)
             if captured.chunks is None:
                 captured.second_ends_at = now // 1 + 1
                 self.last_answer = captured
@@ -236,19 +233,19 @@ class Observer(CapturedResponse):
         self._page.must_sample = False
         with self._page.context.log_fault.guard("a body could not be sampled"):
             body, self.chunks = b"".join(self.chunks), None
-            self._page.context.buffer.sample(
-                CapturedResponse(
-                    self.site,
-                    self.path,
-                    at=self.at,
-                    status=self.status,
-                    headers=self.headers,
-                    body=body,
-                    host=self.host,
-                    foreign=self.is_foreign_host,
-                    cut=self._size_bytes > MAX_HTML_BYTES,
-                )
+            sample = CapturedResponse(
+                self.site,
+                self.path,
+                at=self.at,
+                status=self.status,
+                headers=self.headers,
+                body=body,
+                host=self.host,
+                foreign=self.is_foreign_host,
+                cut=self._size_bytes > MAX_HTML_BYTES,
             )
+            sample.visitor = self.visitor
+            self._page.context.buffer.sample(sample)
 
 
 def _status_code(status: Any) -> int:

@@ -22,6 +22,7 @@ HeaderPair = tuple[str, str] | tuple[bytes, bytes]
 _CONTENT_LENGTH_NAMES: Final[frozenset[str | bytes]] = frozenset(
     {b"content-length", "Content-Length", "content-length"}
 )
+_CONTENT_TYPE_NAMES: Final[frozenset[str | bytes]] = frozenset({b"content-type", "Content-Type", "content-type"})
 
 
 @dataclass(slots=True)
@@ -32,17 +33,19 @@ class SamplePlan:
     interval: float
     length: HeaderPair | None
     """The Content-Length header of the last sample, as it was sent."""
+    media_type: HeaderPair | None
+    """Its Content-Type header."""
     digest: int | None
 
     def is_fresh(self, at: float, headers: RawHeaders) -> bool:
-        """Whether no sample is needed now: the last one is recent, and the length is the same."""
+        """Whether no sample is needed now: the last one is recent, and length and type are the same."""
         # A sample that is due too far ahead was planned when the clock was wrong.
         if not self.due_at - MAX_SAMPLE_INTERVAL_SECONDS <= at < self.due_at:
             return False
-        if self.length in headers:
+        if self.length in headers and self.media_type in headers:
             return True
-        length = _content_length(headers)
-        return length[1:] == self.length[1:] if length and self.length else length is self.length
+        length, media_type = _field(headers, _CONTENT_LENGTH_NAMES), _field(headers, _CONTENT_TYPE_NAMES)
+        return _is_equal(length, self.length) and _is_equal(media_type, self.media_type)
 
 
 class BodySampler:
@@ -63,10 +66,11 @@ class BodySampler:
 
     def schedule(self, captured: CapturedResponse) -> SamplePlan:
         """Plan the next sample of a page that is being sampled."""
-        plan = self.find(captured.page_key) or SamplePlan(0, MIN_SAMPLE_INTERVAL_SECONDS, None, None)
+        plan = self.find(captured.page_key) or SamplePlan(0, MIN_SAMPLE_INTERVAL_SECONDS, None, None, None)
         self._plans.put(hash(captured.page_key), plan)
         plan.due_at = captured.at + plan.interval
-        plan.length = _content_length(captured.headers)
+        plan.length = _field(captured.headers, _CONTENT_LENGTH_NAMES)
+        plan.media_type = _field(captured.headers, _CONTENT_TYPE_NAMES)
         return plan
 
     def record_digest(self, key: tuple[str, str], digest: int | None) -> None:
@@ -81,12 +85,17 @@ class BodySampler:
             plan.digest = digest
 
 
-def _content_length(headers: RawHeaders) -> HeaderPair | None:
-    """The Content-Length header as it was sent, in one of the spellings that servers and frameworks use."""
+def _field(headers: RawHeaders, names: frozenset[str | bytes]) -> HeaderPair | None:
+    """A header as it was sent, by its name in one of the spellings that servers and frameworks use."""
     try:
         for pair in headers:
-            if pair[0] in _CONTENT_LENGTH_NAMES:
+            if pair[0] in names:
                 return pair
     except (IndexError, TypeError):  # not a pair, or an unhashable name
         return None
     return None
+
+
+def _is_equal(pair: HeaderPair | None, other: HeaderPair | None) -> bool:
+    """Whether two headers have the same value, whatever the spelling of their names; or neither was sent."""
+    return pair[1:] == other[1:] if pair and other else pair is other

@@ -7,7 +7,7 @@ from typing import Any, Final
 from starlette.responses import RedirectResponse
 from starlette.routing import Route as StarletteRoute
 
-from ..evidence.verdict import INDEXABLE_TYPES
+from ..evidence.observations import INDEXABLE_TYPES
 from ..models import HiddenReason
 
 _NOT_IN_SCHEMA: Final = HiddenReason("it is left out of the API's schema")

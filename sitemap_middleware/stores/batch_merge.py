@@ -63,12 +63,12 @@ class BatchMerger:
                 for observation in later_observations[path]:
                     may_be_provided = may_be_provided or observation.may_be_provided
                     page = merge_without_future(page, _with_known_origin(observation, page))
-                page = page_to_store(before, page)
+                page = page_to_store(before, page, first.listed_types)
             else:
                 page = merge_if_changed(before, _with_known_origin(first, before) if may_be_provided else first)
             if page is not before and self._accept(before, page, may_be_provided=may_be_provided):
                 self.changed += 1
-                self._note_news(before, page)
+                self._note_news(before, page, first.listed_types)
                 yield page
 
     @property
@@ -87,9 +87,9 @@ class BatchMerger:
             tuple(self._conflicting_paths),
         )
 
-    def _note_news(self, before: Page | None, page: Page) -> None:
+    def _note_news(self, before: Page | None, page: Page, listed_types: frozenset[str]) -> None:
         """Note the path of a page that the prober should request again, and why."""
-        if needs_probe(before, page):
+        if needs_probe(before, page, listed_types):
             self._conflicting_paths.append(page.path)
         history = page.content_history
         history_before = before.content_history if before is not None else ()

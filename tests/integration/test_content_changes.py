@@ -387,6 +387,9 @@ class _Request:
     def ignore_reason(self) -> None:
         """Counts."""
 
+    def visitor(self, _: int) -> int:
+        return 1
+
 
 LOCAL = Site("http", "testserver")
 

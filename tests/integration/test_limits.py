@@ -167,6 +167,9 @@ class _Request:
     def ignore_reason(self) -> None:
         """Counts."""
 
+    def visitor(self, _: int) -> int:
+        return 1
+
 
 def test_readings_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observation_module, "MAX_CACHED_HTML", 4)

@@ -29,12 +29,12 @@ from sitemap_middleware.evidence.delisting_confirmation import (
 from sitemap_middleware.evidence.generated_dates import GENERATED_DATE_SECONDS
 from sitemap_middleware.evidence.lastmod import lastmod
 from sitemap_middleware.evidence.observation_merge import REFRESH_SECONDS, merge, merge_if_changed
-from sitemap_middleware.evidence.observations import HtmlFacts, Observation
+from sitemap_middleware.evidence.observations import INDEXABLE_TYPES, HtmlFacts, Observation
 from sitemap_middleware.evidence.response_headers import canonical_links
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.evidence.robots_directives import parse_robots
 from sitemap_middleware.evidence.site_signals import SiteSignals, changed_since, deployment_minute, site_signals
-from sitemap_middleware.evidence.verdict import INDEXABLE_TYPES, is_listable, page_verdict
+from sitemap_middleware.evidence.verdict import is_listable, page_verdict
 from sitemap_middleware.history import VOLATILE, last_change, significant
 from sitemap_middleware.models import Page, Site, UnconfirmedAnswer
 

@@ -338,3 +338,51 @@ def test_newer_answer_replaces_another_of_the_same_second(
     )
     twin.ask("/")
     assert twin.locs() == ["http://testserver/", "http://testserver/about"]
+
+
+HTML_BODY = b'<!doctype html><title>Tea</title><p>"Tea"'
+OTHER_TYPES = {
+    "json": [("content-type", "application/json")],
+    "a feed": [("content-type", "application/rss+xml; charset=utf-8")],
+    "a download": [("content-type", "application/octet-stream")],
+}
+
+
+@BOTH
+@pytest.mark.parametrize("headers", OTHER_TYPES.values(), ids=OTHER_TYPES.keys())
+@pytest.mark.parametrize("wait", [1, HOUR], ids=["at once", "an hour later"])
+def test_page_that_becomes_another_type_of_equal_length_is_seen(
+    protocol: str, headers: list[tuple[str, str]], wait: int
+) -> None:
+    length = [("content-length", str(len(HTML_BODY)))] if protocol == "wsgi" else []
+    twin = Twin(protocol, {"/": Page(200, [("content-type", "text/html"), *length], HTML_BODY)}, list_unseen=False)
+    rested(twin, "/")
+    assert len(twin.locs()) == 1
+    twin.pages["/"] = Page(200, [*headers, *length], HTML_BODY)
+    twin.clock.pass_(wait)
+    twin.ask("/", headers=[("user-agent", "Ada")])
+    twin.app.flush()
+    assert len(twin.locs()) == 1, "it may concern one visitor only"
+    twin.clock.pass_(61)
+    twin.ask("/", headers=[("user-agent", "Ben")])
+    twin.app.flush()
+    assert twin.locs() == [], "another visitor confirms it"
+
+
+@BOTH
+@pytest.mark.parametrize("media_type", ["text/plain", "text/markdown; charset=utf-8", "application/json"])
+def test_pages_of_other_listed_types_need_confirmation_as_well(protocol: str, media_type: str) -> None:
+    good = Page(200, [("content-type", media_type)], b"A page.")
+    twin = Twin(protocol, {"/": good}, list_unseen=False, media_types=media_type.partition(";")[0])
+    rested(twin, "/")
+    for answer in (Page(403), Page(302, [("location", "/de/")]), Page()):
+        twin.pages["/"] = answer
+        for agent, is_listed in (("Ada", True), ("Ben", False)):
+            twin.clock.pass_(61)
+            twin.ask("/", headers=[("user-agent", agent)])
+            twin.app.flush()
+            assert bool(twin.locs()) is is_listed
+        twin.pages["/"] = good
+        twin.clock.pass_(61)
+        twin.visit("/")
+        assert twin.locs(), "a good answer lists it again"
