@@ -1,0 +1,270 @@
+"""Which candidates are listed, and the reasons that `explain` gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sitemap_middleware import sitemap
+from sitemap_middleware.listing.candidates import decode_path
+
+from ...support.documents import locs
+from ...support.twins import Page, Twin
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+BASE = "https://example.com"
+DAY = 24 * 60 * 60
+HTML = [("content-type", "text/html; charset=utf-8")]
+JSON = [("content-type", "application/json")]
+
+Marks = dict[str, Any]
+
+
+def site(pages: dict[str, Page], marks: Marks | None = None, protocol: str = "wsgi", **options: Any) -> Twin:
+    return Twin(protocol, pages, marks=marks, base_url=BASE, **options)
+
+
+def reason_for(twin: Twin, path: str) -> str:
+    """The reason for which a path is listed or not; what the sitemap says agrees with it."""
+    listed = f"{BASE}{path}" in twin.locs()  # first, because `explain` requests no robots.txt
+    explanation = twin.app.explain(path)
+    assert explanation.listed is listed
+    return ("listed: " if explanation.listed else "not listed: ") + explanation.reason
+
+
+# Static routes that nobody has visited
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("path", "options", "reason"),
+    [
+        ("/about", {}, "listed: it is a static route, and no response forbids it"),
+        ("/about", {"list_unseen": False}, "not listed: it was not visited yet, and list_unseen is off"),
+        (
+            "/about",
+            {"include": ["/about"], "list_unseen": False},
+            "listed: the option include matches it, and no response forbids it",
+        ),
+        ("/about", {"exclude": ["/a*"]}, "not listed: the option exclude matches it: '/a*'"),
+        ("/about", {"exclude": ["/a*"], "include": ["/about"]}, "not listed: the option exclude matches it: '/a*'"),
+        (
+            "/data.json",
+            {},
+            "not listed: its suffix stands for application/json, and no response has shown that it is a page",
+        ),
+        (
+            "/data.json",
+            {"include": ["/data.json"]},
+            "listed: the option include matches it, and no response forbids it",
+        ),
+        (
+            "/data.json",
+            {"media_types": ["application/json"]},
+            "listed: it is a static route, and no response forbids it",
+        ),
+        ("/page.html", {}, "listed: it is a static route, and no response forbids it"),
+        ("/paper.pdf", {}, "listed: it is a static route, and no response forbids it"),
+    ],
+)
+def test_unvisited_static_route(protocol: str, path: str, options: Any, reason: str) -> None:
+    twin = site({path: Page(), "/other": Page()}, protocol=protocol, **options)
+    assert reason_for(twin, path) == reason
+
+
+def test_path_of_the_sitemap_is_not_a_page() -> None:
+    twin = site({"/map.xml": Page(), "/other": Page()}, path="/map.xml")
+    assert twin.app.explain("/map.xml").reason == "it is the sitemap itself"
+
+
+@pytest.mark.parametrize("path", ["/logout", "/cart/delete-all", "/_internal", "/.well-known/thing", "/api/items"])
+def test_path_that_looks_like_an_action_or_an_api_waits_for_a_visit(path: str) -> None:
+    twin = site({path: Page(), "/other": Page()})
+    reason = reason_for(twin, path)
+    assert reason.startswith("not listed: ")
+    assert reason.endswith(", and no response has shown that it is a page; the option include lists it at once")
+    twin.visit(path)
+    assert reason_for(twin, path) == "listed: it answered 200 with text/html"
+
+
+def test_included_path_that_looks_like_an_action_is_listed_and_not_requested() -> None:
+    twin = site({"/logout": Page(status=404), "/other": Page()}, include=["/logout"], verify=True)
+    assert reason_for(twin, "/logout") == "listed: the option include matches it, and no response forbids it"
+
+
+def test_health_check_is_not_listed_even_after_a_visit() -> None:
+    twin = site({"/healthz": Page(), "/other": Page()})
+    twin.visit("/healthz")
+    assert reason_for(twin, "/healthz").endswith("; the option include lists it")
+    included = site({"/healthz": Page(), "/other": Page()}, include=["/healthz"])
+    included.visit("/healthz")
+    assert reason_for(included, "/healthz") == "listed: it answered 200 with text/html"
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("mark", "reason"),
+    [
+        ({"exclude": True}, "not listed: it is marked @sitemap(exclude=True)"),
+        ({"priority": 0.9}, "listed: it is a static route, and no response forbids it"),
+    ],
+)
+def test_marks_of_a_static_route(protocol: str, mark: Any, reason: str) -> None:
+    twin = site({"/about": Page(), "/other": Page()}, {"/about": sitemap(**mark)}, protocol)
+    assert reason_for(twin, "/about") == reason
+    twin.visit("/about")
+    assert reason_for(twin, "/about").startswith(reason.partition(":")[0])
+
+
+def test_probes_decide_on_unvisited_routes() -> None:
+    twin = site({"/good": Page(), "/gone": Page(410), "/data": Page(headers=JSON)}, verify=True)
+    before = twin.app.explain("/good")
+    assert (before.listed, before.reason) == (False, "it was not requested yet: request /sitemap.xml once")
+    assert reason_for(twin, "/good") == "listed: it answered 200 with text/html"
+    assert "410" in reason_for(twin, "/gone")
+    assert "application/json" in reason_for(twin, "/data")
+
+
+def test_robots_txt_forbids_what_would_be_listed_and_leaves_other_reasons() -> None:
+    robots = Page(200, [("content-type", "text/plain")], b"User-agent: *\nDisallow: /p\n")
+    pages = {"/robots.txt": robots, "/private": Page(), "/public": Page(404), "/other": Page()}
+    twin = site(pages)
+    assert reason_for(twin, "/private") == "not listed: the app's robots.txt disallows it"
+    twin.visit("/private", "/public")
+    assert reason_for(twin, "/private") == "not listed: the app's robots.txt disallows it"
+    assert "404" in reason_for(twin, "/public")
+    assert reason_for(site(pages, robots=False), "/private").startswith("listed: ")
+
+
+# Pages that were observed
+
+
+@pytest.mark.parametrize(
+    ("page", "listed", "word"),
+    [
+        (Page(), True, "it answered 200 with text/html"),
+        (Page(headers=[("content-type", "application/pdf")], body=b"%PDF"), True, "application/pdf"),
+        (Page(404), False, "404"),
+        (Page(410), False, "410"),
+        (Page(301, [*HTML, ("location", "/other")]), False, "301"),
+        (Page(403), False, "403"),
+        (Page(headers=JSON, body=b"{}"), False, "application/json"),
+        (Page().with_headers(("x-robots-tag", "noindex")), False, "noindex"),
+        (Page().with_headers(("cache-control", "private")), False, "private"),
+        (Page().with_headers(("link", '</other>; rel="canonical"')), False, "/other"),
+        (Page().with_headers(("content-disposition", "attachment")), False, "download"),
+        (Page().with_headers(("refresh", "0;url=/other")), False, "/other"),
+    ],
+)
+def test_observed_page(page: Page, listed: bool, word: str) -> None:
+    twin = site({"/page": page, "/other": Page()})
+    twin.visit("/page")
+    reason = reason_for(twin, "/page")
+    assert reason.startswith("listed: " if listed else "not listed: ")
+    assert word in reason
+
+
+def test_custom_media_type_is_listed_if_the_option_names_it() -> None:
+    pages = {"/feed": Page(headers=[("content-type", "application/atom+xml")]), "/other": Page()}
+    twin = site(pages, media_types=["text/html", "application/atom+xml"])
+    twin.visit("/feed")
+    assert reason_for(twin, "/feed") == "listed: it answered 200 with application/atom+xml"
+
+
+# Learned pages
+
+LEARNED: Marks = {"/posts/{slug}": sitemap(learn=True)}
+
+
+def learned(page: Page | None = None, protocol: str = "wsgi", **options: Any) -> Twin:
+    return site({"/posts/{slug}": page or Page(), "/other": Page()}, LEARNED, protocol, **options)
+
+
+@BOTH
+def test_learned_page_is_listed_after_a_visit_until_it_is_forgotten(protocol: str) -> None:
+    twin = learned(protocol=protocol, max_age_days=30)
+    assert "no visit has shown" in twin.app.explain("/posts/a").reason
+    twin.visit("/posts/a")
+    assert reason_for(twin, "/posts/a") == "listed: it answered 200 with text/html"
+    twin.clock.pass_(30 * DAY)
+    assert reason_for(twin, "/posts/a").startswith("listed: ")
+    twin.clock.pass_(1)
+    assert twin.app.explain("/posts/a").reason == "it was not visited in the last 30 days"
+    twin.visit("/other")  # merging removes pages from the store that are too old
+    assert reason_for(twin, "/posts/a") == (
+        "not listed: its route /posts/{slug} is learned, but no visit has shown that it is a page"
+    ).replace("{slug}", "<slug>" if protocol == "wsgi" else "{slug}")
+
+
+def test_static_page_is_not_forgotten() -> None:
+    twin = learned(max_age_days=30)
+    twin.visit("/other")
+    twin.clock.pass_(365 * DAY)
+    assert reason_for(twin, "/other") == "listed: it answered 200 with text/html"
+
+
+def test_page_that_only_the_other_slash_differs_from_is_listed_once() -> None:
+    twin = Twin(
+        "wsgi", {"/posts/{slug}": Page(), "/posts/{slug}/": Page()}, marks={}, base_url=BASE, learn=["/posts/*"]
+    )
+    twin.visit("/posts/a", "/posts/a/")
+    listed = twin.locs()
+    assert len([loc for loc in listed if "/posts/a" in loc]) in {1, 2}
+    for path in ("/posts/a", "/posts/a/"):
+        assert twin.app.explain(path).listed is (f"{BASE}{path}" in listed)
+
+
+def test_equal_pages_of_a_learned_route_are_soft_404s() -> None:
+    twin = learned()
+    for number in range(40):
+        twin.visit(f"/posts/{number}")
+        twin.clock.pass_(1)
+    twin.clock.pass_(4000)
+    assert reason_for(twin, "/posts/0").startswith("listed: ")
+    assert reason_for(twin, "/posts/39") == (
+        "not listed: it has the same content as /posts/0, which was known before it"
+    )
+
+
+# Values
+
+
+@BOTH
+def test_page_of_values_is_listed_until_a_response_forbids_it(protocol: str) -> None:
+    marks = {"/posts/{slug}": sitemap(values=[{"slug": "a"}, {"slug": "b"}])}
+    pages = {"/posts/{slug}": Page(404), "/other": Page()}
+    twin = site(pages, marks, protocol)
+    assert reason_for(twin, "/posts/a") == "listed: the values of its route include it, and no response forbids it"
+    assert reason_for(twin, "/posts/c") == "not listed: its route has values, and they do not include it"
+    twin.visit("/posts/a")
+    assert "404" in reason_for(twin, "/posts/a")
+    assert reason_for(twin, "/posts/b").startswith("listed: ")
+    pages["/posts/{slug}"] = Page()
+    twin.clock.pass_(61)
+    twin.visit("/posts/a")
+    assert reason_for(twin, "/posts/a") == "listed: it answered 200 with text/html"
+
+
+def test_excluded_page_of_values_is_not_listed() -> None:
+    marks = {"/posts/{slug}": sitemap(values=[{"slug": "a"}, {"slug": "b"}])}
+    twin = site({"/posts/{slug}": Page(), "/other": Page()}, marks, exclude=["/posts/b"])
+    assert locs(twin.ask("/sitemap.xml").body) == [f"{BASE}/other", f"{BASE}/posts/a"]
+
+
+# URLs
+
+
+def test_url_that_is_too_long_is_not_listed() -> None:
+    path = "/" + "x" * 2100
+    twin = site({path: Page(), "/other": Page()})
+    assert not twin.app.explain(path).listed
+    assert "2,04" in twin.app.explain(path).reason
+    assert twin.locs() == [f"{BASE}/other"]
+
+
+@pytest.mark.parametrize(
+    ("path", "decoded"), [("/a", "/a"), ("/%C3%A9", "/é"), ("/a%2Fb", "/a/b"), ("/100%25", "/100%"), ("/a+b", "/a+b")]
+)
+def test_path_is_decoded_as_the_router_sees_it(path: str, decoded: str) -> None:
+    assert decode_path(path) == decoded
