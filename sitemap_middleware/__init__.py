@@ -6,12 +6,22 @@ from typing import Any
 
 from .decorator import sitemap
 from .entry import Entry
-from .exceptions import OptionError, SitemapError, StoreError
+from .exceptions import MiddlewareLookupError, OptionError, SitemapError, StoreError
 from .middleware import SitemapMiddleware
 from .models import Explanation
 from .stores import Store
 
-__all__ = ["Entry", "Explanation", "OptionError", "SitemapError", "SitemapMiddleware", "Store", "StoreError", "sitemap"]
+__all__ = [
+    "Entry",
+    "Explanation",
+    "MiddlewareLookupError",
+    "OptionError",
+    "SitemapError",
+    "SitemapMiddleware",
+    "Store",
+    "StoreError",
+    "sitemap",
+]
 
 
 def __getattr__(name: str) -> Any:

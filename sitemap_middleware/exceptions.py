@@ -21,6 +21,10 @@ class StoreError(SitemapError):
     """
 
 
+class MiddlewareLookupError(SitemapError, LookupError):
+    """`SitemapMiddleware.of` found no middleware in the app, or more than one."""
+
+
 class ValuesError(SitemapError):
     """The iterable or callable given as `@sitemap(values=...)` failed, hung or did not end."""
 

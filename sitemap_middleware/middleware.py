@@ -13,10 +13,12 @@ from .config import refuse_unknown, validate_options
 from .exceptions import OptionError
 from .isolation_in_tests import isolated_class
 from .metrics_export import metrics_reporter
+from .middleware_lookup import find_middleware
 from .models import Changefreq, Explanation
 from .nested_middleware import warn_of_nested_middleware
+from .protocol_detection import detect_protocol
 from .routing import wrapping
-from .routing.frameworks import FRAMEWORK_NAMES
+from .routing.frameworks import EXTENSION_NAME, FRAMEWORK_NAMES, is_starlette
 from .service import SitemapService
 from .settings import Setting, collect_settings, warn_of_unknown_keys
 from .stores import FallbackStore, Store, open_store
@@ -110,7 +112,7 @@ class SitemapMiddleware:
                 'name each option, such as base_url="https://example.com"'
             )
         refuse_unknown(options, SitemapMiddleware.__init__)
-        instance: Self = object.__new__(_adapter_class(cls, _detect_protocol(app, options.get("routes"))))  # type: ignore[arg-type] # a class is hashable
+        instance: Self = object.__new__(_adapter_class(cls, detect_protocol(app, options.get("routes"))))  # type: ignore[arg-type] # a class is hashable
         instance._passed = frozenset(options)
         return instance
 
@@ -181,6 +183,25 @@ class SitemapMiddleware:
             self.__class__ = pass_through_class(type(self))  # type: ignore[arg-type] # a class is hashable
         self.service = SitemapService(routed_app, options, store)
         self._metrics_report(self.service)
+        if is_starlette(framework := wrapping.framework_app(routed_app)):
+            from .routing.starlette import set_state
+
+            set_state(framework, EXTENSION_NAME, self)
+
+    @classmethod
+    def of(cls, app: object) -> Self:
+        """Return the middleware of an app: the one around it or in it, else the one in an app that it mounts.
+
+        It may be called as soon as the middleware was added, and at any time after.
+
+        Args:
+            app: a Flask, Starlette or FastAPI app, or any middleware around one, of either protocol.
+
+        Raises:
+            MiddlewareLookupError: there is none, or more than one.
+            OptionError: an option given to `add_middleware` is invalid.
+        """
+        return find_middleware(app, cls)
 
     def _given(self, arguments: Mapping[str, object]) -> set[str]:
         """The options that were given as arguments. None is no value if it is the default."""
@@ -288,27 +309,6 @@ def _adapter_class(cls: type[T], protocol: Literal["asgi", "wsgi"]) -> type[T]:
 
         adapter = WSGIMiddleware
     return type(cls.__name__, (adapter, cls), {"__module__": cls.__module__, "__doc__": cls.__doc__})
-
-
-def _detect_protocol(app: Any, routed_app: Any) -> Literal["asgi", "wsgi"]:
-    """Detect the protocol by the app's signature, or else by that of the first wrapped app that has a clear one."""
-    if not callable(app):
-        raise OptionError(f"SitemapMiddleware: app={app!r} cannot be called; give a WSGI or ASGI app")
-    for layer in (app, *wrapping.layers(app), *wrapping.layers(routed_app)):
-        call = layer if inspect.isroutine(layer) or isinstance(layer, functools.partial) else type(layer).__call__
-        if inspect.iscoroutinefunction(call):
-            return "asgi"
-        try:
-            parameters = inspect.signature(layer).parameters.values()
-        except (TypeError, ValueError):
-            continue
-        required = [p for p in parameters if p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD]
-        if len(required) in (2, 3):
-            return "wsgi" if len(required) == 2 else "asgi"
-    raise OptionError(
-        f"SitemapMiddleware: app={app!r} speaks neither WSGI nor ASGI as far as can be told; "
-        "give a callable of (environ, start_response) or of (scope, receive, send)"
-    )
 
 
 def _checked_routes(app: Any) -> Any:

@@ -25,6 +25,8 @@ from ..request_response import (
     RequestKey,
     Response,
 )
+from ..routing.frameworks import EXTENSION_NAME
+from ..routing.starlette import set_state
 from ..service import SitemapService
 from ..sitemap_handler import DOCUMENT_SUFFIXES
 from .asgi_client import request_app
@@ -319,6 +321,8 @@ class ASGIMiddleware:
             self._unwind()
         if not self.service.app_routes.bound and "app" in scope:
             self.service.app_routes.bind(scope["app"])
+            if self.service.app_routes.app is scope["app"]:
+                set_state(scope["app"], EXTENSION_NAME, self)
 
     def _lifespan_send(self, scope: Scope, send: Send) -> Send:
         """The `send` that the app is given for its lifespan.

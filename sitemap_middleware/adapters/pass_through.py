@@ -7,32 +7,37 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from ..service import SitemapService
+
 T = TypeVar("T")
 
 
-class _PassThrough:
+class PassThroughWSGI:
+    """A WSGI application that calls another one."""
+
     app: Callable[..., Any]
     _original_attributes: Mapping[str, object]
     _unwind: Callable[[], None]
 
-    def _app(self) -> Callable[..., Any]:
+    def __call__(self, environ: Any, start_response: Any) -> Any:
         if self._original_attributes:
             self._unwind()
-        return self.app
+        return self.app(environ, start_response)
 
 
-class PassThroughWSGI(_PassThrough):
-    """A WSGI application that calls another one."""
-
-    def __call__(self, environ: Any, start_response: Any) -> Any:
-        return self._app()(environ, start_response)
-
-
-class PassThroughASGI(_PassThrough):
+class PassThroughASGI:
     """An ASGI application that calls another one."""
 
+    app: Callable[..., Any]
+    service: SitemapService
+    _bind_app: Callable[[Any], None]
+
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await self._app()(scope, receive, send)
+        try:
+            self._bind_app(scope)
+        except Exception as error:
+            self.service.log_fault("a request could not be looked at", error)
+        await self.app(scope, receive, send)
 
 
 @functools.cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import functools
 import importlib
 import inspect
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from ..middleware import SitemapMiddleware
+from ..middleware_lookup import ADD_MIDDLEWARE_HINT, closure_values
 from ..routing import wrapping
 from ..routing.frameworks import is_starlette
 from .output import CommandError, printable
@@ -28,11 +28,6 @@ _LIBRARY_FOLDERS: Final = tuple(
     for folder in (Path(__file__).parents[1], *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")))
 )
 """Folders of code that is not the user's own."""
-
-_ADD_MIDDLEWARE_HINT: Final = (
-    "add it: app.add_middleware(SitemapMiddleware) in Starlette and FastAPI,"
-    " app.wsgi_app = SitemapMiddleware(app.wsgi_app) in Flask"
-)
 
 _NAME_APP_HINT: Final = "name the app itself, without --factory or parentheses"
 
@@ -65,7 +60,7 @@ def load_app(app: Any, *, factory: bool = False) -> tuple[Any, SitemapMiddleware
         return app, middleware
     if not callable(app):
         raise CommandError(f"{name} is {_describe_type(app)}, not an app: WSGI and ASGI apps are callable")
-    raise CommandError(f"{name} has no SitemapMiddleware; {_ADD_MIDDLEWARE_HINT}")
+    raise CommandError(f"{name} has no SitemapMiddleware; {ADD_MIDDLEWARE_HINT}")
 
 
 def _import_app(name: str, *, factory: bool) -> tuple[Any, str]:
@@ -168,17 +163,8 @@ def _find_middleware(app: Any, name: str) -> SitemapMiddleware | None:
             if middleware is not None:
                 middleware.service.app_routes.bind(layer)
                 return middleware
-        waiting += [*wrapping.layers(layer), *_closure_values(layer)]
+        waiting += [*wrapping.layers(layer), *closure_values(layer)]
     return None
-
-
-def _closure_values(layer: Any) -> list[Any]:
-    """Return the callables in the closure of a function that may wrap an app."""
-    values = []
-    for cell in getattr(layer, "__closure__", None) or ():
-        with contextlib.suppress(ValueError):  # the variable was not assigned yet
-            values.append(cell.cell_contents)
-    return [value for value in values if callable(value)]
 
 
 def _fail(what: str, error: BaseException) -> NoReturn:

@@ -19,6 +19,9 @@ _APP_CLASSES: Final[dict[Framework, tuple[tuple[str, str], ...]]] = {
 FRAMEWORK_NAMES: Final = "Flask, Quart, Starlette or FastAPI"
 """The frameworks whose routes can be read, for messages."""
 
+EXTENSION_NAME: Final = "sitemap"
+"""The key of the middleware in Flask's `app.extensions`, and its attribute of Starlette's `app.state`."""
+
 
 def framework_of(app: Any) -> Framework | None:
     """The framework of which an object is an app; None if it is of none that is known."""

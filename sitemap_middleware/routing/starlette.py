@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.datastructures import State
 from starlette.routing import BaseRoute, Host, Mount, Router, compile_path, replace_params
 from starlette.staticfiles import StaticFiles
 
@@ -326,3 +327,10 @@ class _IncludedRouters:
 def _routes_of(router: weakref.ref[Any]) -> Any:
     """The routes of a router; None once it is gone."""
     return getattr(router(), "routes", None)
+
+
+def set_state(app: Any, name: str, value: object) -> None:
+    """Set an attribute of a Starlette app's state, unless it has that attribute. A router has no state."""
+    state = getattr(app, "state", None)
+    if isinstance(state, State) and not hasattr(state, name):
+        setattr(state, name, value)

@@ -59,7 +59,9 @@ starlette_app = Starlette(
     routes=[Route("/about", about)],
     middleware=[Middleware(SitemapMiddleware, base_url="https://example.com", priority="auto")],
 )
-starlette_app.add_middleware(SitemapMiddleware, base_url="https://example.com", learn=("/posts/{slug}",))
+starlette_app.add_middleware(
+    SitemapMiddleware, base_url="https://example.com", learn=("/posts/{slug}",), robots="disallow", enabled=False
+)
 
 # FastAPI
 
@@ -113,11 +115,24 @@ reason: str = wrapped_flask.explain("/posts/rye").reason
 seen: float = wrapped_flask.stats()["seen"]
 wrapped_flask.close()
 
+verified: object = wrapped_flask.settings["verify"].value
+
+for site in (flask_app, starlette_app, fastapi_app, wrapped_asgi, serve):
+    SitemapMiddleware.of(site).flush()
+
+
+class ShopSitemap(SitemapMiddleware):
+    pass
+
+
+shop: ShopSitemap = ShopSitemap.of(flask_app)
+
 # Mistakes that type checkers find
 
 
 def mistakes() -> None:
     SitemapMiddleware(flask_app, base_urls="https://example.com")  # type: ignore[call-arg]
     SitemapMiddleware(flask_app, "https://example.com")  # type: ignore[call-arg]
+    SitemapMiddleware(flask_app, robots="forbid")  # type: ignore[arg-type]
     SitemapMiddleware(flask_app, max_age="300")  # type: ignore[arg-type]
     starlette_app.add_middleware(SitemapMiddleware, base_urls="https://example.com")  # type: ignore[call-arg]

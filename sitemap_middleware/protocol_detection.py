@@ -1,0 +1,31 @@
+"""Detects whether an app speaks WSGI or ASGI."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, Literal
+
+from .exceptions import OptionError
+from .routing import wrapping
+
+
+def detect_protocol(app: Any, routed_app: Any) -> Literal["asgi", "wsgi"]:
+    """Detect the protocol by the app's signature, or else by that of the first wrapped app that has a clear one."""
+    if not callable(app):
+        raise OptionError(f"SitemapMiddleware: app={app!r} cannot be called; give a WSGI or ASGI app")
+    for layer in (app, *wrapping.layers(app), *wrapping.layers(routed_app)):
+        call = layer if inspect.isroutine(layer) or isinstance(layer, functools.partial) else type(layer).__call__
+        if inspect.iscoroutinefunction(call):
+            return "asgi"
+        try:
+            parameters = inspect.signature(layer).parameters.values()
+        except (TypeError, ValueError):
+            continue
+        required = [p for p in parameters if p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD]
+        if len(required) in (2, 3):
+            return "wsgi" if len(required) == 2 else "asgi"
+    raise OptionError(
+        f"SitemapMiddleware: app={app!r} speaks neither WSGI nor ASGI as far as can be told; "
+        "give a callable of (environ, start_response) or of (scope, receive, send)"
+    )

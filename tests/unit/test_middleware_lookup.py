@@ -1,0 +1,350 @@
+"""`SitemapMiddleware.of`: finds the middleware of an app, wherever it is, and whatever is around it."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import a2wsgi
+import flask
+import pytest
+import quart
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Host, Mount, Route, Router
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
+from werkzeug.middleware.proxy_fix import ProxyFix
+from werkzeug.middleware.shared_data import SharedDataMiddleware
+
+from sitemap_middleware import MiddlewareLookupError, OptionError, SitemapError, SitemapMiddleware
+
+from ..support.documents import locs
+from ..support.wire import DRIVERS, Ask
+
+BASE_URL = "https://example.com"
+
+
+def flask_app() -> flask.Flask:
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/a", "a", lambda: "a page")
+    return app
+
+
+def flask_site() -> flask.Flask:
+    app = flask_app()
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url=BASE_URL)
+    return app
+
+
+def behind_proxy() -> flask.Flask:
+    app = flask_site()
+    app.wsgi_app = ProxyFix(app.wsgi_app)
+    return app
+
+
+def quart_site() -> quart.Quart:
+    app = quart.Quart("site")
+    app.asgi_app = SitemapMiddleware(app.asgi_app, base_url=BASE_URL)  # type: ignore[method-assign]
+    return app
+
+
+def starlette_app(**options: Any) -> Starlette:
+    return Starlette(routes=[Route("/a", lambda _: HTMLResponse("a page"))], **options)
+
+
+def starlette_site(**options: Any) -> Starlette:
+    app = starlette_app()
+    app.add_middleware(SitemapMiddleware, base_url=BASE_URL, **options)
+    app.add_middleware(GZipMiddleware)
+    return app
+
+
+def fastapi_site() -> FastAPI:
+    app = FastAPI()
+    app.get("/a", response_class=HTMLResponse)(lambda: "a page")
+    app.add_middleware(SitemapMiddleware, base_url=BASE_URL)
+    return app
+
+
+def in_the_list() -> Starlette:
+    return starlette_app(middleware=[Middleware(SitemapMiddleware, base_url=BASE_URL)])
+
+
+def in_a_mount() -> Starlette:
+    mount = Mount("/m", routes=[Route("/a", lambda _: HTMLResponse(""))], middleware=[Middleware(SitemapMiddleware)])
+    return Starlette(routes=[Route("/plain", lambda _: HTMLResponse("")), mount])
+
+
+def decorated(app: Any) -> Any:
+    @functools.wraps(app)
+    async def outer(scope: Any, receive: Any, send: Any) -> None:
+        await app(scope, receive, send)
+
+    return outer
+
+
+def in_a_closure() -> Any:
+    site = flask_site()
+    later = None
+
+    def outer(environ: Any, start_response: Any) -> Any:
+        return site(environ, start_response) or later  # noqa: F821 # the variable is deleted
+
+    del later  # now a variable of the closure that has no value
+    return outer
+
+
+SITES: dict[str, Callable[[], Any]] = {
+    "the middleware itself": lambda: SitemapMiddleware(flask_app()),
+    "around a Flask app": flask_site,
+    "Flask's wsgi_app": lambda: flask_site().wsgi_app,
+    "in ProxyFix": behind_proxy,
+    "in SharedDataMiddleware": lambda: SharedDataMiddleware(flask_site(), {"/files": "/nowhere"}),
+    "in a dispatcher": lambda: DispatcherMiddleware(flask_site(), {"/other": flask_app()}),
+    "mounted in a dispatcher": lambda: DispatcherMiddleware(flask_app(), {"/other": flask_site()}),
+    "in a2wsgi": lambda: a2wsgi.WSGIMiddleware(flask_site()),
+    "in a closure": in_a_closure,
+    "around a Quart app": quart_site,
+    "around a Starlette app": lambda: SitemapMiddleware(starlette_app()),
+    "add_middleware of Starlette": starlette_site,
+    "add_middleware of FastAPI": fastapi_site,
+    "the list of Starlette": in_the_list,
+    "in CORSMiddleware": lambda: CORSMiddleware(starlette_site()),
+    "in a decorator": lambda: decorated(starlette_site()),
+    "a2wsgi around Starlette": lambda: a2wsgi.ASGIMiddleware(starlette_site()),
+    "mounted in Starlette": lambda: Starlette(routes=[Mount("/sub", starlette_site())]),
+    "mounted for a host": lambda: Starlette(routes=[Host("sub.example.com", starlette_site())]),
+    "mounted two levels deep": lambda: Starlette(
+        routes=[Mount("/1", Router(routes=[Mount("/2", starlette_site()), Mount("/3", starlette_app())]))]
+    ),
+    "Flask in Starlette": lambda: Starlette(routes=[Mount("/blog", a2wsgi.WSGIMiddleware(flask_site()))]),
+    "the middleware of a Mount": in_a_mount,
+    "with an attribute that fails": lambda: Fragile(flask_site()),
+}
+
+
+class Fragile:
+    """A wrapper with an attribute that fails."""
+
+    def __init__(self, app: Any) -> None:
+        self.wsgi_app = app
+
+    @property
+    def extensions(self) -> Any:
+        raise RuntimeError
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        return self.wsgi_app(environ, start_response)
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_the_middleware_of_an_app_is_found(site: str) -> None:
+    app = SITES[site]()
+    found = SitemapMiddleware.of(app)
+    assert isinstance(found, SitemapMiddleware)
+    assert SitemapMiddleware.of(app) is found
+
+
+@pytest.mark.parametrize("site", [starlette_site, fastapi_site, in_the_list])
+def test_the_middleware_that_is_found_is_the_one_that_serves(site: Callable[[], Any]) -> None:
+    app = site()
+    found = SitemapMiddleware.of(app)
+    assert found.explain("/a").reason == "it was not requested yet: request /sitemap.xml once"
+    assert locs(DRIVERS["asgi"](app, Ask("/sitemap.xml")).body) == [f"{BASE_URL}/a"]
+    assert found.stats()["listed"] == 1
+    assert found.explain("/a").listed
+    assert SitemapMiddleware.of(app) is found
+    assert app.state.sitemap is found
+
+
+def test_it_is_found_in_an_app_that_has_started() -> None:
+    app = starlette_site()
+    DRIVERS["asgi"](app, Ask("/sitemap.xml"))
+    found = SitemapMiddleware.of(app)
+    assert found.stats()["listed"] == 1
+    assert app.state.sitemap is found
+
+
+def test_to_look_for_it_leaves_the_app_open_for_changes() -> None:
+    app = starlette_site()
+    shared = app.user_middleware[1]
+    other = starlette_app(middleware=[shared])
+    found = SitemapMiddleware.of(app)
+    app.add_middleware(CORSMiddleware)
+    app.add_exception_handler(404, lambda *_: PlainTextResponse("nothing here"))
+    assert DRIVERS["asgi"](app, Ask("/nowhere")).text == "nothing here"
+    assert SitemapMiddleware.of(other) is not found
+    app.middleware_stack = None  # as some tests do, to have it built again
+    DRIVERS["asgi"](app, Ask("/a"))
+    assert SitemapMiddleware.of(app) is found
+
+
+def test_a_view_finds_it_by_its_request() -> None:
+    async def publish(request: Request) -> PlainTextResponse:
+        assert request.app.state.sitemap is SitemapMiddleware.of(request.app)
+        return PlainTextResponse("published")
+
+    app = starlette_site()
+    app.add_route("/publish", publish)
+    assert DRIVERS["asgi"](app, Ask("/publish")).text == "published"
+
+
+def test_a_lifespan_finds_it() -> None:
+    found = []
+
+    class Lifespan:
+        def __init__(self, app: Any) -> None:
+            self.app = app
+
+        async def __aenter__(self) -> None:
+            found.append(self.app.state.sitemap)
+
+        async def __aexit__(self, *_: object) -> None:
+            found.append(SitemapMiddleware.of(self.app))
+
+    app = Starlette(lifespan=Lifespan)
+    app.add_middleware(SitemapMiddleware)
+    messages = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}]
+
+    async def receive() -> Any:
+        return messages.pop(0)
+
+    async def send(_: Any) -> None:
+        pass
+
+    asyncio.run(app({"type": "lifespan", "state": {}}, receive, send))
+    assert found == [SitemapMiddleware.of(app)] * 2
+
+
+def test_a_subclass_finds_its_own_kind() -> None:
+    class Shop(SitemapMiddleware):
+        pass
+
+    app = starlette_app()
+    app.add_middleware(Shop, base_url=BASE_URL)
+    assert isinstance(Shop.of(app), Shop)
+    assert SitemapMiddleware.of(app) is Shop.of(app)
+    with pytest.raises(MiddlewareLookupError):
+        Shop.of(starlette_site())
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_state_of_a_starlette_app_has_it_also_if_it_is_off(enabled: bool) -> None:
+    app = starlette_site(enabled=enabled)
+    DRIVERS["asgi"](app, Ask("/a"))
+    assert app.state.sitemap.settings["enabled"].value is enabled
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_an_attribute_of_the_users_own_stays(enabled: bool) -> None:
+    app = starlette_site(enabled=enabled)
+    app.state.sitemap = "mine"
+    DRIVERS["asgi"](app, Ask("/a"))
+    SitemapMiddleware(app, path="/other.xml")
+    assert app.state.sitemap == "mine"
+
+
+def test_an_app_is_not_given_the_middleware_of_a_mounted_one() -> None:
+    sub = starlette_app()
+    wrapped = SitemapMiddleware(sub)
+    app = Starlette(routes=[Mount("/sub", wrapped)])
+    DRIVERS["asgi"](app, Ask("/sub/a"))
+    assert not hasattr(app.state, "sitemap")
+    assert sub.state.sitemap is wrapped
+    plain = Starlette(routes=[Mount("/sub", SitemapMiddleware(Router(routes=sub.routes)))])
+    DRIVERS["asgi"](plain, Ask("/sub/a"))
+    assert not hasattr(plain.state, "sitemap")
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_app_from_outside_is_told_in_its_state() -> None:
+    app = starlette_app()
+    site = SitemapMiddleware(CORSMiddleware(app))
+    assert app.state.sitemap is site
+    assert SitemapMiddleware.of(app) is site
+
+
+def test_a_strange_app_in_the_scope_does_no_harm() -> None:
+    class Strange:
+        @property
+        def router(self) -> Any:
+            raise RuntimeError
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"a page"})
+
+    site = SitemapMiddleware(app, enabled=False)
+
+    async def outer(scope: Any, receive: Any, send: Any) -> None:
+        await site({**scope, "app": Strange()}, receive, send)
+
+    assert DRIVERS["asgi"](outer, Ask("/a")).text == "a page"
+
+
+# None, or more than one
+
+
+@pytest.mark.parametrize(
+    "app",
+    [
+        flask_app(),
+        starlette_app(),
+        Starlette(routes=[Mount("/sub", starlette_app())]),
+        DispatcherMiddleware(flask_app(), {"/x": flask_app()}),
+        object(),
+        None,
+        starlette_app(middleware=[Middleware(functools.partial(CORSMiddleware))]),
+    ],
+)
+def test_an_app_without_it_gets_an_error_with_the_fix(app: Any) -> None:
+    with pytest.raises(MiddlewareLookupError, match=r"has no SitemapMiddleware; add it: app.add_middleware\(") as error:
+        SitemapMiddleware.of(app)
+    assert isinstance(error.value, SitemapError)
+    assert isinstance(error.value, LookupError)
+
+
+def test_an_app_with_two_gets_an_error_with_their_paths() -> None:
+    for app in (
+        SitemapMiddleware(flask_site(), path="/outer.xml"),
+        SitemapMiddleware(starlette_site(), path="/outer.xml"),
+    ):
+        with pytest.raises(
+            MiddlewareLookupError, match=r"has 2 SitemapMiddleware, with the paths /outer.xml, /sitemap"
+        ):
+            SitemapMiddleware.of(app)
+    with pytest.raises(
+        MiddlewareLookupError, match=r"with the paths /sitemap.xml, /sitemap.xml; give the app, mounted"
+    ):
+        SitemapMiddleware.of(Starlette(routes=[Mount("/1", starlette_site()), Mount("/2", flask_site())]))
+
+
+def test_the_apps_own_goes_before_those_of_mounted_apps() -> None:
+    app = starlette_site()
+    sub = starlette_site()
+    app.mount("/sub", sub)
+    assert SitemapMiddleware.of(app) is not SitemapMiddleware.of(sub)
+    assert SitemapMiddleware.of(app) is app.state.sitemap
+
+
+def test_a_cycle_of_apps_ends() -> None:
+    app = Starlette()
+    app.mount("/again", app)
+    with pytest.raises(MiddlewareLookupError, match="has no SitemapMiddleware"):
+        SitemapMiddleware.of(app)
+
+
+def test_an_invalid_option_is_refused_when_the_middleware_is_created() -> None:
+    app = starlette_app()
+    app.add_middleware(SitemapMiddleware, max_age=-1)
+    for _ in range(2):
+        with pytest.raises(OptionError, match="max_age=-1"):
+            SitemapMiddleware.of(app)
