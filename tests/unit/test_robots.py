@@ -593,6 +593,74 @@ def test_a_compression_that_cannot_be_read_is_a_failure(protocol: str) -> None:
         assert twin.ask("/robots.txt").body == body
 
 
+@BOTH
+def test_warning_names_the_failure_its_consequence_and_the_fix(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
+    fix = "make it answer with rules or with 404, or pass robots=False to SitemapMiddleware to ignore it"
+    unknown = site(protocol, Page(503, TEXT, b""), verify=False)
+    unknown.ask("/sitemap.xml")
+    assert caplog.messages == [f"the app's robots.txt fails (status 503), so there is no sitemap until it works: {fix}"]
+    caplog.clear()
+    known = site(protocol, Page(200, TEXT, FORBIDS), verify=False)
+    known.ask("/sitemap.xml")
+    known.pages["/robots.txt"] = Page(200, [*TEXT, ("content-encoding", "mystery")], FORBIDS)
+    for _ in range(3):
+        known.clock.pass_(10_000)
+        known.ask("/sitemap.xml")
+    assert caplog.messages == [
+        f"the app's robots.txt fails (its compression is unknown), so its previous rules apply: {fix}"
+    ]
+
+
+@BOTH
+def test_later_failure_keeps_the_rules_if_the_store_fails_too(protocol: str) -> None:
+    class Forgetful(MemoryStore):
+        def load(self, site: Any, names: Any) -> Any:
+            return {name: value for name, value in super().load(site, names).items() if name != "robots"}
+
+    twin = site(protocol, Page(200, TEXT, FORBIDS), verify=False, store=Forgetful())
+    listed = twin.locs()
+    twin.pages["/robots.txt"] = Page(500, TEXT, b"")
+    twin.clock.pass_(10_000)
+    assert twin.locs() == listed
+
+
+@BOTH
+def test_codings_of_several_header_lines_are_undone_in_turn(protocol: str) -> None:
+    coded = [*TEXT, ("content-encoding", "gzip"), ("content-encoding", "deflate")]
+    twin = site(protocol, Page(200, coded, zlib.compress(gzip.compress(FORBIDS))), verify=False)
+    assert twin.locs() == ["https://example.com/", "https://example.com/public"]
+
+
+def test_stored_rules_are_not_used_without_robots_or_below_a_root_path() -> None:
+    store = MemoryStore()
+    twin = site("wsgi", Page(200, TEXT, FORBIDS), store=store)
+    twin.locs()
+    assert not twin.app.explain("/private").listed
+    ignoring = Twin("wsgi", twin.pages, base_url="https://example.com", store=store, robots=False, clock=twin.clock)
+    assert ignoring.app.explain("/private").listed
+
+
+@pytest.mark.parametrize("known_host", ["example.com", "backend:8000"])
+def test_app_that_knows_one_host_only_gets_its_robots_txt_obeyed_and_extended(known_host: str) -> None:
+    """A proxy may rewrite Host; the app may answer 400 to any other host."""
+    pages = {"/robots.txt": ("text/plain", FORBIDS), "/public": ("text/html", b"<p>Open.")}
+
+    def app(environ: Any, start_response: Any) -> list[bytes]:
+        found = pages.get(environ["PATH_INFO"]) if environ["HTTP_HOST"] == known_host else None
+        start_response(
+            "200 OK" if found else "400 Bad Request", [("Content-Type", found[0] if found else "text/plain")]
+        )
+        return [found[1] if found else b"unknown host"]
+
+    wrapped = SitemapMiddleware(
+        app, store="memory://", base_url="https://example.com", include=("/public", "/private"), verify=False
+    )
+    asked = Ask("/sitemap.xml", host=known_host, scheme="https" if known_host == "example.com" else "http")
+    assert locs(wsgi(wrapped, asked).body) == ["https://example.com/public"]
+    answer = wsgi(wrapped, Ask("/robots.txt", host=known_host))
+    assert (answer.status, answer.text) == (200, f"{FORBIDS.decode().rstrip()}\n\n{LINE}")
+
+
 # Only if there is a sitemap
 
 
