@@ -31,6 +31,9 @@ NO_SETTINGS: Final = RouteSettings()
 ATTRIBUTE: Final = "__sitemap__"
 """The attribute that keeps the settings of a decorated object."""
 
+OPT_KEY: Final = "sitemap"
+"""The item of Litestar's `opt` that keeps settings: a mapping of the decorator's arguments, or what they make."""
+
 _GET_METHODS: Final = ("get", "dispatch_request")
 """Methods of a view class that answer GET, in either framework. Their own settings come before those of the class."""
 _ROUTER_METHODS: Final = ("include_router", "register_blueprint", "add_url_rule", "routes")
@@ -79,23 +82,21 @@ def sitemap(
         OptionError: when the decorator is applied, for an unknown name or an invalid
             value. The message names the function.
     """
+    given = {
+        "priority": priority,
+        "changefreq": changefreq,
+        "lastmod": lastmod,
+        "exclude": exclude,
+        "learn": learn,
+        "values": values,
+        **unknown,
+    }
 
     def decorate(target: T) -> T:
         place = f"@sitemap on {_describe(target)}"
         if misplaced:
             raise OptionError(f"{place}: takes only keyword arguments; write it as @sitemap(priority=0.8)")
-        if unknown:
-            raise unknown_option_error(place, next(iter(unknown)), [field.name for field in fields(RouteSettings)])
-        settings = RouteSettings(
-            priority=None if priority is None else validate_priority(priority, place),
-            changefreq=None if changefreq is None else validate_changefreq(changefreq, place),
-            lastmod=_checked_lastmod(lastmod, place),
-            exclude=_checked_flag(exclude, "exclude", place),
-            learn=_checked_flag(learn, "learn", place),
-            values=_checked_values(values, place),
-        )
-        if settings.values and settings.learn:
-            raise OptionError(f"{place}: values and learn=True exclude each other; leave one out")
+        settings = checked_settings(given, place)
         if settings.values and any(hasattr(target, name) for name in _ROUTER_METHODS):
             raise OptionError(f"{place}: values belong to one route; put them on its view")
         _attach(target, settings, place)
@@ -106,6 +107,30 @@ def sitemap(
             f"@sitemap on {_describe(misplaced[0])}: needs its parentheses; write it as @sitemap(priority=0.8)"
         )
     return decorate
+
+
+def checked_settings(given: Mapping[str, Any], place: str) -> RouteSettings:
+    """The settings that arguments of `sitemap` make, by name.
+
+    Raises:
+        OptionError: for an unknown name or an invalid value. The message begins with the place.
+    """
+    names = [field.name for field in fields(RouteSettings)]
+    for name in given:
+        if name not in names:
+            raise unknown_option_error(place, name, names)
+    priority, changefreq = given.get("priority"), given.get("changefreq")
+    settings = RouteSettings(
+        priority=None if priority is None else validate_priority(priority, place),
+        changefreq=None if changefreq is None else validate_changefreq(changefreq, place),
+        lastmod=_checked_lastmod(given.get("lastmod"), place),
+        exclude=_checked_flag(given.get("exclude"), "exclude", place),
+        learn=_checked_flag(given.get("learn"), "learn", place),
+        values=_checked_values(given.get("values"), place),
+    )
+    if settings.values and settings.learn:
+        raise OptionError(f"{place}: values and learn=True exclude each other; leave one out")
+    return settings
 
 
 def settings_of(endpoint: object) -> RouteSettings:
@@ -241,6 +266,10 @@ def _attach(target: object, settings: RouteSettings, place: str) -> None:
     try:
         setattr(holder, ATTRIBUTE, settings)
     except (AttributeError, TypeError):
+        opt = getattr(target, "opt", None)
+        if isinstance(opt, dict):  # of Litestar's routers and handlers
+            opt[OPT_KEY] = settings
+            return
         raise OptionError(f"{place}: its attributes cannot be set; decorate a function that calls it") from None
     if hasattr(target, "include_router") and not any(reference() is target for reference in _routers_with_settings):
         _routers_with_settings.append(weakref.ref(target, _routers_with_settings.remove))

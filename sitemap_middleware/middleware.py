@@ -8,6 +8,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
+from .adapters.litestar_app import app_around_route, install, installed_middleware
 from .adapters.pass_through import pass_through_class
 from .config import refuse_unknown, validate_options
 from .exceptions import OptionError
@@ -112,6 +113,11 @@ class SitemapMiddleware:
                 'name each option, such as base_url="https://example.com"'
             )
         refuse_unknown(options, SitemapMiddleware.__init__)
+        if (litestar_app := app_around_route(app)) is not None:
+            # `DefineMiddleware(SitemapMiddleware, …)`: Litestar makes one instance for each route.
+            if installed_middleware(litestar_app) is None:
+                install(litestar_app, functools.partial(cls, **options))
+            return app  # type: ignore[no-any-return] # not an instance: nothing is between Litestar and its route
         instance: Self = object.__new__(_adapter_class(cls, detect_protocol(app, options.get("routes"))))  # type: ignore[arg-type] # a class is hashable
         instance._passed = frozenset(options)
         return instance

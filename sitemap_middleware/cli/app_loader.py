@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from ..adapters.litestar_app import installed_middleware
 from ..middleware import SitemapMiddleware
 from ..middleware_lookup import ADD_MIDDLEWARE_HINT, closure_values
 from ..routing import wrapping
@@ -154,6 +155,9 @@ def _find_middleware(app: Any, name: str) -> SitemapMiddleware | None:
         if id(layer) in seen:
             continue
         seen[id(layer)] = layer
+        installed = installed_middleware(layer)
+        if isinstance(installed, SitemapMiddleware):
+            return installed
         if isinstance(layer, SitemapMiddleware):
             return layer
         # Starlette builds its middleware on the first request.

@@ -19,14 +19,12 @@ from ..support.documents import entries, locs
 from ..support.wire import DRIVERS, Answer, Ask, Headers
 from .apps import PAGES, POSTS, UNLISTED
 
-FRAMEWORKS = ("fastapi", "flask", "starlette")
+FRAMEWORKS = ("fastapi", "flask", "litestar", "starlette")
 
 MODULES = {name: importlib.import_module(f"tests.frameworks.apps.{name}_site") for name in FRAMEWORKS}
 WAYS = [pytest.param((name, way), id=f"{name}-{way}") for name in FRAMEWORKS for way in MODULES[name].INSTALL]
 
 BASE = "http://testserver"
-AT_ONCE = sorted([*PAGES, *(f"/posts/{slug}" for slug in POSTS)])
-"""The pages that are listed before anybody visits one."""
 
 
 @dataclass
@@ -46,6 +44,12 @@ class Site:
         found = locs(answer.body) if answer.status == 200 else []
         assert all(loc.startswith(f"{prefix}/") for loc in found)
         return sorted(unquote(loc.removeprefix(prefix)) for loc in found)
+
+    @property
+    def at_once(self) -> list[str]:
+        """The pages that are listed before anybody visits one."""
+        pages = (self.module.SPELLED.get(path, path) for path in PAGES) if hasattr(self.module, "SPELLED") else PAGES
+        return sorted([*pages, *(f"/posts/{slug}" for slug in POSTS)])
 
     @property
     def middleware(self) -> SitemapMiddleware:
@@ -76,7 +80,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 def test_static_routes_and_values_are_listed_from_the_first_request_on(site: Site) -> None:
-    assert site.listed() == AT_ONCE
+    assert site.listed() == site.at_once
 
 
 def test_every_listed_page_is_there_for_a_stranger(site: Site) -> None:
@@ -98,14 +102,14 @@ def test_what_is_no_page_is_not_listed_and_explain_says_why(site: Site, path: st
 def test_a_route_with_parameters_is_not_listed_by_itself(site: Site) -> None:
     site.ask("/people/7")
     site.middleware.flush()
-    assert site.listed() == AT_ONCE
+    assert site.listed() == site.at_once
 
 
 def test_pages_are_learned_from_visits(site: Site) -> None:
     for path in ("/blog/tags/bread", "/blog/tags/k\u00e4se"):
         assert site.ask(path).status == 200
     site.middleware.flush()
-    assert sorted({*site.listed()} - {*AT_ONCE}) == ["/blog/tags/bread", "/blog/tags/k\u00e4se"]
+    assert sorted({*site.listed()} - {*site.at_once}) == ["/blog/tags/bread", "/blog/tags/k\u00e4se"]
 
 
 def test_learn_as_an_option_names_the_route_by_its_template(name: str) -> None:
@@ -113,7 +117,7 @@ def test_learn_as_an_option_names_the_route_by_its_template(name: str) -> None:
     site = site_of(name, learn=[module.PEOPLE])
     assert site.ask("/people/7").status == 200
     site.middleware.flush()
-    assert sorted({*site.listed()} - {*AT_ONCE}) == ["/people/7"]
+    assert sorted({*site.listed()} - {*site.at_once}) == ["/people/7"]
 
 
 def test_items_of_values_that_the_router_cannot_build_are_left_out(site: Site) -> None:
@@ -123,7 +127,7 @@ def test_items_of_values_that_the_router_cannot_build_are_left_out(site: Site) -
 
 def test_no_page_is_listed_that_an_exclude_pattern_matches(name: str) -> None:
     site = site_of(name, exclude=["/blog/*", "/drafts/*", "/about"])
-    assert site.listed() == [path for path in AT_ONCE if not path.startswith(("/blog", "/about"))]
+    assert site.listed() == [path for path in site.at_once if not path.startswith(("/blog", "/about"))]
 
 
 def test_the_settings_of_decorators_are_in_the_entries(site: Site) -> None:
@@ -138,7 +142,7 @@ def test_the_settings_of_decorators_are_in_the_entries(site: Site) -> None:
 
 def test_the_root_path_is_in_every_loc_once(name: str) -> None:
     site = site_of(name)
-    assert site.listed(f"{BASE}/base", root="/base") == AT_ONCE
+    assert site.listed(f"{BASE}/base", root="/base") == site.at_once
 
 
 def test_routes_of_a_host_belong_to_its_own_site(name: str) -> None:
@@ -157,7 +161,7 @@ def test_pages_that_are_added_later_are_listed(name: str) -> None:
         module.add_page(site.app, "/later")
         assert site.ask("/later").status == 200
         site.middleware.flush()
-        assert site.listed() == sorted([*AT_ONCE, "/later"])
+        assert site.listed() == sorted([*site.at_once, "/later"])
 
 
 # What is served

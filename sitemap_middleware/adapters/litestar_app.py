@@ -1,0 +1,54 @@
+"""Installs the middleware around a whole Litestar app.
+
+Litestar calls its own middleware only for paths that it has a route for, so a
+middleware there could not answer ``/sitemap.xml``.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+from ..routing.wrapping import layers
+
+ATTRIBUTE: Final = "__sitemap_middleware__"
+"""The attribute of an app that has the middleware installed."""
+
+
+def app_around_route(app: Any) -> Any:
+    """The Litestar app, if `app` is what Litestar gives its middleware: the rest of the way to one route. Else None."""
+    routes = sys.modules.get("litestar.routes")
+    if routes is None:
+        return None
+    route = next((layer for layer in layers(app) if isinstance(layer, routes.BaseRoute)), None)
+    return None if route is None else app_of_route(route)
+
+
+def app_of_route(route: Any) -> Any:
+    """The Litestar app that a route belongs to."""
+    handlers = getattr(route, "route_handlers", None) or [route.route_handler]
+    return handlers[0].ownership_layers[0]
+
+
+def installed_middleware(app: Any) -> Any:
+    """The middleware that is installed around an app; None if there is none."""
+    return getattr(app, ATTRIBUTE, None)
+
+
+def install(app: Any, make_middleware: Any) -> Any:
+    """Call a Litestar app through a middleware from now on, by a subclass of its class. Return the middleware.
+
+    Args:
+        app: the Litestar app, which may not be complete yet.
+        make_middleware: called with the app as it was, returns the middleware.
+    """
+    cls = type(app)
+    middleware = make_middleware(cls.__call__.__get__(app))
+
+    async def __call__(_: Any, scope: Any, receive: Any, send: Any) -> None:  # noqa: N807 # it becomes the method
+        await middleware(scope, receive, send)
+
+    attributes = {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__}
+    app.__class__ = type(cls.__name__, (cls,), {**attributes, "__call__": __call__, ATTRIBUTE: middleware})
+    app.state.sitemap = middleware
+    return middleware

@@ -1,0 +1,261 @@
+"""Reads the routes of Litestar, including those of routers, controllers and mounted apps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime, time, timedelta
+from functools import partial
+from operator import attrgetter
+from typing import Any, Final
+
+from litestar import Litestar
+from litestar.exceptions import HTTPException
+from litestar.response import Redirect
+from litestar.utils import normalize_path
+
+from ..decorator import (
+    ATTRIBUTE,
+    NO_SETTINGS,
+    OPT_KEY,
+    checked_settings,
+    endpoint_name,
+    inherited_settings,
+    merge_settings,
+    settings_of,
+)
+from ..evidence.observations import INDEXABLE_TYPES
+from ..exceptions import OptionError
+from ..models import Context, HiddenReason, Route, RouteSettings
+from .mount_position import MatchBelow, MountPosition
+from .path_builder_checks import check_params, restrict_to_free_paths
+
+_DOCUMENTATION_MODULES: Final = ("litestar.openapi.", "litestar._openapi.")
+"""Beginnings of the modules whose handlers are Litestar's own documentation of the API."""
+
+_PARAMETER_KINDS: Final = (
+    ("expected_query_params", "query parameter"),
+    ("expected_header_params", "header"),
+    ("expected_cookie_params", "cookie"),
+)
+"""Attributes of the model of a handler's arguments, and what each holds."""
+
+
+def read_routes(app: Litestar, position: MountPosition) -> Iterator[Route]:
+    """The routes of an app that answer GET, those of mounted apps after its own.
+
+    Litestar tries paths without parameters first, then mounts, then paths with parameters.
+    """
+    position.snapshot.add(partial(getattr, app, "routes"))
+    routes = sorted(app.routes, key=attrgetter("path"))  # Litestar keeps the paths of a handler in a set
+    found = [(route, handler) for route in routes if (handler := _get_handler(route)) is not None]
+    mounts = {route.path: handler for route, handler in found if _is_mount(handler)}
+    plain = {route.path for route, handler in found if route.path not in mounts and not _parameters(route)}
+    for route, handler in found:
+        if route.path in mounts:
+            yield from _mounted_routes(handler, route.path, plain, position)
+            continue
+        own_settings, settings = settings_of_handler(handler)
+        path = position.prefix + route.path
+        settings, not_learned_reason = inherited_settings(path, own_settings, settings)
+        static = route.path in plain
+        yield Route(
+            path,
+            endpoint_name(handler.fn),
+            static,
+            position.host,
+            settings,
+            _hidden_reason(route, handler, static),
+            _internal_reason(handler),
+            not_learned_reason=not_learned_reason,
+            builder=_PathBuilder(app, route, handler, position.prefix) if settings.values and not static else None,
+        )
+
+
+def matching_template(app: Litestar, path: str, host: str | None, match_below: MatchBelow) -> str | None:
+    """The template of the route that answers a GET of a decoded path; None if there is none.
+
+    Litestar answers a path with a slash at the end, or two slashes in a row, like the one
+    without. Only the one without has a template.
+    """
+    handler, rest, params = _find(app, path)
+    if handler is None:
+        return None
+    if _is_mount(handler):
+        mount_path = path.rstrip("/").removesuffix(rest.rstrip("/"))
+        if path.endswith("/") is isinstance(handler.fn, Litestar):
+            return None
+        template = match_below(handler.fn, path[len(mount_path) :], host)
+        return None if template is None else mount_path + template
+    if path != normalize_path(path):
+        return None
+    routes = (route for route in app.routes if _get_handler(route) is handler and _parameters(route) == params.keys())
+    return next((route.path for route in routes), None)
+
+
+def trusted_hosts(app: Litestar) -> tuple[str, ...]:
+    """The hosts of `allowed_hosts`; ``.example.com`` stands for the subdomains."""
+    hosts: Iterable[str] = getattr(app.allowed_hosts, "allowed_hosts", None) or ()
+    return tuple(host.lower().removeprefix("*") for host in hosts if host != "*")
+
+
+def _get_handler(route: Any) -> Any:
+    """The handler that answers GET; None for other routes, such as websockets."""
+    handlers = getattr(route, "route_handler_map", None)
+    if handlers is not None:
+        return handlers["GET"][0] if "GET" in handlers else None
+    handler = route.route_handler
+    return handler if hasattr(handler, "is_mount") else None
+
+
+def _is_mount(handler: Any) -> bool:
+    return bool(getattr(handler, "is_mount", False))
+
+
+def _parameters(route: Any) -> set[str]:
+    """The names of the parameters of a route's path."""
+    return {component.name for component in route.path_components if not isinstance(component, str)}
+
+
+def _find(app: Litestar, path: str) -> tuple[Any, str, Mapping[str, Any]]:
+    """The handler that answers a GET of a path, the rest of the path if it is a mount, and the path's parameters.
+
+    The handler is None if there is none.
+    """
+    router = app.asgi_router
+    find = router.handle_routing.__wrapped__  # without its cache, which is for the requests of visitors
+    find = find if hasattr(find, "__self__") else partial(find, router)
+    try:
+        _, handler, rest, params, *_ = find(path=normalize_path(path), method="GET")
+    except HTTPException:
+        return None, "", {}
+    return handler, rest, params
+
+
+def _mounted_routes(handler: Any, mount_path: str, plain: set[str], position: MountPosition) -> Iterator[Route]:
+    """The routes of a mounted app, without those whose requests other routes of the app around it take.
+
+    Litestar adds a slash to the paths of mounted apps, so routes of another framework need one.
+    """
+    app, prefix = handler.fn, position.prefix
+    mount_path = mount_path.rstrip("/")
+
+    def is_reached(path: str) -> bool:
+        below = path.removeprefix(prefix)
+        return normalize_path(below) not in plain and (isinstance(app, Litestar) or below.endswith("/"))
+
+    _, outer = settings_of_handler(handler)
+    routes = (route for route in position.below(app, mount_path) if is_reached(route.path))
+    for route in restrict_to_free_paths(routes, is_reached):
+        settings, reason = inherited_settings(route.path, route.settings, merge_settings(route.settings, outer))
+        yield route._replace(settings=settings, not_learned_reason=reason or route.not_learned_reason)
+
+
+def settings_of_handler(handler: Any) -> tuple[RouteSettings, RouteSettings]:
+    """The settings of a handler: its own, and those merged with controller, routers and app."""
+    outer = [layer for layer in reversed(handler.ownership_layers) if layer is not handler]
+    given = handler.opt.get(OPT_KEY)
+    if any((layer.opt or {}).get(OPT_KEY) is given for layer in outer):
+        given = None  # `opt` of a registered handler includes that of the layers around it
+    function = handler.fn
+    own = merge_settings(_settings_of_opt(given, handler), getattr(handler, ATTRIBUTE, NO_SETTINGS))
+    own = merged = merge_settings(own, settings_of(function))
+    for base in type(getattr(function, "__self__", None)).__mro__:
+        merged = merge_settings(merged, vars(base).get(ATTRIBUTE, NO_SETTINGS))
+    for layer in outer:
+        merged = merge_settings(merged, _settings_of_opt((layer.opt or {}).get(OPT_KEY), layer))
+    return own, merged
+
+
+def _settings_of_opt(given: Any, layer: Any) -> RouteSettings:
+    """The settings that `opt={"sitemap": …}` gives."""
+    if given is None or isinstance(given, RouteSettings):
+        return given or NO_SETTINGS
+    known = _opt_settings.get(id(given))
+    if known is None or known[0] is not given:
+        name = endpoint_name(layer.fn if hasattr(layer, "fn") else layer)
+        place = f'opt["{OPT_KEY}"] of {name}'
+        if not isinstance(given, Mapping):
+            raise OptionError(f'{place}: {given!r} is not a mapping; give one such as {{"priority": 0.8}}')
+        known = _opt_settings[id(given)] = given, checked_settings(given, place)
+    return known[1]
+
+
+_opt_settings: Final[dict[int, tuple[Any, RouteSettings]]] = {}
+"""The settings of the mappings in `opt`, by the id of the mapping, which is kept: values keep their identity."""
+
+
+def _hidden_reason(route: Any, handler: Any, static: bool) -> HiddenReason | None:
+    """Why a route is not listed before a response shows that it is a page; None if it may be listed at once."""
+    if not hasattr(route, "route_handler_map"):
+        return None  # an ASGI app declares nothing
+    returned = handler.parsed_fn_signature.return_type
+    if returned.is_subclass_of(Redirect):
+        return HiddenReason("it declares a redirect", is_declared=True)
+    if handler.status_code != 200:
+        return HiddenReason(f"it declares the status {handler.status_code}", is_declared=True)
+    media_type = getattr(handler.media_type, "value", handler.media_type) or ""
+    if media_type and media_type.partition(";")[0] not in INDEXABLE_TYPES:
+        return HiddenReason(f"it declares a response of {media_type}", is_declared=True)
+    return _required_parameter(route) if static else None
+
+
+def _required_parameter(route: Any) -> HiddenReason | None:
+    """The reason if a route answers a plain GET with an error, because a query parameter or a header is required."""
+    model = route.route_handler_map["GET"][1]
+    for kind, description in _PARAMETER_KINDS:
+        for parameter in sorted(getattr(model, kind), key=lambda parameter: parameter.field_alias):
+            if parameter.is_required:
+                return HiddenReason(f"it needs the {description} {parameter.field_alias!r}")
+    return None
+
+
+def _internal_reason(handler: Any) -> str | None:
+    module = getattr(handler.fn, "__module__", None) or ""
+    if f"{module}.".startswith(_DOCUMENTATION_MODULES):
+        return "it is Litestar's own documentation of the API"
+    return None
+
+
+class _PathBuilder:
+    """Builds and matches the paths of one route with parameters."""
+
+    def __init__(self, app: Litestar, route: Any, handler: Any, prefix: str) -> None:
+        self._app = app
+        self._components = route.path_components
+        self._template = route.path
+        self._handler = handler
+        self._prefix = prefix
+        self.names = frozenset(_parameters(route))
+
+    def build(self, params: Mapping[str, Any]) -> str:
+        check_params(params, self.names, self.names)
+        parts = [
+            component if isinstance(component, str) else _text(params[component.name], component.type)
+            for component in self._components
+        ]
+        path = f"/{'/'.join(parts)}"
+        if not self._leads_here(path):
+            raise ValueError(f"{self._prefix}{path} does not lead back to {self._prefix}{self._template}")
+        return self._prefix + path
+
+    def matches(self, path: str) -> bool:
+        return path.startswith(self._prefix) and self._leads_here(path[len(self._prefix) :])
+
+    def context(self) -> Context | None:
+        return None
+
+    def _leads_here(self, path: str) -> bool:
+        handler, _, params = _find(self._app, path)
+        return handler is self._handler and self.names == params.keys() and path == normalize_path(path)
+
+
+def _text(value: Any, kind: type) -> str:
+    """A parameter as Litestar reads it from a path."""
+    if isinstance(value, timedelta):
+        return str(value.total_seconds())
+    if isinstance(value, (date, datetime, time)):
+        return value.isoformat()
+    text = str(value)
+    if issubclass(kind, str) and "/" in text:
+        raise ValueError(f"{text!r} has a slash")
+    return text.strip("/")

@@ -1,0 +1,392 @@
+"""What only Litestar has: handlers that declare responses, `opt`, controllers, mounts, the plugin."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import UUID
+
+import click
+import pytest
+from litestar import Controller, Litestar, MediaType, Response, Router, WebSocket, asgi, get, post, websocket
+from litestar.middleware import DefineMiddleware
+from litestar.params import Parameter
+from litestar.response import Redirect, Template
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Route as StarletteRoute
+
+from sitemap_middleware import OptionError, SitemapMiddleware, sitemap
+from sitemap_middleware.litestar import SitemapPlugin
+from sitemap_middleware.models import Route
+from sitemap_middleware.routing.change_detector import Snapshot
+from sitemap_middleware.routing.route_discovery import discover_routes, matching_template, trusted_hosts
+
+from ..support.documents import locs
+from ..support.wire import DRIVERS, Ask, asgi_async
+
+BASE = "http://testserver"
+
+
+def page(path: str = "/", **options: Any) -> Any:
+    """A handler that answers with a page."""
+
+    @get(path, media_type=MediaType.HTML, **options)
+    async def shown() -> str:
+        return f"<h1>{path}</h1>"
+
+    return shown
+
+
+def routes_of(*handlers: Any, **config: Any) -> dict[str, Route]:
+    app = handlers[0] if isinstance(handlers[0], Litestar) else Litestar(handlers, openapi_config=None, **config)
+    return {route.path: route for route in discover_routes(app, Snapshot())}
+
+
+def listed(called: Any) -> list[str]:
+    answer = DRIVERS["asgi"](called, Ask("/sitemap.xml"))
+    return sorted(loc.removeprefix(BASE) for loc in locs(answer.body)) if answer.status == 200 else []
+
+
+def with_plugin(*handlers: Any, **options: Any) -> Litestar:
+    plugin = SitemapPlugin(**{"base_url": BASE, "store": "memory://"} | options)
+    return Litestar(handlers, openapi_config=None, plugins=[plugin])
+
+
+# What a handler declares
+
+
+@get("/text")
+async def text() -> str:
+    return "text"
+
+
+@get("/json")
+async def json_data() -> dict[str, str]:
+    return {}
+
+
+@get("/away")
+async def away() -> Redirect:
+    return Redirect("/")
+
+
+@get("/made", media_type=MediaType.HTML, status_code=201)
+async def made() -> str:
+    return ""
+
+
+@get("/search", media_type=MediaType.HTML)
+async def search(q: str) -> str:
+    return q
+
+
+@get("/language", media_type=MediaType.HTML)
+async def language(tongue: Annotated[str, Parameter(header="X-Tongue")]) -> str:
+    return tongue
+
+
+@get("/template")
+async def template() -> Template:
+    return Template("page.html")
+
+
+@get("/response")
+async def response() -> Response[str]:
+    return Response("")
+
+
+@get("/paged", media_type=MediaType.HTML)
+async def paged(number: int = 1) -> str:
+    return str(number)
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")  # older ways, which the lowest version has
+@pytest.mark.parametrize(
+    ("handler", "reason"),
+    [
+        (text, "it declares a response of text/plain"),
+        (json_data, "it declares a response of application/json"),
+        (away, "it declares a redirect"),
+        (made, "it declares the status 201"),
+        (search, "it needs the query parameter 'q'"),
+        (language, "it needs the header 'X-Tongue'"),
+        (template, None),
+        (response, None),
+        (paged, None),
+        (page("/html"), None),
+    ],
+)
+def test_a_handler_that_declares_no_page_waits_for_a_response_that_is_one(handler: Any, reason: str | None) -> None:
+    (route,) = routes_of(handler).values()
+    assert (route.hidden.text if route.hidden else None) == reason
+
+
+def test_other_methods_and_websockets_are_no_pages() -> None:
+    @post("/form", media_type=MediaType.HTML)
+    async def form() -> str:
+        return ""
+
+    @websocket("/socket")
+    async def talk(socket: WebSocket[Any, Any, Any]) -> None:
+        """Never called."""
+
+    assert [*routes_of(form, talk, page("/html"))] == ["/html"]
+
+
+def test_the_documentation_of_the_api_is_internal() -> None:
+    internal = {route.path for route in routes_of(Litestar([page()])).values() if route.internal}
+    assert internal >= {"/schema", "/schema/swagger", "/schema/openapi.json"}
+    assert "/" not in internal
+
+
+# Settings
+
+
+def test_settings_are_inherited_from_controller_router_and_app() -> None:
+    @sitemap(changefreq="monthly")
+    class Shop(Controller):
+        path = "/shop"
+        opt = {"sitemap": {"priority": 0.3}}  # noqa: RUF012 # as Litestar has it
+
+        @get("/own", media_type=MediaType.HTML, sitemap={"priority": 0.9})
+        async def own(self) -> str:
+            return ""
+
+        @get("/plain", media_type=MediaType.HTML)
+        async def plain(self) -> str:
+            return ""
+
+    router = sitemap(changefreq="yearly", exclude=True)(Router("/in", route_handlers=[Shop]))
+    app = Litestar([router], opt={"sitemap": {"lastmod": "2026-01-01", "priority": 0.1}}, openapi_config=None)
+    found = {path: route.settings for path, route in routes_of(app).items()}
+    assert found["/in/shop/own"].priority == 0.9
+    assert found["/in/shop/plain"].priority == 0.3
+    for settings in found.values():
+        assert (settings.changefreq, settings.exclude, str(settings.lastmod)) == ("monthly", True, "2026-01-01")
+
+
+def test_a_decorated_handler_of_any_class_keeps_its_settings() -> None:
+    asgi_handler = sitemap(priority=0.4)(asgi("/raw", copy_scope=True))
+
+    @asgi_handler
+    async def raw(scope: Any, receive: Any, send: Any) -> None:
+        await HTMLResponse("<h1>Raw</h1>")(scope, receive, send)
+
+    above = sitemap(priority=0.5)(page("/above"))
+    found = routes_of(raw, above)
+    assert found["/raw"].settings.priority == 0.4
+    assert found["/above"].settings.priority == 0.5
+
+
+def test_learn_on_a_router_does_not_reach_parameters_named_like_secrets() -> None:
+    @get("/reset/{token:str}", media_type=MediaType.HTML)
+    async def reset(token: str) -> str:
+        return token
+
+    (route,) = routes_of(Router("/in", route_handlers=[reset], opt={"sitemap": {"learn": True}})).values()
+    assert not route.settings.learn
+    assert route.not_learned_reason
+
+
+def test_a_wrong_setting_in_opt_is_an_error_when_the_app_is_made() -> None:
+    with pytest.raises(OptionError, match=r"""opt\["sitemap"\] of .*shown: there is no option 'prio'; did you mean"""):
+        with_plugin(page("/", opt={"sitemap": {"prio": 1}}))
+    with pytest.raises(OptionError, match=r"""opt\["sitemap"\] of .*shown: True is not a mapping; give """):
+        with_plugin(page("/", opt={"sitemap": True}))
+
+
+# Paths
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "path"),
+    [
+        ("str", "käse", "/p/käse"),
+        ("int", 7, "/p/7"),
+        ("float", 1.5, "/p/1.5"),
+        ("uuid", UUID(int=7), "/p/00000000-0000-0000-0000-000000000007"),
+        ("date", date(2026, 5, 1), "/p/2026-05-01"),
+        ("datetime", datetime(2026, 5, 1, 6), "/p/2026-05-01T06:00:00"),  # noqa: DTZ001 # as in a path
+        ("time", time(6, 30), "/p/06:30:00"),
+        ("timedelta", timedelta(minutes=1), "/p/60.0"),
+        ("path", Path("a/b"), "/p/a/b"),
+        ("path", "/a/b/", "/p/a/b"),
+    ],
+)
+def test_values_of_every_type_make_a_path_that_leads_back(kind: str, value: object, path: str) -> None:
+    handler = get("/p/{it:" + kind + "}", media_type=MediaType.HTML, sitemap={"values": [value]})(_no_arguments)
+    builder = routes_of(handler)["/p/{it:" + kind + "}"].builder
+    assert builder is not None
+    assert builder.build({"it": value}) == path
+    assert builder.matches(path)
+    assert not builder.matches(f"{path}/")
+    assert builder.context() is None
+
+
+async def _no_arguments() -> str:
+    return ""
+
+
+@pytest.mark.parametrize("value", ["a/b", "", "taken", "double//slash"])
+def test_values_that_lead_elsewhere_are_refused(value: str) -> None:
+    handler = get("/p/{it:str}", media_type=MediaType.HTML, sitemap={"values": [value]})(_no_arguments)
+    builder = routes_of(handler, page("/p/taken"))["/p/{it:str}"].builder
+    assert builder is not None
+    with pytest.raises(ValueError, match=r"does not lead back|has a slash"):
+        builder.build({"it": value})
+
+
+def test_a_parameter_that_is_not_of_its_type_leads_nowhere() -> None:
+    app = Litestar([get("/p/{it:int}")(_no_arguments)], openapi_config=None)
+    assert matching_template(app, "/p/7", None) == "/p/{it:int}"
+    assert matching_template(app, "/p/seven", None) is None
+    assert matching_template(app, "/p/7/", None) is None, "Litestar answers it, but it is the page of /p/7"
+    assert matching_template(app, "/nowhere", None) is None
+
+
+# Mounted apps
+
+
+def mounting(inner: Any, path: str = "/sub") -> list[Any]:
+    return [asgi(path, is_mount=True, copy_scope=True)(inner), page("/sub/own")]
+
+
+async def _answer(request: Any) -> HTMLResponse:
+    return HTMLResponse("<h1>Below</h1>")
+
+
+def test_a_mounted_app_of_another_framework_is_reached_with_a_slash_at_the_end() -> None:
+    inner = Starlette(
+        routes=[StarletteRoute(path, _answer) for path in ("/", "/a/", "/b", "/own/", "/p/{it}/", "/q/{it}")]
+    )
+    app = with_plugin(*mounting(inner))
+    assert listed(app) == ["/sub/", "/sub/a/", "/sub/own"]
+    assert DRIVERS["asgi"](app, Ask("/sub/a/")).status == 200
+    assert matching_template(app, "/sub/p/1/", None) == "/sub/p/{it}/"
+    assert matching_template(app, "/sub/p/1", None) is None
+    assert matching_template(app, "/sub/nowhere/", None) is None
+
+
+def test_a_mounted_litestar_app_is_reached_without_one() -> None:
+    inner = Litestar([page(), page("/a"), get("/p/{it:str}")(_no_arguments)], openapi_config=None)
+    app = with_plugin(*mounting(inner))
+    assert listed(app) == ["/sub/", "/sub/a", "/sub/own"]
+    assert matching_template(app, "/sub/p/1", None) == "/sub/p/{it:str}"
+    assert matching_template(app, "/sub/p/1/", None) is None
+
+
+def test_settings_of_a_mount_are_those_of_its_routes() -> None:
+    inner = Litestar([page("/a")], openapi_config=None)
+    mount = asgi("/sub", is_mount=True, copy_scope=True, sitemap={"exclude": True})(inner)
+    assert routes_of(mount)["/sub/a"].settings.exclude
+
+
+def test_an_app_mounted_at_the_top_yields_to_the_routes_of_the_app() -> None:
+    inner = Litestar([page(), page("/a"), page("/sub/own")], openapi_config=None)
+    assert sorted(routes_of(*mounting(inner, "/"))) == ["/", "/a", "/sub/own"]
+
+
+# Hosts
+
+
+def test_allowed_hosts_are_the_apps_trusted_hosts() -> None:
+    app = Litestar([page()], allowed_hosts=["*.Example.com", "example.org"])
+    assert trusted_hosts(app) == (".example.com", "example.org")
+    assert trusted_hosts(Litestar([page()])) == ()
+
+
+# The plugin
+
+
+def test_the_plugin_answers_without_and_with_a_lifespan_and_saves_when_it_ends() -> None:
+    app = with_plugin(page())
+    assert listed(app) == ["/"]
+    middleware = app.state.sitemap
+    middleware.flush()
+    sent: list[str] = []
+
+    async def run() -> None:
+        messages = iter(["lifespan.startup", "lifespan.shutdown"])
+
+        async def receive() -> Any:
+            message = next(messages)
+            if message == "lifespan.shutdown":
+                assert (await asgi_async(app, Ask("/"))).status == 200
+                assert middleware.stats()["pending"] > 0
+            return {"type": message}
+
+        async def send(message: Any) -> None:
+            sent.append(message["type"])
+
+        await app({"type": "lifespan", "app": app}, receive, send)  # type: ignore[arg-type, typeddict-item] # any app's
+
+    asyncio.run(run())
+    assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+    assert middleware.stats()["pending"] == 0
+
+
+def test_one_plugin_serves_several_apps() -> None:
+    plugin = SitemapPlugin(base_url=BASE, store="memory://")
+    first, second = (Litestar([page(path)], plugins=[plugin]) for path in ("/first", "/second"))
+    assert (listed(first), listed(second)) == (["/first"], ["/second"])
+
+
+def test_what_before_send_adds_counts() -> None:
+    """The middleware is around the whole app, so it sees the response that leaves."""
+
+    async def hide(message: Any, scope: Any) -> None:
+        if message["type"] == "http.response.start" and scope["path"] == "/hidden":
+            message["headers"].append((b"x-robots-tag", b"noindex"))
+
+    plugin = SitemapPlugin(base_url=BASE, store="memory://")
+    app = Litestar([page("/hidden"), page("/shown")], plugins=[plugin], before_send=[hide])
+    assert listed(app) == ["/shown"]
+
+
+def test_a_wrong_option_of_the_plugin_is_an_error() -> None:
+    with pytest.raises(OptionError, match="there is no option 'base_ulr'; did you mean base_url"):
+        SitemapPlugin(base_ulr=BASE)
+    with pytest.raises(OptionError, match="base_url"):
+        with_plugin(page(), base_url="example.com")
+
+
+def test_middleware_of_a_router_or_of_the_app_is_around_the_whole_app_once() -> None:
+    middleware = [DefineMiddleware(SitemapMiddleware, base_url=BASE, store="memory://")]
+    app = Litestar(
+        [page("/a"), Router("/in", route_handlers=[page("/b")], middleware=middleware)], middleware=middleware
+    )
+    assert listed(app) == ["/a", "/in/b"]
+    assert DRIVERS["asgi"](app, Ask("/a")).text == "<h1>/a</h1>"
+
+
+# The command line
+
+
+def test_the_command_line_of_litestar_has_the_commands(tmp_path: Path) -> None:
+    (tmp_path / "bakery.py").write_text(
+        "from litestar import Litestar, MediaType, get\n"
+        "from sitemap_middleware.litestar import SitemapPlugin\n"
+        "@get('/', media_type=MediaType.HTML)\n"
+        "async def home() -> str:\n"
+        "    return '<h1>Home</h1>'\n"
+        "app = Litestar([home], plugins=[SitemapPlugin(base_url='https://bakery.example', store='memory://')])\n"
+    )
+    command = [sys.executable, "-m", "litestar", "--app", "bakery:app", "sitemap", "routes", "--json"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    found = {
+        route["route"]: route["reason"] for route in json.loads(result.stdout[result.stdout.index("{") :])["routes"]
+    }
+    assert found["/"] == "it was not requested yet: request /sitemap.xml once"
+
+
+def test_a_plugin_without_an_app_adds_no_command() -> None:
+    group = click.Group()
+    SitemapPlugin().on_cli_init(group)
+    assert group.commands == {}
