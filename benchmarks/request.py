@@ -181,9 +181,9 @@ def _sampled(apps: dict[str, Any], visit: Callable[[Any], None]) -> dict[str, An
             ours.flush()
             clock[0] += 1000
         if name == UNSAMPLED:
-            plan = ours.service.tracker.sampler.find(("https://example.com", "/"))
-            assert plan is not None, "the page has not been sampled"
-            plan.due_at = math.inf
+            schedule = ours.service.tracker.sampler.find(("https://example.com", "/"))
+            assert schedule is not None, "the page has not been sampled"
+            schedule.due_at = math.inf
     return chosen
 
 

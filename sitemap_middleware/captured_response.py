@@ -35,8 +35,8 @@ class CapturedResponse:
         body: bytes | None = None,
         is_probe: bool = False,
         host: str | bytes = "",
-        foreign: bool = False,
-        cut: bool = False,
+        is_foreign_host: bool = False,
+        is_truncated: bool = False,
     ) -> None:
         self.site = site
         self.path = path
@@ -47,7 +47,7 @@ class CapturedResponse:
         self.headers = headers
         self.body = body
         """The body, if it was sampled."""
-        self.is_truncated = cut
+        self.is_truncated = is_truncated
         """Whether `body` is only the beginning of a longer body."""
         self.is_volatile = False
         """Whether the content differed a few seconds earlier, without an edit."""
@@ -55,7 +55,7 @@ class CapturedResponse:
         """Whether the prober sent the request. Such a request states no language, device or account."""
         self.host = host
         """The request's Host as sent. Any client can choose it, so it is compared but never published."""
-        self.is_foreign_host = foreign
+        self.is_foreign_host = is_foreign_host
         """Whether `host` is not the site's own."""
         self.visitor = 0
         """`UnconfirmedAnswer.visitor`, if the answer may depend on the visitor; else 0."""

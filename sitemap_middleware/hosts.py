@@ -9,7 +9,7 @@ from . import urls
 from .bounded_cache import BoundedCache
 from .config import Options
 from .models import Site
-from .request_response import Request
+from .request_response import KEY_ROOT, Request
 from .routing.app_routes import AppRoutes
 
 MAX_HOSTS: Final = 1000
@@ -55,7 +55,7 @@ class SiteResolver:
 
         Behind a proxy, localhost is not a site: the public host has another name.
         """
-        if request.key[3] and request.has_dynamic_root:
+        if request.key[KEY_ROOT] and request.has_dynamic_root:
             return None, "none"
         site, trust = self.resolve(request.scheme, request.host, request.root)
         if site is not None and site.loopback and self._base is None and request.is_forwarded:

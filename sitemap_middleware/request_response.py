@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from .models import Context, Headers
 from .request_filter.reasons import IgnoreReason
@@ -84,13 +84,13 @@ PROXY_HEADERS: Final = FORWARDING_HEADERS | ADDRESS_HEADERS | {"via", "x-origina
 PROXY_PREFIXES: Final = ("x-forwarded-", "cf-")
 """Headers that show that a proxy forwards the request. Then the Host may be the proxy's internal name of the app."""
 
-INTERNAL_USER_AGENT: Final = "sitemap-middleware"
+PROBE_USER_AGENT: Final = "sitemap-middleware"
 """The User-Agent of the middleware's own requests, made to the app within the process."""
 
-INTERNAL_ACCEPT: Final = "text/html,application/xhtml+xml,*/*;q=0.8"
+PROBE_ACCEPT: Final = "text/html,application/xhtml+xml,*/*;q=0.8"
 """The Accept header of the middleware's own requests. Some apps answer `*/*` alone with JSON."""
 
-WAIT_SECONDS_KEY: Final = "sitemap_middleware.patience"
+WAIT_SECONDS_KEY: Final = "sitemap_middleware.wait_seconds"
 """The key of an environ or a scope by which the command line sets `Request.wait_seconds`. Clients cannot send it."""
 
 SYNC_SERVER_WAIT_SECONDS: Final = 2.0
@@ -102,6 +102,9 @@ TEST_CLIENT_WAIT_SECONDS: Final = 10.0
 PROBE_TIMEOUT_SECONDS: Final = 5.0
 """Seconds that the app may take to answer one of the middleware's own requests."""
 
+PROBE_GRACE_SECONDS: Final = 1.0
+"""Seconds beyond `PROBE_TIMEOUT_SECONDS` for an app that was cancelled to stop. Then its request counts as hanging."""
+
 WRONG_HOST_STATUSES: Final = frozenset({400, 421})
 """Statuses of an app that refuses the Host of the request."""
 
@@ -112,11 +115,34 @@ GENERATING_HEADER: Final = ("X-Sitemap-Status", "generating")
 """The header of a 503 response if the document is being generated: the client should request it again."""
 
 RequestKey = tuple[Any, ...]
-"""Path, Host, scheme, root, method and query: together they identify the requested page."""
+"""Path, Host, scheme, root, method and query: together they identify the requested page. A plain tuple, because a named
+one takes three times as long to make."""
+
+KEY_PATH: Final = 0
+KEY_HOST: Final = 1
+KEY_SCHEME: Final = 2
+KEY_ROOT: Final = 3
+KEY_METHOD: Final = 4
+"""The positions of these in a `RequestKey`."""
 
 
 class AppTerminated(Exception):
     """The app raised a `BaseException` such as `SystemExit`: it, or its server, was told to end."""
+
+
+class ProbeRequest(NamedTuple):
+    """A request of the middleware itself to the app, made within the process."""
+
+    path: str
+    """Decoded, below the root."""
+    scheme: str | None = None
+    """Replaces the scheme of the live request."""
+    host: str | None = None
+    """Replaces the Host of the live request, and the public host that its headers state."""
+    keep_host: bool = False
+    """Whether to send the Host of the live request nevertheless."""
+    allow_truncated: bool = False
+    """Whether the beginning of a body that is too long is enough."""
 
 
 class AsyncCollector(Protocol):
@@ -183,40 +209,13 @@ class Request(Protocol):
     def has_dynamic_root(self) -> bool:
         """Whether the root contains path parameters: then clients can make up any number of roots."""
 
-    def fetch(
-        self,
-        path: str,
-        *,
-        scheme: str | None = None,
-        host: str | None = None,
-        keep_host: bool = False,
-        cut: bool = False,
-    ) -> Response | None:
-        """Request another path from the app, below the same root, as a crawler would; wait for the response.
+    def start_probe(self, probe: ProbeRequest) -> Future[Response | None]:
+        """Request another path from the app, below the same root, as a crawler would.
 
-        None if the app does not answer in time, or sends an endless body.
-
-        Args:
-            path: decoded, below the root.
-            scheme: replaces this request's.
-            host: replaces this request's Host, and the public host that its headers state.
-            keep_host: whether to send this request's own Host nevertheless.
-            cut: whether the beginning of a body that is too long is enough.
-        """
-
-    def start_fetch(
-        self,
-        path: str,
-        *,
-        scheme: str | None = None,
-        host: str | None = None,
-        keep_host: bool = False,
-        cut: bool = False,
-    ) -> Future[Response | None]:
-        """Start what `fetch` does. The future is done when the app has answered or failed.
-
-        It may never be done: a thread on which the app hangs cannot be stopped. If
-        `runs_probes_inline`, the future is done when this returns.
+        The future is done when the app has answered or failed. Its result is None if
+        the app does not answer in time, or sends an endless body. It may never be done:
+        a thread on which the app hangs cannot be stopped. If `runs_probes_inline`, it is
+        done when this returns.
         """
 
     @property
@@ -238,7 +237,7 @@ class Request(Protocol):
         """A copy to use after this request has ended. Call it before the end, on the thread or loop of the app."""
 
     def run_in_background(self, job: Callable[[], None]) -> None:
-        """Run a job on a thread on which `fetch` can be called.
+        """Run a job on a thread on which `start_probe` can be called.
 
         Call it on the thread of `handle`; of a detached request, on any thread. Raises
         RuntimeError if the app's event loop is closed.
@@ -260,3 +259,9 @@ class Response:
     """A long body, made part by part; `body` is then empty. The consumer closes it."""
     encoded: Sequence[tuple[bytes, bytes]] = ()
     """The headers as ASGI sends them, if the response is cached."""
+
+
+def is_proxy_header(name: str) -> bool:
+    """Whether proxies set a header of this name."""
+    name = name.lower()
+    return name in PROXY_HEADERS or name.startswith(PROXY_PREFIXES)

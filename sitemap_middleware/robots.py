@@ -12,7 +12,14 @@ from .evidence.response_headers import ResponseHeaders
 from .exceptions import StoreError
 from .models import Site
 from .rendering.responses import text_response, with_body
-from .request_response import WRONG_HOST_STATUSES, Request, Response
+from .request_response import (
+    PROBE_GRACE_SECONDS,
+    PROBE_TIMEOUT_SECONDS,
+    WRONG_HOST_STATUSES,
+    ProbeRequest,
+    Request,
+    Response,
+)
 from .robots_parser import (
     DISALLOW_ALL,
     ROBOTS_PATH,
@@ -175,7 +182,8 @@ class RobotsTxt:
         if path == ROBOTS_PATH and not self._app_routes.may_answer(ROBOTS_PATH):
             return Response(404, [])
         try:
-            return request.fetch(path, scheme=scheme, host=host, keep_host=keep_host, cut=True)
+            probe = ProbeRequest(path, scheme, host, keep_host, allow_truncated=True)
+            return request.start_probe(probe).result(PROBE_TIMEOUT_SECONDS + PROBE_GRACE_SECONDS)
         except Exception as error:
             log.debug("the app failed to answer a request for %s: %s", path, error)
             return None

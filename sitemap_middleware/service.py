@@ -238,7 +238,7 @@ class SitemapService(ServiceInspection):
             == "foreign"
         )
         self.tracker.record(captured)
-        if captured.status == 200 and self.tracker.plan_sample(captured):
+        if captured.status == 200 and self.tracker.schedule_sample(captured):
             self.tracker.buffer.sample(captured)
 
     def _has_route(self, captured: CapturedResponse) -> bool:

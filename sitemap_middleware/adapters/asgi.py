@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -19,11 +20,16 @@ from ..request_filter.reasons import IgnoreReason
 from ..request_filter.visitors import visitor_fingerprint
 from ..request_response import (
     CONDITIONAL_HEADERS,
+    KEY_HOST,
+    KEY_PATH,
+    KEY_ROOT,
     TEST_CLIENT_WAIT_SECONDS,
     WAIT_SECONDS_KEY,
     AsyncCollector,
+    ProbeRequest,
     RequestKey,
     Response,
+    is_proxy_header,
 )
 from ..routing.frameworks import EXTENSION_NAME
 from ..routing.starlette import set_state
@@ -32,13 +38,13 @@ from ..sitemap_handler import DOCUMENT_SUFFIXES
 from .asgi_client import request_app
 from .asgi_streaming import send_response
 from .async_bridge import AsyncBridge, loop_caller, run_in_background, run_in_thread, start_task, thread_limiter
-from .base_request import BaseRequest, is_proxy_header
+from .base_request import BaseRequest
+from .probe_calls import call_without_context
 from .probe_headers import (
     Connection,
-    call_without_context,
     forwarded_hosts,
-    internal_client_address,
-    internal_headers,
+    probe_client_address,
+    probe_headers,
 )
 
 _CONDITIONAL_HEADERS: Final = {name.encode(): name for name in CONDITIONAL_HEADERS}
@@ -80,17 +86,17 @@ class ASGIRequest(BaseRequest):
 
     @property
     def root(self) -> str:
-        return self.key[3] or self.adapter.service.app_routes.root_path
+        return self.key[KEY_ROOT] or self.adapter.service.app_routes.root_path
 
     @property
     def path(self) -> str:
-        path: str = self.key[0]
+        path: str = self.key[KEY_PATH]
         root = self.root
         return _path_below_root(root, path) if root else path
 
     @property
     def host(self) -> str:
-        host: str = self.key[1].decode("latin-1")
+        host: str = self.key[KEY_HOST].decode("latin-1")
         return host
 
     @property
@@ -99,7 +105,7 @@ class ASGIRequest(BaseRequest):
 
     @property
     def has_dynamic_root(self) -> bool:
-        root, parameters = self.key[3] or "", self.scope.get("path_params") or {}
+        root, parameters = self.key[KEY_ROOT] or "", self.scope.get("path_params") or {}
         return any(str(value).strip("/") in root for value in parameters.values())
 
     def ignore_reason(self) -> IgnoreReason | None:
@@ -159,19 +165,13 @@ class ASGIRequest(BaseRequest):
             if name in _CONDITIONAL_HEADERS
         }
 
-    def start_fetch(
-        self,
-        path: str,
-        *,
-        scheme: str | None = None,
-        host: str | None = None,
-        keep_host: bool = False,
-        cut: bool = False,
-    ) -> Future[Response | None]:
+    def start_probe(self, probe: ProbeRequest) -> Future[Response | None]:
         """Call the app on its own event loop. Called on a worker thread, such as the one of `handle`."""
         future: Future[Response | None] = Future()
-        scope = self._internal_scope(path, scheme, host or self.host, keep_host=keep_host)
-        self._call_in_loop(call_without_context, start_task, request_app, self.adapter.app, scope, future, cut)
+        request = partial(
+            request_app, self.adapter.app, self._probe_scope(probe), future, allow_truncated=probe.allow_truncated
+        )
+        self._call_in_loop(call_without_context, start_task, request)
         return future
 
     @property
@@ -204,23 +204,28 @@ class ASGIRequest(BaseRequest):
         finally:
             bridge.cancel()
 
-    def _internal_scope(self, path: str, scheme: str | None, host: str, *, keep_host: bool) -> Scope:
+    def _probe_scope(self, probe: ProbeRequest) -> Scope:
         """The scope of a request of the middleware itself. It holds nothing of the visitor's."""
-        full_path, live_headers = f"{self.root}{path}", self._decoded_headers()
+        full_path, live_headers = f"{self.root}{probe.path}", self._decoded_headers()
         scope: Scope = {name: self.scope[name] for name in _CONNECTION_KEYS if name in self.scope}
         if self.adapter.state is not None:
             scope["state"] = self.adapter.state.copy()  # servers give each request its own copy
         elif "state" in self.scope:
             scope["state"] = {}
         address, port = self.scope.get("client") or (None, 0)
-        scope["client"] = (internal_client_address(live_headers, address), port)
+        scope["client"] = (probe_client_address(live_headers, address), port)
         scope.update(type="http", method="GET", path=full_path, raw_path=quote(full_path).encode(), query_string=b"")
         scope.update(root_path=self.root, extensions={})
-        if scheme:
-            scope["scheme"] = scheme
+        if probe.scheme:
+            scope["scheme"] = probe.scheme
         connection = Connection(self.scheme, (self.root, self.adapter.service.app_routes.root_path))
-        headers = internal_headers(
-            live_headers, connection, host=self.host if keep_host else host, public_host=host, scheme=scheme
+        public_host = probe.host or self.host
+        headers = probe_headers(
+            live_headers,
+            connection,
+            host=self.host if probe.keep_host else public_host,
+            public_host=public_host,
+            scheme=probe.scheme,
         )
         scope["headers"] = [(name.encode(), value.encode("latin-1")) for name, value in headers]
         return scope
@@ -286,7 +291,7 @@ class ASGIMiddleware:
                 page = self.service.tracked_page(request)
                 if page is None:
                     self._bind_app(scope)
-                    if request.key[0].endswith(DOCUMENT_SUFFIXES):
+                    if request.key[KEY_PATH].endswith(DOCUMENT_SUFFIXES):
                         response = await self._document_response(request)
                     if response is None:
                         page = self.service.observe(request)

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Scope
 
 from ..request_response import MAX_PROBE_BYTES, PROBE_TIMEOUT_SECONDS, Response
 from .async_bridge import start_task
-from .base_request import as_exception, is_endless, truncated_response
+from .probe_calls import as_exception, is_endless, truncated_response
 
 CLEANUP_TIMEOUT_SECONDS: Final = 0.1
 """Seconds that a complete response waits for the app to close its files. Else they may stay open."""
@@ -21,7 +21,7 @@ _FINAL_STATUSES: Final = range(200, 1000)
 """Statuses that servers let an app answer with (RFC 9110, section 15)."""
 
 
-async def request_app(app: ASGIApp, scope: Scope, future: Future[Response | None], cut: bool) -> None:
+async def request_app(app: ASGIApp, scope: Scope, future: Future[Response | None], *, allow_truncated: bool) -> None:
     """Call the app, with a deadline, and set the result of the future when the app has returned.
 
     What the app does after its response, in background tasks, has no deadline. The
@@ -56,7 +56,9 @@ async def request_app(app: ASGIApp, scope: Scope, future: Future[Response | None
         elif collector.is_complete:
             future.set_result(collector.response())
         elif deadline.cancel_called:
-            future.set_result(truncated_response(collector.response(), too_long=collector.is_too_long, cut=cut))
+            future.set_result(
+                truncated_response(collector.response(), too_long=collector.is_too_long, allowed=allow_truncated)
+            )
         else:
             future.set_exception(failure)
 

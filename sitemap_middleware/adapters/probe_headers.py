@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from contextvars import Context
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ..request_filter.header_rules import HOST_HEADERS
-from ..request_response import ADDRESS_HEADERS, FORWARDING_HEADERS, INTERNAL_ACCEPT, INTERNAL_USER_AGENT, SCHEME_HEADERS
+from ..request_response import ADDRESS_HEADERS, FORWARDING_HEADERS, PROBE_ACCEPT, PROBE_USER_AGENT, SCHEME_HEADERS
 
-INTERNAL_CLIENT_ADDRESS: Final = "192.0.2.1"
+PROBE_CLIENT_ADDRESS: Final = "192.0.2.1"
 """The client address of the middleware's own requests. It is reserved for documentation (RFC 5737)."""
 
 _PROTO_PARAMETER: Final = re.compile(r'proto\s*=\s*"?(https?)\b', re.IGNORECASE)
@@ -46,7 +45,7 @@ class Connection(NamedTuple):
         return any(f"/{root.strip('/')}".endswith(prefix) for root in self.roots if root.strip("/"))
 
 
-def internal_headers(
+def probe_headers(
     live: Iterable[tuple[str, str]], connection: Connection, *, host: str, public_host: str, scheme: str | None
 ) -> list[tuple[str, str]]:
     """The headers of a request of the middleware itself, with names in lower case.
@@ -59,7 +58,7 @@ def internal_headers(
         scheme: replaces the scheme that the live request's headers state.
     """
     live = list(live)
-    headers = [("user-agent", INTERNAL_USER_AGENT), ("accept", INTERNAL_ACCEPT)]
+    headers = [("user-agent", PROBE_USER_AGENT), ("accept", PROBE_ACCEPT)]
     if host:
         headers.append(("host", host))
     for name, value in live:
@@ -75,7 +74,7 @@ def internal_headers(
         elif name == "forwarded":
             value = ", ".join(_rewritten_forwarded(element, public_host) for element in value.split(","))
         elif name in ADDRESS_HEADERS:
-            value = ", ".join([INTERNAL_CLIENT_ADDRESS] * count)  # apps count the proxies by them
+            value = ", ".join([PROBE_CLIENT_ADDRESS] * count)  # apps count the proxies by them
         elif name == "x-forwarded-port":
             value = ", ".join([_port(live, connection, public_host)] * count)
         headers.append((name, value))
@@ -84,7 +83,7 @@ def internal_headers(
     return headers
 
 
-def internal_client_address(live: Iterable[tuple[str, str]], address: str | None) -> str:
+def probe_client_address(live: Iterable[tuple[str, str]], address: str | None) -> str:
     """The client address of a request of the middleware itself: the proxy's, if there is a proxy before the app.
 
     The live request's address is the visitor's if no header states another one, or if a
@@ -97,7 +96,7 @@ def internal_client_address(live: Iterable[tuple[str, str]], address: str | None
         if name in ADDRESS_HEADERS or (name == "forwarded" and _FOR_PARAMETER.search(value))
     ]
     if not stated or not address or any(address in value for value in stated):
-        return INTERNAL_CLIENT_ADDRESS
+        return PROBE_CLIENT_ADDRESS
     return address
 
 
@@ -110,11 +109,6 @@ def forwarded_hosts(live: Iterable[tuple[str, str]]) -> list[str]:
         elif name in HOST_HEADERS:
             hosts += [host.strip() for host in value.split(",")]
     return hosts
-
-
-def call_without_context(function: Any, *arguments: Any) -> None:
-    """Call a function in an empty context, without the live request's context variables, such as its user."""
-    Context().run(function, *arguments)
 
 
 def _repeats_scheme(name: str, value: str) -> bool:
@@ -134,7 +128,7 @@ def _port(live: Iterable[tuple[str, str]], connection: Connection, public_host: 
 
 def _rewritten_forwarded(element: str, public_host: str) -> str:
     """Rewrite an element of a Forwarded header (RFC 7239), because parsers disagree on unusual spellings."""
-    parts = [f"for={INTERNAL_CLIENT_ADDRESS}"] if _FOR_PARAMETER.search(element) else []
+    parts = [f"for={PROBE_CLIENT_ADDRESS}"] if _FOR_PARAMETER.search(element) else []
     if proto := _PROTO_PARAMETER.search(element):
         parts.append(f"proto={proto[1].lower()}")
     if _HOST_PARAMETER.search(element):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from functools import cache
+from functools import cache, partial
 from http import HTTPStatus
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
@@ -16,21 +16,26 @@ from ..request_filter.visitors import visitor_fingerprint
 from ..request_filter.wsgi import ignore_reason_of_environ
 from ..request_response import (
     CONDITIONAL_HEADERS,
+    KEY_HOST,
+    KEY_PATH,
+    KEY_ROOT,
     SYNC_SERVER_WAIT_SECONDS,
     TEST_CLIENT_WAIT_SECONDS,
     WAIT_SECONDS_KEY,
+    ProbeRequest,
     RequestKey,
     Response,
+    is_proxy_header,
 )
 from ..service import SitemapService
 from ..sitemap_handler import DOCUMENT_SUFFIXES
-from .base_request import BaseRequest, is_proxy_header
+from .base_request import BaseRequest
+from .probe_calls import call_without_context
 from .probe_headers import (
     Connection,
-    call_without_context,
     forwarded_hosts,
-    internal_client_address,
-    internal_headers,
+    probe_client_address,
+    probe_headers,
 )
 from .wsgi_body import observed_body
 from .wsgi_client import CONNECTION_KEYS, resolve_response
@@ -142,15 +147,15 @@ class WSGIRequest(BaseRequest):
 
     @property
     def root(self) -> str:
-        return _decoded_text(self.key[3])
+        return _decoded_text(self.key[KEY_ROOT])
 
     @property
     def path(self) -> str:
-        return _decoded_text(self.key[0])
+        return _decoded_text(self.key[KEY_PATH])
 
     @property
     def host(self) -> str:
-        host: str = self.key[1]
+        host: str = self.key[KEY_HOST]
         return host
 
     @property
@@ -166,37 +171,39 @@ class WSGIRequest(BaseRequest):
         environ = self._environ
         return {name: environ[key] for key, name in _CONDITIONAL_HEADERS if key in environ}
 
-    def start_fetch(
-        self,
-        path: str,
-        *,
-        scheme: str | None = None,
-        host: str | None = None,
-        keep_host: bool = False,
-        cut: bool = False,
-    ) -> Future[Response | None]:
+    def start_probe(self, probe: ProbeRequest) -> Future[Response | None]:
         future: Future[Response | None] = Future()
-        environ = self._internal_environ(path, scheme, host or self.host, keep_host=keep_host)
-        arguments = (resolve_response, self.adapter.app, environ, future, cut)
+        request = partial(
+            resolve_response,
+            self.adapter.app,
+            self._probe_environ(probe),
+            future,
+            allow_truncated=probe.allow_truncated,
+        )
         if self.runs_probes_inline:
-            call_without_context(*arguments)
+            call_without_context(request)
         else:
-            threading.Thread(target=call_without_context, args=arguments, name="sitemap-request", daemon=True).start()
+            threading.Thread(target=call_without_context, args=(request,), name="sitemap-request", daemon=True).start()
         return future
 
-    def _internal_environ(self, path: str, scheme: str | None, host: str, *, keep_host: bool) -> WSGIEnvironment:
+    def _probe_environ(self, probe: ProbeRequest) -> WSGIEnvironment:
         """The environ of a request of the middleware itself. It holds nothing of the visitor's."""
         live_headers = self._headers()
         environ: WSGIEnvironment = {key: self._environ[key] for key in CONNECTION_KEYS if key in self._environ}
         environ |= {"REQUEST_METHOD": "GET", "QUERY_STRING": "", "wsgi.input": BytesIO()}
-        environ |= {"PATH_INFO": path.encode().decode("latin-1"), "SCRIPT_NAME": self.key[3]}
-        environ["REMOTE_ADDR"] = internal_client_address(live_headers, self._environ.get("REMOTE_ADDR"))
-        if scheme is not None:
+        environ |= {"PATH_INFO": probe.path.encode().decode("latin-1"), "SCRIPT_NAME": self.key[KEY_ROOT]}
+        environ["REMOTE_ADDR"] = probe_client_address(live_headers, self._environ.get("REMOTE_ADDR"))
+        if probe.scheme is not None:
             environ.pop("HTTPS", None)
-            environ["wsgi.url_scheme"] = scheme
+            environ["wsgi.url_scheme"] = probe.scheme
         connection = Connection(self.scheme, (self.root, self.adapter.service.app_routes.root_path))
-        headers = internal_headers(
-            live_headers, connection, host=self.host if keep_host else host, public_host=host, scheme=scheme
+        public_host = probe.host or self.host
+        headers = probe_headers(
+            live_headers,
+            connection,
+            host=self.host if probe.keep_host else public_host,
+            public_host=public_host,
+            scheme=probe.scheme,
         )
         return environ | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers}
 
@@ -306,7 +313,7 @@ class WSGIMiddleware:
             if page is None:
                 if self._original_attributes:
                     self._unwind()
-                if request.key[0].endswith(DOCUMENT_SUFFIXES):
+                if request.key[KEY_PATH].endswith(DOCUMENT_SUFFIXES):
                     response = self._document_response(request)
                 if response is None:
                     page = self.service.observe(request)

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from ..request_response import MAX_PROBE_BYTES, PROBE_TIMEOUT_SECONDS, Response
-from .base_request import as_exception, is_endless, truncated_response, wsgi_response
+from .probe_calls import as_exception, is_endless, truncated_response, wsgi_response
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
@@ -36,18 +36,18 @@ CONNECTION_KEYS: Final = (
 
 
 def resolve_response(
-    app: WSGIApplication, environ: WSGIEnvironment, future: Future[Response | None], cut: bool
+    app: WSGIApplication, environ: WSGIEnvironment, future: Future[Response | None], *, allow_truncated: bool
 ) -> None:
     """Call the app, and set the result or the exception of the future."""
     try:
-        future.set_result(_request_app(app, environ, cut=cut))
+        future.set_result(_request_app(app, environ, allow_truncated=allow_truncated))
     except BaseException as error:  # raised where the result is waited for
         future.set_exception(as_exception(error))
         if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
             raise  # the server is being stopped
 
 
-def _request_app(app: WSGIApplication, environ: WSGIEnvironment, *, cut: bool) -> Response | None:
+def _request_app(app: WSGIApplication, environ: WSGIEnvironment, *, allow_truncated: bool) -> Response | None:
     """The app's response. If its body is endless, too long or too slow, see `truncated_response`."""
     deadline = time.monotonic() + PROBE_TIMEOUT_SECONDS
     started: list[tuple[str, list[tuple[str, str]]]] = []
@@ -68,7 +68,9 @@ def _request_app(app: WSGIApplication, environ: WSGIEnvironment, *, cut: bool) -
                 return wsgi_response(*started[-1])
             if size > MAX_PROBE_BYTES or time.monotonic() > deadline:
                 return truncated_response(
-                    wsgi_response(*started[-1], b"".join(parts)), too_long=size > MAX_PROBE_BYTES, cut=cut
+                    wsgi_response(*started[-1], b"".join(parts)),
+                    too_long=size > MAX_PROBE_BYTES,
+                    allowed=allow_truncated,
                 )
         return wsgi_response(*started[-1], b"".join(parts))
     finally:

@@ -17,7 +17,7 @@ from werkzeug.test import Client
 from ..adapters.asgi_client import ResponseCollector
 from ..exceptions import SitemapError
 from ..models import Site
-from ..request_response import INTERNAL_USER_AGENT, WAIT_SECONDS_KEY, Response
+from ..request_response import PROBE_USER_AGENT, WAIT_SECONDS_KEY, Response
 
 Fetch = Callable[[str, str], Response]
 """Requests a decoded path below the root, with an Accept-Encoding of "gzip" or "identity"."""
@@ -52,7 +52,7 @@ def app_client(app: Any, site: Site, *, asynchronous: bool) -> Iterator[Fetch]:
 
 
 def _headers(encoding: str) -> dict[str, str]:
-    return {"User-Agent": INTERNAL_USER_AGENT, "Accept": "*/*", "Accept-Encoding": encoding}
+    return {"User-Agent": PROBE_USER_AGENT, "Accept": "*/*", "Accept-Encoding": encoding}
 
 
 def _fetch_wsgi(app: Any, site: Site, path: str, encoding: str) -> Response:

@@ -53,16 +53,16 @@ class HtmlMetadata(NamedTuple):
     unread_reason: str = ""
 
 
-def parse_html(body: bytes, charset: str | None = None, *, cut: bool = False) -> HtmlMetadata:
+def parse_html(body: bytes, charset: str | None = None, *, is_truncated: bool = False) -> HtmlMetadata:
     """Parse an HTML body in bounded time.
 
     Args:
         body: the bytes, not content-encoded.
         charset: of the Content-Type, if it names one.
-        cut: whether `body` is only the beginning of a longer body.
+        is_truncated: whether `body` is only the beginning of a longer body.
     """
     unread = ""
-    if cut or len(body) > MAX_HTML_BYTES:
+    if is_truncated or len(body) > MAX_HTML_BYTES:
         unread = f"is larger than {MAX_HTML_BYTES // 1024:,} kB"
         body = body[:KEPT_BODY_BYTES]
     text = decode_html(body, charset)

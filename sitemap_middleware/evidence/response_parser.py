@@ -13,7 +13,7 @@ from ..captured_response import CapturedResponse
 from ..dates import parse_last_modified
 from ..history import VOLATILE
 from ..urls import is_page_url, is_same_page, is_same_path
-from . import html_facts as html_parser
+from . import html_facts
 from .body_decoding import decode_body, undecodable_reason
 from .delisting_confirmation import denies_access
 from .observations import INDEXABLE_TYPES, HtmlFacts, Observation
@@ -39,7 +39,7 @@ class ResponseParser:
     def __init__(self, listed_types: frozenset[str] = INDEXABLE_TYPES) -> None:
         """`listed_types` are the media types that the site lists."""
         self._listed_types = listed_types
-        self._html_cache = BoundedCache[bytes, html_parser.HtmlMetadata](MAX_CACHED_HTML)
+        self._html_cache = BoundedCache[bytes, html_facts.HtmlMetadata](MAX_CACHED_HTML)
 
     def parse(
         self,
@@ -94,7 +94,7 @@ class ResponseParser:
         headers = ResponseHeaders(captured.headers)
         if captured.body is None or headers.media_type not in HTML_TYPES or undecodable_reason(headers.codings):
             return None
-        return self._html_metadata(captured.body, headers, cut=captured.is_truncated).digest
+        return self._html_metadata(captured.body, headers, is_truncated=captured.is_truncated).digest
 
     def _html_facts(
         self, captured: CapturedResponse, headers: ResponseHeaders, loc: str, is_own_url: Callable[[str], bool]
@@ -106,7 +106,7 @@ class ResponseParser:
             return HtmlFacts(None, unread_reason=unread_reason, has_head=False)
         if captured.body is None:
             return None
-        metadata = self._html_metadata(captured.body, headers, cut=captured.is_truncated)
+        metadata = self._html_metadata(captured.body, headers, is_truncated=captured.is_truncated)
         # Search engines ignore canonical links that contradict each other.
         canonical = metadata.canonicals[0] if len(metadata.canonicals) == 1 else None
         return HtmlFacts(
@@ -119,17 +119,17 @@ class ResponseParser:
             metadata.unread_reason,
         )
 
-    def _html_metadata(self, body: bytes, headers: ResponseHeaders, *, cut: bool) -> html_parser.HtmlMetadata:
+    def _html_metadata(self, body: bytes, headers: ResponseHeaders, *, is_truncated: bool) -> html_facts.HtmlMetadata:
         codings, charset = headers.codings, headers.charset
         # The same bytes mean something else with another charset, coding or length.
-        context = repr((charset, codings, cut)).encode()
+        context = repr((charset, codings, is_truncated)).encode()
         key = blake2b(body, digest_size=16, key=blake2b(context, digest_size=16).digest()).digest()
         metadata = self._html_cache.get(key)
         if metadata is None:
-            is_complete = not cut
+            is_complete = not is_truncated
             if codings:
-                body, is_complete = decode_body(body, codings, html_parser.MAX_HTML_BYTES)
-            metadata = html_parser.parse_html(body, charset, cut=not is_complete)
+                body, is_complete = decode_body(body, codings, html_facts.MAX_HTML_BYTES)
+            metadata = html_facts.parse_html(body, charset, is_truncated=not is_complete)
             self._html_cache.put(key, metadata)
         return metadata
 

@@ -14,12 +14,12 @@ from ..evidence.response_headers import ResponseHeaders
 from ..evidence.response_parser import HTML_TYPES, OBSERVED_STATUSES
 from ..models import Site
 from ..request_filter.reasons import IgnoreReason
-from ..request_response import Request
+from ..request_response import KEY_HOST, Request
 from ..routing.app_routes import AppRoutes
 from .buffer import ResponseBuffer
 from .fault_log import FaultLog
 from .ignored_requests import IgnoredRequests
-from .sampling_schedule import BodySampler, SamplePlan
+from .sampling_schedule import BodySampler, SampleSchedule
 
 _MAX_TIMESTAMP_SECONDS: Final = 253_402_300_800
 """The beginning of the year 10,000 in POSIX seconds. Dates from then on cannot be written."""
@@ -43,8 +43,8 @@ class ObserverContext:
         """Responses that repeated the last one of their page within one second, and so were not captured."""
         self._app_routes = app_routes
 
-    def plan_sample(self, captured: CapturedResponse) -> SamplePlan | None:
-        """Plan when to sample the body again, which is due now; None if it is never sampled.
+    def schedule_sample(self, captured: CapturedResponse) -> SampleSchedule | None:
+        """Schedule the next sample of the body; one is due now; None if it is never sampled.
 
         Bodies are sampled if the page has a route and the body is HTML that can be decompressed here.
         """
@@ -66,7 +66,7 @@ class TrackedPage:
         "must_sample",
         "page_key",
         "path",
-        "plan",
+        "schedule",
         "site",
     )
 
@@ -82,10 +82,10 @@ class TrackedPage:
         self.is_foreign_host = is_foreign_host
         self.last_answer = NO_ANSWER
         """The last captured response, once nothing of it changes any more."""
-        self.plan: SamplePlan | None = None
+        self.schedule: SampleSchedule | None = None
         """When to sample the body again; None if it is not sampled."""
         self.must_sample = False
-        """Whether to sample the next body whatever the plan says: the last response failed, or was not a page."""
+        """Whether to sample the next body whatever the schedule says: the last response failed, or was not a page."""
 
     def on_response_start(
         self, status: Any, headers: Any, request: Request, previous: Observer | None = None
@@ -109,7 +109,7 @@ class TrackedPage:
         context, last = self.context, self.last_answer
         now = context.clock()
         try:
-            is_repeated = status == last.raw_status and headers == last.headers and request.key[1] == last.host
+            is_repeated = status == last.raw_status and headers == last.headers and request.key[KEY_HOST] == last.host
             if is_repeated and last.at <= now < last.second_ends_at:
                 context.repeated += 1
                 return None
@@ -126,9 +126,9 @@ class TrackedPage:
         if (
             is_repeated
             and last.second_ends_at <= now < _MAX_TIMESTAMP_SECONDS
-            and (last.status != 200 or not (plan := self.plan) or now < plan.due_at)
+            and (last.status != 200 or not (schedule := self.schedule) or now < schedule.due_at)
         ):
-            if last.status != 200 or plan is None:
+            if last.status != 200 or schedule is None:
                 last.visitor = request.visitor(last.status)
             last.at = now  # the background thread may read the old time or the new one; both are true
             last.second_ends_at = now // 1 + 1
@@ -147,7 +147,7 @@ class TrackedPage:
             if not 0 < now < _MAX_TIMESTAMP_SECONDS:
                 context.log_fault("clock= must return POSIX seconds", ValueError(now))
                 return None
-            captured = Observer(self, host=request.key[1], status=status, headers=list(headers), at=now)
+            captured = Observer(self, host=request.key[KEY_HOST], status=status, headers=list(headers), at=now)
             captured.raw_status = raw_status
             captured.visitor = request.visitor(status)
             self.last_answer = NO_ANSWER
@@ -156,11 +156,11 @@ class TrackedPage:
             if status != 200:
                 self.must_sample = True
             else:
-                plan = self.plan or context.sampler.find(self.page_key)
-                if plan is None or self.must_sample or not plan.is_fresh(now, headers):
-                    plan = context.plan_sample(captured)
-                    captured.chunks = None if plan is None else []
-                self.plan = plan
+                schedule = self.schedule or context.sampler.find(self.page_key)
+                if schedule is None or self.must_sample or not schedule.is_fresh(now, headers):
+                    schedule = context.schedule_sample(captured)
+                    captured.chunks = None if schedule is None else []
+                self.schedule = schedule
             if captured.chunks is None:
                 captured.second_ends_at = now // 1 + 1
                 self.last_answer = captured
@@ -241,8 +241,8 @@ class Observer(CapturedResponse):
                 headers=self.headers,
                 body=body,
                 host=self.host,
-                foreign=self.is_foreign_host,
-                cut=self._size_bytes > MAX_HTML_BYTES,
+                is_foreign_host=self.is_foreign_host,
+                is_truncated=self._size_bytes > MAX_HTML_BYTES,
             )
             sample.visitor = self.visitor
             self._page.context.buffer.sample(sample)

@@ -17,13 +17,17 @@ from urllib.parse import urljoin, urlsplit
 from ..captured_response import CapturedResponse
 from ..fork_safety import reset_after_fork
 from ..models import Site
-from ..request_response import PROBE_TIMEOUT_SECONDS, WRONG_HOST_STATUSES, Request, Response
+from ..request_response import (
+    PROBE_GRACE_SECONDS,
+    PROBE_TIMEOUT_SECONDS,
+    WRONG_HOST_STATUSES,
+    ProbeRequest,
+    Request,
+    Response,
+)
 from ..urls import is_other_host, is_same_path, loc_of, quote_path
 
 log = logging.getLogger("sitemap_middleware")
-
-HANG_GRACE_SECONDS: Final = 1.0
-"""Seconds beyond the deadline of a request after which it counts as hanging."""
 
 MIN_PAUSE_SECONDS: Final = 0.1
 """Seconds between two requests, at least: at most ten requests are made a second."""
@@ -89,9 +93,9 @@ class ProbeClient:
     ) -> Response | None:
         if len(self._hanging) >= request.max_hanging_requests:
             raise TooManyHanging
-        future = request.start_fetch(path, scheme=scheme, host=site.host, keep_host=keep_host)
+        future = request.start_probe(ProbeRequest(path, scheme, site.host, keep_host))
         try:
-            return future.result(PROBE_TIMEOUT_SECONDS + HANG_GRACE_SECONDS)
+            return future.result(PROBE_TIMEOUT_SECONDS + PROBE_GRACE_SECONDS)
         except TimeoutError:
             if not future.done():
                 self._hanging.add(future)

@@ -14,8 +14,9 @@ MAX_SAMPLE_INTERVAL_SECONDS: Final = 15 * 60.0
 """Seconds between two samples of one page: at first, and when it has not changed for long."""
 
 MAX_SAMPLED_PAGES: Final = 20_000
-"""Maximum number of pages whose plan is remembered. The half that was sampled last is always kept. A page without a
-plan is sampled at its next response. Plans expire after a quarter of an hour, in which few workers fill that half."""
+"""Maximum number of pages whose schedule is remembered. The half that was sampled last is always kept. Pages without a
+schedule are sampled at their next response. Schedules expire after a quarter of an hour, in which few workers fill that
+half."""
 
 HeaderPair = tuple[str, str] | tuple[bytes, bytes]
 
@@ -26,7 +27,7 @@ _CONTENT_TYPE_NAMES: Final[frozenset[str | bytes]] = frozenset({b"content-type",
 
 
 @dataclass(slots=True)
-class SamplePlan:
+class SampleSchedule:
     """When to sample a page's body again."""
 
     due_at: float
@@ -49,40 +50,40 @@ class SamplePlan:
 
 
 class BodySampler:
-    """Plans samples on the request path; the background thread reports their digests later."""
+    """Schedules samples on the request path; the background thread reports their digests later."""
 
     def __init__(self) -> None:
-        self._plans = BoundedCache[int, SamplePlan](MAX_SAMPLED_PAGES)
+        self._schedules = BoundedCache[int, SampleSchedule](MAX_SAMPLED_PAGES)
         """By the hash of the page's key, which takes a third of the memory. Clients cannot predict these hashes."""
 
-    def find(self, key: tuple[str, str]) -> SamplePlan | None:
-        """The plan of a page; None if it has not been sampled, or not recently."""
-        return self._plans.get(hash(key))
+    def find(self, key: tuple[str, str]) -> SampleSchedule | None:
+        """The schedule of a page; None if it has not been sampled, or not recently."""
+        return self._schedules.get(hash(key))
 
     def is_fresh(self, captured: CapturedResponse) -> bool:
         """Whether a page need not be sampled now."""
-        plan = self.find(captured.page_key)
-        return plan is not None and plan.is_fresh(captured.at, captured.headers)
+        schedule = self.find(captured.page_key)
+        return schedule is not None and schedule.is_fresh(captured.at, captured.headers)
 
-    def schedule(self, captured: CapturedResponse) -> SamplePlan:
-        """Plan the next sample of a page that is being sampled."""
-        plan = self.find(captured.page_key) or SamplePlan(0, MIN_SAMPLE_INTERVAL_SECONDS, None, None, None)
-        self._plans.put(hash(captured.page_key), plan)
-        plan.due_at = captured.at + plan.interval
-        plan.length = _field(captured.headers, _CONTENT_LENGTH_NAMES)
-        plan.media_type = _field(captured.headers, _CONTENT_TYPE_NAMES)
-        return plan
+    def schedule(self, captured: CapturedResponse) -> SampleSchedule:
+        """Schedule the next sample of a page that is being sampled."""
+        schedule = self.find(captured.page_key) or SampleSchedule(0, MIN_SAMPLE_INTERVAL_SECONDS, None, None, None)
+        self._schedules.put(hash(captured.page_key), schedule)
+        schedule.due_at = captured.at + schedule.interval
+        schedule.length = _field(captured.headers, _CONTENT_LENGTH_NAMES)
+        schedule.media_type = _field(captured.headers, _CONTENT_TYPE_NAMES)
+        return schedule
 
     def record_digest(self, key: tuple[str, str], digest: int | None) -> None:
         """Report the digest of a sample: an equal one doubles the interval, another one resets it."""
-        plan = self.find(key)
-        if plan is not None:
-            if digest == plan.digest:
-                plan.interval = min(MAX_SAMPLE_INTERVAL_SECONDS, plan.interval * 2)
+        schedule = self.find(key)
+        if schedule is not None:
+            if digest == schedule.digest:
+                schedule.interval = min(MAX_SAMPLE_INTERVAL_SECONDS, schedule.interval * 2)
             else:
-                plan.due_at -= plan.interval - MIN_SAMPLE_INTERVAL_SECONDS
-                plan.interval = MIN_SAMPLE_INTERVAL_SECONDS
-            plan.digest = digest
+                schedule.due_at -= schedule.interval - MIN_SAMPLE_INTERVAL_SECONDS
+                schedule.interval = MIN_SAMPLE_INTERVAL_SECONDS
+            schedule.digest = digest
 
 
 def _field(headers: RawHeaders, names: frozenset[str | bytes]) -> HeaderPair | None:

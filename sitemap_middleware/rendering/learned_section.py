@@ -22,7 +22,7 @@ from .chunk_codec import ChunkInfo, RenderKey
 from .chunked_document import EMPTY_CHUNK
 from .chunking import make_chunks
 from .section import LEASE_SECONDS, WAIT_SECONDS, BackgroundJob, RefreshContext, RenderingResources
-from .section_document import DocumentPlan
+from .section_document import SectionDocument
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -49,12 +49,12 @@ class LearnedSection:
         self._version = 0
         self._blocks: dict[int, Block] = {}
         """All blocks by number, including that of the unlearned pages."""
-        self._documents: dict[int, dict[int, Block]] = {}
+        self._blocks_by_document: dict[int, dict[int, Block]] = {}
         """The blocks of each document."""
         self._indexes: dict[int, dict[int, ChunkInfo]] = {}
         """The rendered chunks of each document, by block."""
-        self._plans: dict[int, DocumentPlan] = {}
-        """Plans by document. Each is kept until its document changes: of hundreds, few change at a time."""
+        self._documents: dict[int, SectionDocument] = {}
+        """The documents by number. Each is kept until it changes: of hundreds, few change at a time."""
         self._checked: dict[int, tuple[tuple[bytes, ...], int]] = {}
         """The digests by which each document was last found current, and the time until which that holds."""
 
@@ -90,10 +90,10 @@ class LearnedSection:
             self._clear()  # a repair has moved a block to another document; its pages must not be in both
         changed = [block for number, block in blocks.items() if self._blocks.get(number) != block]
         learned = [block for block in changed if block.number != UNLEARNED_BLOCK]
-        new = sorted({block.document for block in learned}.difference(self._documents))
+        new = sorted({block.document for block in learned}.difference(self._blocks_by_document))
         stored = self._load_indexes(new)  # before anything is noted: if this fails, the next request starts over
         for block in learned:
-            self._documents.setdefault(block.document, {})[block.number] = block
+            self._blocks_by_document.setdefault(block.document, {})[block.number] = block
             self._mark_changed(block.document)
         self._apply_indexes(new, stored)
         self._blocks = blocks
@@ -117,22 +117,22 @@ class LearnedSection:
             self._job = self._resources.run_in_background(context.request, lambda: self._render_remaining(evaluation))
         return False
 
-    def plans(self) -> list[DocumentPlan]:
+    def documents(self) -> list[SectionDocument]:
         """The documents that have entries, or may have, as far as they are rendered."""
-        plans = [self._plan(number) for number in sorted(self._indexes)]
-        return [plan for plan in plans if plan.pieces or plan.is_incomplete]
+        documents = [self._document(number) for number in sorted(self._indexes)]
+        return [document for document in documents if document.chunk_sources or document.is_incomplete]
 
-    def _plan(self, document: int) -> DocumentPlan:
-        plan = self._plans.get(document)
-        if plan is None:
-            infos = sorted(self._indexes[document].items())
-            plan = self._plans[document] = DocumentPlan(
-                f"{LEARNED_SECTION}-{document}",
-                [(_chunk_name(document, number), info) for number, info in infos if info.chunk.count],
-                partial(self._reload_or_discard, document),
-                self._has_unrendered_blocks(document),
+    def _document(self, number: int) -> SectionDocument:
+        document = self._documents.get(number)
+        if document is None:
+            infos = sorted(self._indexes[number].items())
+            document = self._documents[number] = SectionDocument(
+                f"{LEARNED_SECTION}-{number}",
+                [(_chunk_name(number, block), info) for block, info in infos if info.chunk.count],
+                partial(self._reload_or_discard, number),
+                self._has_unrendered_blocks(number),
             )
-        return plan
+        return document
 
     def _may_stop(self, document: int, deadline: float) -> bool:
         """Whether a request has waited long enough: an earlier state of every block can be served."""
@@ -141,7 +141,7 @@ class LearnedSection:
     def _has_unrendered_blocks(self, document: int) -> bool:
         """Whether a document has blocks that were never rendered."""
         infos = self._indexes[document]
-        return any(block.pages and block.number not in infos for block in self._documents[document].values())
+        return any(block.pages and block.number not in infos for block in self._blocks_by_document[document].values())
 
     # Stale blocks
 
@@ -150,7 +150,7 @@ class LearnedSection:
         signals = evaluation.site_signals.record
         basis = evaluation.settings_digest, signals.digest, signals.dated_digest
         stale = {}
-        for number in sorted(self._documents):
+        for number in sorted(self._blocks_by_document):
             checked_by, valid_until = self._checked.get(number, ((), 0))
             if checked_by == basis and evaluation.snapshot.now < valid_until:
                 continue
@@ -164,7 +164,9 @@ class LearnedSection:
 
     def _stale_blocks_of(self, evaluation: EvaluationContext, document: int) -> list[Block]:
         return [
-            block for block in self._documents.get(document, {}).values() if self._is_block_stale(evaluation, block)
+            block
+            for block in self._blocks_by_document.get(document, {}).values()
+            if self._is_block_stale(evaluation, block)
         ]
 
     def _is_block_stale(self, evaluation: EvaluationContext, block: Block) -> bool:
@@ -186,7 +188,7 @@ class LearnedSection:
         self, evaluation: EvaluationContext, document: int, may_stop: Callable[[], bool] = lambda: False
     ) -> None:
         """Render the stale blocks of a document, and save them; take from the store what another worker rendered."""
-        if document not in self._documents:
+        if document not in self._blocks_by_document:
             return  # the store has lost it since the background job began
         self._read_index(document)
         infos = self._indexes[document]
@@ -239,7 +241,7 @@ class LearnedSection:
     # The index of each document: what is rendered of it, in the store
 
     def _mark_changed(self, document: int) -> None:
-        self._plans.pop(document, None)
+        self._documents.pop(document, None)
         self._checked.pop(document, None)
 
     def _read_index(self, document: int) -> None:
@@ -251,7 +253,7 @@ class LearnedSection:
     def _apply_indexes(self, documents: list[int], stored: dict[str, bytes]) -> None:
         for number in documents:
             self._mark_changed(number)
-            blocks = self._documents.get(number, {})
+            blocks = self._blocks_by_document.get(number, {})
             self._indexes[number] = {
                 info.number: info
                 for info in chunk_codec.deserialize(stored.get(_index_name(number), b""))

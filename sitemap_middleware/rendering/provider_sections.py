@@ -21,7 +21,7 @@ from .section import (
     RenderingResources,
     Unavailable,
 )
-from .section_document import DocumentPlan
+from .section_document import SectionDocument
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -65,16 +65,16 @@ class ProviderSections:
                 self._job = self._resources.run_in_background(
                     context.request, lambda: self._render(due, routes, context)
                 )
-            self._job.done.wait(self._patience_seconds(by_test=by_test))
+            self._job.done.wait(self._wait_seconds(by_test=by_test))
             self._raise_if_nothing_to_serve(self._job)
         return not self._due(context)
 
-    def plans(self) -> list[DocumentPlan]:
+    def documents(self) -> list[SectionDocument]:
         """The documents of each provider."""
         return [
-            DocumentPlan(f"{section.name}-{number}", pieces, section.reload_or_discard)
+            SectionDocument(f"{section.name}-{number}", chunk_sources, section.reload_or_discard)
             for section in self._sections.values()
-            for number, pieces in enumerate(section.documents(), 1)
+            for number, chunk_sources in enumerate(section.documents(), 1)
         ]
 
     def _due(self, context: RefreshContext) -> dict[Provider, ProviderSection]:
@@ -84,7 +84,7 @@ class ProviderSections:
             if section.is_due(context.key, self._resources.max_age)
         }
 
-    def _patience_seconds(self, *, by_test: bool) -> float:
+    def _wait_seconds(self, *, by_test: bool) -> float:
         rendered = [section.rendered for section in self._sections.values()]
         if by_test or None in rendered:
             return FIRST_WAIT_SECONDS

@@ -36,7 +36,7 @@ from .section import (
     Section,
     Unavailable,
 )
-from .section_document import DocumentPlan, fits_one_document
+from .section_document import SectionDocument, fits_one_document
 
 MAX_SITES: Final = 64
 """Sites whose documents are kept in memory at one time."""
@@ -53,8 +53,8 @@ class _Inputs(NamedTuple):
     """POSIX seconds."""
 
 
-class _SiteDocuments:
-    """The sections of one site, and the plans of its documents."""
+class _SiteSitemap:
+    """The sections and the documents of one site."""
 
     def __init__(self, resources: RenderingResources, site: Site) -> None:
         self.lock = threading.Lock()
@@ -62,7 +62,7 @@ class _SiteDocuments:
         self.providers = ProviderSections(resources, site)
         self.learned = LearnedSection(resources, site, self.lock)
         self.sections: tuple[Section, ...] = (RoutesSection(resources), self.providers, self.learned)
-        self.plans: list[DocumentPlan] = []
+        self.documents: list[SectionDocument] = []
         self.cache = DocumentCache()
         self.inputs: _Inputs | None = None
         """None if the next request must bring the sections up to date."""
@@ -87,7 +87,7 @@ class Publisher:
         self._max_age = options.max_age
         self._clock = options.clock
         self._now = now
-        self._sites: OrderedDict[str, _SiteDocuments] = OrderedDict()
+        self._sites: OrderedDict[str, _SiteSitemap] = OrderedDict()
         self._resources = RenderingResources(entries, store, options.clock, options.max_age)
         self._stem = options.path.removesuffix(".xml")
         self._part_path = re.compile(re.escape(self._stem) + r"-(([A-Za-z0-9_.~-]+)-[1-9][0-9]{0,4})\.xml")
@@ -113,8 +113,8 @@ class Publisher:
 
     def cached_document(self, site: Site, path: str) -> CachedDocument | None:
         """A document in memory, fresh or not. Waits for nothing."""
-        documents = self._sites.get(site.base_url)
-        return None if documents is None else documents.cache.get(path)
+        sitemap = self._sites.get(site.base_url)
+        return None if sitemap is None else sitemap.cache.get(path)
 
     def find_document(
         self,
@@ -141,27 +141,27 @@ class Publisher:
         Raises:
             Unavailable: there is no earlier document, and it cannot be made now.
         """
-        documents = self._documents_of(site)
-        last_good = documents.cache.get(path)
-        if not documents.lock.acquire(timeout=FIRST_WAIT_SECONDS if last_good is None else WAIT_SECONDS):
+        sitemap = self._sitemap_of(site)
+        last_good = sitemap.cache.get(path)
+        if not sitemap.lock.acquire(timeout=FIRST_WAIT_SECONDS if last_good is None else WAIT_SECONDS):
             if last_good is None:
                 raise BeingGenerated
             return last_good
         try:
             snapshot = SiteSnapshot(site, table, self._store, rules, self._now(site.store_key), request.async_collector)
-            self._refresh(documents, snapshot, path, request)
-            document = self._assemble(documents, snapshot, path)
+            self._refresh(sitemap, snapshot, path, request)
+            document = self._assemble(sitemap, snapshot, path)
             if document is not None:
-                document.mark_fresh(self._limited(freshness, documents.inputs), table)
+                document.mark_fresh(self._limited(freshness, sitemap.inputs), table)
         except (StoreError, ValuesError, Unavailable) as error:
-            documents.inputs = None  # chunks may be missing from the store: the next request looks at everything
+            sitemap.inputs = None  # chunks may be missing from the store: the next request looks at everything
             if last_good is None:
                 raise _as_unavailable(error) from error
             return last_good
         else:
             return document
         finally:
-            documents.lock.release()
+            sitemap.lock.release()
 
     # Statistics
 
@@ -172,57 +172,61 @@ class Publisher:
 
     def has_entries(self, site: Site) -> bool:
         """Whether the documents of a site that are in memory have entries."""
-        documents = self._sites.get(site.base_url)
-        return documents is not None and bool(documents.plans)
+        sitemap = self._sites.get(site.base_url)
+        return sitemap is not None and bool(sitemap.documents)
 
     def entry_count(self) -> int:
         """The number of entries in the documents of all sites."""
-        return sum(plan.count for plans in self._all_plans() for plan in plans)
+        return sum(document.count for documents in self._all_documents() for document in documents)
 
     def document_count(self) -> int:
         """The number of documents of all sites, indexes included."""
-        return sum(1 if fits_one_document(plans) else 1 + len(plans) for plans in self._all_plans() if plans)
+        return sum(
+            1 if fits_one_document(documents) else 1 + len(documents)
+            for documents in self._all_documents()
+            if documents
+        )
 
     def values_age(self) -> float:
         """The age in seconds of the oldest provider items when a request last needed them; 0 if there are none."""
-        return max((documents.providers.age for documents in list(self._sites.values())), default=0.0)
+        return max((sitemap.providers.age for sitemap in list(self._sites.values())), default=0.0)
 
-    def _all_plans(self) -> list[list[DocumentPlan]]:
+    def _all_documents(self) -> list[list[SectionDocument]]:
         # list(): other threads may add a site meanwhile.
-        return [documents.plans for documents in list(self._sites.values())]
+        return [sitemap.documents for sitemap in list(self._sites.values())]
 
-    def _documents_of(self, site: Site) -> _SiteDocuments:
-        documents = self._sites.get(site.base_url)
-        if documents is None:
-            documents = self._sites.setdefault(site.base_url, _SiteDocuments(self._resources, site))
+    def _sitemap_of(self, site: Site) -> _SiteSitemap:
+        sitemap = self._sites.get(site.base_url)
+        if sitemap is None:
+            sitemap = self._sites.setdefault(site.base_url, _SiteSitemap(self._resources, site))
             while len(self._sites) > MAX_SITES:
                 self._sites.popitem(last=False)
-        return documents
+        return sitemap
 
     # Bringing sections up to date
 
-    def _refresh(self, documents: _SiteDocuments, snapshot: SiteSnapshot, path: str, request: Request) -> None:
+    def _refresh(self, sitemap: _SiteSitemap, snapshot: SiteSnapshot, path: str, request: Request) -> None:
         """Bring all sections up to date, unless nothing has changed since they were."""
         version = self._store.version(snapshot.site.store_key)
         inputs = _Inputs(version, snapshot.table, snapshot.rules.text, self._clock())
-        known = documents.inputs
+        known = sitemap.inputs
         if (
             known is not None
             and known[:3] == inputs[:3]
             and 0 <= inputs.read_at - known.read_at < self._max_age
-            and documents.cache.get(path) is not None
+            and sitemap.cache.get(path) is not None
             and request.wait_seconds != TEST_CLIENT_WAIT_SECONDS  # a test sees what it has just changed
         ):
             return
-        documents.learned.read_blocks(version)
-        signals = self._site_signals.get(snapshot, documents.learned.page_count, version)
+        sitemap.learned.read_blocks(version)
+        signals = self._site_signals.get(snapshot, sitemap.learned.page_count, version)
         evaluation = self._entries.evaluation_context(snapshot, signals)
         part = self._part_path.fullmatch(path)
-        key = RenderKey(documents.learned.unlearned_version, evaluation.settings_digest, signals.record.dated_digest)
+        key = RenderKey(sitemap.learned.unlearned_version, evaluation.settings_digest, signals.record.dated_digest)
         context = RefreshContext(evaluation, key, request, None if part is None else part[1])
-        are_complete = [section.refresh(context) for section in documents.sections]
-        documents.plans = [plan for section in documents.sections for plan in section.plans()]
-        documents.inputs = inputs if all(are_complete) else None
+        are_complete = [section.refresh(context) for section in sitemap.sections]
+        sitemap.documents = [document for section in sitemap.sections for document in section.documents()]
+        sitemap.inputs = inputs if all(are_complete) else None
         self._entries.warn_of_flat_priorities(snapshot.site, self.entry_count())
 
     def _limited(self, freshness: Freshness | None, inputs: _Inputs | None) -> Freshness | None:
@@ -233,34 +237,38 @@ class Publisher:
 
     # Assembling documents
 
-    def _assemble(self, documents: _SiteDocuments, snapshot: SiteSnapshot, path: str) -> CachedDocument | None:
+    def _assemble(self, sitemap: _SiteSitemap, snapshot: SiteSnapshot, path: str) -> CachedDocument | None:
         """Assemble the document of a path from rendered chunks; None if there is none."""
-        plans = documents.plans
-        is_single = fits_one_document(plans)
+        documents = sitemap.documents
+        is_single = fits_one_document(documents)
         if path == self._path and not is_single:
-            return self._assemble_index(documents, snapshot, path)
+            return self._assemble_index(sitemap, snapshot, path)
         if path != self._path:
             part = self._part_path.fullmatch(path)
-            plans = [plan for plan in plans if not is_single and part is not None and plan.name == part[1]]
-        if not any(plan.pieces or plan.is_incomplete for plan in plans):
+            documents = [
+                document for document in documents if not is_single and part is not None and document.name == part[1]
+            ]
+        if not any(document.chunk_sources or document.is_incomplete for document in documents):
             return None
-        digests = tuple(chunk.digest for plan in plans for chunk in plan.chunks)
-        cached = documents.cache.get_if_made_of(path, digests)
+        digests = tuple(chunk.digest for document in documents for chunk in document.chunks)
+        cached = sitemap.cache.get_if_made_of(path, digests)
         if cached is not None:
             return cached
-        chunks = [chunk for plan in plans for chunk in plan.load_chunks(self._store, snapshot.site.base_url)]
-        return self._cache_document(documents, snapshot, path, urlset(chunks), digests)
+        chunks = [
+            chunk for document in documents for chunk in document.load_chunks(self._store, snapshot.site.base_url)
+        ]
+        return self._cache_document(sitemap, snapshot, path, urlset(chunks), digests)
 
-    def _assemble_index(self, documents: _SiteDocuments, snapshot: SiteSnapshot, path: str) -> CachedDocument:
+    def _assemble_index(self, sitemap: _SiteSitemap, snapshot: SiteSnapshot, path: str) -> CachedDocument:
         stem = snapshot.site.base_url + (quote_path(self._stem) or "")
-        index = sitemapindex((f"{stem}-{plan.name}.xml", plan.lastmod) for plan in documents.plans)
+        index = sitemapindex((f"{stem}-{document.name}.xml", document.lastmod) for document in sitemap.documents)
         digests = (index.etag.encode(),)
-        cached = documents.cache.get_if_made_of(path, digests)
-        return cached or self._cache_document(documents, snapshot, path, index, digests)
+        cached = sitemap.cache.get_if_made_of(path, digests)
+        return cached or self._cache_document(sitemap, snapshot, path, index, digests)
 
     def _cache_document(
         self,
-        documents: _SiteDocuments,
+        sitemap: _SiteSitemap,
         snapshot: SiteSnapshot,
         path: str,
         document: Document,
@@ -269,7 +277,7 @@ class Publisher:
         since = self._store.served_since(snapshot.site.base_url, path, document.etag, int(self._clock()))
         responses = PreparedResponses(document, since, self._max_age)
         cached = CachedDocument(document, since, responses, digests, snapshot.table)
-        documents.cache.put(path, cached)
+        sitemap.cache.put(path, cached)
         return cached
 
 

@@ -7,7 +7,7 @@ from .chunk_codec import RenderKey
 from .chunked_document import Chunk
 from .chunking import group_chunks, make_chunks
 from .section import RefreshContext, RenderingResources
-from .section_document import DocumentPlan
+from .section_document import SectionDocument
 
 
 class RoutesSection:
@@ -27,9 +27,9 @@ class RoutesSection:
             self._key, self._rendered_at = context.key, now
         return True
 
-    def plans(self) -> list[DocumentPlan]:
+    def documents(self) -> list[SectionDocument]:
         """One document for each 50,000 routes."""
         return [
-            DocumentPlan(f"{ROUTES_SECTION}-{number}", chunks)
+            SectionDocument(f"{ROUTES_SECTION}-{number}", chunks)
             for number, chunks in enumerate(group_chunks(self._chunks), 1)
         ]

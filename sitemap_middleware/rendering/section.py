@@ -13,7 +13,7 @@ from ..listing.policy import EvaluationContext
 from ..request_response import Request
 from ..stores.base import Store
 from .chunk_codec import RenderKey
-from .section_document import DocumentPlan
+from .section_document import SectionDocument
 
 WAIT_SECONDS: Final = 1.0
 """Seconds that a request waits for documents that are being generated if there are earlier ones to serve."""
@@ -102,5 +102,5 @@ class Section(Protocol):
             ValuesError: the app's provider fails, and there is nothing to serve.
         """
 
-    def plans(self) -> list[DocumentPlan]:
+    def documents(self) -> list[SectionDocument]:
         """The documents that have entries, in their order."""

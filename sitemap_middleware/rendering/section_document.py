@@ -1,4 +1,4 @@
-"""Document plans: which rendered chunks each document of a sitemap consists of."""
+"""The documents of a section, and the rendered chunks that each consists of."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def nothing_to_reload() -> None:
 
 
 @dataclass(frozen=True)
-class DocumentPlan:
+class SectionDocument:
     """One document that the index may name."""
 
     name: str
     """The part of its path after the sitemap's own name, without ".xml": "routes-1"."""
-    pieces: Sequence[ChunkSource]
+    chunk_sources: Sequence[ChunkSource]
     reload_or_discard: Callable[[], None] = nothing_to_reload
     """Called if data of a chunk are missing from the store."""
     is_incomplete: bool = False
@@ -38,7 +38,7 @@ class DocumentPlan:
     @property
     def chunks(self) -> Iterator[Chunk]:
         """Its chunks; those in the store without their data."""
-        return (piece if isinstance(piece, Chunk) else piece[1].chunk for piece in self.pieces)
+        return (source if isinstance(source, Chunk) else source[1].chunk for source in self.chunk_sources)
 
     @cached_property
     def lastmod(self) -> str | None:
@@ -52,17 +52,17 @@ class DocumentPlan:
 
     def load_chunks(self, store: Store, base: BaseURL) -> Iterator[Chunk]:
         """Its chunks, with their data. `StoreError` if data were lost; the next request renders them again."""
-        names = [piece[0] for piece in self.pieces if not isinstance(piece, Chunk)]
+        names = [source[0] for source in self.chunk_sources if not isinstance(source, Chunk)]
         stored = store.load(base, names) if names else {}
-        for piece in self.pieces:
-            chunk = piece if isinstance(piece, Chunk) else chunk_codec.load_chunk(piece[1], stored.get(piece[0]))
+        for source in self.chunk_sources:
+            chunk = source if isinstance(source, Chunk) else chunk_codec.load_chunk(source[1], stored.get(source[0]))
             if chunk is None:
                 self.reload_or_discard()
                 raise StoreError(f"chunks of {self.name} of {base} are missing from the store; they are rendered again")
             yield chunk
 
 
-def fits_one_document(plans: Sequence[DocumentPlan]) -> bool:
+def fits_one_document(documents: Sequence[SectionDocument]) -> bool:
     """Whether one document can hold all entries, and all are rendered."""
-    chunks = (chunk for plan in plans for chunk in plan.chunks)
-    return not any(plan.is_incomplete for plan in plans) and len(list(islice(group_chunks(chunks), 2))) < 2
+    chunks = (chunk for document in documents for chunk in document.chunks)
+    return not any(document.is_incomplete for document in documents) and len(list(islice(group_chunks(chunks), 2))) < 2

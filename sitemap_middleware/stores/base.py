@@ -46,7 +46,7 @@ class Store(Protocol):
     `StoreExtras` lists the methods that a store may have besides these.
     """
 
-    def merge(self, site: StoreKey, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
+    def merge(self, site: StoreKey, observations: Sequence[Observation], limits: PageLimits = UNLIMITED) -> MergeResult:
         """Merge observations into the pages they are about (`BatchMerger`): all of them, or none if the call fails.
 
         What is merged survives the death of the process. New pages beyond the limits are

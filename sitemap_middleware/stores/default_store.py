@@ -72,8 +72,8 @@ class FallbackStore:
         self._in_memory = self._in_memory or self._is_tested(self._app)
         return self._in_memory
 
-    def merge(self, site: StoreKey, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
-        return self._store().merge(site, observations, caps)
+    def merge(self, site: StoreKey, observations: Sequence[Observation], limits: PageLimits = UNLIMITED) -> MergeResult:
+        return self._store().merge(site, observations, limits)
 
     def forget(self, site: StoreKey, unseen_since: int, unlisted_since: int) -> int:
         return self._store().forget(site, unseen_since, unlisted_since)

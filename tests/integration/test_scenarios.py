@@ -46,9 +46,9 @@ class Fickle(MemoryStore):
         if self.down:
             raise StoreError("the disk is full")
 
-    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
+    def merge(self, site: str, observations: Sequence[Observation], limits: PageLimits = UNLIMITED) -> MergeResult:
         self._try()
-        return super().merge(site, observations, caps)
+        return super().merge(site, observations, limits)
 
     def pages(self, site: str) -> list[KnownPage]:
         self._try()

@@ -203,10 +203,10 @@ def test_every_engine_stores_what_the_pure_merge_gives(
         | st.tuples(st.integers(0, 10_000), st.integers(0, 10_000)),
         max_size=6,
     ),
-    caps=st.builds(PageLimits, site=st.integers(1, 3), route=st.integers(1, 3)),
+    limits=st.builds(PageLimits, site=st.integers(1, 3), route=st.integers(1, 3)),
 )
 def test_every_engine_learns_and_forgets_the_same_within_the_caps(
-    tmp_path_factory: pytest.TempPathFactory, batches: list[list[Observation] | tuple[int, int]], caps: PageLimits
+    tmp_path_factory: pytest.TempPathFactory, batches: list[list[Observation] | tuple[int, int]], limits: PageLimits
 ) -> None:
     stores = [make(tmp_path_factory.mktemp("store")) for make in ENGINES.values()]
     versions: list[list[int]] = [[0] for _ in stores]
@@ -219,7 +219,7 @@ def test_every_engine_learns_and_forgets_the_same_within_the_caps(
 
     for batch in batches:
         results = [
-            store.merge(SITE, batch, caps) if isinstance(batch, list) else store.forget(SITE, *batch)
+            store.merge(SITE, batch, limits) if isinstance(batch, list) else store.forget(SITE, *batch)
             for store in stores
         ]
         assert len(set(results)) == 1
@@ -233,7 +233,7 @@ def test_every_engine_learns_and_forgets_the_same_within_the_caps(
         inside = [[store.block(SITE, one.number) for one in store.blocks(SITE)] for store in stores]
         assert inside.count(inside[0]) == len(inside)
         learned = [page.route for page in pages[0] if page.learned]
-        assert len(learned) <= caps.site + 4  # a page of a route that turns into a learned one is kept
+        assert len(learned) <= limits.site + 4  # a page of a route that turns into a learned one is kept
     for store in stores:
         store.close()
 
@@ -247,10 +247,12 @@ def paths(store: Store) -> list[str]:
 
 
 def test_full_limits_refuse_new_pages_and_keep_updating_old_ones(store: Store) -> None:
-    caps = PageLimits(site=3, route=2)
-    assert store.merge(SITE, [learned("/a"), learned("/b"), learned("/c")], caps) == MergeResult(2, 1)
-    assert store.merge(SITE, [learned("/x", route="/x/<y>"), learned("/y", route="/x/<y>")], caps) == MergeResult(1, 1)
-    assert store.merge(SITE, [learned("/d"), learned("/a", at=2000)._replace(status=404)], caps) == MergeResult(1, 1)
+    limits = PageLimits(site=3, route=2)
+    assert store.merge(SITE, [learned("/a"), learned("/b"), learned("/c")], limits) == MergeResult(2, 1)
+    assert store.merge(SITE, [learned("/x", route="/x/<y>"), learned("/y", route="/x/<y>")], limits) == MergeResult(
+        1, 1
+    )
+    assert store.merge(SITE, [learned("/d"), learned("/a", at=2000)._replace(status=404)], limits) == MergeResult(1, 1)
     assert [(page.path, page.status) for page in store.pages(SITE)] == [("/a", 404), ("/b", 200), ("/x", 200)]
 
 
@@ -298,13 +300,13 @@ def test_merge_reports_new_paths_and_changed_paths(store: Store) -> None:
 
 
 def test_a_page_that_changes_its_route_leaves_room_in_the_old_one(store: Store) -> None:
-    caps = PageLimits(site=2, route=1)
-    store.merge(SITE, [learned("/a", route="/<one>")], caps)
-    store.merge(SITE, [learned("/a", at=2000, route="/<two>")], caps)
-    assert store.merge(SITE, [learned("/b", route="/<two>")], caps) == MergeResult(0, 1)
-    assert store.merge(SITE, [learned("/b", route="/<one>")], caps) == MergeResult(1, 0)
-    store.merge(SITE, [learned("/a", at=3000)._replace(learned=False)], caps)
-    assert store.merge(SITE, [learned("/c", route="/<two>")], caps) == MergeResult(1, 0)
+    limits = PageLimits(site=2, route=1)
+    store.merge(SITE, [learned("/a", route="/<one>")], limits)
+    store.merge(SITE, [learned("/a", at=2000, route="/<two>")], limits)
+    assert store.merge(SITE, [learned("/b", route="/<two>")], limits) == MergeResult(0, 1)
+    assert store.merge(SITE, [learned("/b", route="/<one>")], limits) == MergeResult(1, 0)
+    store.merge(SITE, [learned("/a", at=3000)._replace(learned=False)], limits)
+    assert store.merge(SITE, [learned("/c", route="/<two>")], limits) == MergeResult(1, 0)
 
 
 def test_provided_page_stays_provided_if_a_process_has_not_read_values(store: Store) -> None:
@@ -331,11 +333,11 @@ def test_learned_pages_expire_and_unlisted_ones_sooner(store: Store) -> None:
 
 
 def test_what_is_forgotten_leaves_room(store: Store) -> None:
-    caps = PageLimits(site=1, route=1)
-    store.merge(SITE, [learned("/a")], caps)
-    assert store.merge(SITE, [learned("/b")], caps) == MergeResult(0, 1)
+    limits = PageLimits(site=1, route=1)
+    store.merge(SITE, [learned("/a")], limits)
+    assert store.merge(SITE, [learned("/b")], limits) == MergeResult(0, 1)
     store.forget(SITE, 5000, 5000)
-    assert store.merge(SITE, [learned("/b")], caps) == MergeResult(1, 0)
+    assert store.merge(SITE, [learned("/b")], limits) == MergeResult(1, 0)
 
 
 def test_a_lease_is_one_owners_until_it_ends(store: Store) -> None:

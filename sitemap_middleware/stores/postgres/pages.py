@@ -122,13 +122,13 @@ class SitePages:
         rows = self._session.send(SELECT_PAGES_BY_HASH, (hashes,)).fetchall()
         return [row for row in rows if row[0].decode() in paths and site_of_row(row[3]) == self.site]
 
-    def merge(self, observations: Sequence[Observation], caps: PageLimits) -> MergeResult | None:
+    def merge(self, observations: Sequence[Observation], limits: PageLimits) -> MergeResult | None:
         """As of `Store.merge`; None if the site has to be registered first, or has another number by now.
 
         Everything is sent without waiting for results, except where a batch of pages is needed to go on.
         """
         if not self.site:
-            merger = BatchMerger({}, caps)
+            merger = BatchMerger({}, limits)
             has_changes = next(merger.merge(lambda _: None, observations), None) is not None
             return None if has_changes else merger.result()
         paths = dict.fromkeys([observation.path for observation in observations])
@@ -151,7 +151,7 @@ class SitePages:
             route_paths.update((number, path) for path, number, _ in routes)
             cursor = PlacementCursor.after_blocks(block_rows.fetchall())
             unlearned_slots = next((slots for (slots,) in slot_rows.fetchall()), 0)
-            merger = BatchMerger({path: pages for path, _, pages in routes if pages}, caps)
+            merger = BatchMerger({path: pages for path, _, pages in routes if pages}, limits)
             changes = self._begin_changes(cursor, unlearned_slots)
             writer = PageWriter(send, self.site, changes=changes, hashes=reader.hashes, route_numbers=route_numbers)
             writer.write(map(packed_page, merger.merge(reader.page, observations)), reader.row)

@@ -109,10 +109,10 @@ class PostgresStore:
         self._site_numbers: BoundedCache[str, int] = BoundedCache(MAX_CACHED_SITES)
         """The `site.id` of sites that were merged into. A cached one may be outdated: `SitePages.merge` checks it."""
 
-    def merge(self, site: StoreKey, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
+    def merge(self, site: StoreKey, observations: Sequence[Observation], limits: PageLimits = UNLIMITED) -> MergeResult:
         def merge(session: Session) -> MergeResult | None:
             pages = SitePages(session, site, for_update=True, number=self._site_numbers.get(site))
-            result = pages.merge(observations, caps)
+            result = pages.merge(observations, limits)
             self._site_numbers.put(site, pages.site)
             return result
 

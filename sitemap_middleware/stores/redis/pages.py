@@ -112,13 +112,13 @@ class SitePages:
         )
 
     def merge(
-        self, observations: Sequence[Observation], caps: PageLimits, owner: str, *, has_turn: bool
+        self, observations: Sequence[Observation], limits: PageLimits, owner: str, *, has_turn: bool
     ) -> MergeResult | None:
         """Merge once; None if the site has changed since it was read, or another worker has the turn.
 
         Args:
             observations: as of `Store.merge`.
-            caps: as of `Store.merge`.
+            limits: as of `Store.merge`.
             owner: identifies this call among all workers.
             has_turn: whether it has taken the turn.
         """
@@ -131,7 +131,7 @@ class SitePages:
         stored = {page.path: page for page in stored_pages}
         counts = dict(zip(routes, (int(count or 0) for count in route_counts), strict=True))
         other_routes = int(learned or 0) - sum(counts.values())  # they count towards the site's limit
-        merger = BatchMerger({**counts, "": other_routes}, caps)
+        merger = BatchMerger({**counts, "": other_routes}, limits)
 
         def stored_page(path: str) -> Page | None:
             return stored[path].unpack() if path in stored else None

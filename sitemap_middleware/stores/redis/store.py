@@ -86,7 +86,7 @@ class RedisStore:
         self._merge_lock = threading.Lock()
 
     @_repair_and_retry
-    def merge(self, site: StoreKey, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
+    def merge(self, site: StoreKey, observations: Sequence[Observation], limits: PageLimits = UNLIMITED) -> MergeResult:
         """Merge here, and write the result if the site has not changed meanwhile; else merge again."""
         pages = self._site_pages(site)
         deadline = time.monotonic() + MERGE_RETRY_SECONDS
@@ -94,7 +94,7 @@ class RedisStore:
         if self._merge_lock.acquire(timeout=MERGE_RETRY_SECONDS):
             try:
                 while time.monotonic() < deadline:
-                    result = pages.merge(observations, caps, owner, has_turn=has_turn)
+                    result = pages.merge(observations, limits, owner, has_turn=has_turn)
                     if result is not None:
                         return result
                     while not pages.take_turn(owner, MAX_TURN_MILLISECONDS) and time.monotonic() < deadline:

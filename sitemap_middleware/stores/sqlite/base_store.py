@@ -73,8 +73,8 @@ class BaseSQLiteStore(ABC):
             _parent_connections.append(self._connection)
             self._connection = None
 
-    def merge(self, site: StoreKey, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
-        return self._write(lambda connection: SitePages(connection, site).merge(observations, caps))
+    def merge(self, site: StoreKey, observations: Sequence[Observation], limits: PageLimits = UNLIMITED) -> MergeResult:
+        return self._write(lambda connection: SitePages(connection, site).merge(observations, limits))
 
     def forget(self, site: StoreKey, unseen_since: int, unlisted_since: int) -> int:
         return self._write(lambda connection: SitePages(connection, site).forget(unseen_since, unlisted_since))

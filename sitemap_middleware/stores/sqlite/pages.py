@@ -79,7 +79,7 @@ class SitePages:
         if not 0 <= self._site < MAX_NUMBER:
             raise ValueError(f"the site's number, {self._site}, is out of range")
 
-    def merge(self, observations: Sequence[Observation], caps: PageLimits) -> MergeResult:
+    def merge(self, observations: Sequence[Observation], limits: PageLimits) -> MergeResult:
         query = "SELECT id, path, pages FROM route WHERE site = ?"
         routes = self._connection.execute(query, (self._site,)).fetchall()
         self._check_types(routes)
@@ -93,7 +93,7 @@ class SitePages:
             _, route, data, _ = stored[path]
             return unpack_page(path, route_paths[route], data)
 
-        merger = BatchMerger({path: pages for _, path, pages in routes if pages}, caps)
+        merger = BatchMerger({path: pages for _, path, pages in routes if pages}, limits)
         changed = list(map(packed_page, merger.merge(stored_page, observations)))
         if changed:
             if self._next_version():

@@ -38,13 +38,13 @@ def asked_of_asgi(monkeypatch: pytest.MonkeyPatch, *messages: Any, swallows: boo
                     raise
 
     future: Future[Response | None] = Future()
-    asyncio.run(asyncio.wait_for(request_app(app, {"type": "http"}, future, cut=False), 30))
+    asyncio.run(asyncio.wait_for(request_app(app, {"type": "http"}, future, allow_truncated=False), 30))
     return future
 
 
 def asked_of_wsgi(app: Callable[..., Any]) -> Future[Response | None]:
     future: Future[Response | None] = Future()
-    resolve_response(app, {}, future, cut=False)
+    resolve_response(app, {}, future, allow_truncated=False)
     return future
 
 

@@ -22,7 +22,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.test import create_environ, run_wsgi_app
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters.probe_headers import INTERNAL_CLIENT_ADDRESS
+from sitemap_middleware.adapters.probe_headers import PROBE_CLIENT_ADDRESS
 from sitemap_middleware.adapters.wsgi import request_of
 from sitemap_middleware.observation import probe_client as prober
 from sitemap_middleware.request_response import ADDRESS_HEADERS, SYNC_SERVER_WAIT_SECONDS, TEST_CLIENT_WAIT_SECONDS
@@ -262,7 +262,7 @@ def test_own_requests_do_not_come_from_the_visitors_address(
         for name, value in forwarding.items():
             sent = request.headers[name.replace("_", "-")]
             assert sent.count(",") == value.count(",")
-            assert INTERNAL_CLIENT_ADDRESS in sent
+            assert PROBE_CLIENT_ADDRESS in sent
         assert request.address == "127.0.0.1"  # the proxy's
 
 
@@ -271,14 +271,14 @@ def test_probes_without_a_proxy_use_an_unassigned_address(protocol: str) -> None
     seen: list[str | None] = []
     app = site(protocol, lambda request: seen.append(request.address) or "A page", "/a")
     fetch(protocol, app)
-    assert seen == [INTERNAL_CLIENT_ADDRESS]
+    assert seen == [PROBE_CLIENT_ADDRESS]
 
 
 def test_client_address_from_a_header_belongs_to_the_visitor() -> None:
     seen: list[str | None] = []
     app = site("wsgi", lambda request: seen.append(request.address) or "A page", "/a")
     fetch("wsgi", ProxyFix(app), x_forwarded_for=OFFICE)
-    assert seen == [INTERNAL_CLIENT_ADDRESS]
+    assert seen == [PROBE_CLIENT_ADDRESS]
 
 
 def test_app_that_counts_proxies_sees_the_internal_address_behind_them() -> None:
@@ -287,7 +287,7 @@ def test_app_that_counts_proxies_sees_the_internal_address_behind_them() -> None
         "wsgi", lambda request: seen.append(request.address) or "A page", "/a", wrap=lambda app: ProxyFix(app, x_for=2)
     )
     fetch("wsgi", app, x_forwarded_for=f"{OFFICE}, 10.0.0.8")
-    assert seen == [INTERNAL_CLIENT_ADDRESS]
+    assert seen == [PROBE_CLIENT_ADDRESS]
 
 
 # What they repeat of the connection

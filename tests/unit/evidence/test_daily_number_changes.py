@@ -31,7 +31,7 @@ def dated(text: Callable[[int], str], every: int, days: int = 12) -> dict[int, s
         at = start + chance.randrange(every // 2)
         for seen in (at, at + 2):
             body = f"<main><h1>A page</h1><p>{text(seen)}</p></main>".encode()
-            reading = HtmlFacts(parse_html(body, "utf-8", cut=False).digest)
+            reading = HtmlFacts(parse_html(body, "utf-8", is_truncated=False).digest)
             page = merge_if_changed(page, Observation("/", "/", seen, 200, "text/html", html=reading))
             result = lastmod(None, page, None, EVERYWHERE, seen)
             if result.text is not None:

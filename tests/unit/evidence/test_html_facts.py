@@ -366,8 +366,8 @@ def test_of_a_body_that_is_cut_the_first_64_kb_are_read(filler: bytes) -> None:
     early = b"<html><head>" + filler * ((HEAD_CHARS - 200) // len(filler)) + NOINDEX
     late = b"<html><head>" + filler * (HEAD_CHARS // len(filler) + 1) + NOINDEX
     for body in (early, early + b"x" * KEPT_BODY_BYTES, late):
-        assert parse_html(body, cut=True).unread_reason == "is larger than 640 kB"
-        assert parse_html(body, cut=True).robots.noindex is body.startswith(early)
+        assert parse_html(body, is_truncated=True).unread_reason == "is larger than 640 kB"
+        assert parse_html(body, is_truncated=True).robots.noindex is body.startswith(early)
     assert parse_html(late).robots.noindex
     assert parse_html(late).digest is not None
 

@@ -189,4 +189,4 @@ MARKUP = st.lists(
 @given(MARKUP, st.booleans())
 def test_any_markup_can_be_read_and_comes_to_the_same_twice(parts: list[str], cut: bool) -> None:
     body = "".join(parts).encode()
-    assert parse_html(body, cut=cut) == parse_html(body, cut=cut)
+    assert parse_html(body, is_truncated=cut) == parse_html(body, is_truncated=cut)

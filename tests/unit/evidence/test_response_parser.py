@@ -223,7 +223,7 @@ def test_unchanged_body_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parse_again(HTML) == 1
     assert parse_again(HTML, body=BODY + b" ") == 2
     assert parse_again(("content-type", "text/html; charset=latin-1")) == 3
-    assert parse_again(HTML, cut=True) == 4
+    assert parse_again(HTML, is_truncated=True) == 4
     assert parse_again(HTML, ("content-encoding", "gzip"), body=gzip.compress(BODY, mtime=0)) == 5
     assert parsed[-1] == BODY
     assert parse_again(HTML) == 5

@@ -21,8 +21,8 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters import asgi_client, base_request, wsgi_client
+from sitemap_middleware import SitemapMiddleware, robots
+from sitemap_middleware.adapters import asgi_client, probe_calls, wsgi_client
 from sitemap_middleware.adapters import wsgi as wsgi_adapter
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation import probe_client as prober
@@ -145,9 +145,9 @@ def test_a_redirect_to_the_canonical_host_is_followed_to_it_alone(protocol: str)
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (base_request, asgi_client, wsgi_client, prober):
+    for module in (robots, asgi_client, wsgi_client, prober):
         monkeypatch.setattr(module, "PROBE_TIMEOUT_SECONDS", 0.1)
-    monkeypatch.setattr(prober, "HANG_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(prober, "PROBE_GRACE_SECONDS", 0.1)
     monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 30.0)
 
 
@@ -212,13 +212,13 @@ class Hanging:
     def __init__(self) -> None:
         self.begun: list[Future[Any]] = []
 
-    def start_fetch(self, *_: Any, **__: Any) -> Future[Any]:
+    def start_probe(self, _: Any) -> Future[Any]:
         self.begun.append(Future())
         return self.begun[-1]
 
 
 def test_what_hangs_counts_until_it_ends_and_not_in_a_forked_child(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prober, "PROBE_TIMEOUT_SECONDS", -prober.HANG_GRACE_SECONDS)
+    monkeypatch.setattr(prober, "PROBE_TIMEOUT_SECONDS", -prober.PROBE_GRACE_SECONDS)
     client, request = prober.ProbeClient(), Hanging()
     for _ in range(2):
         with pytest.raises(TimeoutError):
@@ -387,7 +387,7 @@ class Propagating:
 def test_hanging_robots_txt_delays_the_sitemap_by_seconds_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(base_request, "SHUTDOWN_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(robots, "PROBE_GRACE_SECONDS", 0.1)
     go_on = threading.Event()
 
     def view(path: str, *_: Any) -> str:
@@ -406,11 +406,11 @@ def test_hanging_robots_txt_delays_the_sitemap_by_seconds_only(
 
 def test_what_remains_of_an_answer_that_was_cut_off() -> None:
     answer = Answered(200, [("content-type", "text/plain")], b"x")
-    assert base_request.truncated_response(answer, too_long=True, cut=True) is answer
-    assert base_request.truncated_response(answer, too_long=False, cut=True) is None
+    assert probe_calls.truncated_response(answer, too_long=True, allowed=True) is answer
+    assert probe_calls.truncated_response(answer, too_long=False, allowed=True) is None
     film = Answered(200, [("content-type", "video/mp4")], b"x")
-    assert base_request.truncated_response(film, too_long=True, cut=False) == Answered(200, film.headers)
-    assert base_request.truncated_response(Answered(0, []), too_long=False, cut=False) is None
+    assert probe_calls.truncated_response(film, too_long=True, allowed=False) == Answered(200, film.headers)
+    assert probe_calls.truncated_response(Answered(0, []), too_long=False, allowed=False) is None
 
 
 def test_background_tasks_of_an_answer_run_to_their_end() -> None:

@@ -23,7 +23,7 @@ from sitemap_middleware.observation.unvisited_page_prober import (
     ROUND_INTERVAL_SECONDS,
     ROUND_TIMEOUT_SECONDS,
 )
-from sitemap_middleware.request_response import INTERNAL_ACCEPT
+from sitemap_middleware.request_response import PROBE_ACCEPT
 
 from ...support.documents import locs
 from ...support.servers import free_port, serving
@@ -87,9 +87,9 @@ def test_probe_responses_are_distinguished_from_visits(protocol: str, monkeypatc
     store = twin.app.service.store
     merge = store.merge
 
-    def recording_merge(key: str, seen: Any, caps: Any) -> Any:
+    def recording_merge(key: str, seen: Any, limits: Any) -> Any:
         merged.update({observation.path: observation.is_probe for observation in seen})
-        return merge(key, seen, caps)
+        return merge(key, seen, limits)
 
     monkeypatch.setattr(store, "merge", recording_merge)
     twin.visit("/about")
@@ -395,7 +395,7 @@ def test_app_is_probed_like_a_crawler_would() -> None:
 
     wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
     wsgi(wrapped, Ask("/sitemap.xml", headers=[("cookie", "session=1"), ("authorization", "Basic x")], query="a=b"))
-    assert seen == [{"Host": "testserver", "User-Agent": "sitemap-middleware", "Accept": INTERNAL_ACCEPT, "query": ""}]
+    assert seen == [{"Host": "testserver", "User-Agent": "sitemap-middleware", "Accept": PROBE_ACCEPT, "query": ""}]
 
 
 def test_second_request_does_not_wait_for_a_running_round() -> None:

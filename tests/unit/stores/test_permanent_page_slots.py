@@ -48,9 +48,9 @@ class Model:
         self.filling = PlacementCursor()
         self.twins = False
 
-    def merge(self, observations: list[Observation], caps: PageLimits) -> int:
+    def merge(self, observations: list[Observation], limits: PageLimits) -> int:
         counts = Counter(page.route for page in self.pages.values() if page.learned)
-        changed = {page.path: page for page in BatchMerger(counts, caps).merge(self.pages.get, observations)}
+        changed = {page.path: page for page in BatchMerger(counts, limits).merge(self.pages.get, observations)}
         self.twins |= any(page.learned and not has_slash_like(page.path, page.route) for page in changed.values())
         self._grow(set(changed))
         for path, page in changed.items():
@@ -150,10 +150,10 @@ FORGETS = st.tuples(st.sampled_from(SITES), st.tuples(MOMENTS, MOMENTS))
 @settings(max_examples=settings.default.max_examples // 3)  # each makes a store of every engine
 @given(
     steps=st.lists(FOLDS | FOLDS | FORGETS, max_size=12),
-    caps=st.builds(PageLimits, site=st.integers(3, 9), route=st.integers(3, 9)),
+    limits=st.builds(PageLimits, site=st.integers(3, 9), route=st.integers(3, 9)),
 )
 def test_blocks_match_a_plain_model_under_any_traffic(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]], caps: PageLimits
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]], limits: PageLimits
 ) -> None:
     with pytest.MonkeyPatch.context() as small:
         small.setattr(permanent_page_slots, "MAX_BLOCK_PAGES", 2)
@@ -165,7 +165,7 @@ def test_blocks_match_a_plain_model_under_any_traffic(
             for site, step in steps:
                 model, version = models[site], models[site].version
                 if isinstance(step, list):
-                    assert store.merge(site, step, caps).changed == model.merge(step, caps)
+                    assert store.merge(site, step, limits).changed == model.merge(step, limits)
                 else:
                     assert store.forget(site, *step) == model.forget(*step)
                 for each in models.values():
