@@ -42,7 +42,7 @@ TESTS = {
     "urls": "integration/test_canonical unit/rendering/test_xml unit/test_robots unit/test_hosts",
     "evidence.delisting_confirmation": "unit/evidence/test_delisting_confirmation unit/evidence/test_observation_merge",
     "evidence.template_changes": "unit/evidence/test_template_changes",
-    "evidence.compact_history_list": "unit/evidence/test_compact_history_list unit/evidence/test_template_changes",
+    "evidence.compact_history_list": "unit/evidence/test_compact_history_list",
     "evidence.relative_time": "unit/evidence/test_relative_time unit/evidence/test_structured_data integration/test_content_changes",
     "evidence.generated_dates": "unit/evidence/test_lastmod unit/evidence/test_observation_merge",
     "evidence.body_decoding": "unit/evidence/test_body_decoding integration/test_content_changes",
