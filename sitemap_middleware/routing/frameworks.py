@@ -8,16 +8,17 @@ from __future__ import annotations
 import sys
 from typing import Any, Final, Literal
 
-Framework = Literal["litestar", "starlette", "werkzeug"]
+Framework = Literal["falcon", "litestar", "starlette", "werkzeug"]
 """A framework by the name of its module in this package."""
 
 _APP_CLASSES: Final[dict[Framework, tuple[tuple[str, str], ...]]] = {
+    "falcon": (("falcon.app", "App"),),
     "litestar": (("litestar.app", "Litestar"),),
     "starlette": (("starlette.applications", "Starlette"), ("starlette.routing", "Router")),
 }
 """The classes of a framework's apps, each by its module and name. FastAPI's are subclasses of Starlette's."""
 
-FRAMEWORK_NAMES: Final = "FastAPI, Flask, Litestar, Quart or Starlette"
+FRAMEWORK_NAMES: Final = "Falcon, FastAPI, Flask, Litestar, Quart or Starlette"
 """The frameworks whose routes can be read, for messages."""
 
 EXTENSION_NAME: Final = "sitemap"

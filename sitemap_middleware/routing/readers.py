@@ -37,6 +37,10 @@ class RouteReader(Protocol):
 def reader_of(app: Any) -> RouteReader | None:
     """The module for the framework of an app; None if the app is of no known framework."""
     match framework_of(app):
+        case "falcon":
+            from . import falcon
+
+            return falcon
         case "litestar":
             from . import litestar
 

@@ -27,7 +27,7 @@ class Editors(ModelView):
     def is_accessible(self):
         return flask_login.current_user.is_authenticated
 
-    def inaccessible_callback(self, name, **parameters):  # noqa: ARG002 # Flask-Admin's signature
+    def inaccessible_callback(self, name, **parameters):  # Flask-Admin's signature
         return flask.redirect(flask.url_for("login", next=flask.request.path))
 
 

@@ -8,6 +8,7 @@ Each is written as the framework's own documentation writes it, and has:
   calls. "outside" is `SitemapMiddleware(app, **options)`.
 - `add_page(app, path)`: adds a page to a running app; None if the framework cannot.
 - `PEOPLE`: the template of its route `/people/{number}`, as a user gives it to an option.
+- `ROOT_PATH = False`, if the framework itself answers no page below a root path.
 - `SPELLED`, if it has that: the pages whose paths the framework itself spells otherwise, and how.
 - `HOST`: a host that has a page `/of-host` of its own; None if the framework has no routes for hosts.
 """

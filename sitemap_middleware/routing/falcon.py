@@ -1,0 +1,123 @@
+"""Reads the routes of Falcon, of WSGI and ASGI apps. Sinks and static routes have no list of pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date
+from functools import partial
+from typing import Any, Final
+
+from falcon.routing import CompiledRouter
+
+from ..decorator import endpoint_name, inherited_settings, merge_settings, settings_of
+from ..models import Context, Route
+from .mount_position import MatchBelow, MountPosition
+from .path_builder_checks import check_params
+
+_FIELD: Final = re.compile(r"\{\s*(?P<name>\w+)\s*(?P<converter>:\s*\w+)?[^{}]*\}")
+"""A parameter of a template, whose converter may have arguments: ``{day:dt("%Y-%m-%d")}``."""
+
+
+def read_routes(app: Any, position: MountPosition) -> Iterator[Route]:
+    """The routes whose resources answer GET; none if the app has a router of another class."""
+    router = app._router
+    if not isinstance(router, CompiledRouter):
+        return
+    router.find("/")  # compiles the routes: from now on, `_find` becomes another with each new route
+    position.snapshot.add(partial(getattr, router, "_find"))
+    position.snapshot.add(partial(getattr, app.req_options, "strip_url_path_trailing_slash"))
+    for node in _nodes(router._roots):
+        responder = _get_responder(node.method_map)
+        template = _template(node.uri_template)
+        static = "{" not in template
+        if responder is None or (static and _find(app, template) != template):
+            continue
+        own_settings = settings_of(responder)
+        settings = merge_settings(own_settings, settings_of(node.resource))
+        path = position.prefix + template
+        settings, not_learned_reason = inherited_settings(path, own_settings, settings)
+        yield Route(
+            path,
+            endpoint_name(responder),
+            static,
+            position.host,
+            settings,
+            not_learned_reason=not_learned_reason,
+            builder=_PathBuilder(app, node.uri_template, position.prefix) if settings.values and not static else None,
+        )
+
+
+def matching_template(app: Any, path: str, _host: str | None, _match_below: MatchBelow) -> str | None:
+    """The template of the route whose resource answers a GET of a decoded path; None if there is none."""
+    return _find(app, path)
+
+
+def trusted_hosts(_app: Any) -> tuple[str, ...]:
+    """None: Falcon has no setting for them."""
+    return ()
+
+
+def _nodes(nodes: list[Any]) -> Iterator[Any]:
+    """The nodes of a router's tree that have a resource."""
+    for node in nodes:
+        if node.resource is not None:
+            yield node
+        yield from _nodes(node.children)
+
+
+def _get_responder(method_map: Mapping[str, Any] | None) -> Any:
+    """The method of a resource that answers GET; None if it has none, which Falcon answers itself."""
+    responder = (method_map or {}).get("GET")
+    function = responder.func if isinstance(responder, partial) else responder
+    return None if f"{getattr(function, '__module__', '')}.".startswith("falcon.") else responder
+
+
+def _template(uri_template: str) -> str:
+    """A template without spaces and without the arguments of its converters."""
+
+    def without_arguments(field: re.Match[str]) -> str:
+        converter = "".join((field["converter"] or "").split())
+        return f"{{{field['name']}{converter}}}"
+
+    return _FIELD.sub(without_arguments, uri_template)
+
+
+def _find(app: Any, path: str) -> str | None:
+    """The template of the route that answers a GET of a path, given as pages are listed; None if there is none.
+
+    Falcon ignores further slashes at the beginning, and, if it is told so, one at the end.
+    """
+    if path.startswith("//") or (app.req_options.strip_url_path_trailing_slash and path.endswith("/") and path != "/"):
+        return None
+    found = app._router.find(path)
+    if found is None or _get_responder(found[1]) is None:
+        return None
+    return _template(found[3])
+
+
+class _PathBuilder:
+    """Builds and matches the paths of one route with parameters."""
+
+    def __init__(self, app: Any, uri_template: str, prefix: str) -> None:
+        self._app = app
+        self._template = _template(uri_template)
+        self._prefix = prefix
+        self.names = frozenset(field["name"] for field in _FIELD.finditer(uri_template))
+
+    def build(self, params: Mapping[str, Any]) -> str:
+        check_params(params, self.names, self.names)
+        path = self._prefix + _FIELD.sub(lambda field: _text(params[field["name"]]), self._template)
+        if not self.matches(path):
+            raise ValueError(f"{path} does not lead back to {self._prefix}{self._template}")
+        return path
+
+    def matches(self, path: str) -> bool:
+        return path.startswith(self._prefix) and _find(self._app, path[len(self._prefix) :]) == self._template
+
+    def context(self) -> Context | None:
+        return None
+
+
+def _text(value: Any) -> str:
+    return value.isoformat() if isinstance(value, date) else str(value)

@@ -1,0 +1,172 @@
+"""What only Falcon has: resources, suffixes, converters with arguments, sinks, an option for slashes."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import falcon
+import falcon.asgi
+import falcon.routing
+import pytest
+
+from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.models import Route
+from sitemap_middleware.routing.change_detector import Snapshot
+from sitemap_middleware.routing.route_discovery import discover_routes, matching_template, trusted_hosts
+
+from ..support.documents import locs
+from ..support.wire import DRIVERS, Ask
+
+BASE = "http://testserver"
+
+
+class Page:
+    def on_get(self, request: falcon.Request, response: falcon.Response, **params: Any) -> None:
+        response.content_type = falcon.MEDIA_HTML
+        response.text = f"<h1>{request.path}</h1>"
+
+
+class AsyncPage:
+    async def on_get(self, request: Any, response: Any, **params: Any) -> None:
+        response.content_type = falcon.MEDIA_HTML
+        response.text = f"<h1>{request.path}</h1>"
+
+
+def routes_of(app: Any) -> dict[str, Route]:
+    return {route.path: route for route in discover_routes(app, Snapshot())}
+
+
+def app_with(*paths: str) -> falcon.App[Any, Any]:
+    app = falcon.App()
+    for path in paths:
+        app.add_route(path, Page())
+    return app
+
+
+def listed(app: Any) -> list[str]:
+    called = SitemapMiddleware(app, base_url=BASE, store="memory://")
+    protocol = "asgi" if isinstance(app, falcon.asgi.App) else "wsgi"
+    answer = DRIVERS[protocol](called, Ask("/sitemap.xml"))
+    return sorted(loc.removeprefix(BASE) for loc in locs(answer.body)) if answer.status == 200 else []
+
+
+@pytest.mark.parametrize("kind", [falcon.App, falcon.asgi.App])
+def test_a_resource_without_get_is_no_page(kind: Any) -> None:
+    class Form:
+        def on_post(self, request: Any, response: Any) -> None:
+            """Never called."""
+
+    class AsyncForm:
+        async def on_post(self, request: Any, response: Any) -> None:
+            """Never called."""
+
+    app = kind()
+    is_async = kind is falcon.asgi.App
+    app.add_route("/form", AsyncForm() if is_async else Form())
+    app.add_route("/page", AsyncPage() if is_async else Page())
+    assert [*routes_of(app)] == ["/page"]
+    assert matching_template(app, "/form", None) is None
+    assert listed(app) == ["/page"]
+
+
+def test_sinks_and_folders_of_files_have_no_routes(tmp_path: Any) -> None:
+    app = app_with("/page")
+    app.add_sink(Page().on_get, "/sink")
+    app.add_static_route("/files", str(tmp_path))
+    assert [*routes_of(app)] == ["/page"]
+    assert matching_template(app, "/sink/any", None) is None
+
+
+def test_settings_of_a_class_are_those_of_its_routes_and_yield_to_those_of_the_method() -> None:
+    @sitemap(priority=0.2, changefreq="yearly")
+    class Shop(Page):
+        @sitemap(priority=0.9)
+        def on_get_offers(self, request: Any, response: Any) -> None:
+            self.on_get(request, response)
+
+    app, shop = falcon.App(), Shop()
+    app.add_route("/shop", shop)
+    app.add_route("/offers", shop, suffix="offers")
+    found = routes_of(app)
+    assert (found["/shop"].settings.priority, found["/shop"].settings.changefreq) == (0.2, "yearly")
+    assert (found["/offers"].settings.priority, found["/offers"].settings.changefreq) == (0.9, "yearly")
+    assert found["/offers"].endpoint.endswith("Shop.on_get_offers")
+
+
+def test_learn_on_a_class_does_not_reach_parameters_named_like_secrets() -> None:
+    app = falcon.App()
+    app.add_route("/reset/{token}", sitemap(learn=True)(type("Reset", (Page,), {}))())
+    (route,) = routes_of(app).values()
+    assert not route.settings.learn
+    assert route.not_learned_reason
+
+
+class Provided(Page):
+    @sitemap(values=[])
+    def on_get(self, request: Any, response: Any, **params: Any) -> None:
+        """Never called."""
+
+
+@pytest.mark.parametrize(
+    ("uri_template", "template", "params", "path"),
+    [
+        ("/a/{b}", "/a/{b}", {"b": "käse"}, "/a/käse"),
+        ("/a/{b:int}", "/a/{b:int}", {"b": 7}, "/a/7"),
+        ("/a/{b:int(min=2, max=9)}/c", "/a/{b:int}/c", {"b": 7}, "/a/7/c"),
+        ('/a/{b:dt("%Y-%m-%d")}', "/a/{b:dt}", {"b": date(2026, 5, 1)}, "/a/2026-05-01"),
+        ("/a/{b}.{c}", "/a/{b}.{c}", {"b": "one", "c": "html"}, "/a/one.html"),
+        ("/a/{b:path}", "/a/{b:path}", {"b": "c/d"}, "/a/c/d"),
+    ],
+)
+def test_values_make_a_path_that_leads_back(uri_template: str, template: str, params: Any, path: str) -> None:
+    app = falcon.App()
+    app.add_route(uri_template, Provided())
+    builder = routes_of(app)[template].builder
+    assert builder is not None
+    assert builder.build(params) == path
+    assert builder.matches(path)
+    assert builder.context() is None
+    assert matching_template(app, path, None) == template
+
+
+@pytest.mark.parametrize("value", ["1", "10", "a", "7/c", "taken"])
+def test_values_that_lead_elsewhere_are_refused(value: str) -> None:
+    app = app_with("/a/taken")
+    app.add_route("/a/{b:int(min=2, max=9)}", Provided())
+    builder = routes_of(app)["/a/{b:int}"].builder
+    assert builder is not None
+    with pytest.raises(ValueError, match="does not lead back"):
+        builder.build({"b": value})
+
+
+def test_a_path_with_more_slashes_at_its_beginning_is_another_spelling() -> None:
+    app = app_with("/a/{b}")
+    assert matching_template(app, "/a/x", None) == "/a/{b}"
+    assert DRIVERS["wsgi"](app, Ask("//a/x")).status == 200
+    assert matching_template(app, "//a/x", None) is None
+
+
+def test_a_slash_at_the_end_that_falcon_strips_is_another_spelling() -> None:
+    app = app_with("/", "/a", "/b/", "/c/{d}")
+    assert listed(app) == ["/", "/a", "/b/"]
+    app.req_options.strip_url_path_trailing_slash = True
+    assert listed(app) == ["/", "/a"], "no request reaches /b/"
+    assert DRIVERS["wsgi"](app, Ask("/c/x/")).status == 200
+    assert matching_template(app, "/c/x/", None) is None
+    assert matching_template(app, "/c/x", None) == "/c/{d}"
+
+
+def test_a_router_of_another_class_is_not_read() -> None:
+    class Router:
+        def add_route(self, uri_template: str, resource: object, **_: Any) -> None:
+            """Keeps nothing."""
+
+        def find(self, uri: str, req: Any = None) -> None:
+            return None
+
+    assert routes_of(falcon.App(router=Router())) == {}
+
+
+def test_falcon_has_no_setting_for_trusted_hosts() -> None:
+    assert trusted_hosts(app_with("/")) == ()
