@@ -16,7 +16,6 @@ from .listing.entries import EntryBuilder
 from .listing.explain import explain
 from .listing.policy import EvaluationContext
 from .listing.route_report import RouteReport, route_report
-from .listing.site_signals_cache import SiteSignalsCache
 from .listing.url_report import UrlReportLine, url_report
 from .models import Explanation, Site
 from .observation.ingest import Ingester
@@ -42,7 +41,6 @@ class ServiceInspection:
     tracker: ResponseTracker
     _site_resolver: SiteResolver
     _entries: EntryBuilder
-    _site_signals: SiteSignalsCache
     _guarded_store: GuardedStore
     _robots: RobotsTxt
     _sitemap: SitemapHandler
@@ -88,8 +86,7 @@ class ServiceInspection:
         """Add to a snapshot what the evaluation of its candidates depends on. Writes nothing."""
         store, store_key = snapshot.store, snapshot.site.store_key
         page_count = sum(block.pages for block in store.blocks(store_key))
-        signals = self._site_signals.get(snapshot, page_count, store.version(store_key), learning=False)
-        return self._entries.evaluation_context(snapshot, signals)
+        return self._entries.evaluation_context(snapshot, page_count, store.version(store_key), learning=False)
 
     def route_report(self, snapshots: Sequence[SiteSnapshot]) -> list[RouteReport]:
         """Report on every route of these sites, and on every pattern of the options."""

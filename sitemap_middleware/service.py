@@ -18,7 +18,6 @@ from .inspection import ServiceInspection
 from .listing.entries import EntryBuilder
 from .listing.policy import ListingPolicy
 from .listing.provider_reader import Providers
-from .listing.site_signals_cache import SiteSignalsCache
 from .models import Site
 from .no_sitemap_reasons import NoSitemapReasons
 from .observation.buffer import ResponseBuffer
@@ -72,13 +71,10 @@ class SitemapService(ServiceInspection):
         self._policy = ListingPolicy(options, self._was_probed)
         self._providers = Providers(options.clock)
         self._entries = EntryBuilder(options, self._policy, self._providers)
-        self._site_signals = SiteSignalsCache()
         self._robots = RobotsTxt(self.app_routes, options, self._guarded_store)
         self._store_clock = StoreClock(self._guarded_store, options.clock)
         site_quota = SiteQuota(self._guarded_store, self._site_resolver.is_named)
-        self._publisher = Publisher(
-            self._entries, self._guarded_store, self._site_signals, options, self._store_clock.now
-        )
+        self._publisher = Publisher(self._entries, self._guarded_store, options, self._store_clock.now)
         probe_client = ProbeClient()
         self._unvisited_prober = UnvisitedPageProber(
             self._entries, self._guarded_store, options, probe_client, self._observe_probe
@@ -109,7 +105,7 @@ class SitemapService(ServiceInspection):
             prober=self._unvisited_prober,
             reasons=NoSitemapReasons(options, self._guarded_store),
             evaluation_context=lambda site: self.evaluation_context(self.snapshot(site, self._guarded_store)),
-            merged=lambda: self._ingester.merged,
+            ingester=self._ingester,
             on_error=self.log_fault,
         )
         if options.enabled:

@@ -19,6 +19,7 @@ from .no_sitemap_reasons import (
     NoSitemapReasons,
 )
 from .observation.buffer import ResponseBuffer
+from .observation.ingest import Ingester
 from .observation.unvisited_page_prober import UnvisitedPageProber
 from .rendering.document_cache import FRESH_SECONDS, CachedDocument, Freshness
 from .rendering.publisher import Publisher
@@ -59,7 +60,7 @@ class SitemapHandler:
         prober: UnvisitedPageProber,
         reasons: NoSitemapReasons,
         evaluation_context: Callable[[Site], EvaluationContext],
-        merged: Callable[[], int],
+        ingester: Ingester,
         on_error: Callable[[str, Exception], None],
     ) -> None:
         """Wire the parts together.
@@ -75,7 +76,7 @@ class SitemapHandler:
             prober: requests pages that nobody has visited.
             reasons: explains why a site has no sitemap.
             evaluation_context: what is known of a site now.
-            merged: the number of observations this process has merged into the store.
+            ingester: counts the observations that this process has merged into the store.
             on_error: logs an error of the middleware itself, raised while a request is served.
         """
         self._options = options
@@ -89,7 +90,7 @@ class SitemapHandler:
         self._prober = prober
         self._reasons = reasons
         self._evaluation_context = evaluation_context
-        self._merged = merged
+        self._ingester = ingester
         self._on_error = on_error
         self._flushes = 0
         self._warned_explicit_route = False
@@ -152,7 +153,7 @@ class SitemapHandler:
     @property
     def _generation(self) -> int:
         """A number that grows with every flush: a document made before one may be out of date."""
-        return self._flushes + self._merged()
+        return self._flushes + self._ingester.merged
 
     def _respond(self, request: Request) -> Response | None:
         if self._options.disallows_all:

@@ -23,7 +23,7 @@ from . import priority
 from .candidates import Candidate, SiteSnapshot, decode_path, learned_candidates, provider_candidates, route_candidates
 from .policy import EvaluationContext, ListingPolicy
 from .provider_reader import ProviderReport, Providers
-from .site_signals_cache import CachedSiteSignals
+from .site_signals_cache import CachedSiteSignals, SiteSignalsCache
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -38,14 +38,18 @@ class EntryBuilder:
         self.policy = policy
         self._options = options
         self._providers = providers
+        self._site_signals = SiteSignalsCache()
         self._skipped: dict[tuple[str, str], int] = {}
         """By base URL and provider: items left out of the latest enumeration."""
         self._priorities: dict[tuple[str, str], set[float | None]] = {}
         """By base URL and section: the priorities of its entries."""
         self._warned: set[str] = set()
 
-    def evaluation_context(self, snapshot: SiteSnapshot, site_signals: CachedSiteSignals) -> EvaluationContext:
-        """Add to a snapshot what the evaluation of its candidates depends on."""
+    def evaluation_context(
+        self, snapshot: SiteSnapshot, page_count: int, version: int, *, learning: bool = True
+    ) -> EvaluationContext:
+        """Add to a snapshot what the evaluation of its candidates depends on. For arguments see `SiteSignalsCache`."""
+        site_signals = self._site_signals.get(snapshot, page_count, version, learning=learning)
         parent_paths = frozenset[str]()
         if self._options.priority == "auto":
             routes = snapshot.table.routes

@@ -13,7 +13,6 @@ from ..exceptions import StoreError, ValuesError
 from ..fork_safety import reset_after_fork
 from ..listing.candidates import SiteSnapshot
 from ..listing.entries import EntryBuilder
-from ..listing.site_signals_cache import SiteSignalsCache
 from ..models import Site, StoreKey
 from ..request_response import TEST_CLIENT_WAIT_SECONDS, Request
 from ..robots_parser import RobotsRules
@@ -75,14 +74,12 @@ class Publisher:
         self,
         entries: EntryBuilder,
         store: Store,
-        site_signals: SiteSignalsCache,
         options: Options,
         now: Callable[[StoreKey], int],
     ) -> None:
         """`now`: the time, in POSIX seconds, by which the pages of a site are evaluated, given its `store_key`."""
         self._entries = entries
         self._store = store
-        self._site_signals = site_signals
         self._path = options.path
         self._max_age = options.max_age
         self._clock = options.clock
@@ -219,15 +216,17 @@ class Publisher:
         ):
             return
         sitemap.learned.read_blocks(version)
-        signals = self._site_signals.get(snapshot, sitemap.learned.page_count, version)
-        evaluation = self._entries.evaluation_context(snapshot, signals)
+        evaluation = self._entries.evaluation_context(snapshot, sitemap.learned.page_count, version)
         part = self._part_path.fullmatch(path)
-        key = RenderKey(sitemap.learned.unlearned_version, evaluation.settings_digest, signals.record.dated_digest)
+        key = RenderKey(
+            sitemap.learned.unlearned_version, evaluation.settings_digest, evaluation.site_signals.record.dated_digest
+        )
         context = RefreshContext(evaluation, key, request, None if part is None else part[1])
         are_complete = [section.refresh(context) for section in sitemap.sections]
         sitemap.documents = [document for section in sitemap.sections for document in section.documents()]
         sitemap.inputs = inputs if all(are_complete) else None
-        self._entries.warn_of_flat_priorities(snapshot.site, self.entry_count())
+        entry_count = sum(document.count for document in sitemap.documents)
+        self._entries.warn_of_flat_priorities(snapshot.site, entry_count)
 
     def _limited(self, freshness: Freshness | None, inputs: _Inputs | None) -> Freshness | None:
         """How long a document may be served: not if something is still being rendered, nor past `max_age`."""
