@@ -33,7 +33,7 @@ from mutation import mutation
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".venv-tests"
 BIN = "Scripts" if sys.platform == "win32" else "bin"
-FRAMEWORKS = ("starlette", "werkzeug", "flask", "fastapi", "litestar", "falcon")
+FRAMEWORKS = ("bottle", "django", "falcon", "fastapi", "flask", "litestar", "pyramid", "starlette", "werkzeug")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 REQUIREMENTS = [PROJECT["build-system"], PROJECT["project"], PROJECT["dependency-groups"], PROJECT["tool"]["uv"]]
 """The environments are rebuilt if these change. The package itself is installed in editable mode."""

@@ -287,7 +287,7 @@ class ASGIMiddleware:
                         scope["query_string"],
                     )
                 except KeyError:
-                    request.key = _key_with_defaults(scope, host)
+                    request.key = key_with_defaults(scope, host)
                 page = self.service.tracked_page(request)
                 if page is None:
                     self._bind_app(scope)
@@ -349,7 +349,7 @@ class ASGIMiddleware:
         return lifespan_send
 
 
-def _key_with_defaults(scope: Scope, host: bytes) -> RequestKey:
+def key_with_defaults(scope: Scope, host: bytes) -> RequestKey:
     """The key of a request whose scope leaves out optional items."""
     scheme, root, query = scope.get("scheme", "http"), scope.get("root_path"), scope.get("query_string")
     return scope["path"], host, scheme, root, scope["method"], query

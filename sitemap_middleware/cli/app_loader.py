@@ -152,7 +152,7 @@ def _find_middleware(app: Any, name: str) -> SitemapMiddleware | None:
     waiting, seen = [app], dict[int, Any]()
     while waiting and len(seen) < _MAX_LAYERS:
         layer = waiting.pop(0)
-        if id(layer) in seen:
+        if layer is None or id(layer) in seen:
             continue
         seen[id(layer)] = layer
         installed = installed_middleware(layer)
@@ -167,7 +167,8 @@ def _find_middleware(app: Any, name: str) -> SitemapMiddleware | None:
             if middleware is not None:
                 middleware.service.app_routes.bind(layer)
                 return middleware
-        waiting += [*wrapping.layers(layer), *closure_values(layer)]
+        # What Django makes of MIDDLEWARE, when the app is constructed.
+        waiting += [*wrapping.layers(layer), *closure_values(layer), getattr(layer, "_middleware_chain", None)]
     return None
 
 

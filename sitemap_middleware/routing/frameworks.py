@@ -8,17 +8,20 @@ from __future__ import annotations
 import sys
 from typing import Any, Final, Literal
 
-Framework = Literal["falcon", "litestar", "starlette", "werkzeug"]
+Framework = Literal["bottle", "django", "falcon", "litestar", "pyramid", "starlette", "werkzeug"]
 """A framework by the name of its module in this package."""
 
 _APP_CLASSES: Final[dict[Framework, tuple[tuple[str, str], ...]]] = {
+    "bottle": (("bottle", "Bottle"),),
+    "django": (("django.core.handlers.base", "BaseHandler"),),
     "falcon": (("falcon.app", "App"),),
     "litestar": (("litestar.app", "Litestar"),),
+    "pyramid": (("pyramid.router", "Router"),),
     "starlette": (("starlette.applications", "Starlette"), ("starlette.routing", "Router")),
 }
 """The classes of a framework's apps, each by its module and name. FastAPI's are subclasses of Starlette's."""
 
-FRAMEWORK_NAMES: Final = "Falcon, FastAPI, Flask, Litestar, Quart or Starlette"
+FRAMEWORK_NAMES: Final = "Bottle, Django, Falcon, FastAPI, Flask, Litestar, Pyramid, Quart or Starlette"
 """The frameworks whose routes can be read, for messages."""
 
 EXTENSION_NAME: Final = "sitemap"

@@ -45,6 +45,18 @@ def reader_of(app: Any) -> RouteReader | None:
             from . import litestar
 
             return litestar
+        case "bottle":
+            from . import bottle
+
+            return bottle
+        case "django":
+            from . import django
+
+            return django
+        case "pyramid":
+            from . import pyramid
+
+            return pyramid
         case "starlette":
             from . import starlette
 

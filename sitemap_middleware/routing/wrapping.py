@@ -83,8 +83,12 @@ def only_routes_answer(app: Any) -> bool:
 
 
 def root_path(app: Any) -> str:
-    """The root path of `FastAPI(root_path=...)`; empty for other apps."""
+    """The root path of `FastAPI(root_path=...)`, or Django's FORCE_SCRIPT_NAME; empty for other apps."""
     inner = framework_app(app)
+    if framework_of(inner) == "django":
+        from django.conf import settings
+
+        return str(settings.FORCE_SCRIPT_NAME or "").rstrip("/")
     return str(get_attribute(inner, "root_path") or "") if is_starlette(inner) else ""
 
 

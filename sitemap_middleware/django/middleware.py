@@ -1,0 +1,90 @@
+"""`SitemapMiddleware` for Django's `MIDDLEWARE`, in sync and in async mode."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+
+from .. import middleware as core
+from ..sitemap_handler import DOCUMENT_SUFFIXES
+from .handlers import inner_app
+from .options import options_of_settings
+from .requests import asgi_request, wsgi_request
+from .responses import http_response, observe
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
+
+    from ..observation.observer import TrackedPage
+
+
+class SitemapMiddleware:
+    """Answers ``/sitemap.xml`` in a Django project.
+
+    Make ``"sitemap_middleware.django.SitemapMiddleware"`` the first entry of `MIDDLEWARE`. The options are settings
+    with the prefix `SITEMAP_`, such as `SITEMAP_BASE_URL`.
+
+    Raises:
+        OptionError: for a setting with an invalid value.
+    """
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]) -> None:
+        self.get_response: Any = get_response
+        self.app: Any = core.SitemapMiddleware(inner_app(get_response), **options_of_settings())
+        """The middleware around everything that is inside of this one. It has `explain`, `stats` and `flush`."""
+        self._is_async = iscoroutinefunction(get_response)
+        if self._is_async:
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> Any:
+        if self._is_async:
+            return self._respond(request)
+        app, own, page, response = self.app, None, None, None
+        try:
+            own = wsgi_request(request, app)
+            page = self._tracked_page(own)
+            if page is None:
+                if own.key[0].endswith(DOCUMENT_SUFFIXES):
+                    response = app._document_response(own)
+                if response is None:
+                    page = app.service.observe(own)
+        except Exception as error:
+            app.service.log_fault("a request could not be looked at", error)
+        if response is not None:
+            return http_response(response, is_async=False)
+        answer = self.get_response(request)
+        if page is not None:
+            observe(answer, own, page)
+        return answer
+
+    async def _respond(self, request: HttpRequest) -> HttpResponseBase:
+        """The same in async mode."""
+        app, own, page, response = self.app, None, None, None
+        try:
+            own = asgi_request(request, app)
+            page = self._tracked_page(own)
+            if page is None:
+                if own.key[0].endswith(DOCUMENT_SUFFIXES):
+                    response = await app._document_response(own)
+                if response is None:
+                    page = app.service.observe(own)
+        except Exception as error:
+            app.service.log_fault("a request could not be looked at", error)
+        if response is not None:
+            return http_response(response, is_async=True)
+        answer: HttpResponseBase = await self.get_response(request)
+        if page is not None:
+            observe(answer, own, page)
+        return answer
+
+    def _tracked_page(self, own: Any) -> TrackedPage | None:
+        page: TrackedPage | None = self.app.service.tracked_page(own)
+        if page is None and self.app._original_attributes:
+            self.app._unwind()
+        return page

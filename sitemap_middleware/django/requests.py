@@ -1,0 +1,69 @@
+"""Django's requests as the adapters read them.
+
+In sync mode, a request is read as WSGI gives it, in async mode as ASGI does. Either server may use either mode: Django
+changes the mode for middleware that has only one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..adapters.asgi import ASGIRequest, key_with_defaults
+from ..adapters.wsgi import WSGIRequest, request_of
+from ..request_response import TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+
+def wsgi_request(request: HttpRequest, app: Any) -> WSGIRequest:
+    """A request in sync mode."""
+    environ: dict[str, Any] = request.META
+    path, root = environ["PATH_INFO"], environ["SCRIPT_NAME"]  # Django decodes them, and applies FORCE_SCRIPT_NAME
+    if not (path.isascii() and root.isascii()):
+        environ = {**environ, "PATH_INFO": _raw(path), "SCRIPT_NAME": _raw(root)}
+    if "wsgi.url_scheme" not in environ:  # of an ASGI server
+        environ = {**environ, "wsgi.url_scheme": request.scheme or "http", "wsgi.multithread": True}
+    if type(environ.get("wsgi.input")).__module__ == "django.test.client":
+        environ = {
+            **environ,
+            WAIT_SECONDS_KEY: TEST_CLIENT_WAIT_SECONDS,
+        }  # tests keep to one thread and one transaction
+    own = request_of(environ, app)
+    own._keys = list(environ)
+    return own
+
+
+def asgi_request(request: HttpRequest, app: Any) -> ASGIRequest:
+    """A request in async mode."""
+    scope: dict[str, Any] = getattr(request, "scope", None) or _scope_of(request)
+    own = ASGIRequest()
+    own.adapter, own.scope, own.headers, own.observer = app, scope, tuple(scope["headers"]), None
+    own.key = key_with_defaults(scope, next((value for name, value in own.headers if name == b"host"), b""))
+    return own
+
+
+def _scope_of(request: HttpRequest) -> dict[str, Any]:
+    """The scope of a request of a WSGI server."""
+    headers = [
+        (name.lower().encode("latin-1"), str(value).encode("latin-1", "replace"))
+        for name, value in request.headers.items()
+    ]
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": request.method or "GET",
+        "scheme": request.scheme or "http",
+        "path": request.path,
+        "root_path": request.path.removesuffix(request.path_info),
+        "query_string": request.META.get("QUERY_STRING", "").encode("latin-1", "replace"),
+        "headers": headers,
+        "client": (request.META.get("REMOTE_ADDR", ""), 0),
+        "server": (request.META.get("SERVER_NAME", ""), 0),
+    }
+
+
+def _raw(text: str) -> str:
+    """Text as WSGI gives it: its bytes as Latin-1."""
+    return text.encode("utf-8", "surrogateescape").decode("latin-1")

@@ -1,0 +1,135 @@
+"""Reads the routes of a Bottle app, with those of the apps that are mounted in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+from urllib.parse import unquote
+
+from bottle import HTTPResponse, Router
+
+from ..decorator import endpoint_name, settings_of
+from ..models import Context, Route
+from .mount_position import MatchBelow, MountPosition
+from .path_builder_checks import check_params
+
+_KNOWN_FILTERS: Final = ("int", "float", "path")
+_WIDE_REGEX: Final = re.compile(r"\.[*+]")
+
+
+def read_routes(app: Any, position: MountPosition) -> Iterator[Route]:
+    """The routes that answer GET. Those of a mounted WSGI app are its own."""
+    position.snapshot.add(partial(getattr, app, "routes"))
+    mounted = set[str]()
+    for route in app.routes:
+        target = _mounted_app(route)
+        if target is not None:
+            prefix = _mount_prefix(route)
+            if prefix not in mounted:  # a mount is two routes: that of the prefix, and that of all below it
+                mounted.add(prefix)
+                yield from position.below(target, prefix)
+            continue
+        if route.method not in ("GET", "ANY"):
+            continue
+        template, names = _template(route.rule)
+        matching = None if names else _matching_route(app, route.rule)
+        settings = settings_of(route.callback)
+        yield Route(
+            position.prefix + template,
+            endpoint_name(route.callback),
+            not names,
+            position.host,
+            settings,
+            shadowed_by=None if names or matching is route else _description(matching),
+            builder=_PathBuilder(app, route, names, position.prefix) if settings.values and names else None,
+        )
+
+
+def matching_template(app: Any, path: str, host: str | None, match_below: MatchBelow) -> str | None:
+    """The template of the route that answers a GET of a decoded path; None if there is none."""
+    route = _matching_route(app, path)
+    if route is None:
+        return None
+    target = _mounted_app(route)
+    if target is None:
+        return _template(route.rule)[0]
+    prefix = _mount_prefix(route)
+    template = match_below(target, path[len(prefix) :], host)
+    return None if template is None else prefix + template
+
+
+def trusted_hosts(_app: Any) -> tuple[str, ...]:
+    """Empty: Bottle has no setting for hosts."""
+    return ()
+
+
+def _matching_route(app: Any, path: str) -> Any:
+    """What Bottle's router finds for a GET of a decoded path; None if it finds nothing."""
+    try:
+        return app.router.match({"REQUEST_METHOD": "GET", "PATH_INFO": path})[0]
+    except HTTPResponse:
+        return None
+
+
+def _mounted_app(route: Any) -> Any:
+    return route.config.get("mountpoint.target")
+
+
+def _mount_prefix(route: Any) -> str:
+    return f"/{route.config['mountpoint.prefix'].strip('/')}"
+
+
+def _description(route: Any) -> str | None:
+    return None if route is None else f"{route.rule} ({endpoint_name(route.callback)})"
+
+
+def _template(rule: str) -> tuple[str, tuple[str, ...]]:
+    """A rule with parameters as Werkzeug writes them, and their names.
+
+    Bottle writes ``<name:filter:configuration>``, and ``:name#regex#`` in its old syntax.
+    """
+    pieces: list[str] = []
+    names: list[str] = []
+    end = anonymous = 0
+    for token in Router.rule_syntax.finditer(rule):
+        slashes, old_name, old_mark, old_regex, name, filter_name, configuration = token.groups()
+        pieces.append(rule[end : token.start()])
+        end = token.end()
+        if len(slashes) % 2:  # an escaped wildcard
+            pieces.append(token[0][len(slashes) :])
+            continue
+        if old_mark is not None:
+            name, filter_name, configuration = old_name, None, old_regex
+        if not name:
+            name, anonymous = f"anon{anonymous}", anonymous + 1
+        if filter_name not in _KNOWN_FILTERS:
+            filter_name = "path" if _WIDE_REGEX.search(configuration or "") else None
+        names.append(name)
+        pieces.append(f"<{filter_name}:{name}>" if filter_name else f"<{name}>")
+    pieces.append(rule[end:])
+    return "".join(pieces), tuple(names)
+
+
+class _PathBuilder:
+    """Builds and matches the paths of one route with parameters."""
+
+    def __init__(self, app: Any, route: Any, names: tuple[str, ...], prefix: str) -> None:
+        self._app = app
+        self._route = route
+        self._prefix = prefix
+        self.names = frozenset(names)
+
+    def build(self, params: Mapping[str, Any]) -> str:
+        check_params(params, self.names, self.names)
+        path = self._prefix + unquote(self._app.router.build(self._route.rule, **params))
+        if not self.matches(path):
+            raise ValueError(f"{path} does not lead back to {self._prefix}{self._route.rule}")
+        return path
+
+    def matches(self, path: str) -> bool:
+        return path.startswith(self._prefix) and (_matching_route(self._app, path[len(self._prefix) :]) is self._route)
+
+    def context(self) -> Context | None:
+        return None

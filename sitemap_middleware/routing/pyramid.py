@@ -1,0 +1,143 @@
+"""Reads the routes of a Pyramid app. Pages that are found by traversal have no routes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+from urllib.parse import unquote
+
+from pyramid.interfaces import IRoutesMapper
+
+from ..decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
+from ..models import Context, HiddenReason, Route, RouteSettings
+from .mount_position import MatchBelow, MountPosition
+from .path_builder_checks import check_params
+
+_PARAMETER: Final = re.compile(r"\{(?P<name>[_a-zA-Z]\w*)(?::(?P<regex>[^{}]*(?:\{[^{}]*\}[^{}]*)*))?\}")
+"""A parameter of a pattern, perhaps with a regular expression, which may have braces."""
+_OLD_PARAMETER: Final = re.compile(r"(/|^):([_a-zA-Z]\w*)")
+_REST: Final = re.compile(r"\*(\w+)$")
+_FILES: Final = HiddenReason("it serves static files", is_declared=True)
+
+
+def read_routes(app: Any, position: MountPosition) -> Iterator[Route]:
+    """The routes with a view that answers GET."""
+    mapper = app.registry.queryUtility(IRoutesMapper)
+    if mapper is None:  # a site by traversal only
+        return
+    position.snapshot.add(partial(getattr, mapper, "routelist"))
+    views = _views_of_routes(app)
+    for route in mapper.get_routes():
+        if not _takes_get(app, route):
+            continue
+        callables = [_view_callable(view) for view in views.get(route.name, ()) if _has_get(view["request_methods"])]
+        if route.name in views and not callables:
+            continue
+        template, names = _template(route.pattern)
+        matching = None if names else _matching_route(app, template)
+        settings = _settings(callables)
+        yield Route(
+            position.prefix + template,
+            endpoint_name(callables[0]) if callables else route.name,
+            not names,
+            position.host,
+            settings,
+            _FILES if route.name.startswith("__") else None,  # named so by `add_static_view`
+            shadowed_by=f"{matching.pattern} ({matching.name})" if matching not in (None, route) else None,
+            builder=_PathBuilder(app, route, names, position.prefix) if settings.values and names else None,
+        )
+
+
+def matching_template(app: Any, path: str, _host: str | None, _match_below: MatchBelow) -> str | None:
+    """The template of the first route that takes a GET of a decoded path; None if there is none."""
+    route = _matching_route(app, path)
+    return None if route is None else _template(route.pattern)[0]
+
+
+def trusted_hosts(_app: Any) -> tuple[str, ...]:
+    """Empty: Pyramid has no setting for hosts."""
+    return ()
+
+
+def _matching_route(app: Any, path: str) -> Any:
+    """The first route that takes a GET of a decoded path, whatever the request. None if there is none."""
+    mapper = app.registry.queryUtility(IRoutesMapper)
+    for route in mapper.get_routes() if mapper is not None else ():
+        depends_on_request = any(type(predicate).__name__ != "RequestMethodPredicate" for predicate in route.predicates)
+        if not depends_on_request and _takes_get(app, route) and route.match(path) is not None:
+            return route
+    return None
+
+
+def _takes_get(app: Any, route: Any) -> bool:
+    introspectable = app.registry.introspector.get("routes", route.name)
+    return introspectable is None or _has_get(introspectable["request_methods"])
+
+
+def _has_get(methods: Any) -> bool:
+    """Whether a view or route with these request methods takes GET; None stands for all, a text for one."""
+    return methods is None or "GET" in ((methods,) if isinstance(methods, str) else methods)
+
+
+def _views_of_routes(app: Any) -> dict[str, list[Any]]:
+    """The introspectables of views, by the name of the route. Empty if the app has introspection turned off."""
+    views: dict[str, list[Any]] = {}
+    for entry in app.registry.introspector.get_category("views") or ():
+        view = entry["introspectable"]
+        if view.get("route_name"):
+            views.setdefault(view["route_name"], []).append(view)
+    return views
+
+
+def _view_callable(view: Any) -> Any:
+    """The function, class or method that answers; the name of the route if a renderer alone answers."""
+    target = view["callable"]
+    if view["attr"]:
+        return getattr(target, view["attr"], target)
+    return view["route_name"] if target is None else target
+
+
+def _settings(callables: list[Any]) -> RouteSettings:
+    settings = NO_SETTINGS
+    for target in callables:
+        settings = merge_settings(settings, settings_of(target))
+    return settings
+
+
+def _template(pattern: str) -> tuple[str, tuple[str, ...]]:
+    """A pattern with parameters as Starlette writes them, and their names."""
+    template = _OLD_PARAMETER.sub(r"\1{\2}", pattern if pattern.startswith("/") else f"/{pattern}")
+    template = _REST.sub(r"{\1:.*}", template)
+    names = tuple(parameter["name"] for parameter in _PARAMETER.finditer(template))
+    return _PARAMETER.sub(_short_parameter, template), names
+
+
+def _short_parameter(parameter: re.Match[str]) -> str:
+    """A parameter without its regular expression. One that takes slashes is marked as a path."""
+    wide = re.search(r"\.[*+]", parameter["regex"] or "")
+    return f"{{{parameter['name']}:path}}" if wide else f"{{{parameter['name']}}}"
+
+
+class _PathBuilder:
+    """Builds and matches the paths of one route with parameters."""
+
+    def __init__(self, app: Any, route: Any, names: tuple[str, ...], prefix: str) -> None:
+        self._app = app
+        self._route = route
+        self._prefix = prefix
+        self.names = frozenset(names)
+
+    def build(self, params: Mapping[str, Any]) -> str:
+        check_params(params, self.names, self.names)
+        path = self._prefix + unquote(self._route.generate(params))
+        if not self.matches(path):
+            raise ValueError(f"{path} does not lead back to {self._prefix}{self._route.pattern}")
+        return path
+
+    def matches(self, path: str) -> bool:
+        return path.startswith(self._prefix) and (_matching_route(self._app, path[len(self._prefix) :]) is self._route)
+
+    def context(self) -> Context | None:
+        return None
