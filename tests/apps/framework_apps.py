@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any
 
 App = Callable[..., Any]
@@ -74,12 +73,11 @@ def django_asgi() -> tuple[App, list[str]]:
     return ASGIHandler(), ["/", "/async-parts", "/nowhere"]
 
 
-@cache
 def django_set_up() -> None:
-    import django
-    from django.conf import settings
     from django.http import FileResponse, HttpResponse, StreamingHttpResponse
     from django.urls import path
+
+    from ..support.django_project import use
 
     async def parts() -> Any:
         yield PAGE
@@ -91,8 +89,7 @@ def django_set_up() -> None:
         path("async-parts", lambda _: StreamingHttpResponse(parts())),
         path("file", lambda _: FileResponse(io.BytesIO(PAGE), content_type="text/html")),
     ]
-    settings.configure(ALLOWED_HOSTS=["*"], ROOT_URLCONF=tuple(urls), LOGGING_CONFIG=None, SECRET_KEY="none")
-    django.setup()
+    use(urls)
 
 
 def starlette_app() -> tuple[App, list[str]]:
