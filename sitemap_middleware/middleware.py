@@ -19,7 +19,7 @@ from .models import Changefreq, Explanation
 from .nested_middleware import warn_of_nested_middleware
 from .protocol_detection import detect_protocol
 from .routing import wrapping
-from .routing.frameworks import EXTENSION_NAME, FRAMEWORK_NAMES, is_starlette
+from .routing.frameworks import EXTENSION_NAME, FRAMEWORK_NAMES, framework_of, is_starlette
 from .service import SitemapService
 from .settings import Setting, collect_settings, warn_of_unknown_keys
 from .stores import FallbackStore, Store, open_store
@@ -326,8 +326,13 @@ def _checked_routes(app: Any) -> Any:
 
 
 def _framework_config(app: Any) -> Mapping[Any, Any]:
-    """The configuration of a Flask or Quart app; empty for other apps."""
-    config = getattr(wrapping.framework_app(app), "config", None)
+    """The configuration of a Flask or Quart app, or Django's settings; empty for other apps."""
+    framework = wrapping.framework_app(app)
+    if framework_of(framework) == "django":
+        from .routing.django import sitemap_settings
+
+        return sitemap_settings()
+    config = getattr(framework, "config", None)
     return config if isinstance(config, dict) else {}
 
 

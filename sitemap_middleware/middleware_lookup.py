@@ -15,7 +15,8 @@ T = TypeVar("T")
 
 ADD_MIDDLEWARE_HINT: Final = (
     "add it: app.add_middleware(SitemapMiddleware) in Starlette and FastAPI,"
-    " app.wsgi_app = SitemapMiddleware(app.wsgi_app) in Flask"
+    " app.wsgi_app = SitemapMiddleware(app.wsgi_app) in Flask, "
+    '"sitemap_middleware.django.SitemapMiddleware" to MIDDLEWARE in Django'
 )
 
 MAX_LAYERS: Final = 200
@@ -66,7 +67,8 @@ def _layers(app: Any, kind: type, seen: dict[int, Any]) -> Iterator[Any]:
             continue
         seen[id(layer)] = layer
         yield layer
-        inner = [*closure_values(layer), *_remembered(layer, kind)]
+        # Django makes `_middleware_chain` of its MIDDLEWARE.
+        inner = [*closure_values(layer), *_remembered(layer, kind), get_attribute(layer, "_middleware_chain")]
         if is_starlette(layer):
             inner += [get_attribute(layer, "middleware_stack"), *_noted_middleware(layer, kind)]
         for item in inner:

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.core.exceptions import MiddlewareNotUsed
 
 from .. import middleware as core
 from ..sitemap_handler import DOCUMENT_SUFFIXES
 from .handlers import inner_app
-from .options import options_of_settings
 from .requests import asgi_request, wsgi_request
 from .responses import http_response, observe
 
@@ -36,8 +36,10 @@ class SitemapMiddleware:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]) -> None:
         self.get_response: Any = get_response
-        self.app: Any = core.SitemapMiddleware(inner_app(get_response), **options_of_settings())
+        self.app: Any = core.SitemapMiddleware(inner_app(get_response))
         """The middleware around everything that is inside of this one. It has `explain`, `stats` and `flush`."""
+        if not self.app.service.options.enabled:
+            raise MiddlewareNotUsed
         self._is_async = iscoroutinefunction(get_response)
         if self._is_async:
             markcoroutinefunction(self)

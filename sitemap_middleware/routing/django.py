@@ -105,6 +105,11 @@ def trusted_hosts(_app: Any) -> tuple[str, ...]:
     return tuple(hosts)
 
 
+def sitemap_settings() -> dict[str, Any]:
+    """The settings that are options of the middleware."""
+    return {name: getattr(settings, name) for name in dir(settings) if name.startswith("SITEMAP_")}
+
+
 def _views(resolver: URLResolver) -> Iterator[_View]:
     """The views of the URLconf in the order in which Django tries them."""
     for patterns, callback, language, is_admin in _patterns(resolver, settings.LANGUAGE_CODE, ()):

@@ -13,7 +13,6 @@ from urllib.parse import unquote
 import pytest
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.cli.app_loader import _find_middleware
 
 from ..support.documents import entries, locs
 from ..support.wire import DRIVERS, Answer, Ask, Headers
@@ -68,9 +67,7 @@ class Site:
 
     @property
     def middleware(self) -> SitemapMiddleware:
-        middleware = _find_middleware(self.called, "the site")
-        assert middleware is not None
-        return middleware
+        return SitemapMiddleware.of(self.called)
 
 
 def site_of(name: str, way: str = "outside", **options: Any) -> Site:
