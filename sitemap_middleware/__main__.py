@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Final
 
-_CLI_LIBRARIES: Final = frozenset({"click", "rich"})
+from .cli import missing_library_message
 
 
 def main() -> None:
@@ -13,9 +12,9 @@ def main() -> None:
     try:
         from .cli.main import command
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _CLI_LIBRARIES:
+        if (message := missing_library_message(error)) is None:
             raise
-        print(f'Error: the command needs {error.name}: pip install "sitemap-middleware[cli]"', file=sys.stderr)
+        print(f"Error: {message}", file=sys.stderr)
         sys.exit(2)
     command(prog_name="sitemap-middleware")
 

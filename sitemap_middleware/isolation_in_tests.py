@@ -34,6 +34,10 @@ class IsolatedMiddleware:
             service: SitemapService = self.__dict__["service"]
         return service
 
+    @service.setter
+    def service(self, service: SitemapService) -> None:
+        self.__dict__["service"] = service
+
     def _reset(self, previous: SitemapService) -> SitemapService:
         previous.stop_background_work()
         service = SitemapService(previous.app_routes.app, previous.options, open_store("memory://", "isolation"))

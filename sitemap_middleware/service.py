@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -110,6 +111,10 @@ class SitemapService(ServiceInspection):
         )
         if options.enabled:
             flush_on_sigterm()
+
+    def with_site(self, site: Site) -> SitemapService:
+        """A service of the same app and store whose `base_url` is another site's."""
+        return SitemapService(self.app_routes.app, replace(self.options, site=site), self.store)
 
     # A page request
 

@@ -49,6 +49,11 @@ class Setting:
         return f"Setting({self.name!r}, {self.public_value!r}, {self.source!r})"
 
     @property
+    def source_name(self) -> str:
+        """Where the value comes from, for people: an argument, a default, or the name of the key or variable."""
+        return self.source if self.source in ("argument", "default") else self.place
+
+    @property
     def public_value(self) -> Any:
         """The value, without the password of a store's URL."""
         return without_password(self.value) if self.name == "store" and isinstance(self.value, str) else self.value

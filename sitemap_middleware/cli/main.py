@@ -13,7 +13,7 @@ import inspect
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -24,6 +24,7 @@ from rich.progress import Progress
 from ..adapters.asgi import ASGIMiddleware
 from ..listing.candidates import SiteSnapshot
 from ..models import Explanation
+from ..settings import Setting
 from ..stores import Store, open_store
 from ..stores.default_store import only_existing_files
 from ..stores.status_reader import store_status
@@ -213,29 +214,33 @@ def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
 
     STORE is the path of an SQLite file, the URL that the app has as its store, or the app itself, as MODULE:ATTRIBUTE.
     Nothing is written there.
+
+    For an app, it also shows the value of each option and where it comes from.
     """
     with reporting_errors():
-        store_contents = store_status(_open_store(app), int(time.time()), sites)
+        store, settings = _open_store(app)
+        store_contents = store_status(store, int(time.time()), sites)
     if as_json:
-        click.echo(json.dumps(output.status_as_json(store_contents), indent=2))
+        click.echo(json.dumps(output.status_as_json(store_contents) | output.settings_as_json(settings), indent=2))
     else:
         output.print_status(store_contents)
+        output.print_settings(settings)
 
 
-def _open_store(target: Any) -> Store:
-    """Open the store that a path, a URL, an app or its name stands for."""
-    if not isinstance(target, str):
-        return load_app(target)[1].service.store
-    if "://" in target:
-        return open_store(target, "STORE")
-    file = Path(target)
-    if file.is_file():
-        return open_store(f"sqlite:///{file.absolute()}", "STORE")
-    if ":" in target and file.parent == Path():
-        return load_app(target)[1].service.store
-    if file.is_dir():
-        raise CommandError(f"{target} is a folder: give the store's file in it, such as {file / 'sitemap.sqlite3'}")
-    raise CommandError(f"no such file: {target}; give a store's path or URL, or an app as MODULE:ATTRIBUTE")
+def _open_store(target: Any) -> tuple[Store, Collection[Setting]]:
+    """Open the store that a path, a URL, an app or its name stands for. An app has settings, too."""
+    if isinstance(target, str):
+        if "://" in target:
+            return open_store(target, "STORE"), ()
+        file = Path(target)
+        if file.is_file():
+            return open_store(f"sqlite:///{file.absolute()}", "STORE"), ()
+        if file.is_dir():
+            raise CommandError(f"{target} is a folder: give the store's file in it, such as {file / 'sitemap.sqlite3'}")
+        if ":" not in target or file.parent != Path():
+            raise CommandError(f"no such file: {target}; give a store's path or URL, or an app as MODULE:ATTRIBUTE")
+    middleware = load_app(target)[1]
+    return middleware.service.store, middleware.settings.values()
 
 
 def commands_for(app: Any) -> click.Group:

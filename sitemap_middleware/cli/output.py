@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import click
@@ -22,6 +22,7 @@ from ..listing.candidates import SiteSnapshot
 from ..listing.route_report import RouteReport
 from ..listing.url_report import UrlReportLine
 from ..models import Explanation
+from ..settings import Setting
 from ..stores.status_reader import StoreStatus
 
 PLAIN_WIDTH_COLUMNS: Final = 120
@@ -36,6 +37,8 @@ _UNDECIDED_ROUTES_HINT: Final = (
 _LAST_SEEN_NOTE: Final = "(recorded at most once an hour)"
 
 _PAGE_COLUMNS: Final = ("url", "listed", "reason", "lastmod", "lastmod_from", "route")
+
+_JSON_TYPES: Final = (bool, float, int, str, tuple, type(None))
 
 _LEASE_LABELS: Final = {"forget": "cleanup", "verify": "requests to unvisited pages"}
 """The job that a worker does under a lease, by the lease's name."""
@@ -168,6 +171,30 @@ def print_status(status: StoreStatus) -> None:
     out = console()
     for line in lines:
         out.print(line, soft_wrap=True)
+
+
+def print_settings(settings: Collection[Setting]) -> None:
+    """Print the value of each option, and where it comes from."""
+    out = console()
+    if settings:
+        out.print(Text("options", "bold"))
+    for setting in settings:
+        value = setting.public_value
+        shown = ", ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
+        line = " ".join(filter(None, (f"  {setting.name}:", shown, f"({setting.source_name})")))
+        out.print(Text(printable(line), "dim" if setting.source == "default" else ""), soft_wrap=True)
+
+
+def settings_as_json(settings: Collection[Setting]) -> dict[str, Any]:
+    """The value of each option and where it comes from, for JSON; empty if there are none."""
+    options = {
+        setting.name: {
+            "value": value if isinstance(value := setting.public_value, _JSON_TYPES) else str(value),
+            "source": setting.source_name,
+        }
+        for setting in settings
+    }
+    return {"options": options} if options else {}
 
 
 def print_pages(lines: Iterable[UrlReportLine]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -56,28 +55,15 @@ def open_target(
         if root not in (None, site.root):
             raise CommandError(f"--base-url={base_url!r} and --root-path={root_path!r} name different root paths")
         root, site = site.root, replace(site, root="")
-    with _default_base_url(site if serving else None):
-        app, middleware = load_app(app, factory=factory)
+    app, middleware = load_app(app, factory=factory)
+    if serving and site is not None and middleware.settings["base_url"].source in ("environment", "default"):
+        middleware.service = middleware.service.with_site(site)
     declared_root = root_of(middleware.service.app_routes.root_path)
     if root and declared_root and root != declared_root:
         raise CommandError(
             f"the app itself has root_path={declared_root!r}, which precedes {root!r}; leave --root-path off"
         )
     return Target(app, middleware, site, root or "")
-
-
-@contextlib.contextmanager
-def _default_base_url(site: Site | None) -> Iterator[None]:
-    """Set SITEMAP_BASE_URL while the app is imported: a middleware without base_url uses it."""
-    before = os.environ.get("SITEMAP_BASE_URL")
-    if site is not None:
-        os.environ["SITEMAP_BASE_URL"] = site.base_url
-    try:
-        yield
-    finally:
-        os.environ.pop("SITEMAP_BASE_URL", None)
-        if before is not None:
-            os.environ["SITEMAP_BASE_URL"] = before
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,15 @@ _VIRTUALENV_VAR: Final = Path(sys.prefix, "var")
 """Flask puts the instance folder of an installed package here. Deployments often replace the whole environment."""
 
 _may_create = True
-"""Whether stores constructed now may create a file."""
+"""Whether stores may create a file now."""
 
 
 @contextlib.contextmanager
 def only_existing_files() -> Iterator[None]:
-    """Within this context, new default stores use an existing file, or else memory. They create no file."""
+    """Within this context, default stores use an existing file, or else memory. They create no file.
+
+    Stores that are constructed in it never create one.
+    """
     global _may_create  # noqa: PLW0603 (apps are imported and built on any thread)
     before, _may_create = _may_create, False
     try:
@@ -151,7 +154,7 @@ class FallbackStore:
             return MemoryStore()
         try:
             path = self._file_path()
-            if not self._may_create and not path.exists():
+            if not (self._may_create and _may_create) and not path.exists():
                 return MemoryStore()
             store = SQLiteStore(path)
             store.check_writable()

@@ -1,0 +1,171 @@
+"""The Flask extension: `Sitemap`, and the commands `flask sitemap`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Literal, Never, TypedDict, Unpack
+
+from click import ClickException, Command, Context, Group
+from flask import Flask, current_app, has_app_context
+from flask.cli import AppGroup
+
+from .cli import missing_library_message
+from .config import refuse_unknown
+from .exceptions import MiddlewareLookupError, OptionError
+from .middleware import SitemapMiddleware
+from .routing import wrapping
+from .routing.frameworks import EXTENSION_NAME
+from .settings import CONSTRUCTOR_NAME
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import Meter
+    from prometheus_client import CollectorRegistry
+
+    from .models import Changefreq
+    from .stores import Store
+
+__all__ = ["Sitemap", "SitemapOptions"]
+
+
+class SitemapOptions(TypedDict, total=False):
+    """The options of `Sitemap`: those of `SitemapMiddleware` but `routes`, which are the app's."""
+
+    base_url: str | None
+    allowed_hosts: str | Iterable[str]
+    path: str
+    store: str | Store | None
+    include: str | Iterable[str]
+    exclude: str | Iterable[str]
+    learn: str | Iterable[str]
+    list_unseen: bool
+    verify: bool
+    priority: float | Literal["auto"] | None
+    changefreq: Changefreq | Literal["auto"] | None
+    robots: bool | Literal["disallow"]
+    max_age: int
+    max_age_days: int
+    max_pages: int
+    max_pages_per_route: int
+    media_types: str | Iterable[str] | None
+    clock: Callable[[], float] | None
+    metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None
+    enabled: bool
+
+
+class Sitemap:
+    """Adds `SitemapMiddleware` to Flask apps, as an extension: ``Sitemap(app)``, or ``Sitemap().init_app(app)``.
+
+    An option that is not given comes from ``app.config``, such as
+    ``app.config["SITEMAP_BASE_URL"]``, else from an environment variable of the same
+    name. Both are read by `init_app`. The middleware of an app is
+    ``app.extensions["sitemap"]``, and `middleware` for the current app. The app gets the
+    commands ``flask sitemap``.
+
+    Args:
+        app: the app. Without it, call `init_app` later, for one app or several.
+        options: those of `SitemapMiddleware`, for every app.
+
+    Raises:
+        OptionError: an unknown option, an invalid value, or an app that has a `SitemapMiddleware`.
+    """
+
+    __signature__ = inspect.Signature(
+        [
+            inspect.Parameter("app", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation="Flask | None"),
+            *(
+                parameter
+                for name, parameter in inspect.signature(SitemapMiddleware).parameters.items()
+                if name in SitemapOptions.__annotations__
+            ),
+        ]
+    )
+
+    def __init__(self, app: Flask | None = None, *misplaced: Never, **options: Unpack[SitemapOptions]) -> None:
+        _refuse_positional(misplaced)
+        refuse_unknown(options, Sitemap)
+        self._options = options
+        if app is not None:
+            self.init_app(app)
+
+    def init_app(self, app: Flask, *misplaced: Never, **options: Unpack[SitemapOptions]) -> None:
+        """Add the middleware to an app. Options given here go before those of the constructor."""
+        _refuse_positional(misplaced)
+        refuse_unknown(options, Sitemap)
+        if not isinstance(app, Flask):
+            raise OptionError(
+                f"Sitemap: app={app!r} is not a Flask app; give the Flask object, and in other frameworks"
+                f" use {CONSTRUCTOR_NAME}"
+            )
+        _refuse_second(app)
+        options = {**self._options, **options}
+        inner = app.wsgi_app
+        routes = None if wrapping.framework_app(inner) is app else app  # an app around it may hide it
+        middleware = SitemapMiddleware(inner, routes=routes, **options)
+        app.wsgi_app = middleware  # type: ignore[method-assign] # as Flask's documentation says
+        app.extensions[EXTENSION_NAME] = middleware
+        if EXTENSION_NAME not in app.cli.commands:
+            app.cli.add_command(_CommandGroup(app))
+
+    @property
+    def middleware(self) -> SitemapMiddleware:
+        """The middleware of the current app, for `explain`, `stats` and `flush`.
+
+        Raises:
+            MiddlewareLookupError: there is no application context, or its app was not given to `init_app`.
+        """
+        if not has_app_context():
+            raise MiddlewareLookupError(
+                "Sitemap.middleware is that of the current app, and there is no application context; call it in a"
+                ' request, in "with app.app_context():", or use app.extensions["sitemap"]'
+            )
+        middleware = current_app.extensions.get(EXTENSION_NAME)
+        if not isinstance(middleware, SitemapMiddleware):
+            raise MiddlewareLookupError(f"{current_app} was not given to Sitemap; call init_app(app) when it is made")
+        return middleware
+
+
+def _refuse_positional(arguments: tuple[object, ...]) -> None:
+    if arguments:
+        raise OptionError(
+            f'Sitemap: {arguments[0]!r} was given by position; name each option, such as base_url="https://example.com"'
+        )
+
+
+def _refuse_second(app: Flask) -> None:
+    """Raise `OptionError` if the app has a middleware, or another extension of the name."""
+    if any(isinstance(layer, SitemapMiddleware) for layer in wrapping.layers(app)):
+        raise OptionError(f"Sitemap: {app!r} has a {CONSTRUCTOR_NAME} already; add it once, by init_app or by wsgi_app")
+    other = app.extensions.get(EXTENSION_NAME)
+    if other is not None:
+        raise OptionError(
+            f'Sitemap: app.extensions["{EXTENSION_NAME}"] of {app!r} belongs to {type(other).__module__};'
+            f" remove that extension, or write app.wsgi_app = {CONSTRUCTOR_NAME}(app.wsgi_app)"
+        )
+
+
+class _MissingLibrary(ClickException):
+    exit_code = 2
+
+
+class _CommandGroup(AppGroup):
+    """`flask sitemap`: the commands of `sitemap-middleware`, for an app. They are imported when they are used."""
+
+    def __init__(self, app: Flask) -> None:
+        super().__init__("sitemap", help="Show which pages the sitemap lists, and why.")
+        self._app = app
+
+    def list_commands(self, ctx: Context) -> list[str]:
+        return self._imported_group().list_commands(ctx)
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        return self._imported_group().get_command(ctx, cmd_name)
+
+    def _imported_group(self) -> Group:
+        try:
+            from .cli.main import commands_for
+        except ModuleNotFoundError as error:
+            if (message := missing_library_message(error)) is None:
+                raise
+            raise _MissingLibrary(message) from error
+        return commands_for(self._app)
