@@ -219,7 +219,15 @@ def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
     """
     with reporting_errors():
         store, settings = _open_store(app)
-        store_contents = store_status(store, int(time.time()), sites)
+    try:
+        with reporting_errors():
+            store_contents = store_status(store, int(time.time()), sites)
+    except CommandError:
+        if settings and as_json:
+            click.echo(json.dumps(output.settings_as_json(settings), indent=2))
+        else:
+            output.print_settings(settings)
+        raise
     if as_json:
         click.echo(json.dumps(output.status_as_json(store_contents) | output.settings_as_json(settings), indent=2))
     else:

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
+from sitemap_middleware.flask import Sitemap
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -47,6 +48,22 @@ flask_app.register_blueprint(sitemap(exclude=True)(admin))
 flask_app.wsgi_app = SitemapMiddleware(  # type: ignore[method-assign] # mypy refuses any value for a method
     flask_app.wsgi_app, base_url="https://example.com"
 )
+
+# The Flask extension
+
+extension = Sitemap(exclude=["/login"], priority="auto")
+
+
+def create_app() -> Flask:
+    app = Flask(__name__)
+    extension.init_app(app, base_url="https://example.com", robots="disallow")
+    return app
+
+
+with create_app().app_context():
+    extension.middleware.flush()
+Sitemap(flask_app)
+Sitemap(flask_app, base_url="https://example.com", store=None, clock=lambda: 0.0)
 
 # Starlette
 
@@ -133,6 +150,10 @@ shop: ShopSitemap = ShopSitemap.of(flask_app)
 def mistakes() -> None:
     SitemapMiddleware(flask_app, base_urls="https://example.com")  # type: ignore[call-arg]
     SitemapMiddleware(flask_app, "https://example.com")  # type: ignore[call-arg]
+    Sitemap(flask_app, "https://example.com")  # type: ignore[arg-type]
+    Sitemap(starlette_app)  # type: ignore[arg-type]
+    Sitemap(base_urls="https://example.com")  # type: ignore[call-arg]
+    Sitemap().init_app(flask_app, max_age="300")  # type: ignore[arg-type]
     SitemapMiddleware(flask_app, robots="forbid")  # type: ignore[arg-type]
     SitemapMiddleware(flask_app, max_age="300")  # type: ignore[arg-type]
     starlette_app.add_middleware(SitemapMiddleware, base_urls="https://example.com")  # type: ignore[call-arg]

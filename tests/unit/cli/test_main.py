@@ -1105,7 +1105,7 @@ def test_commands_for_an_app_take_no_name_of_it(store: Path) -> None:
     answer = runner.invoke(args=["sitemap", "explain", "/"])
     assert (answer.exit_code, answer.output) == (0, ask("flask_shop", "explain", "/").output)
     assert runner.invoke(args=["sitemap", "list"]).output == ask("flask_shop", "list").output
-    assert runner.invoke(args=["sitemap", "status"]).output == run("status", str(store)).output
+    assert runner.invoke(args=["sitemap", "status"]).output.startswith(run("status", str(store)).output)
     assert "STORE" not in runner.invoke(args=["sitemap", "status", "--help"]).output
     assert "--factory" not in runner.invoke(args=["sitemap", "list", "--help"]).output
     assert "STORE" in run("status", "--help").output

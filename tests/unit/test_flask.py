@@ -1,0 +1,368 @@
+"""The Flask extension: apps with one line, app factories, several apps, and the commands `flask sitemap`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import flask
+import pytest
+import quart
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+import sitemap_middleware.flask
+from sitemap_middleware import MiddlewareLookupError, OptionError, SitemapMiddleware, sitemap
+from sitemap_middleware.flask import Sitemap, SitemapOptions
+
+from ..support.documents import locs
+from ..support.wire import Ask, wsgi
+
+BASE_URL = "https://example.com"
+
+
+def flask_app(name: str = "site", **config: Any) -> flask.Flask:
+    app = flask.Flask(name, static_folder=None)
+    app.config.update(config)
+    app.add_url_rule("/a", "a", lambda: "a page")
+    return app
+
+
+def listed(app: flask.Flask, **environ: Any) -> list[str]:
+    return locs(app.test_client().get("/sitemap.xml", **environ).data)
+
+
+# Apps
+
+
+def test_an_app_gets_a_sitemap_in_one_line() -> None:
+    app = flask_app()
+    Sitemap(app, base_url=BASE_URL)
+    assert listed(app) == ["https://example.com/a"]
+    assert app.extensions["sitemap"] is app.wsgi_app
+    assert SitemapMiddleware.of(app) is app.wsgi_app
+
+
+def test_routes_and_blueprints_may_come_later() -> None:
+    app = flask_app()
+    Sitemap(app, base_url=BASE_URL)
+    blog = flask.Blueprint("blog", __name__, url_prefix="/blog")
+    blog.add_url_rule("/<slug>", "post", sitemap(values=[{"slug": "rye"}])(lambda slug: f"a post: {slug}"))
+    app.register_blueprint(blog)
+    assert listed(app) == ["https://example.com/a", "https://example.com/blog/rye"]
+
+
+def test_an_app_factory_needs_only_the_configuration() -> None:
+    extension = Sitemap()
+
+    def create_app(host: str, **config: Any) -> flask.Flask:
+        app = flask_app(host, SITEMAP_BASE_URL=f"https://{host}", **config)
+        extension.init_app(app)
+        return app
+
+    first, second = create_app("one.example"), create_app("two.example", SITEMAP_EXCLUDE="/a")
+    assert listed(first) == ["https://one.example/a"]
+    assert second.test_client().get("/sitemap.xml").status_code == 404
+    assert first.extensions["sitemap"] is not second.extensions["sitemap"]
+    for app in (first, second):
+        with app.app_context():
+            assert extension.middleware is app.extensions["sitemap"]
+
+
+def test_options_of_init_app_go_before_those_of_the_extension_and_these_before_the_configuration() -> None:
+    extension = Sitemap(max_age=2, max_pages=2)
+    app = flask_app(SITEMAP_MAX_AGE=1, SITEMAP_MAX_PAGES=1, SITEMAP_MAX_PAGES_PER_ROUTE=1)
+    extension.init_app(app, max_age=3)
+    settings = app.extensions["sitemap"].settings
+    assert [settings[name].value for name in ("max_age", "max_pages", "max_pages_per_route")] == [3, 2, 1]
+    assert [settings[name].source for name in ("max_age", "max_pages", "max_pages_per_route")] == [
+        "argument",
+        "argument",
+        "config",
+    ]
+    other = flask_app()
+    extension.init_app(other)
+    assert other.extensions["sitemap"].settings["max_age"].value == 2
+
+
+def test_the_configuration_is_read_by_init_app() -> None:
+    app = flask_app()
+    extension = Sitemap()
+    app.config["SITEMAP_BASE_URL"] = BASE_URL
+    extension.init_app(app)
+    app.config["SITEMAP_BASE_URL"] = "https://too.late.example"
+    assert listed(app) == ["https://example.com/a"]
+
+
+def test_middleware_around_it_may_come_later() -> None:
+    app = flask_app()
+    Sitemap(app, allowed_hosts="shop.example")
+    app.wsgi_app = ProxyFix(app.wsgi_app, x_host=1, x_proto=1)
+    headers = {"X-Forwarded-Host": "shop.example", "X-Forwarded-Proto": "https"}
+    assert listed(app, headers=headers) == ["https://shop.example/a"]
+    assert SitemapMiddleware.of(app) is app.extensions["sitemap"]
+
+
+def test_an_app_behind_middleware_that_hides_it_is_known_all_the_same() -> None:
+    app = flask_app(SITEMAP_BASE_URL=BASE_URL)
+    app.wsgi_app = functools.partial(flask.Flask.wsgi_app, app)
+    Sitemap(app)
+    assert listed(app) == ["https://example.com/a"]
+
+
+def test_an_extension_that_is_off_is_there_all_the_same() -> None:
+    app = flask_app(SITEMAP_ENABLED=False)
+    extension = Sitemap(app)
+    assert app.test_client().get("/sitemap.xml").status_code == 404
+    with app.app_context():
+        extension.middleware.flush()
+
+
+# Mistakes
+
+
+def test_an_app_is_given_once(caplog: pytest.LogCaptureFixture) -> None:
+    app = flask_app()
+    extension = Sitemap(app, base_url=BASE_URL)
+    for again in (extension.init_app, Sitemap):
+        with pytest.raises(OptionError, match="<Flask 'site'> has a SitemapMiddleware already; add it once"):
+            again(app)
+    by_hand = flask_app()
+    by_hand.wsgi_app = ProxyFix(SitemapMiddleware(by_hand.wsgi_app))
+    with pytest.raises(OptionError, match="has a SitemapMiddleware already; add it once, by init_app or by wsgi_app"):
+        extension.init_app(by_hand)
+    assert listed(app) == ["https://example.com/a"]
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+def test_another_extension_of_the_name_is_named() -> None:
+    app = flask_app()
+    app.extensions["sitemap"] = click.Group()
+    with pytest.raises(OptionError, match=r'app.extensions\["sitemap"\] of <Flask .*> belongs to click.core; remove'):
+        Sitemap(app)
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url=BASE_URL)
+    assert listed(app) == ["https://example.com/a"]
+
+
+@pytest.mark.parametrize("app", ["app", 5, quart.Quart("site"), SitemapMiddleware(flask_app())])
+def test_what_is_no_flask_app_is_refused(app: Any) -> None:
+    with pytest.raises(OptionError, match=r"^Sitemap: app=.* is not a Flask app; give the Flask object"):
+        Sitemap(app)
+
+
+def test_an_unknown_option_is_refused_at_once() -> None:
+    with pytest.raises(OptionError, match="there is no option 'base_ur'; did you mean base_url"):
+        Sitemap(base_ur=BASE_URL)  # type: ignore[call-arg] # that is what is tested
+    with pytest.raises(OptionError, match="there is no option 'routes'"):
+        Sitemap().init_app(flask_app(), routes=flask_app())  # type: ignore[call-arg] # that is what is tested
+
+
+def test_an_option_by_position_is_refused_by_an_error_with_the_keyword() -> None:
+    message = "Sitemap: 'https://example.com' was given by position; name each option, such as base_url="
+    with pytest.raises(OptionError, match=message):
+        Sitemap(flask_app(), BASE_URL)  # type: ignore[arg-type] # that is what is tested
+    with pytest.raises(OptionError, match=message):
+        Sitemap().init_app(flask_app(), BASE_URL)  # type: ignore[arg-type] # that is what is tested
+
+
+def test_an_app_whose_options_are_refused_stays_as_it_was() -> None:
+    app = flask_app(SITEMAP_MAX_AGE="soon")
+    extension = Sitemap()
+    with pytest.raises(OptionError, match=r'app.config\["SITEMAP_MAX_AGE"\]=\'soon\''):
+        extension.init_app(app)
+    assert app.extensions == {}
+    app.config["SITEMAP_MAX_AGE"] = 60
+    extension.init_app(app, base_url=BASE_URL)
+    assert listed(app) == ["https://example.com/a"]
+
+
+def test_keys_of_another_package_are_only_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    app = flask_app(SITEMAP_INCLUDE_RULES_WITHOUT_PARAMS=True, SITEMAP_URL_SCHEME="https", SITEMAP_GZIP=True)
+    Sitemap(app, base_url=BASE_URL)
+    assert listed(app) == ["https://example.com/a"]
+    assert len([record for record in caplog.records if "is not read" in record.getMessage()]) == 3
+
+
+def test_the_middleware_is_that_of_the_current_app() -> None:
+    extension = Sitemap()
+    with pytest.raises(MiddlewareLookupError, match="there is no application context; call it in a request"):
+        _ = extension.middleware
+    app = flask_app()
+    with (
+        app.app_context(),
+        pytest.raises(MiddlewareLookupError, match="<Flask 'site'> was not given to Sitemap; call init_app"),
+    ):
+        _ = extension.middleware
+
+
+def test_its_options_are_those_of_the_middleware_but_the_routes() -> None:
+    options = inspect.signature(SitemapMiddleware).parameters
+    ours = inspect.signature(Sitemap).parameters
+    assert list(ours) == [name for name in options if name != "routes"]
+    assert ours["app"].default is None
+    assert {name: ours[name] for name in ours if name != "app"} == {
+        name: options[name] for name in ours if name != "app"
+    }
+    names = vars(sitemap_middleware.flask)
+    assert {
+        name: parameter.annotation for name, parameter in options.items() if name in SitemapOptions.__annotations__
+    } == {name: annotation.__forward_arg__ for name, annotation in SitemapOptions.__annotations__.items()}
+    assert "Sitemap" in names["__all__"]
+
+
+# Commands
+
+
+def run(app: flask.Flask, *words: str) -> Any:
+    return app.test_cli_runner().invoke(args=["sitemap", *words])
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[flask.Flask]:
+    """An app that nobody has visited, with a store in the working directory."""
+    app = flask_app(SITEMAP_BASE_URL=BASE_URL, SITEMAP_STORE=f"sqlite:///{tmp_path}/site.sqlite3")
+    app.add_url_rule("/posts/<slug>", "post", sitemap(values=[{"slug": "rye"}])(lambda slug: slug))
+    Sitemap(app, exclude="/private")
+    yield app
+    app.extensions["sitemap"].close()
+
+
+def test_commands_tell_about_the_app_itself(site: flask.Flask, tmp_path: Path) -> None:
+    answer = run(site, "build", "--out", "out")
+    assert (answer.exit_code, answer.stdout) == (0, f"2 URLs of {BASE_URL}, 206 bytes: 2 files in out\n")
+    assert run(site, "list").stdout == f"{BASE_URL}/a\n{BASE_URL}/posts/rye\n"
+    answer = run(site, "explain", "/a", "/private")
+    assert answer.exit_code == 1
+    assert answer.output.startswith("/a is listed: it answered 200 with text/html\n")
+    answer = run(site, "routes", "--json")
+    assert [route["route"] for route in json.loads(answer.stdout)["routes"]] == ["/a", "/posts/<slug>", "/private"]
+    assert set(run(site).output.split()) >= {"explain", "list", "routes", "build", "status"}
+
+
+def test_status_tells_the_value_of_each_option_and_where_it_comes_from(
+    site: flask.Flask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.test_client().get("/a")
+    site.extensions["sitemap"].flush()
+    lines = run(site, "status").output.partition("options\n")[2].splitlines()
+    assert [line for line in lines if not line.endswith("(default)")] == [
+        '  base_url: https://example.com (app.config["SITEMAP_BASE_URL"])',
+        f'  store: sqlite:///{tmp_path}/site.sqlite3 (app.config["SITEMAP_STORE"])',
+        "  exclude: /private (argument)",
+    ]
+    assert "  clock: (default)" in lines
+    assert "  include: (default)" in lines
+    assert "  verify: True (default)" in lines
+    options = json.loads(run(site, "status", "--json").output)["options"]
+    assert options["exclude"] == {"value": ["/private"], "source": "argument"}
+    assert options["max_age"] == {"value": 300, "source": "default"}
+    monkeypatch.setenv("SITEMAP_MAX_AGE", "60")
+    monkeypatch.setenv("SITEMAP_STORE", "memory://")
+    other = flask_app(SITEMAP_CLOCK=len)
+    Sitemap(other)
+    answer = run(other, "status", "--json")
+    assert answer.exit_code == 2
+    assert answer.stderr == "Error: the store is memory://, so only the running app knows what it has seen\n"
+    options = json.loads(answer.stdout)["options"]
+    assert options["max_age"] == {"value": 60, "source": "SITEMAP_MAX_AGE"}
+    assert options["clock"] == {"value": str(len), "source": 'app.config["SITEMAP_CLOCK"]'}
+    assert "  max_age: 60 (SITEMAP_MAX_AGE)\n" in run(other, "status").stdout
+
+
+def test_build_takes_a_base_url_for_an_app_that_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = flask_app()
+    Sitemap(app)
+    answer = run(app, "build", "--out", "out", "--base-url", BASE_URL)
+    assert (answer.exit_code, answer.stdout.partition(",")[0]) == (0, f"1 URL of {BASE_URL}")
+    assert b"<loc>https://example.com/a</loc>" in (tmp_path / "out" / "sitemap.xml").read_bytes()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    monkeypatch.setenv("SITEMAP_BASE_URL", "https://other.example")
+    other = flask_app()
+    Sitemap(other)
+    assert run(other, "build", "--out", "other", "--base-url", BASE_URL).exit_code == 0
+    named = flask_app(SITEMAP_BASE_URL="https://other.example")
+    Sitemap(named)
+    answer = run(named, "build", "--out", "named", "--base-url", BASE_URL)
+    assert answer.exit_code == 2
+    assert answer.stderr.startswith("Error: the app's base_url differs from --base-url='https://example.com': leave it")
+
+
+def test_commands_of_several_apps_are_their_own() -> None:
+    extension = Sitemap()
+    apps = [
+        flask_app(host, SITEMAP_BASE_URL=f"https://{host}", SITEMAP_STORE="memory://")
+        for host in ("a.example", "b.example")
+    ]
+    for app in apps:
+        extension.init_app(app)
+    for app in apps:
+        assert run(app, "routes").output.startswith(f"https://{app.import_name}/sitemap.xml: ")
+
+
+def test_a_command_of_the_apps_own_stays() -> None:
+    app = flask_app()
+    app.cli.add_command(click.Command("sitemap", callback=lambda: click.echo("the app's own")))
+    Sitemap(app)
+    assert run(app).output == "the app's own\n"
+
+
+@pytest.mark.parametrize("missing", ["rich", "something_else"])
+def test_a_missing_library_of_the_commands_is_named(
+    site: flask.Flask, missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith(("rich.", "rich", "sitemap_middleware.cli."))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr(sitemap_middleware.cli, "main", raising=False)
+
+    class Finder:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name.partition(".")[0] == "rich":
+                raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
+
+    monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
+    answer = run(site, "routes")
+    if missing == "rich":
+        assert answer.exit_code == 2
+        assert answer.stderr == 'Error: the command needs rich: pip install "sitemap-middleware[cli]"\n'
+    else:
+        assert isinstance(answer.exception, ModuleNotFoundError)
+    assert "sitemap" in site.test_cli_runner().invoke(args=["--help"]).output
+
+
+def test_flask_finds_the_commands_in_a_factory(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(
+        """
+from flask import Flask
+from sitemap_middleware.flask import Sitemap
+
+extension = Sitemap()
+
+def create_app():
+    app = Flask(__name__, static_folder=None)
+    app.config.from_prefixed_env()
+    app.add_url_rule("/a", view_func=lambda: "a page", endpoint="a")
+    extension.init_app(app)
+    return app
+"""
+    )
+    command = [sys.executable, "-m", "flask", "--app", "shop", "sitemap", "routes"]
+    environment = {
+        "FLASK_SITEMAP_BASE_URL": BASE_URL,
+        "FLASK_SITEMAP_VERIFY": "0",
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
+    answer = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment, check=True)
+    assert answer.stdout.startswith("https://example.com/sitemap.xml: routes 1, pages seen 0, pages listed 1\n")
+
+
+def test_a_plain_wsgi_middleware_reads_the_configuration_too() -> None:
+    app = flask_app(SITEMAP_BASE_URL=BASE_URL)
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app)
+    assert locs(wsgi(app, Ask("/sitemap.xml")).body) == ["https://example.com/a"]
