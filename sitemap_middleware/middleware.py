@@ -252,6 +252,25 @@ class SitemapMiddleware:
         """Save pending observations to the store. A server's shutdown does so by itself."""
         self.service.flush()
 
+    def refresh(self, path: str | None = None) -> None:
+        """Have the next sitemap show what the app has just changed, on all workers that share the store.
+
+        ``site.refresh()`` after a commit. The items of all `values` are read anew, callables given as lastmod are
+        called, robots.txt and static routes are requested. ``site.refresh("/posts/rye")`` is cheaper: it concerns
+        only this page, and the items of its route's `values`.
+
+        Call it after the change is committed, on any thread, in async code as well. It waits one second at most for
+        the store, a tenth of a second on the thread of an event loop. If the store fails, it does not raise, and the
+        request is made up for later.
+
+        Args:
+            path: decoded, below the root path.
+
+        Raises:
+            OptionError: `path` does not begin with a slash.
+        """
+        self.service.refresh(path)
+
     def explain(self, path: str) -> Explanation:
         """Tell whether a path is listed, by which rule, and where its lastmod and an inferred changefreq come from."""
         return self.service.explain(path)

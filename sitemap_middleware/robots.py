@@ -68,6 +68,8 @@ class _CachedRules(NamedTuple):
     """POSIX seconds of the last request."""
     max_age: float
     """Seconds after which it is requested again."""
+    mark: bytes = b""
+    """The token of the last `refresh` before that request."""
 
 
 class RobotsTxt:
@@ -87,8 +89,8 @@ class RobotsTxt:
         """Whether this path is the site's robots.txt: at the root of a host only (RFC 9309, section 2.3)."""
         return self._options.robots and path == ROBOTS_PATH and not site.root
 
-    def rules(self, site: Site, request: Request, now: float) -> RobotsRules:
-        """The rules of a site, at most `max_age` old.
+    def rules(self, site: Site, request: Request, now: float, mark: bytes = b"") -> RobotsRules:
+        """The rules of a site, at most `max_age` old, and requested since `refresh` made a mark.
 
         If the app answers 429 or 5xx, or raises, the previous rules stay, and robots.txt is requested again soon. If
         there are none, crawlers assume that all is forbidden: `RobotsUnknown`. An app that raises and has no route
@@ -99,8 +101,8 @@ class RobotsTxt:
         if not self._options.robots or site.root:
             return RobotsRules()
         known = self._cached.get(site.base_url)
-        if known is None or not 0 <= now - known.fetched_at < known.max_age:
-            known = self._refresh(site, request, now, known.rules if known else None)
+        if known is None or not 0 <= now - known.fetched_at < known.max_age or known.mark != mark:
+            known = self._refresh(site, request, now, known.rules if known else None)._replace(mark=mark)
             while len(self._cached) >= MAX_CACHED_SITES and site.base_url not in self._cached:
                 del self._cached[next(iter(self._cached))]
             self._cached[site.base_url] = known

@@ -14,6 +14,7 @@ from .config import Options
 from .dates import import_http_parsers
 from .evidence.response_parser import OBSERVED_STATUSES
 from .exceptions import StoreError
+from .fork_safety import WorkerId
 from .hosts import SiteResolver
 from .inspection import ServiceInspection
 from .listing.entries import EntryBuilder
@@ -28,6 +29,7 @@ from .observation.ingest import Ingester
 from .observation.observer import TrackedPage
 from .observation.probe_client import ProbeClient
 from .observation.recent_pages import ResponseTracker
+from .observation.refresher import Refresher
 from .observation.shutdown import flush_on_sigterm
 from .observation.store_clock import StoreClock
 from .observation.unvisited_page_prober import UnvisitedPageProber
@@ -40,6 +42,7 @@ from .site_quota import SiteQuota
 from .sitemap_handler import DOCUMENT_SUFFIXES, SitemapHandler
 from .stores.base import Store, StoreExtras
 from .stores.circuit_breaker import with_circuit_breaker
+from .stores.refresh_marks import RefreshMarkStore
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -80,6 +83,18 @@ class SitemapService(ServiceInspection):
         self._unvisited_prober = UnvisitedPageProber(
             self._entries, self._guarded_store, options, probe_client, self._observe_probe
         )
+        self._refresher = Refresher(
+            RefreshMarkStore(
+                self._guarded_store, options.site.store_key if options.site else "", options.clock, WorkerId()
+            ),
+            self._unvisited_prober if options.verify else None,
+            options.clock,
+            sections_of=self._sections_of,
+            static_paths=lambda site: self._entries.refreshable_paths(
+                self.evaluation_context(self.snapshot(site, self._guarded_store))
+            ),
+            may_probe=self._may_probe,
+        )
         self._changed_prober = (
             ChangedPageProber(options.clock, probe_client, self._observe_probe, self._may_probe)
             if options.verify
@@ -104,6 +119,7 @@ class SitemapService(ServiceInspection):
             publisher=self._publisher,
             buffer=buffer,
             prober=self._unvisited_prober,
+            refresher=self._refresher,
             reasons=NoSitemapReasons(options, self._guarded_store),
             evaluation_context=lambda site: self.evaluation_context(self.snapshot(site, self._guarded_store)),
             ingester=self._ingester,
@@ -186,6 +202,11 @@ class SitemapService(ServiceInspection):
         self._track_again_if_routes_changed()
         return response
 
+    def refresh(self, path: str | None = None) -> None:
+        """Have a decoded path, or everything, brought up to date with the next request for the sitemap."""
+        self._refresher.refresh(path)
+        self._sitemap.expire()
+
     # The end of a process
 
     def flush(self) -> None:
@@ -219,6 +240,17 @@ class SitemapService(ServiceInspection):
 
     def _was_probed(self, site: Site, path: str) -> bool:
         return self._unvisited_prober.was_probed(site, path)
+
+    def _sections_of(self, path: str) -> set[str]:
+        """The names of the sections whose providers give the pages of the route of a decoded path."""
+        table = self.app_routes.reload()
+        names = set()
+        for site in self.sites():
+            route = table.find_route(site, path)
+            if route is not None and route.settings.values is not None:
+                provided = table.providers(site).items()
+                names |= {name for name, (provider, _) in provided if provider is route.settings.values}
+        return names
 
     def _may_probe(self, site: Site, path: str) -> bool:
         """Whether a decoded path of a site may be requested from the app."""

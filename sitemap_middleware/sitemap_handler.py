@@ -20,6 +20,7 @@ from .no_sitemap_reasons import (
 )
 from .observation.buffer import ResponseBuffer
 from .observation.ingest import Ingester
+from .observation.refresher import Refresher
 from .observation.unvisited_page_prober import UnvisitedPageProber
 from .rendering.document_cache import FRESH_SECONDS, CachedDocument, Freshness
 from .rendering.publisher import Publisher
@@ -58,6 +59,7 @@ class SitemapHandler:
         publisher: Publisher,
         buffer: ResponseBuffer,
         prober: UnvisitedPageProber,
+        refresher: Refresher,
         reasons: NoSitemapReasons,
         evaluation_context: Callable[[Site], EvaluationContext],
         ingester: Ingester,
@@ -74,6 +76,7 @@ class SitemapHandler:
             publisher: makes documents.
             buffer: observations that are not in the store yet.
             prober: requests pages that nobody has visited.
+            refresher: knows what `refresh` asked for.
             reasons: explains why a site has no sitemap.
             evaluation_context: what is known of a site now.
             ingester: counts the observations that this process has merged into the store.
@@ -88,6 +91,7 @@ class SitemapHandler:
         self._publisher = publisher
         self._buffer = buffer
         self._prober = prober
+        self._refresher = refresher
         self._reasons = reasons
         self._evaluation_context = evaluation_context
         self._ingester = ingester
@@ -192,15 +196,17 @@ class SitemapHandler:
         """The document of a path, up to date; None if there is none. It may block."""
         began = self._clock()
         self._flush()
-        rules = self._robots.rules(site, request, self._clock())
+        marks = self._refresher.load(site.store_key, table.providers(site))
+        rules = self._robots.rules(site, request, self._clock(), marks.everything)
         if self._options.verify:
             self._prober.probe(request, site, lambda: self._evaluation_context(site))
+            self._refresher.request_pages(request, site, marks)
             self._flush()
         freshness = None
         if serves_it and request.wait_seconds != TEST_CLIENT_WAIT_SECONDS:  # a test must see its own changes at once
             valid_until = self._prober.next_round_at(site) if self._options.verify else began + FRESH_SECONDS
             freshness = Freshness(self._generation, began, min(began + FRESH_SECONDS, valid_until))
-        return self._publisher.find_document(site, table, rules, request, freshness, path=path)
+        return self._publisher.find_document(site, table, rules, request, freshness, path=path, marks=marks)
 
     def _flush(self) -> None:
         """Save pending observations. If that fails, they stay pending, and the sitemap is made without them."""

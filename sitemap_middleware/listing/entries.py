@@ -96,6 +96,14 @@ class EntryBuilder:
             if self.policy.evaluate(context, candidate)[1].unverified
         ]
 
+    def refreshable_paths(self, context: EvaluationContext) -> list[str]:
+        """The decoded paths of static routes that were observed, or that are to be probed."""
+        return [
+            decode_path(candidate.path)
+            for candidate in self.route_candidates(context)
+            if candidate.page is not None or self.policy.evaluate(context, candidate)[1].unverified
+        ]
+
     # Entries
 
     def route_entries(self, context: EvaluationContext) -> Iterator[SitemapUrl]:

@@ -44,6 +44,10 @@ MAX_REMEMBERED_PAGES: Final = 10_000
 """Pages whose last request is remembered."""
 
 
+_LEASE_NAME: Final = "verify"
+_REFRESH_LEASE_NAME: Final = "refresh"
+
+
 class UnvisitedPageProber(BackgroundProber):
     """Requests unvisited pages in rounds."""
 
@@ -88,8 +92,8 @@ class UnvisitedPageProber(BackgroundProber):
         now = self._clock()
         if 0 <= now - self._round_started_at.get(site.store_key, -ROUND_INTERVAL_SECONDS) < ROUND_INTERVAL_SECONDS:
             return
-        if request.runs_probes_inline and has_credentials(request):
-            return  # the app's thread-local state may name the visitor: wait for an anonymous request
+        if _sees_visitor(request):
+            return
         inline_seconds = request.wait_seconds
         # In a test client, and in the `build` command, every request may start a round.
         starts_always = inline_seconds is not None and inline_seconds > SYNC_SERVER_WAIT_SECONDS
@@ -101,19 +105,48 @@ class UnvisitedPageProber(BackgroundProber):
         except StoreError as error:  # the last good sitemap is served meanwhile
             log.debug("unvisited pages are not requested: %s", error)
             return
-        if not due or not self._acquire_lease(site, now) or not self._round_lock.acquire(blocking=False):
+        if due:
+            self._start_round(request, site, _LEASE_NAME, lambda: self._run_round(request, site, due, _LEASE_NAME))
+
+    def probe_again(
+        self, request: Request, site: Site, paths: Callable[[], list[str]], requested: Callable[[int, list[str]], None]
+    ) -> None:
+        """Request pages that `refresh` named, and wait up to `FIRST_WAIT_SECONDS` for the end.
+
+        Args:
+            request: the request that this runs behind, or within.
+            site: the site whose pages are requested.
+            paths: returns the decoded paths, once no other process requests them.
+            requested: called with how many of them were requested, and all of them.
+        """
+
+        def run_round() -> None:
+            try:
+                due = paths()
+            except StoreError as error:
+                log.debug("pages are not requested again: %s", error)
+                return
+            requested(self._run_round(request, site, due, _REFRESH_LEASE_NAME), due)
+            self._acquire_lease(site, self._clock(), _REFRESH_LEASE_NAME, 0)
+
+        if not _sees_visitor(request):
+            self._start_round(request, site, _REFRESH_LEASE_NAME, run_round)
+
+    def _start_round(self, request: Request, site: Site, lease: str, work: Callable[[], object]) -> None:
+        """Run a round within or behind a request, unless one runs in any process; wait a moment for its end."""
+        if not self._acquire_lease(site, self._clock(), lease) or not self._round_lock.acquire(blocking=False):
             return
         self._closing.clear()
         done = threading.Event()
 
         def run_round() -> None:
             try:
-                self._run_round(request, site, due)
+                work()
             finally:
                 self._round_lock.release()
                 done.set()
 
-        if inline_seconds is not None:
+        if request.wait_seconds is not None:
             run_round()
             return
         try:
@@ -128,16 +161,19 @@ class UnvisitedPageProber(BackgroundProber):
         at, times, wait = self._probed.get((site.store_key, path), (-math.inf, 1, 0))
         return not 0 <= now - at < min(wait * 2 ** (times - 1), MAX_RETRY_SECONDS)
 
-    def _acquire_lease(self, site: Site, now: float) -> bool:
-        """Acquire or renew the lease by which one process at a time runs a round."""
+    def _acquire_lease(self, site: Site, now: float, name: str, seconds: int = ROUND_INTERVAL_SECONDS) -> bool:
+        """Acquire or renew the lease by which one process at a time runs a round. 0 seconds end it."""
         try:
-            return self._store.lease(site.store_key, "verify", self._worker_id.name, int(now), ROUND_INTERVAL_SECONDS)
+            return self._store.lease(site.store_key, name, self._worker_id.name, int(now), seconds)
         except StoreError as error:
             log.debug("unvisited pages are not requested: %s", error)
             return False
 
-    def _run_round(self, request: Request, site: Site, due: list[str]) -> None:
-        """Request the pages that are due, one after the other, until the round's time is over."""
+    def _run_round(self, request: Request, site: Site, due: list[str], lease: str) -> int:
+        """Request the pages that are due, one after the other, until the round's time is over.
+
+        Return how many of them this round has dealt with.
+        """
         started = leased = self._clock()
         seconds_busy = 0.0
         if request.wait_seconds is None:
@@ -146,16 +182,17 @@ class UnvisitedPageProber(BackgroundProber):
         else:
             time_limit = seconds_without_pauses = request.wait_seconds
             hanging = self._hanging_pages.load(site.store_key, started)
-            due = [path for path in due if path not in hanging]
-        for path in due:
+        for count, path in enumerate(due):
+            if hanging is not None and path in hanging:
+                continue
             if seconds_without_pauses <= self._clock() - started < time_limit:
                 self.wait(pause_after(seconds_busy))
             now = self._clock()
             if self._closing.is_set() or not 0 <= now - started < time_limit:
-                return
+                return count
             if now - leased >= ROUND_INTERVAL_SECONDS / 2:
-                if not self._acquire_lease(site, now):
-                    return
+                if not self._acquire_lease(site, now, lease):
+                    return count
                 leased = now
             if hanging is not None:
                 self._hanging_pages.save(site.store_key, {**hanging, path: int(now)})
@@ -164,12 +201,13 @@ class UnvisitedPageProber(BackgroundProber):
             except TooManyHanging:
                 if hanging is not None:
                     self._hanging_pages.save(site.store_key, hanging)
-                return
+                return count
             seconds_busy = self._clock() - now
             if hanging is not None and seconds_busy < PROBE_TIMEOUT_SECONDS and not terminated:
                 self._hanging_pages.save(site.store_key, hanging)
             elif hanging is not None:
                 hanging[path] = int(now)
+        return len(due)
 
     def _probe_page(self, request: Request, site: Site, path: str, now: float) -> bool:
         """Request a page and observe the response; return whether the app was terminated meanwhile.
@@ -194,3 +232,8 @@ class UnvisitedPageProber(BackgroundProber):
             log.debug("the app failed on a request for %s: %r", path, error)
             return isinstance(error, AppTerminated)
         return False
+
+
+def _sees_visitor(request: Request) -> bool:
+    """Whether the app's thread-local state may name a visitor during a round: then an anonymous request is awaited."""
+    return request.runs_probes_inline and has_credentials(request)

@@ -18,6 +18,7 @@ from ..fork_safety import WorkerId
 from ..models import BaseURL, SitemapUrl
 from ..stores.base import Store
 from ..stores.checksums import verify, with_checksum
+from ..stores.refresh_marks import NO_TOKEN
 from . import chunk_codec
 from .chunk_codec import ChunkInfo, RenderKey
 from .chunking import group_chunks, make_chunks
@@ -29,7 +30,7 @@ MAX_AGE_FACTOR: Final = 10
 _SAVE_BATCH_BYTES: Final = 256 * 1024
 """Approximate number of bytes of chunks that are saved at one time."""
 
-_HEAD: Final = struct.Struct("<Bqqq8s8sI")
+_HEAD: Final = struct.Struct("<Bqqq8s8s8sI")
 
 
 class AlreadyRunning(Exception):
@@ -52,6 +53,8 @@ class RenderedSection:
     """Seconds it took to make them."""
     key: RenderKey
     """What they were made of."""
+    mark: bytes
+    """The token of the last `refresh` before them."""
     chunks: tuple[ChunkInfo, ...]
 
 
@@ -72,31 +75,44 @@ class ProviderSection:
         self._needed_at = self._started_at = clock()
         """When a request needed the documents: last and first."""
         self._expired = False
+        self._mark = NO_TOKEN
 
     @property
     def age(self) -> float:
         """The age in seconds of the documents when a request last needed them; if there are none, how long it waits."""
         return max(0.0, self._needed_at - (self._started_at if self.rendered is None else self.rendered.at))
 
-    def refresh(self, *, expired: bool = False) -> None:
-        """Read what this or another worker has rendered. If `expired`, it is due, however old it is."""
+    def refresh(self, *, mark: bytes = NO_TOKEN, expired: bool = False) -> None:
+        """Read what this or another worker has rendered.
+
+        Args:
+            mark: the token of the last `refresh`. If that came after the documents were begun, they are due.
+            expired: whether they are due, however old they are.
+        """
         self._expired = self._expired or expired
+        self._mark = mark
         self._needed_at = self._clock()
+        self._read_rendered()
+
+    def _read_rendered(self) -> None:
         head = self._read_head()
         if head is None or head != self._last_head:
             self.rendered = self._parse_head(head)
             self._last_head = head
 
     def is_due(self, key: RenderKey, max_age: int) -> bool:
-        """Whether the documents are to be rendered again: they are older than `max_age`, or their key changed.
+        """Whether the documents are to be rendered again: they are older than `max_age`, or their key or mark changed.
 
-        Slow providers are called less often, so that they run for a tenth of the time at most.
+        Slow providers are called less often, so that they run for a tenth of the time at most; if `refresh` asks for
+        them, for half of the time.
         """
         if self.rendered is None or self._expired:
             return True
         age = self._clock() - self.rendered.at
         rest = MAX_AGE_FACTOR * self.rendered.seconds
         if not 0 <= age < max(max_age, rest):
+            return True
+        if self.rendered.mark != self._mark and age >= self.rendered.seconds:
             return True
         return self.rendered.key != key and age >= rest
 
@@ -120,7 +136,7 @@ class ProviderSection:
         if not self._acquire_lease(LEASE_SECONDS):
             raise AlreadyRunning
         try:
-            self.refresh()
+            self._read_rendered()
             if self.is_due(key, max_age):
                 self._render(self._while_leased(entries, is_closing), key)
         finally:
@@ -141,13 +157,13 @@ class ProviderSection:
     def reload_or_discard(self) -> None:
         """Read the head again after chunks were missing; if it has not changed, the documents are lost."""
         before, self._last_head = self.rendered, None
-        self.refresh()
+        self._read_rendered()
         if self.rendered == before:
             self.rendered = self._last_head = None
             self._store.save(self._site, {self._head_name: None})
 
     def _render(self, entries: Iterable[SitemapUrl], key: RenderKey) -> None:
-        began = self._clock()
+        began, mark = self._clock(), self._mark
         slot = 0 if self.rendered is None else 1 - self.rendered.slot
         old_count = len(self._read_index(slot))
         records: dict[str, bytes | None] = {}
@@ -161,11 +177,11 @@ class ProviderSection:
                 self._store.save(self._site, records)
                 records, size = {}, 0
         now = self._clock()
-        rendered = RenderedSection(slot, round(now, 3), max(0.0, round(now - began, 3)), key, tuple(infos))
+        rendered = RenderedSection(slot, round(now, 3), max(0.0, round(now - began, 3)), key, mark, tuple(infos))
         records[self._index_name(slot)] = chunk_codec.serialize(infos)
         records |= {self._chunk_name(slot, number): None for number in range(len(infos), old_count)}
         milliseconds = round(rendered.at * 1000), round(rendered.seconds * 1000)
-        head = with_checksum(_HEAD.pack(slot, *milliseconds, *key, len(infos)))
+        head = with_checksum(_HEAD.pack(slot, *milliseconds, *key, mark, len(infos)))
         self._extend_lease()
         self._store.save(self._site, {**records, self._head_name: head})
         self.rendered, self._last_head, self._expired = rendered, head, False
@@ -202,10 +218,12 @@ class ProviderSection:
         packed = verify(head or b"")
         if packed is None or len(packed) != _HEAD.size:
             return None
-        slot, at_ms, took_ms, version, settings_digest, signals_digest, count = _HEAD.unpack(packed)
+        slot, at_ms, took_ms, version, settings_digest, signals_digest, mark, count = _HEAD.unpack(packed)
         infos = self._read_index(slot)
         key = RenderKey(version, settings_digest, signals_digest)
-        return RenderedSection(slot, at_ms / 1000, took_ms / 1000, key, infos) if len(infos) == count else None
+        if len(infos) != count:
+            return None
+        return RenderedSection(slot, at_ms / 1000, took_ms / 1000, key, mark, infos)
 
     def _read_index(self, slot: int) -> tuple[ChunkInfo, ...]:
         name = self._index_name(slot)

@@ -58,7 +58,7 @@ class ProviderSections:
         }
         by_test = context.request.wait_seconds == TEST_CLIENT_WAIT_SECONDS
         for section in self._sections.values():
-            section.refresh(expired=by_test)
+            section.refresh(mark=context.marks.token_of(section.name), expired=by_test)
         due = self._due(context)
         if due:
             if self._job is None or self._job.done.is_set():

@@ -18,6 +18,7 @@ from ..request_response import TEST_CLIENT_WAIT_SECONDS, Request
 from ..robots_parser import RobotsRules
 from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION, RouteTable
 from ..stores.base import Store
+from ..stores.refresh_marks import RefreshMarks
 from ..urls import quote_path
 from .chunk_codec import RenderKey
 from .chunked_document import Document, sitemapindex, urlset
@@ -48,6 +49,7 @@ class _Inputs(NamedTuple):
     """The version of the site's pages in the store."""
     table: RouteTable
     rules: str
+    marks: RefreshMarks
     read_at: float
     """POSIX seconds."""
 
@@ -122,6 +124,7 @@ class Publisher:
         freshness: Freshness | None,
         *,
         path: str,
+        marks: RefreshMarks,
     ) -> CachedDocument | None:
         """The document of a path as it is now, or the last good one; None if there is none of that path.
 
@@ -134,6 +137,7 @@ class Publisher:
             request: the one that the document is made for.
             freshness: of the document that is returned; None if the next request is to look again.
             path: of the document.
+            marks: what `refresh` asked for.
 
         Raises:
             Unavailable: there is no earlier document, and it cannot be made now.
@@ -146,7 +150,7 @@ class Publisher:
             return last_good
         try:
             snapshot = SiteSnapshot(site, table, self._store, rules, self._now(site.store_key), request.async_collector)
-            self._refresh(sitemap, snapshot, path, request)
+            self._refresh(sitemap, snapshot, path, request, marks)
             document = self._assemble(sitemap, snapshot, path)
             if document is not None:
                 document.mark_fresh(self._limited(freshness, sitemap.inputs), table)
@@ -202,14 +206,16 @@ class Publisher:
 
     # Bringing sections up to date
 
-    def _refresh(self, sitemap: _SiteSitemap, snapshot: SiteSnapshot, path: str, request: Request) -> None:
+    def _refresh(
+        self, sitemap: _SiteSitemap, snapshot: SiteSnapshot, path: str, request: Request, marks: RefreshMarks
+    ) -> None:
         """Bring all sections up to date, unless nothing has changed since they were."""
         version = self._store.version(snapshot.site.store_key)
-        inputs = _Inputs(version, snapshot.table, snapshot.rules.text, self._clock())
+        inputs = _Inputs(version, snapshot.table, snapshot.rules.text, marks, self._clock())
         known = sitemap.inputs
         if (
             known is not None
-            and known[:3] == inputs[:3]
+            and known[:4] == inputs[:4]
             and 0 <= inputs.read_at - known.read_at < self._max_age
             and sitemap.cache.get(path) is not None
             and request.wait_seconds != TEST_CLIENT_WAIT_SECONDS  # a test sees what it has just changed
@@ -221,7 +227,7 @@ class Publisher:
         key = RenderKey(
             sitemap.learned.unlearned_version, evaluation.settings_digest, evaluation.site_signals.record.dated_digest
         )
-        context = RefreshContext(evaluation, key, request, None if part is None else part[1])
+        context = RefreshContext(evaluation, key, request, None if part is None else part[1], marks)
         are_complete = [section.refresh(context) for section in sitemap.sections]
         sitemap.documents = [document for section in sitemap.sections for document in section.documents()]
         sitemap.inputs = inputs if all(are_complete) else None

@@ -18,13 +18,14 @@ class RoutesSection:
         self._chunks: list[Chunk] = []
         self._key: RenderKey | None = None
         self._rendered_at = 0.0
+        self._mark = b""
 
     def refresh(self, context: RefreshContext) -> bool:
-        """Render all if something changed, or after `max_age`: a view's lastmod may be a callable."""
-        now = self._resources.clock()
-        if self._key != context.key or not 0 <= now - self._rendered_at < self._resources.max_age:
+        """Render all after a change, `refresh()` or `max_age`: a view's lastmod may be a callable."""
+        now, mark = self._resources.clock(), context.marks.everything
+        if self._key != context.key or self._mark != mark or not 0 <= now - self._rendered_at < self._resources.max_age:
             self._chunks = list(make_chunks(self._resources.entries.route_entries(context.evaluation)))
-            self._key, self._rendered_at = context.key, now
+            self._key, self._rendered_at, self._mark = context.key, now, mark
         return True
 
     def documents(self) -> list[SectionDocument]:

@@ -12,6 +12,7 @@ from ..listing.entries import EntryBuilder
 from ..listing.policy import EvaluationContext
 from ..request_response import Request
 from ..stores.base import Store
+from ..stores.refresh_marks import RefreshMarks
 from .chunk_codec import RenderKey
 from .section_document import SectionDocument
 
@@ -88,6 +89,8 @@ class RefreshContext:
     request: Request
     document: str | None
     """The name of the requested document; None for the sitemap itself."""
+    marks: RefreshMarks
+    """What `refresh` asked for."""
 
 
 class Section(Protocol):

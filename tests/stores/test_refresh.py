@@ -1,0 +1,424 @@
+"""`refresh`: what the app has just changed is in the next sitemap of every worker that shares the store."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import flask
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+
+from sitemap_middleware import OptionError, SitemapMiddleware, Store, StoreError, sitemap
+from sitemap_middleware.fork_safety import WorkerId
+from sitemap_middleware.stores import open_store
+from sitemap_middleware.stores.refresh_marks import MAX_PAGES, RefreshMarkStore
+
+from ..support.documents import entries
+from ..support.twins import Clock
+from ..support.wire import Ask, Headers, asgi, wsgi
+from .test_contract import ENGINES
+
+BASE = "https://example.com"
+
+
+class Shop:
+    """What all workers serve: items by `values`, a page that may close, and how often each was requested or read."""
+
+    def __init__(self) -> None:
+        self.items = ["rye"]
+        self.modified = "2024-05-01"
+        self.closed = False
+        self.robots = ""
+        self.reads = 0
+        self.requests: list[str] = []
+
+    def read(self) -> list[str]:
+        self.reads += 1
+        return list(self.items)
+
+    def worker(self, store: Store | str, **options: Any) -> Worker:
+        app = flask.Flask("shop", static_folder=None)
+
+        @app.before_request
+        def count() -> None:
+            self.requests.append(flask.request.path)
+
+        @app.get("/")
+        @sitemap(lastmod=lambda: self.modified)
+        def home() -> str:
+            return "<h1>Home</h1>"
+
+        @app.get("/offers")
+        def offers() -> tuple[str, int]:
+            return ("Closed", 404) if self.closed else ("<h1>Offers</h1>", 200)
+
+        @app.get("/items/<slug>")
+        @sitemap(values=self.read)
+        def item(slug: str) -> tuple[str, int]:
+            return ("<h1>Item</h1>", 200) if slug in self.items else ("Gone", 404)
+
+        @app.get("/topics/<topic>")
+        @sitemap(values=["bread"])
+        def topic(topic: str) -> str:
+            return topic
+
+        @app.get("/robots.txt")
+        def robots() -> tuple[str, int, Headers]:
+            return self.robots, 200, [("Content-Type", "text/plain")]
+
+        return Worker(SitemapMiddleware(app, base_url=BASE, store=store, **options))
+
+
+class Worker:
+    def __init__(self, app: SitemapMiddleware) -> None:
+        self.app = app
+
+    def ask(self, path: str, **more: Any) -> Any:
+        return wsgi(self.app, Ask(path, host="example.com", scheme="https", **more))
+
+    def listed(self) -> dict[str, dict[str, str]]:
+        answer = self.ask("/sitemap.xml")
+        assert answer.status == 200, answer.text
+        return {loc.removeprefix(BASE): fields for loc, fields in entries(answer.body).items()}
+
+
+ALL = ["/", "/items/rye", "/offers", "/topics/bread"]
+
+
+@pytest.fixture(params=ENGINES)
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
+    """Opens the store of a worker: the same database for all, or the very same object if it is this process's memory."""
+    if request.param in ("memory", "postgresql"):  # the latter makes a new database each time
+        store = ENGINES[request.param](tmp_path)
+        return lambda: store
+    return lambda: ENGINES[request.param](tmp_path)
+
+
+def test_every_worker_shows_what_was_just_changed(stores: Callable[[], Store]) -> None:
+    shop, clock = Shop(), Clock()
+    first, second = (shop.worker(stores(), clock=clock) for _ in range(2))
+    assert sorted(first.listed()) == sorted(second.listed()) == ALL
+    shop.items.append("sourdough")
+    shop.closed, shop.modified = True, "2024-05-02"
+    shop.robots = "User-agent: *\nDisallow: /topics"
+    assert sorted(first.listed()) == sorted(second.listed()) == ALL  # as of `max_age`
+    first.app.refresh()
+    clock.now += 1  # for so long, another worker may serve a sitemap from its memory
+    for worker in (second, first):
+        assert sorted(listed := worker.listed()) == ["/", "/items/rye", "/items/sourdough"]
+        assert listed["/"] == {"lastmod": "2024-05-02"}
+
+
+def test_a_path_stands_for_its_page_and_the_values_of_its_route(stores: Callable[[], Store]) -> None:
+    shop, clock = Shop(), Clock()
+    first, second = (shop.worker(stores(), clock=clock) for _ in range(2))
+    assert sorted(first.listed()) == sorted(second.listed()) == ALL
+    shop.requests.clear()
+    shop.closed = True
+    second.app.refresh("/offers")
+    clock.now += 1
+    assert sorted(first.listed()) == sorted(second.listed()) == ["/", "/items/rye", "/topics/bread"]
+    assert shop.requests == ["/offers"]
+    shop.items[:] = ["sourdough"]
+    second.app.refresh("/items/sourdough")
+    clock.now += 1
+    assert sorted(second.listed()) == sorted(first.listed()) == ["/", "/items/sourdough", "/topics/bread"]
+    assert shop.requests == ["/offers", "/items/sourdough"]
+
+
+def test_marks_of_one_app_are_not_those_of_another(stores: Callable[[], Store]) -> None:
+    marks, others = (RefreshMarkStore(stores(), name, time.time, WorkerId()) for name in ("one", "other"))
+    marks.mark_everything()
+    marks.mark_pages(["/a"], ["post"])
+    assert others.load("site", ["post"]).token_of("post") == bytes(8)
+    assert others.load("site", []).pages == {}
+    seen = marks.load("site", ["post", "user"])
+    assert seen.token_of("post") != seen.token_of("user") != bytes(8)
+    marks.mark_pages([], ["post"])
+    again = marks.load("site", ["post", "user"])
+    assert again.token_of("post") != seen.token_of("post")
+    assert again.token_of("user") == seen.token_of("user")
+    assert list(seen.pages) == ["/a"]
+
+
+def test_a_page_marked_again_meanwhile_stays_marked(stores: Callable[[], Store]) -> None:
+    marks = RefreshMarkStore(stores(), "", time.time, WorkerId())
+    marks.mark_pages(["/a", "/b"], [])
+    before = marks.load("site", []).pages
+    marks.mark_pages(["/a"], [])
+    marks.unmark_pages(before)
+    assert list(marks.load("site", []).pages) == ["/a"]
+    marks.unmark_pages({})
+    assert list(marks.load("site", []).pages) == ["/a"]
+
+
+def test_everything_is_marked_if_another_process_changes_the_pages_or_they_are_too_many(
+    stores: Callable[[], Store],
+) -> None:
+    store, now = stores(), 1000.0
+    marks, other = (RefreshMarkStore(store, "", lambda: now, worker) for worker in (WorkerId(), WorkerId()))
+    assert other._lease(5)
+    marks.mark_pages(["/a"], [])
+    assert (seen := marks.load("site", [])).everything
+    assert not seen.pages
+    now += 5  # that process was killed
+    marks.mark_pages(["/a"], [])
+    assert marks.load("site", []).pages
+    marks.mark_pages([f"/{number}" for number in range(MAX_PAGES)], [])
+    assert marks.load("site", []).everything != seen.everything
+
+
+def test_damaged_marks_count_as_none() -> None:
+    store = open_store("memory://", "store")
+    marks = RefreshMarkStore(store, "", time.time, WorkerId())
+    marks.mark_everything()
+    marks.mark_pages(["/a"], ["post"])
+    for record in (b"", b"damaged", b"\0" * 100):
+        store.save("sites", dict.fromkeys(("refresh/", "refresh//pages", "refresh//values/post"), record))
+        assert marks.load("site", ["post"]).token_of("post") == bytes(8)
+        assert marks.load("site", []).pages == {}
+    for pages in (b"[]", b"{"):
+        marks._save({"refresh//pages": pages})
+        assert marks.load("site", []).pages == {}
+
+
+# One worker
+
+
+def memory(**options: Any) -> tuple[Shop, Worker]:
+    shop = Shop()
+    return shop, shop.worker("memory://", clock=Clock(), **options)
+
+
+def test_the_static_routes_are_requested_once_for_each_refresh() -> None:
+    shop, worker = memory()
+    worker.listed()
+    worker.app.refresh()
+    shop.requests.clear()
+    worker.listed()
+    assert sorted(shop.requests) == ["/", "/offers", "/robots.txt"]
+    shop.requests.clear()
+    worker.listed()
+    assert shop.requests == []
+
+
+def test_the_static_routes_are_requested_every_ten_seconds_at_most() -> None:
+    shop = Shop()
+    clock = Clock()
+    worker = shop.worker("memory://", clock=clock)
+    worker.listed()
+    worker.app.refresh()
+    worker.listed()
+    shop.closed = True
+    worker.app.refresh()
+    assert "/offers" in worker.listed()
+    clock.now += 10
+    assert "/offers" not in worker.listed()
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/logout", "/private/a", "/items/", "//", "/ü", "/a?b", "/%00"], ids=repr)
+def test_a_path_that_may_not_be_requested_is_forgotten(path: str) -> None:
+    shop, worker = memory(exclude="/private/*")
+    worker.listed()
+    shop.requests.clear()
+    worker.app.refresh(path)
+    assert sorted(worker.listed()) == ALL
+    assert shop.requests == []
+    assert worker.app.service._refresher._marks.load("", []).pages == {}
+
+
+def test_nothing_is_requested_without_verify() -> None:
+    shop, worker = memory(verify=False)
+    assert sorted(worker.listed()) == ALL
+    shop.closed = True
+    shop.items.append("sourdough")
+    shop.requests.clear()
+    worker.app.refresh("/offers")
+    worker.app.refresh("/items/sourdough")
+    worker.app.refresh()
+    assert sorted(worker.listed()) == sorted([*ALL, "/items/sourdough"])
+    assert shop.requests == ["/robots.txt"]
+
+
+def test_a_slow_provider_runs_half_of_the_time_at_most() -> None:
+    shop, clock = Shop(), Clock()
+
+    def slow_read() -> list[str]:
+        clock.now += 0.5
+        shop.reads += 1
+        return list(shop.items)
+
+    shop.read = slow_read  # type: ignore[method-assign] # the app takes longer
+    worker = shop.worker("memory://", clock=clock)
+    worker.listed()
+    reads = shop.reads
+    shop.items.append("sourdough")
+    worker.app.refresh()
+    worker.listed()
+    assert shop.reads == reads
+    clock.now += 0.5
+    assert "/items/sourdough" in worker.listed()
+
+
+def test_items_that_were_read_before_a_refresh_are_read_again() -> None:
+    shop = Shop()
+    in_provider, refreshed = threading.Event(), threading.Event()
+
+    def read() -> list[str]:
+        items = list(shop.items)
+        in_provider.set()
+        refreshed.wait(30)
+        return items
+
+    shop.read = read  # type: ignore[method-assign] # the values are read before the change, and used after it
+    worker = shop.worker("memory://")
+    thread = threading.Thread(target=worker.listed)
+    thread.start()
+    assert in_provider.wait(30)
+    shop.items.append("sourdough")
+    worker.app.refresh()
+    refreshed.set()
+    thread.join(30)
+    deadline = time.monotonic() + 30
+    while "/items/sourdough" not in worker.listed():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("path", ["about", "", "https://example.com/about", 7], ids=repr)
+def test_a_path_that_is_none_is_refused(path: Any) -> None:
+    _, worker = memory()
+    with pytest.raises(OptionError, match=r"give the path of a page, such as refresh\(\"/about\"\), or nothing"):
+        worker.app.refresh(path)
+
+
+def test_it_may_be_called_by_many_threads_at_once() -> None:
+    shop, worker = memory()
+    worker.listed()
+    shop.closed = True
+    shop.items.append("sourdough")
+    paths = ["/offers", "/items/sourdough", *(f"/items/{number}" for number in range(3 * MAX_PAGES))]
+    threads = [threading.Thread(target=worker.app.refresh, args=(path,)) for path in paths]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    deadline = time.monotonic() + 30
+    while "/offers" in worker.listed():
+        assert time.monotonic() < deadline
+        worker.app.service.options.clock.now += 10  # type: ignore[attr-defined] # the clock of this test
+    assert "/items/sourdough" in worker.listed()
+
+
+def test_it_may_be_called_in_async_code() -> None:
+    items = ["rye"]
+
+    async def item(request: Any) -> HTMLResponse:
+        return HTMLResponse("<h1>Item</h1>")
+
+    async def add(request: Any) -> HTMLResponse:
+        items.append("sourdough")
+        site.refresh("/items/sourdough")
+        return HTMLResponse("added")
+
+    app = Starlette(
+        routes=[Route("/items/{slug}", sitemap(values=lambda: items)(item)), Route("/add", add, methods=["POST"])]
+    )
+    site = SitemapMiddleware(app, base_url=BASE, store="memory://")
+    assert list(entries(asgi(site, Ask("/sitemap.xml")).body)) == [f"{BASE}/items/rye"]
+    asgi(site, Ask("/add", method="POST"))
+    assert list(entries(asgi(site, Ask("/sitemap.xml")).body)) == [f"{BASE}/items/rye", f"{BASE}/items/sourdough"]
+
+
+class SwitchableStore:
+    """A store in memory that can fail or hang."""
+
+    def __init__(self) -> None:
+        self.store = open_store("memory://", "store")
+        self.fails = False
+        self.continues = threading.Event()
+        self.continues.set()
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.store, name)
+
+        def call(*args: Any) -> Any:
+            self.continues.wait(30)
+            if self.fails:
+                raise StoreError("it is down")
+            return method(*args)
+
+        return call if callable(method) else method
+
+
+def test_a_refresh_during_an_outage_is_made_up_for(caplog: pytest.LogCaptureFixture) -> None:
+    shop, store = Shop(), SwitchableStore()
+    worker = shop.worker(store, clock=Clock())  # type: ignore[arg-type] # it has all methods
+    assert sorted(worker.listed()) == ALL
+    shop.items.append("sourdough")
+    store.fails = True
+    worker.app.refresh()
+    assert sorted(worker.listed()) == ALL
+    store.fails = False
+    assert "/items/sourdough" in worker.listed()
+    assert {record.levelno for record in caplog.records} == {logging.WARNING}
+    assert "store unavailable" in caplog.text
+
+
+def test_it_does_not_wait_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sitemap_middleware.observation.refresher.WAIT_SECONDS", 0.05)
+    shop, store = Shop(), SwitchableStore()
+    worker = shop.worker(store)  # type: ignore[arg-type] # it has all methods
+    worker.listed()
+    store.continues.clear()
+    shop.items.append("sourdough")
+    began = time.monotonic()
+    worker.app.refresh()
+
+    async def within_a_loop() -> None:
+        worker.app.refresh()
+
+    asyncio.run(within_a_loop())
+    assert time.monotonic() - began < 5
+    store.continues.set()
+    deadline = time.monotonic() + 30
+    while "/items/sourdough" not in worker.listed():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_fault_while_it_is_recorded_is_logged_and_not_raised(caplog: pytest.LogCaptureFixture) -> None:
+    _, worker = memory()
+    worker.app.service._refresher._sections_of = lambda path: [path][1:][0]
+    worker.app.refresh("/offers")
+    (record,) = caplog.records
+    assert (record.levelno, record.getMessage()) == (
+        logging.ERROR,
+        "refresh could not be recorded: list index out of range",
+    )
+    assert record.exc_info
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_may_call_it(tmp_path: Path) -> None:
+    shop = Shop()
+    clock = Clock()
+    worker = shop.worker(f"sqlite:///{tmp_path}/pages.sqlite3", clock=clock)
+    assert sorted(worker.listed()) == ALL
+    shop.items.append("sourdough")
+    child = os.fork()
+    if not child:
+        worker.app.refresh()
+        os._exit(0)
+    os.waitpid(child, 0)
+    clock.now += 1
+    assert "/items/sourdough" in worker.listed()
