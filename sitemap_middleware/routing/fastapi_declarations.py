@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Final
 
 from starlette.responses import RedirectResponse
@@ -29,6 +30,9 @@ class DeclaredResponses:
 
     def __init__(self) -> None:
         self._of_classes: dict[type, HiddenReason | None] = {}
+        client = getattr(sys.modules.get("nicegui.client"), "Client", None)
+        self._nicegui_pages = getattr(client, "page_routes", ())
+        """The functions that NiceGUI's `ui.page` decorates. Their routes declare nothing."""
 
     def hidden_reason(self, route: Any, original: Any, static: bool) -> HiddenReason | None:
         """The reason of one route; None if it may be listed at once.
@@ -40,6 +44,8 @@ class DeclaredResponses:
         """
         if type(original) is StarletteRoute:  # it declares nothing else
             return None if original.include_in_schema else _NOT_IN_SCHEMA
+        if self._nicegui_pages and getattr(original.endpoint, "__wrapped__", None) in self._nicegui_pages:
+            return _required_parameter(original) if static else None
         response_class = getattr(route, "response_class", None)
         response_class = getattr(response_class, "value", response_class)  # the default is in a DefaultPlaceholder
         if isinstance(response_class, type):

@@ -15,6 +15,7 @@ from ..decorator import endpoint_name, inherited_settings, merge_settings, setti
 from ..models import Context, Route, RouteSettings
 from ..urls import ascii_host, bare_host
 from .change_detector import Snapshot
+from .flask_extensions import DeclaredViews, dash_apps, dash_index, dash_pages
 from .mount_position import MatchBelow, MountPosition
 from .path_builder_checks import check_params
 
@@ -25,6 +26,10 @@ def read_routes(app: Any, position: MountPosition) -> Iterator[Route]:
     position.snapshot.add(partial(_read_state, app))
     _add_rules(app.url_map, position.snapshot)
     read_settings = _settings_reader(app)
+    views, declared = getattr(app, "view_functions", None) or {}, DeclaredViews()
+    dash = {dash_index(found): found for found in dash_apps(app)}
+    for found in dash.values():
+        yield from dash_pages(found, position)
     for rule in app.url_map.iter_rules():
         if rule.build_only or rule.alias or rule.websocket or rule.redirect_to is not None:
             continue
@@ -38,12 +43,17 @@ def read_routes(app: Any, position: MountPosition) -> Iterator[Route]:
         own_settings, settings = read_settings(rule)
         settings, not_learned_reason = inherited_settings(path, own_settings, settings)
         endpoint = rule.endpoint
+        if endpoint in dash:
+            continue
+        view = views.get(endpoint, endpoint)
         yield Route(
             path,
             endpoint if isinstance(endpoint, str) else endpoint_name(endpoint),
             static_path is not None,
             host or position.host,
             settings,
+            declared.hidden_reason(view),
+            declared.internal_reason(view),
             not_learned_reason=not_learned_reason,
             builder=_PathBuilder(app, rule, position.prefix) if settings.values and static_path is None else None,
         )

@@ -21,6 +21,7 @@ _WRAPPED_APP_NAMES: Final = (
     "other_asgi_app",
     "wrapped",
     "_app",
+    "server",
     "inner",
     "func",
     "__wrapped__",
