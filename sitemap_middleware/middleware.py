@@ -21,7 +21,7 @@ from .protocol_detection import detect_protocol
 from .routing import wrapping
 from .routing.frameworks import EXTENSION_NAME, FRAMEWORK_NAMES, framework_of, is_starlette
 from .service import SitemapService
-from .settings import Setting, collect_settings, warn_of_unknown_keys
+from .settings import CONFIG_PLACE, Setting, collect_settings, warn_of_unknown_keys
 from .stores import FallbackStore, Store, open_store
 
 if TYPE_CHECKING:
@@ -171,10 +171,10 @@ class SitemapMiddleware:
             "metrics": metrics,
             "enabled": enabled,
         }
-        config = _framework_config(routed_app)
-        settings = collect_settings(arguments, self._given(arguments), config, os.environ)
+        config, config_place = _framework_config(routed_app)
+        settings = collect_settings(arguments, self._given(arguments), config, os.environ, config_place)
         options = validate_options(settings, _declared_root(routed_app, config))
-        warn_of_unknown_keys(arguments, config, os.environ)
+        warn_of_unknown_keys(arguments, config, os.environ, config_place)
         self.app = app
         self._original_attributes = {
             **_replaceable_attributes(app),
@@ -344,15 +344,18 @@ def _checked_routes(app: Any) -> Any:
     return app
 
 
-def _framework_config(app: Any) -> Mapping[Any, Any]:
-    """The configuration of a Flask or Quart app, or Django's settings; empty for other apps."""
+def _framework_config(app: Any) -> tuple[Mapping[Any, Any], str]:
+    """The configuration of a Flask or Quart app, or Django's settings, and how errors name a key of it.
+
+    Empty for other apps.
+    """
     framework = wrapping.framework_app(app)
     if framework_of(framework) == "django":
         from .routing.django import sitemap_settings
 
-        return sitemap_settings()
+        return sitemap_settings(), "settings.{}"
     config = getattr(framework, "config", None)
-    return config if isinstance(config, dict) else {}
+    return config if isinstance(config, dict) else {}, CONFIG_PLACE
 
 
 def _declared_root(app: Any, config: Mapping[Any, Any]) -> str:

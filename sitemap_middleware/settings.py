@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Final, Literal
 
@@ -17,6 +17,9 @@ CONSTRUCTOR_NAME: Final = "SitemapMiddleware"
 
 PREFIX: Final = "SITEMAP_"
 """How the names of environment variables and keys of the framework's configuration begin."""
+
+CONFIG_PLACE: Final = 'app.config["{}"]'
+"""How errors name a key of the configuration of Flask and Quart."""
 
 Source = Literal["argument", "config", "environment", "default"]
 
@@ -44,6 +47,8 @@ class Setting:
     name: str
     value: Any
     source: Source
+    place: str = field(default="", compare=False)
+    """Where the value was given, for error messages."""
 
     def __repr__(self) -> str:
         return f"Setting({self.name!r}, {self.public_value!r}, {self.source!r})"
@@ -58,15 +63,6 @@ class Setting:
         """The value, without the password of a store's URL."""
         return without_password(self.value) if self.name == "store" and isinstance(self.value, str) else self.value
 
-    @property
-    def place(self) -> str:
-        """Where the value was given, for error messages."""
-        if self.source == "environment":
-            return variable_name(self.name)
-        if self.source == "config":
-            return f'app.config["{variable_name(self.name)}"]'
-        return f"{CONSTRUCTOR_NAME}: {self.name}"
-
 
 def variable_name(option: str) -> str:
     """The environment variable of an option, which is also its key in the framework's configuration."""
@@ -78,6 +74,7 @@ def collect_settings(
     given: Iterable[str],
     config: Mapping[Any, object],
     environment: Mapping[str, str],
+    config_place: str = CONFIG_PLACE,
 ) -> dict[str, Setting]:
     """Choose the value of each option: the argument, else the framework's configuration, the environment, the default.
 
@@ -89,27 +86,34 @@ def collect_settings(
         given: the options that were given as arguments.
         config: the framework's configuration, such as Flask's `app.config`.
         environment: the environment variables.
+        config_place: how errors name a key of the configuration, which stands for ``{}``.
     """
     given_names = frozenset(given)
     settings = {}
     for name, argument in arguments.items():
         variable = variable_name(name)
-        setting = Setting(name, argument, "argument" if name in given_names else "default")
+        source: Source = "argument" if name in given_names else "default"
+        setting = Setting(name, argument, source, f"{CONSTRUCTOR_NAME}: {name}")
         if setting.source == "default":
             configured = _read_value(name, config.get(variable))
             if configured is not None:
-                setting = Setting(name, configured, "config")
+                setting = Setting(name, configured, "config", config_place.format(variable))
             elif name not in _NOT_TEXT and environment.get(variable):
-                setting = Setting(name, _read_text(name, environment[variable]), "environment")
+                setting = Setting(name, _read_text(name, environment[variable]), "environment", variable)
         settings[name] = setting
     return settings
 
 
-def warn_of_unknown_keys(options: Iterable[str], config: Mapping[Any, object], environment: Mapping[str, str]) -> None:
+def warn_of_unknown_keys(
+    options: Iterable[str],
+    config: Mapping[Any, object],
+    environment: Mapping[str, str],
+    config_place: str = CONFIG_PLACE,
+) -> None:
     """Warn of each key that looks like an option's and is not read. It may belong to another package."""
     names = frozenset(options)
     for keys, known_names, place in (
-        (config, names, 'app.config["{}"]'),
+        (config, names, config_place),
         (environment, names - _NOT_TEXT, "{} in the environment"),
     ):
         known = {name.upper() for name in known_names}

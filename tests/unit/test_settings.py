@@ -18,6 +18,7 @@ from starlette.routing import Mount, Route
 from sitemap_middleware import OptionError, SitemapMiddleware
 from sitemap_middleware.settings import Setting, variable_name
 
+from ..frameworks.apps import django_site
 from ..support.documents import locs
 from ..support.wire import DRIVERS, Ask, wsgi
 
@@ -385,3 +386,15 @@ def test_robots_txt_below_a_root_path_is_the_apps_own() -> None:
     app.add_url_rule("/robots.txt", "robots", lambda: "the app's own")
     site = SitemapMiddleware(app, base_url="https://example.com", robots="disallow")
     assert wsgi(site, Ask("/robots.txt", root="/shop")).text == "the app's own"
+
+
+# Django's settings
+
+
+def test_settings_of_django_are_named_as_django_does(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(OptionError, match=r"^settings.SITEMAP_MAX_AGE='soon' is not a number of seconds"):
+        django_site.in_settings(django_site.build(), max_age="soon")
+    django_site.in_settings(django_site.build(), maxage=5)
+    assert [record.getMessage() for record in caplog.records if "is not read" in record.getMessage()] == [
+        "settings.SITEMAP_MAXAGE is not read: it is no option of SitemapMiddleware; did you mean SITEMAP_MAX_AGE?"
+    ]
