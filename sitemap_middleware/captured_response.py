@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .models import RawHeaders, Site
+from .models import RawHeaders, RoutingHeaders, Site
 
 
 class CapturedResponse:
@@ -19,6 +19,7 @@ class CapturedResponse:
         "is_volatile",
         "page_key",
         "path",
+        "routing_headers",
         "site",
         "status",
         "visitor",
@@ -57,5 +58,7 @@ class CapturedResponse:
         """The request's Host as sent. Any client can choose it, so it is compared but never published."""
         self.is_foreign_host = is_foreign_host
         """Whether `host` is not the site's own."""
+        self.routing_headers: RoutingHeaders = ()
+        """The request's headers that an app may believe to state the requested URL."""
         self.visitor = 0
         """`UnconfirmedAnswer.visitor`, if the answer may depend on the visitor; else 0."""

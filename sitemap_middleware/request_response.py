@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
-from .models import Context, Headers
+from .models import Context, Headers, RoutingHeaders
 from .request_filter.reasons import IgnoreReason
 
 CONDITIONAL_HEADERS: Final = frozenset({"accept-encoding", "if-none-match", "if-modified-since"})
@@ -190,6 +190,10 @@ class Request(Protocol):
 
     def ignore_reason(self) -> IgnoreReason | None:
         """Why it is not evidence, by its headers and its user; None if these are no reason."""
+
+    @property
+    def routing_headers(self) -> RoutingHeaders:
+        """Its headers that an app may believe to state the requested URL. Read it after `ignore_reason`."""
 
     def visitor(self, status: int) -> int:
         """A hash that tells visitors apart, if a response of this status may depend on them.

@@ -13,9 +13,9 @@ from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..listing.batch_queue import BatchQueue, as_values_error
-from ..models import Context
+from ..models import Context, RoutingHeaders
 from ..private_stdlib import mark_coroutine_function
-from ..request_filter.asgi import ignore_reason_of_headers, ignore_reason_of_scope
+from ..request_filter.asgi import ignore_reason_of_headers, ignore_reason_of_scope, rule_cache
 from ..request_filter.reasons import IgnoreReason
 from ..request_filter.visitors import visitor_fingerprint
 from ..request_response import (
@@ -118,6 +118,11 @@ class ASGIRequest(BaseRequest):
 
     def _decoded_headers(self) -> list[tuple[str, str]]:
         return [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self.headers]
+
+    @property
+    def routing_headers(self) -> RoutingHeaders:
+        names = rule_cache.routing
+        return tuple([(name, value) for name, value in self.headers if name in names])
 
     def visitor(self, status: int) -> int:
         agent = language = b""

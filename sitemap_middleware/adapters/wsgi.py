@@ -10,10 +10,11 @@ from http import HTTPStatus
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
+from ..models import RoutingHeaders
 from ..request_filter.header_rules import HOST_HEADERS
 from ..request_filter.reasons import COOKIE, IgnoreReason
 from ..request_filter.visitors import visitor_fingerprint
-from ..request_filter.wsgi import ignore_reason_of_environ
+from ..request_filter.wsgi import ignore_reason_of_environ, rule_cache
 from ..request_response import (
     CONDITIONAL_HEADERS,
     KEY_HOST,
@@ -140,6 +141,11 @@ class WSGIRequest(BaseRequest):
             for key, value in self._environ.items()
             if key.startswith("HTTP_") and isinstance(value, str)
         ]
+
+    @property
+    def routing_headers(self) -> RoutingHeaders:
+        environ = self._environ
+        return tuple([(key, environ[key]) for key in rule_cache.routing if key in environ])
 
     def visitor(self, status: int) -> int:
         environ = self._environ

@@ -15,6 +15,7 @@ from ..models import Page, UnconfirmedAnswer
 from .delisting_confirmation import add_answer, confirmed_contradiction, has_same_answers, since
 from .generated_dates import becomes_credible, is_credible
 from .observations import INDEXABLE_TYPES, HtmlFacts, Observation
+from .verdict import is_listable
 
 _CONCLUSIVE_STATUSES: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
 """Statuses other than 2xx that describe the page rather than the request."""
@@ -205,14 +206,30 @@ def _html_rank(snapshot: _HtmlSnapshot) -> tuple[object, ...]:
 def _needs_confirmation(observation: Observation) -> bool:
     """Whether an answer may concern this visitor only, such as a redirect by language or a 403 for one User-Agent.
 
-    404, 410 and any HTML are the same for everyone, and count at once. So does the answer to a probe, which has no
-    language, device or account. A learned page that denies access counts at once too: it may be a private page.
+    404, 410 and any HTML are the same for everyone, and count at once if the request was usual. So does the answer to a
+    probe, which has no language, device or account, and a learned page that denies access: it may be private.
     """
-    if observation.is_probe or observation.status in _GONE_STATUSES or not is_conclusive(observation.status):
+    if observation.is_probe or not is_conclusive(observation.status):
+        return False
+    if observation.is_unusual and not may_be_listed(observation):
+        return not (observation.learned and observation.denies_access)
+    if observation.status in _GONE_STATUSES:
         return False
     if observation.status == 200 and observation.media_type in observation.listed_types:
         return False
     return not (observation.learned and observation.denies_access)
+
+
+def may_be_listed(observation: Observation) -> bool:
+    """Whether an answer, as far as it was read, lets its page be listed."""
+    html = observation.html
+    return (
+        observation.status == 200
+        and observation.media_type in observation.listed_types
+        and not (observation.noindex or observation.private or observation.obstacle or observation.canonical)
+        and observation.expires_at is None
+        and (html is None or not (html.noindex or html.canonical or html.obstacle or html.expires_at is not None))
+    )
 
 
 def _is_good(page: Page, listed_types: frozenset[str]) -> bool:
@@ -221,11 +238,14 @@ def _is_good(page: Page, listed_types: frozenset[str]) -> bool:
 
 
 def needs_probe(before: Page | None, page: Page, listed_types: frozenset[str] = INDEXABLE_TYPES) -> bool:
-    """Whether a good page has just answered something else, so that the prober can settle what it answers now."""
+    """Whether a good page has just answered something else, so that the prober can settle what it answers now.
+
+    One odd request can get a 404 or a noindex from some apps, so these are settled, too.
+    """
     if before is None or not _is_good(before, listed_types):
         return False
-    if not _is_good(page, listed_types):
-        return page.learned and page.status not in _GONE_STATUSES
+    if is_listable(before) and not is_listable(page):
+        return True
     return bool(page.unconfirmed_answers) and not has_same_answers(before.unconfirmed_answers, page.unconfirmed_answers)
 
 

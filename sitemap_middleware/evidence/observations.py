@@ -66,5 +66,7 @@ class Observation(NamedTuple):
     """As `CapturedResponse.visitor`."""
     merged_at: int = 0
     """When it is merged, by the store's clock; 0 if unknown. Later evidence comes from a clock that is ahead."""
+    is_unusual: bool = False
+    """Whether the request carried headers that this site's requests usually do not, and that the app may believe."""
     listed_types: frozenset[str] = INDEXABLE_TYPES
     """The media types that the site lists: an answer of one of them is good."""

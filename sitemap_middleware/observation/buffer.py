@@ -35,8 +35,12 @@ _COMMON_STATUSES: Final = frozenset({200, 404, 410})
 
 
 def _buffer_key(captured: CapturedResponse) -> tuple[str, ...]:
-    """The key of a pending response. A status that may depend on the visitor, such as 403, is kept beside others."""
-    return captured.page_key if captured.status in _COMMON_STATUSES else (*captured.page_key, str(captured.status))
+    """The key of a pending response.
+
+    One that may depend on the visitor, such as 403, or on headers that claim another URL, is kept beside others.
+    """
+    is_common = captured.status in _COMMON_STATUSES and not captured.routing_headers
+    return captured.page_key if is_common else (*captured.page_key, str(captured.status))
 
 
 def _do_nothing() -> None:
@@ -117,7 +121,7 @@ class ResponseBuffer:
         """Keep the latest response of a page until the next flush. Never blocks; a full buffer drops and counts it."""
         pending = self._pending
         key: tuple[str, ...] = captured.page_key
-        if captured.status not in _COMMON_STATUSES:
+        if captured.status not in _COMMON_STATUSES or captured.routing_headers:
             if captured.status >= 400 and key in pending and not is_conclusive(captured.status):
                 return  # an error that any odd request can trigger does not replace a good response
             key = _buffer_key(captured)

@@ -16,6 +16,7 @@ from ..bounded_cache import BoundedCache
 from ..captured_response import CapturedResponse
 from ..config import Options
 from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
+from ..evidence.observation_merge import may_be_listed
 from ..evidence.observations import Observation
 from ..evidence.response_parser import ResponseParser
 from ..fork_safety import WorkerId
@@ -30,6 +31,7 @@ from .changed_page_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, Cha
 from .foreign_host_trust import ForeignHosts
 from .recent_pages import ResponseTracker
 from .store_clock import StoreClock
+from .usual_headers import UsualHeaders, doubtful_evidence
 
 CLEANUP_INTERVAL_SECONDS: Final = 60 * 60
 """Seconds between two deletions of a site's outdated pages."""
@@ -51,6 +53,14 @@ class _SiteBatch:
     """Of responses for the site's own Host."""
     foreign_observations: list[Observation] = field(default_factory=list)
     """Of responses for a foreign Host, which a later response of the batch may retract."""
+    claims: list[tuple[CapturedResponse, Observation]] = field(default_factory=list)
+    """Of responses to requests with headers that claim another URL."""
+
+    def add(self, response: CapturedResponse, observation: Observation) -> None:
+        if response.routing_headers:
+            self.claims.append((response, observation))
+        else:
+            (self.foreign_observations if response.is_foreign_host else self.observations).append(observation)
 
 
 class Ingester:
@@ -79,6 +89,7 @@ class Ingester:
         self._may_store = may_store
         self._parser = ResponseParser(options.media_types)
         self._foreign_hosts = ForeignHosts()
+        self._usual_headers = UsualHeaders()
         self._worker_id = WorkerId()
         self._cleaned_up_at = BoundedCache[str, float](MAX_SITES)
         self._warned_of_unreadable = False
@@ -98,6 +109,8 @@ class Ingester:
         if any(response.is_foreign_host for response in batch):  # each is compared with those before it
             batch = sorted(batch, key=attrgetter("at"))
         by_site: dict[StoreKey, _SiteBatch] = {}
+        pages: dict[tuple[str, str], CapturedResponse] = {}
+        failures: dict[tuple[str, str], CapturedResponse] = {}
         for response in batch:
             key = response.site.store_key
             if key not in by_site:
@@ -105,12 +118,13 @@ class Ingester:
             observation = self._observation(response, table, by_site[key])
             if observation is not None:
                 by_site[key].site = response.site
-                site_batch = by_site[key]
-                (site_batch.foreign_observations if response.is_foreign_host else site_batch.observations).append(
-                    observation
-                )
+                by_site[key].add(response, observation)
+                (pages if may_be_listed(observation) else failures)[response.page_key] = response
+        for page_key, response in pages.items():
+            if page_key not in failures and not response.is_probe:
+                self._usual_headers.record(response)
         for site_batch in by_site.values():
-            if site_batch.observations or site_batch.foreign_observations:
+            if site_batch.observations or site_batch.foreign_observations or site_batch.claims:
                 self._merge(site_batch)
 
     def _observation(self, response: CapturedResponse, table: RouteTable, site_batch: _SiteBatch) -> Observation | None:
@@ -181,6 +195,7 @@ class Ingester:
         """Merge observations into the store's pages; have the prober check those that are new or changed."""
         site, prober = site_batch.site, self._changed_page_prober
         observations = [*site_batch.observations, *site_batch.foreign_observations]
+        observations += self._proven_claims(site_batch)
         result = self._store.merge(site.store_key, observations, self._options.page_limits)
         self.merged += len(observations)
         if prober is not None:
@@ -189,6 +204,21 @@ class Ingester:
             prober.enqueue(site, map(unquote, result.conflicting_paths), 1)
         self._count_refused(result.refused)
         self._clean_up(site.store_key, site_batch.now)
+
+    def _proven_claims(self, site_batch: _SiteBatch) -> list[Observation]:
+        """What the responses to requests prove that claim another URL."""
+        proven: list[Observation] = []
+        doubtful: list[tuple[Observation, list[str]]] = []
+        for response, observation in site_batch.claims:
+            if names := self._usual_headers.unusual_names(response):
+                doubtful.append((observation, names))
+            else:
+                proven.append(observation)
+        if doubtful:
+            pages = self._store.find_pages(site_batch.site.store_key, {observation.path for observation, _ in doubtful})
+            evidence = (doubtful_evidence(claim, pages.get(claim.path), names) for claim, names in doubtful)
+            proven += [observation for observation in evidence if observation is not None]
+        return proven
 
     def _count_refused(self, count: int) -> None:
         if count and not self.refused:

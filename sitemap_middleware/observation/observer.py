@@ -127,6 +127,7 @@ class TrackedPage:
             is_repeated
             and last.second_ends_at <= now < _MAX_TIMESTAMP_SECONDS
             and (last.status != 200 or not (schedule := self.schedule) or now < schedule.due_at)
+            and request.routing_headers == last.routing_headers
         ):
             if last.status != 200 or schedule is None:
                 last.visitor = request.visitor(last.status)
@@ -150,6 +151,7 @@ class TrackedPage:
             captured = Observer(self, host=request.key[KEY_HOST], status=status, headers=list(headers), at=now)
             captured.raw_status = raw_status
             captured.visitor = request.visitor(status)
+            captured.routing_headers = request.routing_headers
             self.last_answer = NO_ANSWER
             context.buffer.record(captured)
             observer = captured
@@ -193,6 +195,7 @@ class Observer(CapturedResponse):
         self.body = None
         self.is_volatile = False
         self.is_probe = False
+        self.routing_headers = ()
         self.visitor = 0
         self.chunks: list[bytes] | None = None
         """The body so far; None if it is not sampled."""
@@ -245,6 +248,7 @@ class Observer(CapturedResponse):
                 is_truncated=self._size_bytes > MAX_HTML_BYTES,
             )
             sample.visitor = self.visitor
+            sample.routing_headers = self.routing_headers
             self._page.context.buffer.sample(sample)
 
 

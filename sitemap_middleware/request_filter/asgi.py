@@ -18,11 +18,11 @@ from .reasons import (
 from .uptime_monitors import is_monitor
 from .visitors import is_authenticated_user
 
-rule_cache: Final = HeaderRuleCache()
 harmless_fields: Final[set[tuple[bytes, bytes]]] = set()
 """Accept, User-Agent and Sec-Fetch-Dest headers with values that do not count against a request."""
 
 _HOST_NAMES: Final = frozenset(name.encode() for name in HOST_HEADERS)
+rule_cache: Final = HeaderRuleCache(_HOST_NAMES)
 
 
 def ignore_reason_of_headers(

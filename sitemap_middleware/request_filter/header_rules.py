@@ -12,6 +12,7 @@ one look-up for each. Clients can invent names, so the caches are bounded.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
 from .reasons import MAX_NAME_CHARS, IgnoreReason, printable
@@ -120,6 +121,18 @@ _ANONYMOUS_VALUES: Final = frozenset(
 )
 """What proxies send for a visitor who is not signed in: HAProxy `""` and 0, Apache (null), nginx NONE."""
 
+_ROUTING_NAME: Final = re.compile(
+    r"""
+    ^forwarded$ | ^x-forwarded-(?!for(?:-|$)) | ^front-end-https$ | ^cf-visitor$ | (?:^|-)forwarded-proto
+    | ^(?:x-)?(?:ms-|waws-|iis-|http-|envoy-|accel-|proxy-|arr-)?(?:original|rewrite|rewritten|replaced|override|real
+        |raw|request|unencoded|destination|script|mount|base|root|app|context|path|url|public|external)-?
+        (?:ur[il]|path|prefix|name|host|port|scheme|proto|protocol|info|root)$
+    | ^(?:x-)?(?:scheme|proto|protocol|prefix|path|ur[il]|basepath|https)$
+    """,
+    re.VERBOSE,
+)
+"""Names of headers about the URL under which the client, or a proxy before this one, requested the page."""
+
 _IDENTITY_KEY: Final = re.compile(
     r"""
     (?:REDIRECT_)?(?:
@@ -159,6 +172,11 @@ def rule_for_header(name: str) -> HeaderRule | None:
     return None
 
 
+def is_routing_header(name: str) -> bool:
+    """Whether apps may believe a header of this name, in any case, to state the URL that was requested."""
+    return _ROUTING_NAME.search(name.lower().replace("_", "-")) is not None
+
+
 def rule_for_environ_key(key: str) -> HeaderRule | None:
     """The rule for a key of an environ that is not a header; None if the key is harmless."""
     if not _IDENTITY_KEY.fullmatch(key):
@@ -184,7 +202,11 @@ def _is_service_mesh_workload(value: str) -> bool:
 class HeaderRuleCache:
     """Remembers which names are harmless, and the rules of the others."""
 
-    def __init__(self) -> None:
+    def __init__(self, host_names: Collection[Any]) -> None:
+        """`host_names` are `HOST_HEADERS` as the protocol writes them."""
+        self._host_names = host_names
+        self.routing: set[Any] = set(host_names)
+        """Names by which a proxy states where a request came from, of those seen so far."""
         self.harmless: set[Any] = set()
         self._rules: dict[Any, HeaderRule] = {}
 
@@ -197,12 +219,15 @@ class HeaderRuleCache:
         if rule is None:
             rule = rule_for_header(header)
             self.add(name, rule)
+            if rule is None and name in self.harmless and is_routing_header(header):
+                self.routing.add(name)
         return rule
 
     def add(self, name: Any, rule: HeaderRule | None) -> None:
         """Remember the rule for a name; None if it is harmless."""
         if len(self) >= MAX_CACHED_NAMES:
             self.harmless.clear()
+            self.routing = set(self._host_names)
             self._rules.clear()
         if len(name) <= MAX_NAME_CHARS:
             if rule is None:

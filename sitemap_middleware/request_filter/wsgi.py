@@ -11,7 +11,6 @@ from .reasons import UPTIME_MONITOR, IgnoreReason, ignore_reason_of_destination
 from .uptime_monitors import is_monitor
 from .visitors import is_authenticated_user
 
-rule_cache: Final = HeaderRuleCache()
 harmless_agents: Final[set[str]] = set()
 harmless_accepts: Final[set[str]] = set()
 """Values of User-Agent and Accept that do not count against a request."""
@@ -19,6 +18,7 @@ harmless_accepts: Final[set[str]] = set()
 _KEYS_READ_BY_VALUE: Final = frozenset({"HTTP_ACCEPT", "HTTP_SEC_FETCH_DEST"})
 _PREFETCH_KEYS: Final = tuple(f"HTTP_{name.upper().replace('-', '_')}" for name in PREFETCH_HEADERS)
 _HOST_KEYS: Final = frozenset(f"HTTP_{name.upper().replace('-', '_')}" for name in HOST_HEADERS)
+rule_cache: Final = HeaderRuleCache(_HOST_KEYS)
 
 
 def ignore_reason_of_environ(

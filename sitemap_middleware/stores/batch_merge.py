@@ -68,7 +68,10 @@ class BatchMerger:
                 page = merge_if_changed(before, _with_known_origin(first, before) if may_be_provided else first)
             if page is not before and self._accept(before, page, may_be_provided=may_be_provided):
                 self.changed += 1
-                self._note_news(before, page, first.listed_types)
+                of_page = (first, *later_observations.get(path, ()))
+                if not any(seen.is_probe for seen in of_page) and needs_probe(before, page, first.listed_types):
+                    self._conflicting_paths.append(path)
+                self._note_news(before, page)
                 yield page
 
     @property
@@ -87,10 +90,8 @@ class BatchMerger:
             tuple(self._conflicting_paths),
         )
 
-    def _note_news(self, before: Page | None, page: Page, listed_types: frozenset[str]) -> None:
+    def _note_news(self, before: Page | None, page: Page) -> None:
         """Note the path of a page that the prober should request again, and why."""
-        if needs_probe(before, page, listed_types):
-            self._conflicting_paths.append(page.path)
         history = page.content_history
         history_before = before.content_history if before is not None else ()
         if not history or history is history_before:

@@ -384,6 +384,8 @@ class _Request:
     is_forwarded = False
     method, scheme, host, root, path, query = "GET", "http", "testserver", "", "/", False
 
+    routing_headers = ()
+
     def ignore_reason(self) -> None:
         """Counts."""
 

@@ -164,6 +164,8 @@ class _Request:
     method, scheme, host, root, path = "GET", "http", "testserver", "", "/"
     conditional_headers: dict[str, str] = {}  # noqa: RUF012 (never written)
 
+    routing_headers = ()
+
     def ignore_reason(self) -> None:
         """Counts."""
 

@@ -26,7 +26,7 @@ from sitemap_middleware.evidence.observation_merge import (
     needs_probe,
     page_to_store,
 )
-from sitemap_middleware.evidence.observations import Observation
+from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.verdict import is_listable, page_verdict
 from sitemap_middleware.models import Page, UnconfirmedAnswer
 from sitemap_middleware.stores.page_codec import packed_page, unpack_page
@@ -345,10 +345,29 @@ def test_store_reports_contradicted_good_pages() -> None:
     assert conflicts(answer(NOW + 220)) == ()
 
 
+DELISTING = {
+    "404": {"status": 404},
+    "410": {"status": 410},
+    "noindex": {"status": 200, "noindex": True},
+    "meta noindex": {"status": 200, "html": HtmlFacts(1, noindex=True)},
+    "canonical": {"status": 200, "html": HtmlFacts(1, canonical="https://example.com/other")},
+}
+
+
+@pytest.mark.parametrize("learned", [False, True])
+@pytest.mark.parametrize("said", DELISTING.values(), ids=DELISTING.keys())
+def test_good_page_that_is_delisted_at_once_needs_a_probe(said: dict[str, Any], *, learned: bool) -> None:
+    """Some apps answer so to one odd request."""
+    before = page_of(good(learned=learned))
+    delisted = merge(before, answer(NOW + 10, **said, learned=learned))
+    assert needs_probe(before, delisted)
+    assert not needs_probe(delisted, merge(delisted, answer(NOW + 20, **said, learned=learned)))
+    assert not needs_probe(None, delisted)
+
+
 def test_learned_page_that_denied_access_needs_a_probe() -> None:
     before = page_of(good(learned=True))
     assert needs_probe(before, merge(before, answer(NOW + 10, 403, learned=True, denies_access=True)))
-    assert not needs_probe(before, merge(before, answer(NOW + 10, 404, learned=True)))
     assert not needs_probe(None, before)
 
 

@@ -1,0 +1,305 @@
+"""Headers that claim another URL, host or scheme: apps may believe them, so one stranger's request proves little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sitemap_middleware.captured_response import CapturedResponse
+from sitemap_middleware.models import Site
+from sitemap_middleware.observation.usual_headers import MAX_COUNTED_ANSWERS, UsualHeaders
+from sitemap_middleware.request_filter.header_rules import MAX_CACHED_NAMES, HeaderRuleCache, is_routing_header
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+
+from ...support.twins import Page, Twin
+from .test_changed_page_prober import Site as ProbedSite
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+HTML = [("content-type", "text/html; charset=utf-8")]
+BASE = "https://example.com"
+
+CLAIMS = [
+    ("x-original-url", "/nothing"),
+    ("x-original-url", "https://example.com/nothing?a=b"),
+    ("x-original-url", "http://["),
+    ("x-original-uri", "/nothing"),
+    ("x-rewrite-url", "/nothing"),
+    ("x-forwarded-prefix", "/x"),
+    ("x-forwarded-port", "81"),
+    ("x-forwarded-proto", "gopher"),
+    ("x-forwarded-proto", "http"),
+    ("x-forwarded-scheme", "http"),
+    ("x-forwarded-ssl", "off"),
+    ("x-forwarded-path", "/nothing"),
+    ("x-forwarded-uri", "/nothing"),
+    ("x-forwarded-server", "example.org"),
+    ("x-forwarded-host", "example.com"),
+    ("x-scheme", "http"),
+    ("x-url-scheme", "http"),
+    ("x-script-name", "/x"),
+    ("script-name", "/x"),
+    ("forwarded", "proto=http;for=192.0.2.7"),
+    ("front-end-https", "off"),
+]
+ANSWERS = {
+    "404": Page(404),
+    "410": Page(410),
+    "301": Page(301, [*HTML, ("location", "/elsewhere")]),
+    "403": Page(403),
+    "noindex": Page(200, [*HTML, ("x-robots-tag", "noindex")]),
+    "private": Page(200, [*HTML, ("cache-control", "private")]),
+    "download": Page(200, [*HTML, ("content-disposition", "attachment")]),
+    "expiry": Page(200, [*HTML, ("x-robots-tag", "unavailable_after: 2000-01-01")]),
+    "canonical": Page(200, [*HTML, ("link", "<https://example.com/x>; rel=canonical")]),
+    "json": Page(200, [("content-type", "application/json")], b"{}"),
+    "meta noindex": Page(body=b"<!doctype html><title>t</title><meta name=robots content=noindex><p>Nothing."),
+    "link canonical": Page(body=b"<!doctype html><title>t</title><link rel=canonical href=/x><p>Nothing."),
+    "refresh": Page(body=b'<!doctype html><title>t</title><meta http-equiv=refresh content="0;url=/x"><p>Nothing.'),
+}
+
+
+def site(protocol: str, **options: Any) -> Twin:
+    pages = {
+        path: Page(body=f"<!doctype html><title>t</title><p>The page {path}.".encode()) for path in ("/", "/a", "/b")
+    }
+    return Twin(protocol, pages, base_url=BASE, list_unseen=False, **options)
+
+
+def asked(twin: Twin, path: str, answer: Page | None = None, **ask: Any) -> None:
+    """Request a page ten seconds later, which answers this time in another way."""
+    twin.clock.pass_(10)
+    usual = twin.pages[path]
+    twin.pages[path] = answer or usual
+    twin.ask(path, host=ask.pop("host", "example.com"), scheme="https", **ask)
+    twin.app.flush()
+    twin.pages[path] = usual
+
+
+def listed(twin: Twin) -> list[str]:
+    return [loc.removeprefix(BASE) for loc in twin.locs()]
+
+
+@BOTH
+@pytest.mark.parametrize("claim", CLAIMS, ids=": ".join)
+@pytest.mark.parametrize("restarts", [False, True], ids=["", "first request after a restart"])
+def test_one_request_with_an_unusual_header_delists_nothing(
+    protocol: str, claim: tuple[str, str], *, restarts: bool
+) -> None:
+    store = MemoryStore()
+    twin = site(protocol, store=store)
+    for path in twin.pages:
+        asked(twin, path)
+    if restarts:
+        twin = site(protocol, store=store, clock=twin.clock)
+    for answer in ANSWERS.values():
+        asked(twin, "/a", answer, headers=[claim])
+        assert listed(twin) == ["/", "/a", "/b"]
+    twin.clock.pass_(3600)  # so that contents are read again
+    before = twin.entries()
+    asked(twin, "/a", Page(body=b"<!doctype html><title>t</title><p>Another text."), headers=[claim])
+    assert twin.entries() == before, "its content is not news"
+
+
+@BOTH
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS.keys())
+def test_a_normal_request_delists_at_once_what_an_unusual_one_did_not(protocol: str, answer: Page) -> None:
+    twin = site(protocol)
+    for path in twin.pages:
+        asked(twin, path)
+    asked(twin, "/a", answer, headers=[("x-original-url", "/nothing")])
+    for _ in range(2):  # some answers need another visitor
+        twin.clock.pass_(3600)
+        asked(twin, "/a", answer)
+    assert listed(twin) == ["/", "/b"]
+    asked(twin, "/a", headers=[("x-original-url", "/nothing")])
+    assert listed(twin) == ["/", "/b"], "the answer may be another page's"
+    twin.clock.pass_(3600)
+    asked(twin, "/a")
+    assert listed(twin) == ["/", "/a", "/b"]
+
+
+@BOTH
+@pytest.mark.parametrize("claim", CLAIMS, ids=": ".join)
+@pytest.mark.parametrize("host", ["example.com", "app:8000"])
+def test_a_proxy_that_always_sends_a_header_delists_at_once(protocol: str, claim: tuple[str, str], host: str) -> None:
+    twin = site(protocol)
+    for path in twin.pages:
+        asked(twin, path, headers=[claim], host=host)
+    assert listed(twin) == ["/", "/a", "/b"]
+    asked(twin, "/a", Page(404), headers=[claim], host=host)
+    assert listed(twin) == ["/", "/b"]
+    asked(twin, "/b", ANSWERS["noindex"], headers=[claim], host=host)
+    assert listed(twin) == ["/"]
+    asked(twin, "/", Page(404), headers=[claim, ("x-real-url", "/nothing")], host=host)
+    assert listed(twin) == ["/"], "the other header is a stranger's"
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "headers",
+    [
+        lambda number: [("forwarded", f"for=192.0.2.{number};by=proxy;proto=https;host=example.com")],
+        lambda number: [("x-forwarded-port", str(40_000 + number))],
+        lambda number: [("x-original-url", f"https://example.com/shop/{number}")],
+        lambda number: [
+            ("x-original-url", f"/shop{'/' if number % 3 == 0 else '/a' if number % 3 == 1 else '/b'}?q={number}")
+        ],
+    ],
+    ids=["addresses", "a port of its own", "other paths", "the path below a prefix"],
+)
+def test_a_header_whose_value_always_differs_is_usual(protocol: str, headers: Any) -> None:
+    twin = site(protocol)
+    for number, path in enumerate([*twin.pages, *twin.pages]):
+        asked(twin, path, headers=headers(number))
+    asked(twin, "/a", Page(404), headers=headers(7))
+    assert listed(twin) == ["/", "/b"]
+
+
+@BOTH
+@pytest.mark.parametrize(("header", "is_learned"), [("x-original-url", False), ("x-forwarded-proto", True)])
+def test_a_page_is_not_learned_by_the_answer_of_another(protocol: str, header: str, *, is_learned: bool) -> None:
+    twin = site(protocol)
+    asked(twin, "/")
+    asked(twin, "/a", headers=[(header, "http")])
+    assert listed(twin) == (["/", "/a"] if is_learned else ["/"])
+
+
+@BOTH
+def test_unknown_pages_do_not_become_known_by_an_unusual_request_that_fails(protocol: str) -> None:
+    store = MemoryStore()
+    twin = site(protocol, store=store)
+    asked(twin, "/")
+    asked(twin, "/a", Page(404), headers=[("x-original-url", "/nothing")])
+    assert [page.path for page in store.pages(Site("https", "example.com").store_key)] == ["/"]
+
+
+@BOTH
+def test_two_visitors_confirm_an_answer_to_unusual_requests(protocol: str) -> None:
+    twin = site(protocol)
+    for path in twin.pages:
+        asked(twin, path)
+    for agent in ("Ada", "Ben"):
+        twin.clock.pass_(60)
+        asked(twin, "/a", Page(404), headers=[("x-forwarded-prefix", "/x"), ("user-agent", agent)])
+    assert listed(twin) == ["/", "/b"]
+
+
+@BOTH
+def test_learned_page_that_refuses_a_stranger_is_dropped_whatever_the_headers(protocol: str) -> None:
+    twin = Twin(protocol, {"/p/{slug}": Page()}, learn="/p/{slug}", base_url=BASE)
+    asked(twin, "/p/{slug}")
+    twin.pages["/p/{slug}"] = Page(403)
+    twin.ask("/p/{slug}", host="example.com", headers=[("x-forwarded-prefix", "/x")])
+    assert listed(twin) == []
+
+
+@BOTH
+@pytest.mark.parametrize("status", [404, 410, 403])
+def test_probe_lists_a_page_again_that_an_odd_request_delisted(protocol: str, status: int) -> None:
+    """No rule knows all headers by which an app decides: what it answers to a request of the middleware settles it."""
+    probed = ProbedSite(protocol)
+    probed.visit("/page", "/other")
+    probed.clock.pass_(3600)
+    bodies: list[str] = []
+
+    def says(slug: str) -> str:
+        bodies.append("The first content" if bodies or slug == "other" else "")
+        return bodies[-1]
+
+    probed.says, probed.refuses = says, status
+    probed.visit("/page")
+    assert len(bodies) > 1, "the visit, and our own request"
+    assert probed.app.explain("/page").listed
+
+
+# Names and counts
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(name for name, _ in CLAIMS),
+        *(
+            "X-Forwarded-Prefix",
+            "HTTP_X_FORWARDED_PREFIX".removeprefix("HTTP_"),
+            "X-MS-Original-URL",
+            "X-Waws-Unencoded-URL",
+        ),
+        *(
+            "X-Real-URL",
+            "X-Envoy-Original-Path",
+            "X-Replaced-Path",
+            "X-Original-Host",
+            "X-Base-Path",
+            "X-Forwarded-Root",
+        ),
+        *("CloudFront-Forwarded-Proto", "X-Scheme", "X-Proto", "Base-URL", "X-Forwarded-Protocol", "CF-Visitor"),
+    ],
+)
+def test_headers_that_claim_another_url_are_known_by_their_words(name: str) -> None:
+    assert is_routing_header(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "Host",
+            "Accept",
+            "Accept-Language",
+            "User-Agent",
+            "Referer",
+            "Origin",
+            "X-Forwarded-For",
+            "X-Real-IP",
+            "Via",
+        ),
+        *("X-Forwarded-For-Original", "X-Request-ID", "X-Request-Start", "Traceparent", "CF-Ray", "CF-Connecting-IP"),
+        *("Upgrade-Insecure-Requests", "Sec-Fetch-Site", "Priority", "DNT", "Connection", "Cache-Control", "Pragma"),
+    ],
+)
+def test_headers_of_ordinary_requests_claim_nothing(name: str) -> None:
+    assert not is_routing_header(name)
+
+
+def response(*headers: tuple[str, str], path: str = "/a") -> CapturedResponse:
+    captured = CapturedResponse(Site("https", "example.com"), path, at=1.0, status=200)
+    captured.routing_headers = headers
+    return captured
+
+
+def test_requests_for_one_page_in_a_row_count_once() -> None:
+    usual = UsualHeaders()
+    usual.record(response())
+    for _ in range(10):
+        usual.record(response(("x-forwarded-port", "1"), path="/b"))
+    assert usual.unusual_names(response(("x-forwarded-port", "1")))
+    assert not usual.unusual_names(response())
+
+
+def test_later_answers_count_more_and_forgotten_values_take_no_memory() -> None:
+    usual, before, after = UsualHeaders(), ("x-forwarded-prefix", "/old"), ("x-forwarded-prefix", "/new")
+    for number in range(MAX_COUNTED_ANSWERS):
+        usual.record(response(before, ("x-forwarded-port", str(number)), path=f"/{number}"))
+    assert not usual.unusual_names(response(before))
+    assert len(usual._counts.get(Site("https", "example.com").store_key) or ()) < 10
+    for number in range(MAX_COUNTED_ANSWERS):
+        usual.record(response(after, path=f"/{number}"))
+    assert not usual.unusual_names(response(after))
+    assert usual.unusual_names(response(before))
+
+
+def _names(count: int) -> Iterator[str]:
+    return (f"HTTP_X_{number}" for number in range(count))
+
+
+def test_names_of_hosts_stay_known_when_the_cache_is_emptied() -> None:
+    cache = HeaderRuleCache({"HTTP_FORWARDED"})
+    for name in ("HTTP_X_FORWARDED_PORT", *_names(MAX_CACHED_NAMES)):
+        cache.find(name, name.removeprefix("HTTP_"))
+    assert cache.routing == {"HTTP_FORWARDED"}
+    cache.find("HTTP_X_FORWARDED_PORT", "X_FORWARDED_PORT")
+    cache.find("X" * 200, "X-FORWARDED-" + "X" * 200)
+    assert cache.routing == {"HTTP_FORWARDED", "HTTP_X_FORWARDED_PORT"}
