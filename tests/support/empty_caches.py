@@ -1,0 +1,38 @@
+"""A pytest plugin for mutation tests: empties the package's module-level caches before the tests.
+
+mutmut runs the tests once, and then forks a process for each mutant. A cache that the first run has filled would answer
+instead of the changed function, and hide the change.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import sys
+from typing import Any
+
+from sitemap_middleware.bounded_cache import BoundedCache
+from sitemap_middleware.request_filter.header_rules import HeaderRuleCache
+
+PACKAGE = "sitemap_middleware"
+
+
+def pytest_sessionstart() -> None:
+    for wrapper in [found for found in gc.get_objects() if isinstance(found, functools._lru_cache_wrapper)]:
+        if str(getattr(wrapper, "__module__", "")).startswith(PACKAGE):
+            wrapper.cache_clear()
+    modules = [module for name, module in sys.modules.items() if name.startswith(PACKAGE)]
+    for module in modules:
+        for name, value in list(vars(module).items()):
+            empty(name, value)
+
+
+def empty(name: str, value: Any) -> None:
+    if isinstance(value, BoundedCache):
+        value._recent.clear()
+        value._older.clear()
+    elif isinstance(value, HeaderRuleCache):
+        value.harmless.clear()
+        value._rules.clear()
+    elif isinstance(value, set) and name.startswith("harmless"):
+        value.clear()
