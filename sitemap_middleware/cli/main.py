@@ -176,6 +176,8 @@ def build(app: Any, *, out: Path, **options: Any) -> None:
     with reporting_errors(), only_existing_files():
         target = open_target(app, **options, serving=True)
         site = target.sites()[0]
+        if not target.service.options.enabled:
+            raise CommandError(f"there is no sitemap: {target.service.not_served_reason()}")
         if site.loopback and target.site_option is None:
             raise CommandError("the app's base_url is not set: give --base-url, such as https://example.com")
         if hint := target.other_site_hint(site):

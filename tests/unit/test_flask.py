@@ -63,7 +63,7 @@ def test_an_app_factory_needs_only_the_configuration() -> None:
     extension = Sitemap()
 
     def create_app(host: str, **config: Any) -> flask.Flask:
-        app = flask_app(host, SITEMAP_BASE_URL=f"https://{host}", **config)
+        app = flask_app(SITEMAP_BASE_URL=f"https://{host}", **config)
         extension.init_app(app)
         return app
 
@@ -286,6 +286,7 @@ def test_build_takes_a_base_url_for_an_app_that_has_none(tmp_path: Path, monkeyp
     monkeypatch.setenv("SITEMAP_BASE_URL", "https://other.example")
     other = flask_app()
     Sitemap(other)
+    other.test_client().get("/a")
     assert run(other, "build", "--out", "other", "--base-url", BASE_URL).exit_code == 0
     named = flask_app(SITEMAP_BASE_URL="https://other.example")
     Sitemap(named)
@@ -294,16 +295,31 @@ def test_build_takes_a_base_url_for_an_app_that_has_none(tmp_path: Path, monkeyp
     assert answer.stderr.startswith("Error: the app's base_url differs from --base-url='https://example.com': leave it")
 
 
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ({"SITEMAP_ENABLED": False}, 'app.config["SITEMAP_ENABLED"]=False turns the middleware off'),
+        ({"SITEMAP_ROBOTS": "disallow"}, 'robots="disallow" keeps this site out of search engines'),
+    ],
+)
+def test_build_says_why_there_is_no_sitemap(config: dict[str, Any], reason: str) -> None:
+    app = flask_app(SITEMAP_BASE_URL=BASE_URL, **config)
+    Sitemap(app)
+    answer = run(app, "build", "--out", "out")
+    assert answer.exit_code == 2
+    assert reason in answer.stderr
+
+
 def test_commands_of_several_apps_are_their_own() -> None:
     extension = Sitemap()
     apps = [
-        flask_app(host, SITEMAP_BASE_URL=f"https://{host}", SITEMAP_STORE="memory://")
-        for host in ("a.example", "b.example")
+        flask_app(name, SITEMAP_BASE_URL=f"https://{name}.example", SITEMAP_STORE="memory://")
+        for name in ("first", "second")
     ]
     for app in apps:
         extension.init_app(app)
     for app in apps:
-        assert run(app, "routes").output.startswith(f"https://{app.import_name}/sitemap.xml: ")
+        assert run(app, "routes").output.startswith(f"https://{app.import_name}.example/sitemap.xml: ")
 
 
 def test_a_command_of_the_apps_own_stays() -> None:
