@@ -63,7 +63,7 @@ _CONNECTION_KEYS: Final = ("asgi", "http_version", "scheme", "server", "app")
 _TEST_CLIENT_ADDRESSES: Final = frozenset({("testclient", 50000), ("127.0.0.1", 123)})
 """The made-up addresses of Starlette's TestClient and httpx's ASGITransport. Real clients do not use port 123."""
 
-_MAX_HANGING_REQUESTS: Final = 2
+_MAX_HANGING_REQUESTS: Final = 4
 """AnyIO threads on which our requests to the app may hang. The app has forty of them."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
@@ -44,6 +44,9 @@ class ProbeResponse(NamedTuple):
     """The Host that was sent."""
 
 
+ProbeSteps = Generator[Future[Response | None], Response | None, ProbeResponse | None]
+
+
 class TooManyHanging(Exception):
     """No request was made, because the maximum number of requests hangs."""
 
@@ -59,8 +62,36 @@ class ProbeClient:
         """In a forked child: requests that hang in the parent do not hang here."""
         self._hanging: set[Future[Response | None]] = set()
 
+    def has_room(self, request: Request, running: int) -> bool:
+        """Whether another request may be made while so many run, because each of them may hang."""
+        return len(self._hanging) + running < request.max_hanging_requests
+
+    def give_up(self, future: Future[Response | None]) -> None:
+        """Count a request as hanging until it ends."""
+        self._hanging.add(future)
+        future.add_done_callback(self._hanging.discard)  # runs at once if the future is done by now
+
     def fetch(self, request: Request, site: Site, path: str) -> ProbeResponse | None:
-        """Request a decoded path; return None if the response is not about the page.
+        """Request a decoded path, and wait; see `fetch_steps`. Raises TimeoutError if the app hangs."""
+        steps = self.fetch_steps(request, site, path)
+        future = next(steps)
+        while True:
+            try:
+                response = future.result(PROBE_TIMEOUT_SECONDS + PROBE_GRACE_SECONDS)
+            except TimeoutError:
+                if not future.done():
+                    self.give_up(future)
+                raise
+            try:
+                future = steps.send(response)
+            except StopIteration as end:
+                probed: ProbeResponse | None = end.value
+                return probed
+
+    def fetch_steps(self, request: Request, site: Site, path: str) -> ProbeSteps:
+        """Request a decoded path in steps: yields the future of each request, and takes its response.
+
+        Returns None if the response is not about the page.
 
         Args:
             request: the live request that is imitated, with its forwarding headers.
@@ -69,10 +100,8 @@ class ProbeClient:
 
         Raises:
             TooManyHanging: no request was made.
-            TimeoutError: the app hangs.
-            Exception: any error that the app raises.
         """
-        response = self._fetch(request, site, path)
+        response = yield self._start(request, site, path)
         # Behind a proxy that rewrites Host, the app may accept only the Host of the live request.
         keep_host = (
             response is not None
@@ -80,27 +109,20 @@ class ProbeClient:
             and is_other_host(site, request.host, request.scheme)
         )
         if keep_host:
-            response = self._fetch(request, site, path, keep_host=True)
+            response = yield self._start(request, site, path, keep_host=True)
         use_https = response is not None and _redirects_to_https(site, path, response)
         if use_https:
-            response = self._fetch(request, site, path, "https", keep_host=keep_host)
+            response = yield self._start(request, site, path, "https", keep_host=keep_host)
         if response is None or ((keep_host or use_https) and response.status in WRONG_HOST_STATUSES):
             return None  # the app may have refused the Host rather than the page
         return ProbeResponse(response, request.host if keep_host else site.host)
 
-    def _fetch(
+    def _start(
         self, request: Request, site: Site, path: str, scheme: str | None = None, *, keep_host: bool = False
-    ) -> Response | None:
-        if len(self._hanging) >= request.max_hanging_requests:
+    ) -> Future[Response | None]:
+        if not self.has_room(request, 0):
             raise TooManyHanging
-        future = request.start_probe(ProbeRequest(path, scheme, site.host, keep_host))
-        try:
-            return future.result(PROBE_TIMEOUT_SECONDS + PROBE_GRACE_SECONDS)
-        except TimeoutError:
-            if not future.done():
-                self._hanging.add(future)
-                future.add_done_callback(self._hanging.discard)  # runs at once if the future is done by now
-            raise
+        return request.start_probe(ProbeRequest(path, scheme, site.host, keep_host))
 
 
 class BackgroundProber:
@@ -132,18 +154,21 @@ class BackgroundProber:
         """Request a decoded path; return None if the response is not about the page. Raises as `ProbeClient.fetch`."""
         at = self._clock()
         probe = self._client.fetch(request, site, path)
-        if probe is None:
-            return None
-        return CapturedResponse(
-            site,
-            path,
-            at=at,
-            status=probe.response.status,
-            headers=probe.response.headers,
-            body=probe.response.body,
-            is_probe=True,
-            host=probe.host,
-        )
+        return None if probe is None else captured_probe(site, path, at, probe)
+
+
+def captured_probe(site: Site, path: str, at: float, probe: ProbeResponse) -> CapturedResponse:
+    """The captured response of a probe for a decoded path, made at so many POSIX seconds."""
+    return CapturedResponse(
+        site,
+        path,
+        at=at,
+        status=probe.response.status,
+        headers=probe.response.headers,
+        body=probe.response.body,
+        is_probe=True,
+        host=probe.host,
+    )
 
 
 def has_credentials(request: Request) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from ..captured_response import CapturedResponse
@@ -21,6 +22,7 @@ from ..listing.policy import EvaluationContext
 from ..models import Site
 from ..request_response import PROBE_TIMEOUT_SECONDS, SYNC_SERVER_WAIT_SECONDS, AppTerminated, Request
 from ..stores.base import Store
+from .concurrent_probes import ConcurrentProbes
 from .hanging_pages import HangingPages
 from .probe_client import BackgroundProber, ProbeClient, TooManyHanging, has_credentials, log, pause_after
 
@@ -174,6 +176,18 @@ class UnvisitedPageProber(BackgroundProber):
 
         Return how many of them this round has dealt with.
         """
+        probes = None
+        if request.wait_seconds is None:
+            probes = ConcurrentProbes(self._client, request, site, partial(self._observe_page, site))
+        try:
+            return self._request_pages(request, site, due, lease, probes)
+        finally:
+            if probes is not None:
+                probes.finish(self._closing.is_set)
+
+    def _request_pages(
+        self, request: Request, site: Site, due: list[str], lease: str, probes: ConcurrentProbes | None
+    ) -> int:
         started = leased = self._clock()
         seconds_busy = 0.0
         if request.wait_seconds is None:
@@ -197,7 +211,7 @@ class UnvisitedPageProber(BackgroundProber):
             if hanging is not None:
                 self._hanging_pages.save(site.store_key, {**hanging, path: int(now)})
             try:
-                terminated = self._probe_page(request, site, path, now)
+                terminated = self._probe_page(request, site, path, now, probes)
             except TooManyHanging:
                 if hanging is not None:
                     self._hanging_pages.save(site.store_key, hanging)
@@ -209,8 +223,10 @@ class UnvisitedPageProber(BackgroundProber):
                 hanging[path] = int(now)
         return len(due)
 
-    def _probe_page(self, request: Request, site: Site, path: str, now: float) -> bool:
+    def _probe_page(self, request: Request, site: Site, path: str, now: float, probes: ConcurrentProbes | None) -> bool:
         """Request a page and observe the response; return whether the app was terminated meanwhile.
+
+        Among concurrent probes, the response may be observed later.
 
         Raises `TooManyHanging` if no request was made.
         """
@@ -220,11 +236,10 @@ class UnvisitedPageProber(BackgroundProber):
             del self._probed[next(iter(self._probed))]
         self._probed[key] = now, times + 1, RETRY_SECONDS
         try:
-            response = self._capture(request, site, path)
-            if response is not None and response.status in OBSERVED_STATUSES:
-                self._observe(response)
-                # If the page is unverified nevertheless in the next round, the store has lost it.
-                self._probed[key] = now, times + 1, ROUND_INTERVAL_SECONDS
+            if probes is not None:
+                probes.start(path, now)
+            elif (response := self._capture(request, site, path)) is not None:
+                self._observe_page(site, response)
         except TooManyHanging:
             del self._probed[key]
             raise
@@ -232,6 +247,14 @@ class UnvisitedPageProber(BackgroundProber):
             log.debug("the app failed on a request for %s: %r", path, error)
             return isinstance(error, AppTerminated)
         return False
+
+    def _observe_page(self, site: Site, response: CapturedResponse) -> None:
+        key = (site.store_key, response.path)
+        if response.status in OBSERVED_STATUSES:
+            self._observe(response)
+            if key in self._probed:
+                # If the page is unverified nevertheless in the next round, the store has lost it.
+                self._probed[key] = *self._probed[key][:2], ROUND_INTERVAL_SECONDS
 
 
 def _sees_visitor(request: Request) -> bool:

@@ -25,8 +25,8 @@ from sitemap_middleware import SitemapMiddleware, robots
 from sitemap_middleware.adapters import asgi_client, probe_calls, wsgi_client
 from sitemap_middleware.adapters import wsgi as wsgi_adapter
 from sitemap_middleware.models import Site
+from sitemap_middleware.observation import concurrent_probes, unvisited_page_prober
 from sitemap_middleware.observation import probe_client as prober
-from sitemap_middleware.observation import unvisited_page_prober
 from sitemap_middleware.observation.probe_client import MIN_PAUSE_SECONDS, pause_after
 from sitemap_middleware.request_response import (
     ADDRESS_HEADERS,
@@ -145,9 +145,10 @@ def test_a_redirect_to_the_canonical_host_is_followed_to_it_alone(protocol: str)
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (robots, asgi_client, wsgi_client, prober):
+    for module in (robots, asgi_client, wsgi_client, prober, concurrent_probes):
         monkeypatch.setattr(module, "PROBE_TIMEOUT_SECONDS", 0.1)
-    monkeypatch.setattr(prober, "PROBE_GRACE_SECONDS", 0.1)
+    for module in (prober, concurrent_probes):
+        monkeypatch.setattr(module, "PROBE_GRACE_SECONDS", 0.1)
     monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 30.0)
 
 
@@ -177,6 +178,42 @@ def test_a_view_that_hangs_delays_only_itself(protocol: str) -> None:
         assert asked_for == ["/a", "/hangs", "/z"]
     finally:
         go_on.set()
+
+
+@BOTH
+def test_views_that_hang_do_not_delay_the_others(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 30.0)
+    monkeypatch.setattr(concurrent_probes, "MOVE_ON_SECONDS", 0.05)
+    go_on, released = threading.Event(), []
+
+    def view(path: str, *_: Any) -> str:
+        if path == "/z":
+            go_on.set()
+        else:
+            released.append(go_on.wait(4))
+        return "A page"
+
+    paths = ["/a", "/b", "/c", "/z"]
+    app = site(protocol, view, *paths, base_url=BASE)
+    assert listed(protocol, app, host="example.com") == [f"{BASE}{path}" for path in paths]
+    assert released == [True, True, True]
+
+
+@BOTH
+def test_slow_pages_are_requested_again_by_https_if_the_app_requires_it(
+    protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 30.0)
+    monkeypatch.setattr(concurrent_probes, "MOVE_ON_SECONDS", 0.01)
+
+    def view(path: str, _: Any, scheme: str) -> Any:
+        threading.Event().wait(0.1)
+        if scheme == "https":
+            return "A page"
+        return flask.Response("", 301, {"Location": f"{BASE}{path}"})
+
+    app = site(protocol, view, "/a", "/b", "/c", base_url=BASE)
+    assert listed(protocol, app, host="example.com") == [f"{BASE}/a", f"{BASE}/b", f"{BASE}/c"]
 
 
 @pytest.mark.usefixtures("hurried")
@@ -222,15 +259,15 @@ def test_what_hangs_counts_until_it_ends_and_not_in_a_forked_child(monkeypatch: 
     client, request = prober.ProbeClient(), Hanging()
     for _ in range(2):
         with pytest.raises(TimeoutError):
-            client._fetch(request, SITE, "/")
+            client.fetch(request, SITE, "/")
         with pytest.raises(prober.TooManyHanging):
-            client._fetch(request, SITE, "/")
+            client.fetch(request, SITE, "/")
         request.begun[-1].set_result(None)
     with pytest.raises(TimeoutError):
-        client._fetch(request, SITE, "/")
+        client.fetch(request, SITE, "/")
     client.reset_after_fork()
     with pytest.raises(TimeoutError):
-        client._fetch(request, SITE, "/")
+        client.fetch(request, SITE, "/")
 
 
 @pytest.mark.usefixtures("hurried")
