@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Literal, Never, TypedDict, Unpack
+from typing import Never, Unpack
 
 from click import ClickException, Command, Context, Group
 from flask import Flask, current_app, has_app_context
@@ -13,44 +12,13 @@ from flask.cli import AppGroup
 from .cli import missing_library_message
 from .config import refuse_unknown
 from .exceptions import MiddlewareLookupError, OptionError
+from .extension_options import SitemapOptions
 from .middleware import SitemapMiddleware
 from .routing import wrapping
 from .routing.frameworks import EXTENSION_NAME
 from .settings import CONSTRUCTOR_NAME
 
-if TYPE_CHECKING:
-    from opentelemetry.metrics import Meter
-    from prometheus_client import CollectorRegistry
-
-    from .models import Changefreq
-    from .stores import Store
-
 __all__ = ["Sitemap", "SitemapOptions"]
-
-
-class SitemapOptions(TypedDict, total=False):
-    """The options of `Sitemap`: those of `SitemapMiddleware` but `routes`, which are the app's."""
-
-    base_url: str | None
-    allowed_hosts: str | Iterable[str]
-    path: str
-    store: str | Store | None
-    include: str | Iterable[str]
-    exclude: str | Iterable[str]
-    learn: str | Iterable[str]
-    list_unseen: bool
-    verify: bool
-    priority: float | Literal["auto"] | None
-    changefreq: Changefreq | Literal["auto"] | None
-    robots: bool | Literal["disallow"]
-    max_age: int
-    max_age_days: int
-    max_pages: int
-    max_pages_per_route: int
-    media_types: str | Iterable[str] | None
-    clock: Callable[[], float] | None
-    metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None
-    enabled: bool
 
 
 class Sitemap:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from litestar.plugins import CLIPluginProtocol, InitPluginProtocol
 from litestar.plugins.base import ReceiveRoutePlugin
 
 from .adapters.litestar_app import app_of_route, install, installed_middleware
 from .config import refuse_unknown
+from .extension_options import SitemapOptions
 from .middleware import SitemapMiddleware
 from .routing.litestar import settings_of_handler
 
@@ -26,13 +27,13 @@ class SitemapPlugin(InitPluginProtocol, CLIPluginProtocol, ReceiveRoutePlugin):
     of controllers, routers and the app.
 
     Args:
-        options: the options of `SitemapMiddleware`.
+        options: those of `SitemapMiddleware`, by name.
 
     Raises:
         OptionError: for an unknown option here, and for an invalid value when the app is made.
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: Unpack[SitemapOptions]) -> None:
         refuse_unknown(options, SitemapMiddleware.__init__)
         self._options = options
         self._app: Any = None

@@ -8,8 +8,11 @@ import logging
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
+from contextvars import copy_context
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -43,6 +46,7 @@ SHOWN = {
 """Languages of blocks that are not run."""
 OUTSIDE = {
     "pip",
+    "litestar",
     "python",
     "python3",
     "sqlite3",
@@ -87,9 +91,12 @@ def logger() -> Iterator[None]:
 
 
 def run(code: str) -> dict[str, Any]:
-    names: dict[str, Any] = {"__name__": "snippet"}
-    exec(compile(code, "snippet", "exec"), names)
-    return names
+    module = sys.modules["snippet"] = ModuleType("snippet")  # Litestar reads annotations by it
+    try:
+        exec(compile(code, "snippet", "exec"), vars(module))
+    finally:
+        del sys.modules["snippet"]
+    return vars(module)
 
 
 def sitemap_of(app: Any, code: str) -> tuple[int, str]:
@@ -112,7 +119,8 @@ def first_table(page: str) -> dict[str, str]:
 @pytest.mark.parametrize("code", SNIPPETS)
 def test_snippet_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    names = run(code)
+    context = copy_context()  # Dash sets variables of it
+    names = context.run(run, code)
     if "mangum" in code:  # it sets a loop for the thread
         asyncio.get_event_loop().close()
         asyncio.set_event_loop(None)
@@ -120,7 +128,7 @@ def test_snippet_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         if name.startswith("test_"):
             value()
     if "app" in names:
-        status, _ = sitemap_of(names["app"], code)
+        status, _ = context.run(sitemap_of, names["app"], code)
         assert status in (200, 404)
 
 

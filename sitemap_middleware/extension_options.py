@@ -1,0 +1,38 @@
+"""The options of extensions and plugins, for type checkers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import Meter
+    from prometheus_client import CollectorRegistry
+
+    from .models import Changefreq
+    from .stores import Store
+
+
+class SitemapOptions(TypedDict, total=False):
+    """The options of `SitemapMiddleware` but `routes`, which are the app's."""
+
+    base_url: str | None
+    allowed_hosts: str | Iterable[str]
+    path: str
+    store: str | Store | None
+    include: str | Iterable[str]
+    exclude: str | Iterable[str]
+    learn: str | Iterable[str]
+    list_unseen: bool
+    verify: bool
+    priority: float | Literal["auto"] | None
+    changefreq: Changefreq | Literal["auto"] | None
+    robots: bool | Literal["disallow"]
+    max_age: int
+    max_age_days: int
+    max_pages: int
+    max_pages_per_route: int
+    media_types: str | Iterable[str] | None
+    clock: Callable[[], float] | None
+    metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None
+    enabled: bool
