@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from .adapters.litestar_app import app_around_route, install, installed_middleware
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
     from opentelemetry.metrics import Meter
     from prometheus_client import CollectorRegistry
-    from starlette.types import Receive, Scope, Send
 
 T = TypeVar("T")
 
@@ -225,8 +224,8 @@ class SitemapMiddleware:
 
     if TYPE_CHECKING:
         # Not positional-only: type checkers compare the names with Flask's `wsgi_app` and Starlette's `ASGIApp`.
-        @overload
-        def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]: ...
+        @overload  # Any: each ASGI framework has types of its own
+        def __call__(self, scope: Any, receive: Any, send: Any) -> Coroutine[Any, Any, None]: ...
         @overload
         def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]: ...
         def __call__(self, *arguments: Any, **named: Any) -> Any: ...

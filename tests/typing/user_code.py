@@ -6,9 +6,14 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import date
 from typing import TYPE_CHECKING
 
+import falcon
+import falcon.asgi
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
 from flask import Blueprint, Flask
+from litestar import Controller, Litestar, MediaType, Router, get
+from litestar.middleware import DefineMiddleware
+from quart import Quart
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -17,6 +22,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
 from sitemap_middleware.flask import Sitemap
+from sitemap_middleware.litestar import SitemapPlugin
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -97,6 +103,62 @@ async def user(name: str) -> str:
 
 fastapi_app.add_middleware(SitemapMiddleware, base_url="https://example.com")
 
+# Litestar
+
+
+@get("/bread/{name:str}", media_type=MediaType.HTML)
+@sitemap(values=["rye"])
+async def loaf(name: str) -> str:
+    return name
+
+
+@sitemap(exclude=True)
+@get("/staff", media_type=MediaType.HTML, opt={"sitemap": {"priority": 0.5}})
+async def staff() -> str:
+    return "Staff"
+
+
+@sitemap(changefreq="weekly")
+class Blog(Controller):
+    path = "/blog"
+
+
+litestar_app = Litestar(
+    [loaf, staff, Blog, sitemap(priority=0.2)(Router("/in", route_handlers=[]))],
+    plugins=[SitemapPlugin(base_url="https://example.com", learn=["/posts/{slug:str}"])],
+)
+Litestar([loaf], middleware=[DefineMiddleware(SitemapMiddleware, base_url="https://example.com")])
+wrapped_litestar = SitemapMiddleware(litestar_app, base_url="https://example.com")
+
+# Quart
+
+quart_app = Quart(__name__)
+
+
+@quart_app.route("/bread/<name>")
+@sitemap(values=["rye"])
+async def quart_loaf(name: str) -> str:
+    return name
+
+
+quart_app.asgi_app = SitemapMiddleware(  # type: ignore[method-assign] # as in Flask
+    quart_app.asgi_app, base_url="https://example.com"
+)
+
+# Falcon
+
+
+class Bread:
+    @sitemap(values=["rye"])
+    def on_get(self, request: falcon.Request, response: falcon.Response, name: str) -> None:
+        response.text = name
+
+
+falcon_app = falcon.App()
+falcon_app.add_route("/bread/{name}", Bread())
+wrapped_falcon = SitemapMiddleware(falcon_app, base_url="https://example.com")
+wrapped_async_falcon = SitemapMiddleware(falcon.asgi.App(), base_url="https://example.com")
+
 # Any app, from outside
 
 
@@ -154,6 +216,8 @@ def mistakes() -> None:
     Sitemap(starlette_app)  # type: ignore[arg-type]
     Sitemap(base_urls="https://example.com")  # type: ignore[call-arg]
     Sitemap().init_app(flask_app, max_age="300")  # type: ignore[arg-type]
+    SitemapPlugin(base_urls="https://example.com")  # type: ignore[call-arg]
+    SitemapPlugin(max_age="300")  # type: ignore[arg-type]
     SitemapMiddleware(flask_app, robots="forbid")  # type: ignore[arg-type]
     SitemapMiddleware(flask_app, max_age="300")  # type: ignore[arg-type]
     starlette_app.add_middleware(SitemapMiddleware, base_urls="https://example.com")  # type: ignore[call-arg]
