@@ -1,6 +1,6 @@
 """`python3 examples`: start a small site that has a sitemap. Needs Python 3.11 or newer and nothing else.
 
-`python3 examples starlette` and `python3 examples fastapi` start two others.
+`python3 examples starlette` starts another: the names of all are in SERVERS below.
 `python3 examples --tour` prints how a sitemap changes when its site does.
 The environment is made in `.venv-examples/` at the top of the repository, once, and
 again if pyproject.toml changes. Nothing else is written.
@@ -29,6 +29,9 @@ SERVERS = {
     "flask": ("flask", "--app", f"{HERE}/flask_site.py", "run"),
     "starlette": (*UVICORN, "starlette_site:app"),
     "fastapi": (*UVICORN, "fastapi_site:app"),
+    "litestar": (*UVICORN, "litestar_site:app"),
+    "quart": (*UVICORN, "quart_site:app"),
+    "falcon": (*UVICORN, "falcon_site:app"),
 }
 
 

@@ -42,6 +42,30 @@ SITEMAPS = {
         "/plants/mint": {"lastmod": "2025-04-01"},
         "/tips": {},
     },
+    "litestar_site": {
+        "/": {"changefreq": "monthly", "priority": "1.0"},
+        "/hives": {},
+        "/honey": {"lastmod": "2025-07-07T08:15:00Z"},
+        "/honey/acacia": {"lastmod": "2025-07-01"},
+        "/honey/heather": {"lastmod": "2025-07-01"},
+        "/honey/lime": {"lastmod": "2025-07-01"},
+    },
+    "quart_site": {
+        "/": {"changefreq": "monthly", "priority": "1.0"},
+        "/menus": {},
+        "/stops": {"lastmod": "2025-12-14T03:00:00Z"},
+        "/stops/harbour": {"lastmod": "2025-12-14"},
+        "/stops/lake": {"lastmod": "2025-12-14"},
+        "/stops/pass": {"lastmod": "2025-12-14"},
+    },
+    "falcon_site": {
+        "/": {"changefreq": "monthly", "priority": "1.0"},
+        "/birds": {"lastmod": "2025-04-01T05:20:00Z"},
+        "/birds/gyr": {"lastmod": "2025-04-01"},
+        "/birds/merlin": {"lastmod": "2025-04-01"},
+        "/birds/saker": {"lastmod": "2025-04-01"},
+        "/diary": {},
+    },
 }
 """As it is at first."""
 
@@ -49,6 +73,9 @@ LEARNED: dict[str, dict[str, dict[str, str]]] = {
     "flask_site": {"/notes/flour": {}, "/notes/oven": {}},
     "starlette_site": {"/log/calm": {}, "/log/fog": {}, "/log/gale": {}},
     "fastapi_site": {"/tips/light": {}, "/tips/water": {}},
+    "litestar_site": {"/hives/north": {}, "/hives/orchard": {}},
+    "quart_site": {"/menus/breakfast": {}, "/menus/supper": {}},
+    "falcon_site": {"/diary/autumn": {}, "/diary/spring": {}},
 }
 """What visits add."""
 
@@ -56,6 +83,9 @@ UNLISTED = {
     "flask_site": {"/draft": 200, "/login": 200, "/admin": 302, "/api/prices": 200, "/notes/stone": 404},
     "starlette_site": {"/draft": 200, "/login": 200, "/admin": 307, "/api/tides": 200, "/log/mutiny": 404},
     "fastapi_site": {"/draft": 200, "/login": 200, "/admin": 307, "/api/plants": 200, "/docs": 200, "/tips/none": 404},
+    "litestar_site": {"/draft": 200, "/login": 200, "/admin": 302, "/api/weights": 200, "/hives/none": 404},
+    "quart_site": {"/draft": 200, "/login": 200, "/admin": 302, "/api/delays": 200, "/menus/none": 404},
+    "falcon_site": {"/draft": 200, "/login": 200, "/admin": 302, "/api/weights": 200, "/diary/none": 404},
 }
 EACH = pytest.mark.parametrize("site", sorted(SITEMAPS))
 
