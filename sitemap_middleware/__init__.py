@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
-from .decorator import sitemap
-from .entry import Entry
-from .exceptions import MiddlewareLookupError, OptionError, SitemapError, StoreError
-from .middleware import SitemapMiddleware
-from .models import Explanation
-from .stores import Store
+if TYPE_CHECKING:
+    from .decorator import sitemap
+    from .entry import Entry
+    from .exceptions import MiddlewareLookupError, OptionError, SitemapError, StoreError
+    from .middleware import SitemapMiddleware
+    from .models import Explanation
+    from .stores import Store
 
 __all__ = [
     "Entry",
@@ -23,10 +25,30 @@ __all__ = [
     "sitemap",
 ]
 
+_MODULES: Final = {
+    "Entry": "entry",
+    "Explanation": "models",
+    "MiddlewareLookupError": "exceptions",
+    "OptionError": "exceptions",
+    "SitemapError": "exceptions",
+    "SitemapMiddleware": "middleware",
+    "Store": "stores",
+    "StoreError": "exceptions",
+    "sitemap": "decorator",
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":  # read on first use, because it takes milliseconds
+    """Import a public name on first use: pytest imports the package in every run, for the plugin."""
+    if name in _MODULES:
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return value
+    if name == "__version__":  # takes milliseconds
         from importlib.metadata import version
 
         return version("sitemap-middleware")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

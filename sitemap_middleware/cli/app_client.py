@@ -6,7 +6,7 @@ Starlette's TestClient is not used: it fails on apps without a lifespan, and nee
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
@@ -31,13 +31,20 @@ Message = MutableMapping[str, Any]
 
 
 @contextlib.contextmanager
-def app_client(app: Any, site: Site, *, asynchronous: bool) -> Iterator[Fetch]:
+def app_client(app: Any, site: Site, *, asynchronous: bool, wait_seconds: float = MAX_WAIT_SECONDS) -> Iterator[Fetch]:
     """Provide a function that requests pages of a site from an app. An ASGI app is started and shut down around it.
 
-    Raises `SitemapError` if the app fails to start.
+    Args:
+        app: the app.
+        site: the site.
+        asynchronous: whether the app speaks ASGI.
+        wait_seconds: seconds for which the middleware may request pages of the app before it responds.
+
+    Raises:
+        SitemapError: the app fails to start.
     """
     if not asynchronous:
-        yield lambda path, encoding: _fetch_wsgi(app, site, path, encoding)
+        yield lambda path, encoding: _fetch_wsgi(app, site, path, encoding, wait_seconds)
         return
     with start_blocking_portal() as portal:
         lifespan = portal.call(_create_lifespan)
@@ -46,7 +53,8 @@ def app_client(app: Any, site: Site, *, asynchronous: bool) -> Iterator[Fetch]:
         if lifespan.failure is not None:
             raise SitemapError(f"the app did not start: {lifespan.failure}")
         try:
-            yield lambda path, encoding: portal.call(_fetch_asgi, app, site, lifespan.state, path, encoding)
+            state = {"state": lifespan.state, WAIT_SECONDS_KEY: wait_seconds}
+            yield lambda path, encoding: portal.call(_fetch_asgi, app, site, path, encoding, state)
         finally:
             portal.call(lifespan.shut_down)
 
@@ -55,17 +63,17 @@ def _headers(encoding: str) -> dict[str, str]:
     return {"User-Agent": PROBE_USER_AGENT, "Accept": "*/*", "Accept-Encoding": encoding}
 
 
-def _fetch_wsgi(app: Any, site: Site, path: str, encoding: str) -> Response:
+def _fetch_wsgi(app: Any, site: Site, path: str, encoding: str, wait_seconds: float) -> Response:
     response = Client(app).get(
         quote(path),
         base_url=f"{site.scheme}://{site.host}{site.root}/",
         headers=_headers(encoding),
-        environ_overrides={WAIT_SECONDS_KEY: MAX_WAIT_SECONDS},
+        environ_overrides={WAIT_SECONDS_KEY: wait_seconds},
     )
     return Response(response.status_code, [(name.lower(), value) for name, value in response.headers], response.data)
 
 
-async def _fetch_asgi(app: Any, site: Site, state: dict[str, Any], path: str, encoding: str) -> Response:
+async def _fetch_asgi(app: Any, site: Site, path: str, encoding: str, more: Mapping[str, Any]) -> Response:
     host, _, port = site.host.rpartition(":")
     if not (host and port.isdigit()):
         host, port = site.host, str(_DEFAULT_PORTS[site.scheme])
@@ -84,8 +92,8 @@ async def _fetch_asgi(app: Any, site: Site, state: dict[str, Any], path: str, en
         "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
         "client": ("127.0.0.1", 0),
         "server": (host, int(port)),
-        "state": state.copy(),
-        WAIT_SECONDS_KEY: MAX_WAIT_SECONDS,
+        **more,
+        "state": more["state"].copy(),
     }
     collector = ResponseCollector()
     await app(scope, collector.receive, collector.send)

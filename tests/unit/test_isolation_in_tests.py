@@ -68,6 +68,43 @@ def menu():
 app.add_middleware(SitemapMiddleware)
 get = TestClient(app).get
 """
+WERKZEUG = FLASK.replace("app.test_client()", "__import__('werkzeug.test').test.Client(app.wsgi_app)")
+HTTPX = FASTAPI + """
+import asyncio, httpx
+
+def get(path):
+    async def ask():
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return await client.get(path)
+
+    return asyncio.run(ask())
+"""
+DJANGO = """
+import django
+from django.conf import settings
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import path
+
+shut = []
+settings.configure(
+    ROOT_URLCONF=__name__,
+    ALLOWED_HOSTS=["localhost"],
+    MIDDLEWARE=["sitemap_middleware.django.SitemapMiddleware"],
+    SECRET_KEY="tests only",
+)
+django.setup()
+urlpatterns = [
+    path("", lambda request: HttpResponse("<h1>Home</h1>")),
+    path("menu", lambda request: HttpResponse("<h1>Menu</h1>", status=404 if shut else 200)),
+]
+
+def get(path):
+    answer = Client().get(path, headers={"host": "localhost"})
+    answer.text = answer.content.decode()
+    return answer
+"""
 PYTEST = """
 from site_app import get, shut
 
@@ -122,6 +159,12 @@ RUNNERS = {
         *(pytest.param(FLASK, runner, LOOK, id=f"Flask, {runner}") for runner in RUNNERS),
         pytest.param(FASTAPI, "pytest", LOOK, id="FastAPI, pytest"),
         pytest.param(FASTAPI, "unittest", LOOK, id="FastAPI, unittest"),
+        *(
+            pytest.param(DJANGO, runner, LOOK, id=f"Django, {runner}")
+            for runner in ("pytest", "pytest, in forked workers", "unittest")
+        ),
+        pytest.param(WERKZEUG, "pytest", LOOK, id="Werkzeug, pytest"),
+        pytest.param(HTTPX, "pytest", LOOK, id="httpx, pytest"),
         pytest.param(FLASK, "pytest", "pass", id="Flask, without a look at the sitemap"),
         pytest.param(FASTAPI, "pytest", "pass", id="FastAPI, without a look at the sitemap"),
     ],

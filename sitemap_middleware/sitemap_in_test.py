@@ -1,0 +1,148 @@
+"""The sitemap of an app as a test sees it, for the pytest plugin."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Protocol
+from urllib.parse import unquote
+from xml.etree import ElementTree as ET
+
+from .cli.app_client import Fetch, app_client
+from .exceptions import OptionError, SitemapError
+from .middleware import SitemapMiddleware
+from .models import Explanation, Site
+from .protocol_detection import detect_protocol
+from .request_response import TEST_CLIENT_WAIT_SECONDS
+from .service import SitemapService
+from .urls import parse_base_url
+
+_XML: Final = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+
+
+class SitemapOf(Protocol):
+    """The fixture `sitemap_of`."""
+
+    def __call__(self, app: Any, *, base_url: str | None = None) -> SitemapInTest:
+        """Read the sitemap of an app, as `read_sitemap` does."""
+
+
+class SitemapInTest:
+    """The pages that an app lists. ``"/about" in sitemap`` tells whether a page is among them.
+
+    Paths are decoded, below the root path, and in the order of the sitemap.
+    """
+
+    def __init__(self, site: Site, entries: Mapping[str, str | None], reasons: _Reasons) -> None:
+        self.locs = list(entries)
+        """The `<loc>` of each page."""
+        self.paths = [_path_of(site, loc) for loc in entries]
+        """The path of each page."""
+        self.dates = {_path_of(site, loc): lastmod for loc, lastmod in entries.items() if lastmod}
+        """The `<lastmod>` of each page that has one, by path: text as it is written, such as "2024-05-01"."""
+        self.reasons: Mapping[str, str] = reasons
+        """Why a page is not listed, by path. It can be asked for any path; it contains those that the app has."""
+
+    def __contains__(self, page: object) -> bool:
+        """Whether a page is listed: its path, or its loc."""
+        return page in self.paths or page in self.locs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.paths)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __repr__(self) -> str:
+        listed = [f"{path} ({self.dates[path]})" if path in self.dates else path for path in self.paths]
+        left_out = [f"{path}: {reason}" for path, reason in self.reasons.items()]
+        return "\n".join([f"{len(self)} pages listed", *listed, f"{len(left_out)} not listed", *left_out])
+
+
+class _Reasons(dict[str, str]):
+    """Why paths are not listed. A path that is not known is explained when it is asked for."""
+
+    def __init__(self, reasons: Mapping[str, str], explain: Callable[[str], Explanation]) -> None:
+        super().__init__(reasons)
+        self._explain = explain
+
+    def __missing__(self, path: str) -> str:
+        explanation = self._explain(path)
+        if explanation.listed:
+            raise KeyError(f"{path} is listed: {explanation.reason}")
+        return explanation.reason
+
+
+def read_sitemap(app: Any, *, base_url: str | None = None) -> SitemapInTest:
+    """Request the sitemap of an app. An ASGI app is started and shut down around it.
+
+    Args:
+        app: the app as a server gets it, of either protocol, or a factory that needs no arguments.
+        base_url: which site of an app that has several. Default: that of the middleware's own `base_url`, else the
+            first host of `allowed_hosts` or the framework's trusted hosts, else localhost.
+
+    Raises:
+        MiddlewareLookupError: the app has no SitemapMiddleware, or several.
+        SitemapError: the app does not start, or the sitemap cannot be made.
+    """
+    if _is_factory(app):
+        app = app()
+    middleware = SitemapMiddleware.of(app)
+    site = _site_of(middleware.service, base_url)
+    with app_client(
+        app, site, asynchronous=detect_protocol(app, app) == "asgi", wait_seconds=TEST_CLIENT_WAIT_SECONDS
+    ) as fetch:
+        entries = _read_entries(fetch, site, middleware.service.options.path)
+    service = middleware.service  # the first request of a test may replace it
+    service.flush()
+    snapshot = service.snapshot(site, service.store)
+    lines = service.url_report([snapshot])
+    reasons = {_path_of(site, line.url): line.reason for line in lines if not line.listed}
+    return SitemapInTest(site, entries, _Reasons(reasons, lambda path: service.explain(path, snapshot)))
+
+
+def _is_factory(app: Any) -> bool:
+    if not inspect.isfunction(app) or inspect.iscoroutinefunction(app):
+        return False
+    return all(
+        parameter.default is not parameter.empty or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        for parameter in inspect.signature(app).parameters.values()
+    )
+
+
+def _site_of(service: SitemapService, base_url: str | None) -> Site:
+    if base_url is not None:
+        wanted: Site | None = parse_base_url(base_url, "sitemap_of: base_url")
+    else:
+        trusted = (*service.options.allowed_hosts, *service.app_routes.trusted_hosts)
+        hosts = [host for host in trusted if not host.startswith((".", "*"))]
+        wanted = Site("https", hosts[0]) if hosts and service.options.site is None else None
+    sites = service.sites(wanted)
+    if not sites:
+        raise OptionError(f"sitemap_of: base_url={base_url!r} is not a site of this app; leave it out")
+    return sites[0]
+
+
+def _read_entries(fetch: Fetch, site: Site, path: str) -> dict[str, str | None]:
+    """The loc and lastmod of each entry of a document, and of those that it names if it is an index."""
+    response = fetch(path, "identity")
+    if response.status == 404:
+        return {}
+    if response.status != 200:
+        raise SitemapError(f"{path} answered {response.status}: {response.body.decode(errors='replace').strip()}")
+    root = ET.fromstring(response.body)  # noqa: S314 (the middleware wrote it)
+    children = {str(child.findtext(f"{_XML}loc")): child.findtext(f"{_XML}lastmod") for child in root}
+    if root.tag == f"{_XML}urlset":
+        return children
+    return {
+        loc: lastmod
+        for document in children
+        for loc, lastmod in _read_entries(fetch, site, _path_of(site, document)).items()
+    }
+
+
+def _path_of(site: Site, loc: str) -> str:
+    """The decoded path of a loc below the root path; the loc itself if it is not below it."""
+    if not loc.startswith(f"{site.base_url}/"):
+        return loc
+    return unquote(loc.removeprefix(site.base_url))

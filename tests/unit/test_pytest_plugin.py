@@ -1,0 +1,268 @@
+"""The pytest plugin: what `sitemap_of` tells of apps of every kind, and that the plugin costs nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import flask
+import pytest
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
+from starlette.applications import Starlette
+from starlette.routing import Mount, Route
+
+from sitemap_middleware import (
+    Entry,
+    MiddlewareLookupError,
+    OptionError,
+    SitemapError,
+    SitemapMiddleware,
+    pytest_plugin,
+    sitemap,
+)
+from sitemap_middleware.sitemap_in_test import SitemapOf
+
+from ..support.servers import ROOT
+
+sitemap_of = pytest_plugin.sitemap_of  # as if the package were installed
+
+BASE = "https://example.com"
+POSTS = [Entry({"slug": "rye"}, lastmod=date(2024, 5, 1)), {"slug": "zwölf & mehr"}]
+
+
+def flask_app(**options: Any) -> flask.Flask:
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/", "home", lambda: "<h1>Home</h1>")
+    app.add_url_rule("/account", "account", lambda: ("Sign in first", 401))
+    app.add_url_rule("/posts/<slug>", "post", sitemap(values=lambda: POSTS)(lambda slug: slug))
+    app.add_url_rule("/users/<name>", "user", lambda name: name)
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, **{"base_url": BASE, **options})  # type: ignore[method-assign]
+    return app
+
+
+def wrapped_flask_app() -> Any:
+    app = flask_app()
+    inside = app.wsgi_app
+    app.wsgi_app = inside.app  # type: ignore[attr-defined, method-assign] # the middleware's own
+    return SitemapMiddleware(app, base_url=BASE)
+
+
+async def home(request: Any) -> HTMLResponse:
+    return HTMLResponse("<h1>Home</h1>")
+
+
+async def account(request: Any) -> HTMLResponse:
+    return HTMLResponse("Sign in first", 401)
+
+
+async def post(request: Any) -> HTMLResponse:
+    return HTMLResponse(request.path_params["slug"])
+
+
+async def user(request: Any) -> HTMLResponse:
+    return HTMLResponse("<h1>User</h1>")
+
+
+def starlette_app(**options: Any) -> Starlette:
+    routes = [
+        Route("/", home),
+        Route("/account", account),
+        Route("/posts/{slug}", sitemap(values=lambda: POSTS)(post)),
+        Route("/users/{slug}", user),
+    ]
+    app = Starlette(routes=routes)
+    app.add_middleware(SitemapMiddleware, base_url=BASE, **options)
+    return app
+
+
+def fastapi_app() -> FastAPI:
+    app = FastAPI(openapi_url=None, routes=starlette_app().routes)
+    app.add_middleware(SitemapMiddleware, base_url=BASE)
+    return app
+
+
+def wrapped_starlette_app() -> Any:
+    return SitemapMiddleware(Starlette(routes=starlette_app().routes), base_url=BASE)
+
+
+APPS = [flask_app, wrapped_flask_app, starlette_app, fastapi_app, wrapped_starlette_app]
+
+
+@pytest.mark.parametrize("given", [lambda make: make(), lambda make: make], ids=["app", "factory"])
+@pytest.mark.parametrize("make", APPS)
+def test_it_tells_what_is_listed_and_why_the_rest_is_not(
+    make: Callable[[], Any], given: Callable[[Any], Any], sitemap_of: SitemapOf
+) -> None:
+    site = sitemap_of(given(make))
+    assert site.locs == [f"{BASE}/", f"{BASE}/posts/rye", f"{BASE}/posts/zw%C3%B6lf%20&%20mehr"]
+    assert site.paths == list(site) == ["/", "/posts/rye", "/posts/zwölf & mehr"]
+    assert len(site) == 3
+    assert site.dates == {"/posts/rye": "2024-05-01"}
+    assert "/posts/rye" in site
+    assert f"{BASE}/posts/rye" in site
+    assert "/account" not in site
+    assert dict(site.reasons) == {"/account": "it answered 401"}
+    assert site.reasons["/posts/none"] == "its route has values, and they do not include it"
+    assert "has parameters, and neither values nor learn" in site.reasons["/users/ada"]
+    with pytest.raises(KeyError, match="/posts/rye is listed"):
+        site.reasons["/posts/rye"]
+    assert repr(site).splitlines() == [
+        "3 pages listed",
+        "/",
+        "/posts/rye (2024-05-01)",
+        "/posts/zwölf & mehr",
+        "1 not listed",
+        "/account: it answered 401",
+    ]
+
+
+@pytest.mark.parametrize("make", [flask_app, starlette_app])
+def test_each_call_reads_the_app_as_it_is_now(
+    make: Any, sitemap_of: SitemapOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = make()
+    assert "/posts/new" not in sitemap_of(app)
+    monkeypatch.setattr(f"{__name__}.POSTS", ["new"])
+    assert sitemap_of(app).paths == ["/", "/posts/new"]
+
+
+def test_an_index_is_followed(sitemap_of: SitemapOf) -> None:
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/<int:number>", "page", sitemap(values=range(50_001))(lambda number: f"{number}"))
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url=BASE)  # type: ignore[method-assign]
+    site = sitemap_of(app)
+    assert len(site) == 50_001
+    assert "/50000" in site
+
+
+def test_a_site_without_pages_is_empty(sitemap_of: SitemapOf) -> None:
+    site = sitemap_of(SitemapMiddleware(flask.Flask("site", static_folder=None), base_url=BASE))
+    assert site.paths == []
+    assert repr(site) == "0 pages listed\n0 not listed"
+
+
+@pytest.mark.parametrize(
+    ("options", "base_url", "first"),
+    [
+        ({"base_url": None}, None, "http://localhost/"),
+        ({"base_url": None, "allowed_hosts": ["*.example.com", "shop.example.com"]}, None, "https://shop.example.com/"),
+        ({"allowed_hosts": ["shop.example.com"]}, "https://shop.example.com", "https://shop.example.com/"),
+        ({"allowed_hosts": ["shop.example.com"]}, None, f"{BASE}/"),
+    ],
+)
+def test_the_site_is_that_of_the_options(
+    options: dict[str, Any], base_url: str | None, first: str, sitemap_of: SitemapOf
+) -> None:
+    assert sitemap_of(flask_app(**options), base_url=base_url).locs[0] == first
+
+
+def test_another_site_is_refused(sitemap_of: SitemapOf) -> None:
+    with pytest.raises(OptionError, match=r"base_url='https://example\.org' is not a site of this app; leave it out"):
+        sitemap_of(flask_app(), base_url="https://example.org")
+
+
+@pytest.mark.parametrize("make", [flask_app, starlette_app])
+@pytest.mark.parametrize("root", ["/shop", "/süß"])
+def test_paths_are_below_the_root_path(make: Any, root: str, sitemap_of: SitemapOf) -> None:
+    site = sitemap_of(make(), base_url=BASE + root)
+    assert site.locs[0] == f"{BASE}{quote(root)}/"
+    assert site.paths == ["/", "/posts/rye", "/posts/zwölf & mehr"]
+    assert dict(site.reasons) == {"/account": "it answered 401"}
+
+
+def test_an_app_without_the_middleware_is_refused_with_the_fix(sitemap_of: SitemapOf) -> None:
+    def make() -> Starlette:
+        return Starlette()
+
+    for app in (flask.Flask("site"), Starlette(), make):
+        with pytest.raises(MiddlewareLookupError, match=r"has no SitemapMiddleware; add it: app\.add_middleware"):
+            sitemap_of(app)
+
+
+def test_a_sitemap_that_cannot_be_made_fails_the_test(sitemap_of: SitemapOf) -> None:
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/<slug>", "page", sitemap(values=lambda: 1 // 0)(lambda slug: slug))
+    site = SitemapMiddleware(app, base_url=BASE)
+    with pytest.raises(SitemapError, match=r"/sitemap.xml answered 503: The sitemap cannot be made now"):
+        sitemap_of(site)
+
+
+def test_an_asgi_app_is_started_first(sitemap_of: SitemapOf) -> None:
+    posts = []
+
+    @asynccontextmanager
+    async def lifespan(app: Any) -> AsyncIterator[None]:
+        posts.append("rye")
+        yield
+        posts.clear()
+
+    app = Starlette(routes=[Route("/{slug}", sitemap(values=lambda: posts)(post))], lifespan=lifespan)
+    app.add_middleware(SitemapMiddleware, base_url=BASE)
+    assert sitemap_of(app).paths == ["/rye"]
+    assert posts == []
+
+
+def test_a_mounted_app_is_found(sitemap_of: SitemapOf) -> None:
+    inner = starlette_app()
+    outer = SitemapMiddleware(Starlette(routes=[Mount("/blog", app=inner)]), base_url=BASE)
+    assert "/blog/" in sitemap_of(outer)
+
+
+# The plugin in runs of pytest
+
+TESTS = """
+from flask import Flask
+from sitemap_middleware import SitemapMiddleware
+
+app = Flask(__name__, static_folder=None)
+closed = []
+app.add_url_rule("/", "home", lambda: ("Closed", 404) if closed else "<h1>Home</h1>")
+app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://example.com")
+
+def test_home_is_listed(sitemap_of):
+    assert "/" in sitemap_of(app)
+
+def test_home_is_closed(sitemap_of):
+    closed.append(1)
+    assert sitemap_of(app).reasons["/"] == "it answered 404"
+    closed.clear()
+
+def test_home_is_listed_again(sitemap_of):
+    assert "/" in sitemap_of(app)
+
+def test_fails_with_the_pages(sitemap_of):
+    assert "/about" in sitemap_of(app)
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["one process", "xdist"])
+def test_it_serves_every_test_alone(options: list[str], tmp_path: Path) -> None:
+    (tmp_path / "test_site.py").write_text(textwrap.dedent(TESTS), "utf-8")
+    plugins = ["sitemap_middleware.pytest_plugin", "xdist.plugin"]
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", *(f"-p{name}" for name in plugins), "-q", *options],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "PATH": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "1 failed, 3 passed" in run.stdout, run.stdout + run.stderr
+    assert "1 pages listed" in run.stdout
+    assert {path.name for path in tmp_path.iterdir()} <= {"test_site.py", "__pycache__", ".pytest_cache"}
+
+
+def test_the_plugin_is_registered_and_imports_nothing_of_the_package() -> None:
+    assert 'sitemap_middleware = "sitemap_middleware.pytest_plugin"' in (ROOT / "pyproject.toml").read_text("utf-8")
+    loaded = "import sys, sitemap_middleware.pytest_plugin; print([m for m in sys.modules if 'sitemap' in m])"
+    run = subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "['sitemap_middleware', 'sitemap_middleware.pytest_plugin']"
