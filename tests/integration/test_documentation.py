@@ -21,7 +21,6 @@ import pytest
 import sitemap_middleware
 from sitemap_middleware import Entry, Explanation, SitemapMiddleware, sitemap
 from sitemap_middleware.cli.main import command as program
-
 from sitemap_middleware.sitemap_in_test import read_sitemap
 
 from ..support.console import console, matches
@@ -128,7 +127,7 @@ def test_snippet_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         asyncio.set_event_loop(None)
     for name, value in [*names.items()]:
         if name.startswith("test_"):
-            value(**{parameter: read_sitemap for parameter in inspect.signature(value).parameters})  # the only fixture
+            value(**dict.fromkeys(inspect.signature(value).parameters, read_sitemap))  # the only fixture
     if "app" in names:
         status, _ = context.run(sitemap_of, names["app"], code)
         assert status in (200, 404)

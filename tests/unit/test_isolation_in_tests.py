@@ -69,7 +69,9 @@ app.add_middleware(SitemapMiddleware)
 get = TestClient(app).get
 """
 WERKZEUG = FLASK.replace("app.test_client()", "__import__('werkzeug.test').test.Client(app.wsgi_app)")
-HTTPX = FASTAPI + """
+HTTPX = (
+    FASTAPI
+    + """
 import asyncio, httpx
 
 def get(path):
@@ -80,6 +82,7 @@ def get(path):
 
     return asyncio.run(ask())
 """
+)
 DJANGO = """
 import django
 from django.conf import settings
