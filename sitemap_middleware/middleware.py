@@ -87,7 +87,6 @@ class SitemapMiddleware:
         metrics: where to publish the figures of `stats`: ``"prometheus"`` for its
             global registry, ``"opentelemetry"`` for the global meter provider, or a
             prometheus_client registry or OpenTelemetry Meter of your own.
-
         enabled: if false, the middleware does nothing: it observes nothing, opens no
             store, and the path of the sitemap is the app's own.
 

@@ -62,17 +62,17 @@ def closure_values(layer: Any) -> list[Any]:
 
 def _layers(app: Any, kind: type, seen: dict[int, Any]) -> Iterator[Any]:
     """An app, what it wraps, and the middleware that it knows; each layer once."""
-    for layer in wrapping.layers(app):
-        if id(layer) in seen:
-            continue
-        seen[id(layer)] = layer
-        yield layer
-        # Django makes `_middleware_chain` of its MIDDLEWARE.
-        inner = [*closure_values(layer), *_remembered(layer, kind), get_attribute(layer, "_middleware_chain")]
-        if is_starlette(layer):
-            inner += [get_attribute(layer, "middleware_stack"), *_noted_middleware(layer, kind)]
-        for item in inner:
-            yield from _layers(item, kind, seen)
+    waiting = [app]
+    while waiting and len(seen) < MAX_LAYERS:
+        for layer in wrapping.layers(waiting.pop(0)):
+            if id(layer) in seen:
+                continue
+            seen[id(layer)] = layer
+            yield layer
+            # Django makes `_middleware_chain` of its MIDDLEWARE.
+            waiting += [*closure_values(layer), *_remembered(layer, kind), get_attribute(layer, "_middleware_chain")]
+            if is_starlette(layer):
+                waiting += [get_attribute(layer, "middleware_stack"), *_noted_middleware(layer, kind)]
 
 
 def _remembered(app: Any, kind: type) -> Iterator[Any]:

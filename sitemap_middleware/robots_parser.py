@@ -11,6 +11,9 @@ from protego import Protego
 
 ROBOTS_PATH: Final = "/robots.txt"
 
+DISALLOW_ALL: Final = "User-agent: *\nDisallow: /\n"
+"""A robots.txt that forbids everything."""
+
 MAX_ROBOTS_BYTES: Final = 500 * 1024
 """Crawlers ignore bytes beyond this (RFC 9309, section 2.5; Google's limit), and so does the parser."""
 
@@ -129,7 +132,3 @@ def with_sitemap(text: str, loc: str) -> str:
 def minimal_robots(loc: str) -> str:
     """A robots.txt that forbids nothing and names the sitemap."""
     return f"User-agent: *\nDisallow:\n\nSitemap: {loc}\n"
-
-
-DISALLOW_ALL: Final = "User-agent: *\nDisallow: /\n"
-"""A robots.txt that forbids everything."""

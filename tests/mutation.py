@@ -38,6 +38,8 @@ TESTS = {
     "listing.candidates": "unit/listing/test_policy unit/test_decorator unit/routing/test_shadowed_routes",
     "rendering.responses": "unit/rendering/test_responses",
     "robots_parser": "unit/test_robots",
+    "settings": "unit/test_settings",
+    "middleware_lookup": "unit/test_middleware_lookup",
     "robots": "unit/test_robots",
     "urls": "integration/test_canonical unit/rendering/test_xml unit/test_robots unit/test_hosts",
     "evidence.delisting_confirmation": "unit/evidence/test_delisting_confirmation unit/evidence/test_observation_merge",
@@ -63,6 +65,9 @@ TESTS = {
     "adapters.async_bridge": "integration/test_app_termination unit/observation/test_changed_page_prober unit/listing/test_provider_reader",
     "adapters.probe_headers": "unit/adapters/test_probe_headers unit/observation/test_probe_client unit/observation/test_unvisited_page_prober",
     "adapters.asgi_streaming": "unit/adapters/test_asgi_streaming integration/test_app_shapes",
+    "adapters.pass_through": "unit/test_settings unit/test_middleware_lookup",
+    "adapters.probe_calls": "unit/observation/test_probe_client unit/adapters/test_probe_headers",
+    "adapters.litestar_app": "frameworks/test_litestar frameworks/test_contract",
     "observation.sampling_schedule": "integration/test_content_changes integration/test_limits unit/evidence/test_changefreq",
 }
 """The test files (`tests/<name>.py`) of each module, by the module's name within the package."""

@@ -335,6 +335,29 @@ def test_the_apps_own_goes_before_those_of_mounted_apps() -> None:
     assert SitemapMiddleware.of(app) is app.state.sitemap
 
 
+def test_a_view_of_flask_finds_it_by_the_current_app() -> None:
+    app = flask_site()
+    with app.app_context():
+        assert SitemapMiddleware.of(flask.current_app) is app.wsgi_app
+
+
+def test_an_endless_chain_of_functions_ends() -> None:
+    def nested(depth: int) -> Any:
+        app: Any = None
+        for _ in range(depth):
+            app = decorated_by_hand(app)
+        return app
+
+    def decorated_by_hand(app: Any) -> Any:
+        def outer(*arguments: Any) -> Any:
+            return app(*arguments)
+
+        return outer
+
+    with pytest.raises(MiddlewareLookupError, match="has no SitemapMiddleware"):
+        SitemapMiddleware.of(nested(5000))
+
+
 def test_a_cycle_of_apps_ends() -> None:
     app = Starlette()
     app.mount("/again", app)
