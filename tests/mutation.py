@@ -65,6 +65,7 @@ TESTS = {
     "adapters.async_bridge": "integration/test_app_termination unit/observation/test_changed_page_prober unit/listing/test_provider_reader",
     "adapters.probe_headers": "unit/adapters/test_probe_headers unit/observation/test_probe_client unit/observation/test_unvisited_page_prober",
     "adapters.asgi_streaming": "unit/adapters/test_asgi_streaming integration/test_app_shapes",
+    "evidence.observations": "unit/evidence/test_response_parser unit/evidence/test_observation_merge",
     "adapters.pass_through": "unit/test_settings unit/test_middleware_lookup",
     "adapters.probe_calls": "unit/observation/test_probe_client unit/adapters/test_probe_headers",
     "adapters.litestar_app": "frameworks/test_litestar frameworks/test_contract",
