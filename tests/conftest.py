@@ -70,9 +70,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _process_state() -> dict[str, object]:
     """Global state that a test must restore, because later tests would depend on it."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-    # The interpreter sets `decimal_context` when a thread first needs it, Django sets `asgiref.local` on its first request.
+    # The interpreter sets `decimal_context` when a thread first needs it, asgiref the others on Django's first request.
     context = contextvars.copy_context()
-    ignored = ("decimal_context", "asgiref.local")
+    ignored = ("asgiref.local", "deadlock_context", "decimal_context")
     variables = {variable: value for variable, value in context.items() if variable.name not in ignored}
     logger = logging.getLogger("sitemap_middleware")
     return {

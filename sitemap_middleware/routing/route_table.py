@@ -9,7 +9,8 @@ from hashlib import blake2b
 from typing import Final
 
 from ..config import Options
-from ..models import PathBuilder, Provider, Route, Site
+from ..decorator import NO_SETTINGS
+from ..models import PathBuilder, Provider, Route, RouteSettings, Site
 from ..patterns import Pattern
 from .prefix_index import PrefixIndex
 
@@ -180,6 +181,17 @@ class RouteTable:
 
     @cached_property
     def digest(self) -> bytes:
-        """Sixteen bytes that are equal for tables with the same routes and named paths."""
-        routes = [(route.host, route.path, route.static, route.builder is None) for route in self.routes]
+        """Sixteen bytes that are equal for tables with the same routes, settings and named paths."""
+        routes = [
+            (route.host, route.path, route.static, route.builder is None, _settings_text(route.settings))
+            for route in self.routes
+        ]
         return blake2b(repr((routes, sorted(self._named))).encode(), digest_size=16).digest()
+
+
+def _settings_text(settings: RouteSettings) -> str:
+    """What the settings say of an entry, as text that is equal in all processes. A callable stands for any other."""
+    if settings is NO_SETTINGS:
+        return ""
+    lastmod = "callable" if callable(settings.lastmod) else settings.lastmod
+    return f"{settings.priority} {settings.changefreq} {settings.exclude} {lastmod}"

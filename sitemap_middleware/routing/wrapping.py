@@ -24,6 +24,7 @@ _WRAPPED_APP_NAMES: Final = (
     "server",
     "inner",
     "func",
+    "awaitable",  # of asgiref's AsyncToSync
     "__wrapped__",
 )
 """Attributes in which WSGI and ASGI middleware keeps the app that it wraps."""

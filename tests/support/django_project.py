@@ -8,6 +8,7 @@ from typing import Any
 
 import django
 from django.conf import settings
+from django.core.signals import setting_changed
 from django.urls import clear_url_caches
 
 BASE: dict[str, Any] = {
@@ -20,6 +21,7 @@ BASE: dict[str, Any] = {
         "django.contrib.contenttypes",
         "django.contrib.messages",
         "django.contrib.sessions",
+        "django.contrib.sitemaps",
     ],
     "LANGUAGES": [("en", "English")],
     "LANGUAGE_CODE": "en",
@@ -39,22 +41,25 @@ BASE: dict[str, Any] = {
             },
         }
     ],
+    "TIME_ZONE": "UTC",
     "USE_I18N": True,
     "USE_TZ": True,
 }
 
 
+settings.configure(**BASE)
+django.setup()
+
+
 def use(patterns: Iterable[Any], **changes: Any) -> list[Any]:
     """Make these the URLs and settings of the process; all others are those of `BASE`. Returns the list of URLs."""
-    if not settings.configured:
-        settings.configure(**BASE)
-        django.setup()
     for name in [name for name in dir(settings) if name.startswith("SITEMAP_")]:
         delattr(settings, name)
     urls = types.ModuleType("urls")
     urls.urlpatterns = list(patterns)
     for name, value in {**BASE, **changes, "ROOT_URLCONF": urls}.items():
-        if name != "INSTALLED_APPS":
+        if getattr(settings, name, None) != value or name in changes:
             setattr(settings, name, value)
+            setting_changed.send(None, setting=name, value=value, enter=True)  # clears Django's caches
     clear_url_caches()
     return urls.urlpatterns

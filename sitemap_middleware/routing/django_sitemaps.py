@@ -1,0 +1,154 @@
+"""Reads the `Sitemap` classes of `django.contrib.sitemaps` that the setting SITEMAP_SITEMAPS names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from django.conf import settings
+from django.urls import ResolverMatch, get_script_prefix, set_script_prefix
+from django.utils import timezone, translation
+from django.utils.module_loading import import_string
+
+from ..decorator import settings_of
+from ..exceptions import OptionError
+from ..models import Context, Provider, Route, RouteSettings
+from .change_detector import Snapshot
+from .django_database import own_connections
+from .django_views import resolve
+from .path_builder_checks import check_params
+
+SETTING = "SITEMAP_SITEMAPS"
+
+
+class SitemapSection:
+    """The pages of one `Sitemap`: a provider, and settings of the static routes among its locations.
+
+    Its locations may lead to any view, so which views have pages in it is known once it was read.
+    """
+
+    def __init__(self, name: str, sitemap: Any) -> None:
+        self.name = re.sub(r"\W", "_", name)
+        self._sitemap = sitemap
+        self.provider = Provider(self._items, f"{SETTING}[{name!r}]")
+        self.static_settings: Mapping[str, RouteSettings] = {}
+        """The settings of static routes, by path. Replaced when the sitemap was read to its end."""
+        self.routes: frozenset[str] = frozenset()
+        """The routes with parameters that its locations lead to, as in `ResolverMatch.route`."""
+
+    def route(self, prefix: str, host: str | None) -> Route:
+        """The route that stands for all views with pages in this sitemap."""
+        return Route(
+            f"{prefix}/<path:{self.name}>",
+            type(self._instance()).__qualname__,
+            static=False,
+            host=host,
+            settings=RouteSettings(values=self.provider),
+            builder=_LocationBuilder(self, prefix),
+        )
+
+    def _instance(self) -> Any:
+        return self._sitemap() if isinstance(self._sitemap, type) else self._sitemap
+
+    def _items(self) -> Iterator[dict[str, Any]]:
+        """The pages of views with parameters. Views that are decorated to be excluded or enumerated are left out."""
+        static: dict[str, RouteSettings] = {}
+        routes = set[str]()
+        prefix = get_script_prefix()
+        set_script_prefix("/")  # locations are made by `reverse`, and the root path is added later
+        try:
+            sitemap = self._instance()
+            site = SimpleNamespace(domain="localhost", name="localhost")
+            for number in range(1, sitemap.paginator.num_pages + 1):
+                for url in sitemap.get_urls(page=number, site=site, protocol="https"):
+                    location = urlsplit(url["location"])
+                    path = unquote(location.path)
+                    match = None if location.query else _match(path)
+                    view_settings = settings_of(match.func) if match else RouteSettings()
+                    if view_settings.exclude or view_settings.values:
+                        continue
+                    fields = _fields(url, view_settings)
+                    if match is not None and not (match.args or match.captured_kwargs):
+                        static[path] = RouteSettings(**fields)
+                        continue
+                    if match is not None:
+                        routes.add(match.route)
+                    yield {self.name: path if match else url["location"], **fields}
+        finally:
+            set_script_prefix(prefix)
+        self.routes = frozenset(routes)
+        if static != self.static_settings:
+            self.static_settings = static
+
+
+_sections: list[tuple[Any, list[SitemapSection]]] = []
+"""One item: the setting, and its sections. They are kept, because providers are told apart by identity."""
+
+
+def sitemap_sections(snapshot: Snapshot) -> list[SitemapSection]:
+    """The sections of the setting SITEMAP_SITEMAPS.
+
+    Raises:
+        OptionError: the setting is neither a mapping of sitemaps nor the dotted path of one.
+    """
+    setting = getattr(settings, SETTING, None)
+    snapshot.add(lambda: getattr(settings, SETTING, None))
+    if setting is None:
+        return []
+    if not _sections or _sections[0][0] is not setting:
+        _sections[:] = [(setting, [SitemapSection(name, sitemap) for name, sitemap in _mapping(setting).items()])]
+    sections = _sections[0][1]
+    snapshot.add(lambda: [id(section.static_settings) for section in sections])
+    return sections
+
+
+def _mapping(setting: Any) -> Mapping[str, Any]:
+    sitemaps = import_string(setting) if isinstance(setting, str) else setting
+    if isinstance(sitemaps, Mapping) and all(hasattr(sitemap, "get_urls") for sitemap in sitemaps.values()):
+        return sitemaps
+    raise OptionError(
+        f"{SETTING}={setting!r} is not a mapping of names to Sitemap classes; give the one that the view `sitemap`"
+        ' has, or its dotted path, such as "project.urls.sitemaps"'
+    )
+
+
+def _match(path: str) -> ResolverMatch | None:
+    return resolve(path, translation.get_language_from_path(path) or settings.LANGUAGE_CODE)
+
+
+def _fields(url: Mapping[str, Any], view_settings: RouteSettings) -> dict[str, Any]:
+    """The lastmod, changefreq and priority of a URL, those that it has. The settings of its view come first."""
+    lastmod = url.get("lastmod")
+    changefreq = view_settings.changefreq or url.get("changefreq")
+    priority = url.get("priority") if view_settings.priority is None else str(view_settings.priority)
+    if isinstance(lastmod, datetime) and timezone.is_naive(lastmod):
+        lastmod = timezone.make_aware(lastmod, timezone.get_default_timezone())
+    fields = {"lastmod": lastmod, "changefreq": changefreq, "priority": float(priority) if priority else None}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+class _LocationBuilder:
+    """Takes the locations as paths. Those that lead to no view are refused."""
+
+    def __init__(self, section: SitemapSection, prefix: str) -> None:
+        self._section = section
+        self._prefix = prefix
+        self.names = frozenset({section.name})
+
+    def build(self, params: Mapping[str, Any]) -> str:
+        check_params(params, self.names, self.names)
+        path = str(params[self._section.name])
+        if not path.startswith("/"):
+            raise ValueError(f"{path} leads to no view of the project")
+        return self._prefix + path
+
+    def matches(self, path: str) -> bool:
+        match = _match(path.removeprefix(self._prefix)) if path.startswith(self._prefix) else None
+        return match is not None and match.route in self._section.routes
+
+    def context(self) -> Context | None:
+        return own_connections()

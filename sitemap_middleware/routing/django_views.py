@@ -1,0 +1,143 @@
+"""The views of a Django project: its URLconf, in every language of `i18n_patterns`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice, product
+from typing import Any, Final, NamedTuple
+
+from django.conf import settings
+from django.urls import Resolver404, ResolverMatch, URLPattern, URLResolver, get_resolver
+from django.urls.resolvers import LocalePrefixPattern, RoutePattern
+from django.utils import translation
+from django.utils.regex_helper import normalize
+
+_PARAMETER: Final = re.compile(r"<(?:[^<>:]+:)?(?P<name>[^<>]+)>")
+"""A parameter of `path()`."""
+
+_GROUP: Final = re.compile(r"(?<!\\)\((?:[^()\\]|\\.)*\)")
+_CLASS: Final = re.compile(r"\\[dDwWsS]|(?<!\\)[.\[|]")
+"""What stands for several characters or alternatives."""
+
+_MAX_FORMS: Final = 32
+"""Forms of one route with optional groups that are read."""
+
+
+class View(NamedTuple):
+    """One form of a `path()` or `re_path()`, with every `include()` around it, in one language."""
+
+    template: str
+    """As `path()` writes it, from the first slash on."""
+    format: str
+    """With ``%(name)s`` for each parameter."""
+    names: frozenset[str]
+    converters: Mapping[str, Any]
+    route: str
+    """As in `ResolverMatch.route`."""
+    language: str
+    callback: Any
+    is_admin: bool
+    is_regex: bool
+    """Whether its form was derived from a regular expression, and so may not match it."""
+
+    def answers(self, match: ResolverMatch) -> bool:
+        """Whether this is the view that Django's resolver found."""
+        return match.route == self.route and match.func is self.callback
+
+
+def views(resolver: URLResolver) -> Iterator[View]:
+    """The views of the URLconf in the order in which Django tries them."""
+    for patterns, callback, language, is_admin in _patterns(resolver, settings.LANGUAGE_CODE, ()):
+        with translation.override(language):
+            route = ""
+            for pattern in reversed(patterns):
+                route = str(pattern) + route.removeprefix("^") if str(pattern) else route
+            converters = {name: converter for pattern in patterns for name, converter in pattern.converters.items()}
+            is_regex = not all(isinstance(pattern, RoutePattern | LocalePrefixPattern) for pattern in patterns)
+            for forms in islice(product(*map(_forms, patterns)), _MAX_FORMS):
+                names = frozenset(name for form in forms for name in form[2])
+                template, path_format = "".join(form[0] for form in forms), "".join(form[1] for form in forms)
+                yield View(
+                    f"/{template}",
+                    f"/{path_format}",
+                    names,
+                    converters,
+                    route,
+                    language,
+                    callback,
+                    is_admin,
+                    is_regex,
+                )
+
+
+def _patterns(
+    resolver: URLResolver, language: str, outer: tuple[Any, ...], *, is_admin: bool = False
+) -> Iterator[tuple[tuple[Any, ...], Any, str, bool]]:
+    """Each view of a resolver: the patterns from the root's on, the view, the language, whether it is an admin's."""
+    for entry in resolver.url_patterns:
+        patterns = (*outer, entry.pattern)
+        if isinstance(entry, URLPattern):
+            yield patterns, entry.callback, language, is_admin
+        elif isinstance(entry, URLResolver):
+            of_admin = is_admin or (entry.app_name == "admin" and any(map(_is_admin_view, entry.url_patterns)))
+            languages = _languages() if isinstance(entry.pattern, LocalePrefixPattern) else [language]
+            for code in languages:
+                yield from _patterns(entry, code, patterns, is_admin=of_admin)
+
+
+def _languages() -> list[str]:
+    """The languages that `i18n_patterns` answers in: without a LocaleMiddleware, only the default one."""
+    if any("locale" in name.lower() for name in settings.MIDDLEWARE):
+        return [code for code, _ in settings.LANGUAGES]
+    return [settings.LANGUAGE_CODE]
+
+
+def _is_admin_view(entry: Any) -> bool:
+    return hasattr(getattr(entry, "callback", None), "admin_site")
+
+
+def _forms(pattern: Any) -> list[tuple[str, str, Sequence[str]]]:
+    """The template, the format and the parameters of each form of a pattern, in the active language."""
+    if isinstance(pattern, LocalePrefixPattern):
+        prefix = pattern.language_prefix
+        return [(prefix, prefix, ())]
+    if isinstance(pattern, RoutePattern):
+        route = str(pattern)
+        literals = _PARAMETER.split(route)
+        names = literals[1::2]
+        literals[1::2] = [f"%({name})s" for name in names]
+        literals[::2] = [literal.replace("%", "%%") for literal in literals[::2]]
+        return [(route, "".join(literals), names)]
+    regex = pattern.regex.pattern
+    try:
+        forms = normalize(regex.replace("%", "%%"))
+        return [
+            (path_format % {name: _regex_parameter(regex, name) for name in names}, path_format, names)
+            for path_format, names in forms
+            if names or _has_one_path(regex)
+        ]
+    except (LookupError, TypeError, ValueError):  # Django cannot reverse it either
+        return []
+
+
+def _has_one_path(regex: str) -> bool:
+    """Whether a regular expression, without its groups, matches one text only."""
+    before = None
+    while regex != before:
+        regex, before = _GROUP.sub("", regex), regex
+    return _CLASS.search(regex) is None
+
+
+def _regex_parameter(regex: str, name: str) -> str:
+    """A group of a regular expression as `path()` writes it. One that takes anything takes slashes, too."""
+    wide = re.search(rf"\(\?P<{name}>\.[*+]", regex) or (name.startswith("_") and re.search(r"\(\.[*+]", regex))
+    return f"<path:{name}>" if wide else f"<{name}>"
+
+
+def resolve(path: str, language: str) -> ResolverMatch | None:
+    """What Django's resolver finds for a decoded path in a language."""
+    with translation.override(language), suppress(Resolver404):
+        return get_resolver().resolve(path)
+    return None

@@ -1,0 +1,613 @@
+"""What only Django has: URLconfs in several languages, the admin, Sitemap classes, sync and async middleware."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import io
+import warnings
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import datetime
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from asgiref.sync import markcoroutinefunction
+from django.conf.urls.i18n import i18n_patterns
+from django.contrib import admin
+from django.contrib.auth.decorators import login_required
+from django.contrib.sitemaps import Sitemap
+from django.contrib.sitemaps.views import sitemap as sitemap_view
+from django.core.handlers.asgi import ASGIHandler
+from django.core.handlers.wsgi import WSGIHandler
+from django.http import FileResponse, HttpResponse, StreamingHttpResponse
+from django.test import Client
+from django.urls import include, path, re_path, reverse
+from django.utils import translation
+from django.utils.translation import gettext_lazy
+from django.views import View
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.generic import RedirectView, TemplateView
+from django.views.static import serve
+
+from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
+
+from ..support.django_project import use
+from ..support.documents import entries, locs
+from ..support.wire import DRIVERS, Answer, Ask
+
+BASE = "http://testserver"
+ENTRY = "sitemap_middleware.django.SitemapMiddleware"
+
+
+def page(request: Any, *words: Any, **named: Any) -> HttpResponse:
+    return HttpResponse(f"<h1>{request.path_info}</h1><p>{words} {named}")
+
+
+def view_of_page() -> Any:
+    """A view of its own, for a mark of its own."""
+
+    def view(request: Any, *words: Any, **named: Any) -> HttpResponse:
+        return page(request, *words, **named)
+
+    return view
+
+
+class Project:
+    """A project with the middleware in its settings, or around it."""
+
+    def __init__(
+        self, patterns: list[Any], *, handler: Any = WSGIHandler, outside: bool = False, **changes: Any
+    ) -> None:
+        options: dict[str, Any] = {"SITEMAP_BASE_URL": BASE, "SITEMAP_STORE": "memory://"}
+        inside: list[str] = changes.pop("MIDDLEWARE", [])
+        self.urls = use(patterns, MIDDLEWARE=inside if outside else [ENTRY, *inside], **(options | changes))
+        self.protocol = "asgi" if handler is ASGIHandler else "wsgi"
+        self.app = SitemapMiddleware(handler()) if outside else handler()
+
+    def ask(self, url: str, **changes: Any) -> Answer:
+        return DRIVERS[self.protocol](self.app, Ask(url, **changes))
+
+    def visit(self, *urls: str) -> Project:
+        for url in urls:
+            self.ask(url)
+        self.middleware.flush()
+        return self
+
+    @property
+    def middleware(self) -> SitemapMiddleware:
+        return SitemapMiddleware.of(self.app)
+
+    def listed(self, **changes: Any) -> list[str]:
+        answer = self.ask("/sitemap.xml", **changes)
+        return [unquote(loc.removeprefix(BASE)) for loc in locs(answer.body)] if answer.status == 200 else []
+
+    def entries(self) -> dict[str, dict[str, str]]:
+        found = entries(self.ask("/sitemap.xml").body)
+        return {unquote(loc.removeprefix(BASE)): entry for loc, entry in found.items()}
+
+
+@pytest.fixture(params=[WSGIHandler, ASGIHandler])
+def handler(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+# Views
+
+
+class ReadOnly(View):
+    def get(self, request: Any) -> HttpResponse:
+        return page(request)
+
+
+class WriteOnly(View):
+    def post(self, request: Any) -> HttpResponse:
+        raise NotImplementedError
+
+
+class NoMethods(View):
+    http_method_names = ("post",)
+    get = ReadOnly.get
+
+
+class OwnDispatch(View):
+    def dispatch(self, request: Any, *_: Any, **__: Any) -> HttpResponse:
+        return page(request)
+
+
+class Template(TemplateView):
+    def render_to_response(self, *_: Any, **__: Any) -> HttpResponse:
+        return page(self.request)
+
+
+VIEWS: dict[str, tuple[Any, bool]] = {
+    "a function": (page, True),
+    "a class": (ReadOnly.as_view(), True),
+    "a generic view": (Template.as_view(), True),
+    "a class that dispatches itself": (OwnDispatch.as_view(), True),
+    "require_safe": (require_safe(page), True),
+    "require_http_methods with GET": (require_http_methods(["GET", "POST"])(page), True),
+    "a class with post only": (WriteOnly.as_view(), False),
+    "a class that allows post only": (NoMethods.as_view(), False),
+    "a class that as_view allows post only": (ReadOnly.as_view(http_method_names=["post"]), False),
+    "require_POST": (require_POST(page), False),
+    "require_POST below another decorator": (login_required(require_POST(page)), False),
+    "a redirect": (RedirectView.as_view(url="/"), False),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_is_listed_if_it_declares_nothing_else_than_a_page(name: str) -> None:
+    """No view is requested here, so this is what the URLconf alone says."""
+    view, listed = VIEWS[name]
+    assert Project([path("it/", view)], SITEMAP_VERIFY=False).listed() == (["/it/"] if listed else [])
+
+
+@pytest.mark.parametrize(
+    "decorate",
+    [
+        lambda view: login_required(sitemap(exclude=True)(view)),
+        lambda view: sitemap(exclude=True)(login_required(view)),
+        lambda view: require_safe(sitemap(exclude=True)(view)),
+    ],
+)
+def test_marks_count_above_and_below_djangos_decorators(decorate: Callable[[Any], Any]) -> None:
+    def view(request: Any) -> HttpResponse:
+        return page(request)
+
+    project = Project([path("", page), path("it/", decorate(view))], SITEMAP_VERIFY=False)
+    assert project.listed() == ["/"]
+    assert "exclude=True" in project.middleware.explain("/it/").reason
+
+
+def test_a_page_behind_a_login_is_not_listed() -> None:
+    project = Project([path("", page), path("members/", login_required(page))])
+    assert project.listed() == ["/"]
+
+
+# URLconfs
+
+
+def test_the_trailing_slash_is_the_urlconfs() -> None:
+    project = Project([path("about/", page)], MIDDLEWARE=["django.middleware.common.CommonMiddleware"])
+    assert project.ask("/about").status == 301
+    assert project.visit("/about").listed() == ["/about/"]
+
+
+def test_re_path_is_listed_if_it_has_one_path() -> None:
+    project = Project(
+        [
+            re_path(r"^plain/$", page),
+            re_path(r"^optional/(?:page-(?P<number>\d+)/)?$", page),
+            re_path(r"^year/(?P<year>[0-9]{4})/$", page),
+            re_path(r"^(?:one|two)/$", page),
+            re_path(r"^\d+/$", page),
+            re_path(r"^(?i:any-case)/$", page),
+            re_path(r"^deep/", include([re_path(r"^er/$", page)])),
+        ],
+        SITEMAP_VERIFY=False,
+    )
+    assert project.listed() == ["/deep/er/", "/optional/", "/plain/"]
+
+
+def test_values_of_re_path() -> None:
+    by_name = sitemap(values=[{"year": 2024, "slug": "a"}, {"year": 24, "slug": "b"}])(view_of_page())
+    by_position = sitemap(values=["x", "y/z"])(view_of_page())
+    project = Project(
+        [
+            re_path(r"^(?P<year>[0-9]{4})/(?P<slug>\w+)/100%/$", by_name),
+            re_path(r"^p/(\w)/$", by_position),
+        ]
+    )
+    assert project.listed() == ["/2024/a/100%/", "/p/x/"]
+    assert "b" in str(project.middleware.explain("/24/b/100%/"))
+
+
+def test_values_are_written_by_djangos_converters() -> None:
+    view = sitemap(values=[7, "nine"])(view_of_page())
+    assert Project([path("<int:number>/", view)]).listed() == ["/7/"]
+
+
+def test_routes_that_another_route_shadows() -> None:
+    project = Project([path("<slug>/", page), path("about/", page), path("a/b/", page)], SITEMAP_VERIFY=False)
+    assert project.listed() == ["/a/b/"]
+    shadowed = {route.path: route.shadowed_by for route in project.middleware.service.app_routes.table.routes}
+    assert shadowed == {"/<slug>/": None, "/about/": "/<slug>/ (page)", "/a/b/": None}
+
+
+def test_a_catch_all_is_not_learned_by_its_own() -> None:
+    project = Project([re_path(r"^(?P<anything>.*)$", page)], SITEMAP_LEARN=["/<anything>"])
+    assert project.visit("/a/b/c", "/a").listed() == ["/a"]
+
+
+def test_explain_names_the_view_of_an_unlisted_path() -> None:
+    project = Project([path("posts/<slug:slug>/", page)])
+    assert "/posts/<slug:slug>/" in str(project.middleware.explain("/posts/one/"))
+    assert not project.middleware.explain("/nowhere").listed
+
+
+def test_namespaces_and_nested_includes() -> None:
+    inner = ([path("", page, name="list"), path("<int:pk>/", page, name="detail")], "news")
+    project = Project([path("a/", include([path("b/", include(inner, namespace="n"))]))])
+    assert project.listed() == ["/a/b/"]
+
+
+def test_static_and_media_files_are_declared_as_such() -> None:
+    media = re_path(r"^media/(?P<path>.*)$", serve, {"document_root": "/nowhere"})
+    project = Project([path("", page), media])
+    hidden = {route.path: route.hidden for route in project.middleware.service.app_routes.table.routes}
+    assert hidden == {"/": None, "/media/<path:path>": ("it serves static files", True)}
+
+
+def test_the_admin_is_never_listed() -> None:
+    site = admin.AdminSite(name="office")
+    project = Project([path("", page), path("admin/", admin.site.urls), path("office/", site.urls)])
+    assert project.listed() == ["/"]
+    assert project.middleware.explain("/admin/login/").reason == "it is part of Django's admin"
+    assert project.middleware.explain("/office/").reason == "it is part of Django's admin"
+
+
+# Languages
+
+LANGUAGES = {
+    "LANGUAGES": [("en", "English"), ("de", "German"), ("pt-br", "Portuguese")],
+    "MIDDLEWARE": ["django.middleware.locale.LocaleMiddleware"],
+}
+
+
+def test_each_language_of_i18n_patterns_is_listed(handler: Any) -> None:
+    post = sitemap(values=["x"])(view_of_page())
+    patterns = i18n_patterns(path("about/", page), path("posts/<slug>/", post))
+    project = Project([path("", page), *patterns], handler=handler, **LANGUAGES)
+    assert sorted(project.listed()) == sorted(
+        ["/", *(f"/{language}/{rest}" for language in ("en", "de", "pt-br") for rest in ("about/", "posts/x/"))]
+    )
+    assert project.middleware.explain("/de/posts/x/").route.path == "/de/posts/<slug>/"  # type: ignore[union-attr]
+
+
+def test_the_default_language_may_have_no_prefix() -> None:
+    patterns = i18n_patterns(path("about/", page), prefix_default_language=False)
+    assert Project(patterns, **LANGUAGES).listed() == ["/about/", "/de/about/", "/pt-br/about/"]
+
+
+def test_translated_patterns_are_listed_as_each_language_writes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = {"en": "about/", "de": "ueber/", "pt-br": "sobre/"}
+    translated = gettext_lazy("about/")
+    monkeypatch.setattr(type(translated), "__str__", lambda _: words[translation.get_language() or "en"])
+    monkeypatch.setattr(type(translated), "_proxy____cast", lambda _: words[translation.get_language() or "en"], False)
+    assert Project(i18n_patterns(path(translated, page)), **LANGUAGES).listed() == [  # type: ignore[arg-type]
+        "/de/ueber/",
+        "/en/about/",
+        "/pt-br/sobre/",
+    ]
+
+
+def test_without_the_middleware_for_languages_only_the_default_one_answers() -> None:
+    post = sitemap(values=["x"])(view_of_page())
+    patterns = i18n_patterns(path("posts/<slug>/", post))
+    project = Project(patterns, LANGUAGES=LANGUAGES["LANGUAGES"])
+    assert project.listed() == ["/en/posts/x/"]
+
+
+# Sitemap classes
+
+
+class Posts(Sitemap):
+    changefreq = "weekly"
+    priority = 0.6
+    slugs: tuple[str, ...] = ("first", "second", "k\u00e4se")
+
+    def items(self) -> list[str]:
+        return sorted(self.slugs)
+
+    def location(self, item: str) -> str:
+        return reverse("post", args=[item])
+
+    def lastmod(self, item: str) -> datetime:
+        return datetime(2026, 3, 4, 5, 6)  # noqa: DTZ001 (as without USE_TZ)
+
+
+class Pages(Sitemap):
+    def items(self) -> list[str]:
+        return ["home", "about"]
+
+    def location(self, item: str) -> str:
+        return reverse(item)
+
+    def priority(self, item: str) -> float:
+        return 1.0 if item == "home" else 0.5
+
+
+class Lost(Sitemap):
+    def items(self) -> list[str]:
+        return ["/nowhere/", "/posts/first/?page=2", "/hidden/1/", "/posts/first/"]
+
+    def location(self, item: str) -> str:
+        return item
+
+
+@sitemap(exclude=True)
+def hidden(request: Any, number: int) -> HttpResponse:
+    return page(request)
+
+
+SITE = [
+    path("", page, name="home"),
+    path("about/", page, name="about"),
+    path("posts/<slug>/", page, name="post"),
+    path("hidden/<int:number>/", hidden),
+]
+SECTIONS = {"posts": Posts, "pages": Pages()}
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_sitemap_classes_enumerate_the_pages_of_their_views(handler: Any, outside: bool) -> None:
+    project = Project(SITE, handler=handler, outside=outside, SITEMAP_SITEMAPS=SECTIONS)
+    project.listed()  # the sitemaps are read, and then the static pages have their priorities
+    post = {"changefreq": "weekly", "priority": "0.6"}
+    assert project.entries() == {
+        "/": {"priority": "1.0"},
+        "/about/": {"priority": "0.5"},
+        "/posts/first/": {"lastmod": "2026-03-04T05:06:00Z", **post},
+        "/posts/k\u00e4se/": {"lastmod": "2026-03-04T05:06:00Z", **post},
+        "/posts/second/": {"lastmod": "2026-03-04T05:06:00Z", **post},
+    }
+
+
+def test_the_setting_may_be_a_dotted_path() -> None:
+    project = Project(SITE, SITEMAP_SITEMAPS=f"{__name__}.SECTIONS")
+    assert "/posts/first/" in project.listed()
+
+
+def test_locations_below_a_root_path_have_it_once() -> None:
+    project = Project(SITE, SITEMAP_SITEMAPS=SECTIONS)
+    assert "/base/posts/first/" in project.listed(root="/base")
+
+
+def test_locations_that_lead_nowhere_are_left_out_and_named() -> None:
+    project = Project(SITE, SITEMAP_SITEMAPS={"lost": Lost})
+    assert project.listed() == ["/", "/about/", "/posts/first/"]
+    assert project.middleware.stats()["skipped"] == 2
+    skipped = str(project.middleware.explain("/posts/first/"))
+    assert "/nowhere/ leads to no view" in skipped
+    assert "?page=2 leads to no view" in skipped
+
+
+def test_a_page_that_the_sitemap_class_leaves_out_is_not_listed() -> None:
+    project = Project(SITE, SITEMAP_SITEMAPS=SECTIONS)
+    project.listed()
+    assert "/posts/third/" not in project.visit("/posts/third/").listed()
+    assert "/posts/first/" in project.visit("/posts/first/").listed()
+
+
+def test_the_decorator_comes_before_a_sitemap_class() -> None:
+    about = sitemap(priority=0.9)(view_of_page())
+    project = Project([path("", page, name="home"), path("about/", about, name="about")], SITEMAP_SITEMAPS=SECTIONS)
+    project.urls.append(path("posts/<slug>/", sitemap(values=["own"])(view_of_page()), name="post"))
+    project.listed()
+    assert project.entries() == {"/": {"priority": "1.0"}, "/about/": {"priority": "0.9"}, "/posts/own/": {}}
+
+
+def test_sitemap_classes_may_be_in_every_language() -> None:
+    class Everywhere(Posts):
+        i18n = True
+        alternates = True
+        slugs = ("first",)
+
+    patterns = i18n_patterns(path("posts/<slug>/", page, name="post"))
+    project = Project(patterns, SITEMAP_SITEMAPS={"posts": Everywhere}, **LANGUAGES)
+    assert sorted(project.listed()) == ["/de/posts/first/", "/en/posts/first/", "/pt-br/posts/first/"]
+
+
+@pytest.mark.parametrize("value", [["posts"], {"posts": object()}, f"{__name__}.SITE"])
+def test_a_setting_that_holds_no_sitemaps_is_refused(value: Any) -> None:
+    with pytest.raises(OptionError, match=r"SITEMAP_SITEMAPS=.* is not a mapping of names to Sitemap classes"):
+        Project(SITE, SITEMAP_SITEMAPS=value)
+
+
+def test_a_sitemap_class_that_fails_leaves_the_other_pages(caplog: pytest.LogCaptureFixture) -> None:
+    class Failing(Sitemap):
+        def items(self) -> list[str]:
+            raise RuntimeError("no database")
+
+    project = Project(SITE, SITEMAP_SITEMAPS={"posts": Failing})
+    project.listed()
+    assert "SITEMAP_SITEMAPS['posts']" in caplog.text
+    assert "no database" in caplog.text
+
+
+def test_the_projects_own_sitemap_view_comes_first(caplog: pytest.LogCaptureFixture) -> None:
+    own = path("sitemap.xml", sitemap_view, {"sitemaps": SECTIONS})
+    project = Project([own, *SITE])
+    assert "http://testserver/posts/first/" in project.ask("/sitemap.xml").text
+    assert "/sitemap.xml" in caplog.text
+
+
+# The middleware
+
+
+class SyncOnly:
+    sync_capable = True
+    async_capable = False
+
+    def __init__(self, get_response: Any) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: Any) -> Any:
+        return self.get_response(request)
+
+
+class AsyncOnly:
+    sync_capable = False
+    async_capable = True
+
+    def __init__(self, get_response: Any) -> None:
+        self.get_response = get_response
+        markcoroutinefunction(self)
+
+    async def __call__(self, request: Any) -> Any:
+        return await self.get_response(request)
+
+
+async def async_page(request: Any, **_: Any) -> HttpResponse:
+    await asyncio.sleep(0)
+    return page(request)
+
+
+@pytest.mark.parametrize("inside", ["none", "SyncOnly", "AsyncOnly"])
+def test_middleware_of_either_kind_may_be_inside(handler: Any, inside: str) -> None:
+    middleware = [] if inside == "none" else [f"{__name__}.{inside}"]
+    learned = sitemap(learn=True)(async_page)
+    patterns = [path("", page), path("async/", async_page), path("tags/<tag>/", learned)]
+    project = Project(patterns, handler=handler, MIDDLEWARE=middleware)
+    assert project.listed() == ["/", "/async/"]
+    assert project.visit("/tags/k\u00e4se/").listed() == ["/", "/async/", "/tags/k\u00e4se/"]
+    assert project.listed(root="/base") == ["/base/", "/base/async/"]
+
+
+def streamed(request: Any) -> StreamingHttpResponse:
+    return StreamingHttpResponse(iter([b"<meta name=robots", b" content=noindex>", page(request).content]))
+
+
+def streamed_async(request: Any) -> StreamingHttpResponse:
+    async def parts() -> AsyncIterator[bytes]:
+        yield b"<meta name=robots"
+        yield b" content=noindex>"
+
+    return StreamingHttpResponse(parts())
+
+
+def filed(request: Any) -> FileResponse:
+    return FileResponse(io.BytesIO(b"<meta name=robots content=noindex>"), content_type="text/html")
+
+
+def whole(request: Any) -> HttpResponse:
+    return HttpResponse(b"<meta name=robots content=noindex>")
+
+
+STREAMED = {"whole": whole, "parts": streamed, "file": filed, "async parts": streamed_async}
+
+
+@pytest.mark.parametrize("kind", STREAMED)
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume:Warning")
+def test_pages_of_any_kind_are_read_and_pass_unchanged(handler: Any, kind: str) -> None:
+    patterns = [path("", page), path("it/", STREAMED[kind])]
+    if handler is WSGIHandler and kind == "async parts":
+        patterns = [path("", page), path("it/", whole)]
+    bare = Project(patterns, handler=handler, MIDDLEWARE=[], SITEMAP_ENABLED=False).ask("/it/")
+    project = Project(patterns, handler=handler)
+    assert project.visit("/it/").ask("/it/") == bare
+    assert project.listed() == ["/"]
+    assert "noindex" in project.middleware.explain("/it/").reason
+
+
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume:Warning")
+def test_a_stream_that_fails_is_no_evidence(handler: Any) -> None:
+    def failing(request: Any) -> StreamingHttpResponse:
+        def parts() -> Iterator[bytes]:
+            yield b"<h1>"
+            raise ValueError("half-way")
+
+        async def async_parts() -> AsyncIterator[bytes]:
+            for part in parts():
+                yield part
+
+        return StreamingHttpResponse(parts() if handler is WSGIHandler else async_parts())
+
+    project = Project([path("", page), path("it/", failing)], handler=handler, SITEMAP_VERIFY=False)
+    with pytest.raises(ValueError, match="half-way"):
+        project.ask("/it/")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()  # Django's ASGI handler leaves the request's body open
+    project.middleware.flush()
+    assert project.middleware.stats()["merged"] == 0
+
+
+def test_force_script_name_is_the_root_path(handler: Any) -> None:
+    project = Project([path("", page), path("about/", page)], handler=handler, FORCE_SCRIPT_NAME="/app")
+    url = "/sitemap.xml" if handler is WSGIHandler else "/app/sitemap.xml"
+    assert locs(project.ask(url).body) == [f"{BASE}/app/", f"{BASE}/app/about/"]
+
+
+def test_allowed_hosts_are_sites_and_no_others_are() -> None:
+    project = Project([path("", page)], ALLOWED_HOSTS=["example.com", ".example.org"], SITEMAP_BASE_URL=None)
+    for host, listed in {
+        "example.com": True,
+        "example.org": True,
+        "www.example.org": True,
+        "www.example.com": False,
+        "evil.example": False,
+    }.items():
+        assert (project.ask("/sitemap.xml", host=host).status == 200) is listed, host
+
+
+def test_all_hosts_allowed_is_no_host_trusted() -> None:
+    project = Project([path("", page)], ALLOWED_HOSTS=["*"], SITEMAP_BASE_URL=None)
+    assert project.ask("/sitemap.xml", host="evil.example").status == 404
+
+
+def test_a_disabled_middleware_leaves_itself_out() -> None:
+    project = Project([path("", page)], SITEMAP_ENABLED=False)
+    assert project.ask("/").status == 200
+    assert project.ask("/sitemap.xml").status == 404
+
+
+def test_an_invalid_setting_is_refused_when_the_project_starts() -> None:
+    with pytest.raises(OptionError, match="SITEMAP_MAX_AGE"):
+        Project([path("", page)], SITEMAP_MAX_AGE="soon")
+
+
+def test_a_fault_of_the_middleware_is_logged_and_the_page_is_served(
+    handler: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    project = Project([path("", page)], handler=handler)
+    inner: Any = project.middleware
+
+    def fail(*_: Any) -> None:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(inner.service, "tracked_page", fail)
+    assert project.ask("/").status == 200
+    assert "a request could not be looked at" in caplog.text
+
+
+def test_an_odd_response_is_logged_and_passes(handler: Any, caplog: pytest.LogCaptureFixture) -> None:
+    class Odd(HttpResponse):
+        reads = 0
+
+        def items(self) -> Any:
+            Odd.reads += 1
+            if Odd.reads == 1:
+                raise RuntimeError("no headers yet")
+            return super().items()
+
+    project = Project([path("", lambda _: Odd("<p>"))], handler=handler, SITEMAP_VERIFY=False)
+    assert project.ask("/").status == 200
+    assert "a response could not be observed" in caplog.text
+
+
+def test_the_test_client_gets_a_true_sitemap_within_its_own_thread() -> None:
+    Project([path("", page), path("gone/", lambda _: HttpResponse(status=404))])
+    answer = Client().get("/sitemap.xml")
+    assert locs(answer.content) == [f"{BASE}/"]
+
+
+def test_a_large_sitemap_is_sent_in_parts(handler: Any) -> None:
+    view = sitemap(values=lambda: [Entry({"number": number}) for number in range(30_000)])(async_page)
+    project = Project([path("<int:number>/", view)], handler=handler)
+    for _ in range(3):
+        answer = project.ask("/sitemap.xml")
+    assert len(locs(answer.body)) == 30_000
+
+
+def test_values_may_use_the_database_on_their_thread() -> None:
+    from django.db import connection
+
+    def names() -> list[str]:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 'a' UNION SELECT 'b'")
+            return [row[0] for row in cursor.fetchall()]
+
+    view = sitemap(values=names)(view_of_page())
+    assert Project([path("<name>/", view)]).listed() == ["/a/", "/b/"]
