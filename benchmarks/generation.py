@@ -124,7 +124,7 @@ def _posts(entries: int) -> list[Any]:
 
 def _from_store(file: Path) -> list[bytes]:
     middleware = site.wrapped(f"sqlite:///{file}")
-    document = list(site.ask(middleware))
+    document = list(site.send_request(middleware))
     middleware.close()
     return document
 
@@ -145,7 +145,7 @@ def _app(posts: Sequence[Any]) -> flask.Flask:
 
 def _from_values(app: flask.Flask) -> list[bytes]:
     middleware = SitemapMiddleware(app.wsgi_app, base_url=site.BASE, store="memory://", verify=False)
-    document = list(site.ask(middleware))
+    document = list(site.send_request(middleware))
     middleware.close()
     return document
 

@@ -98,7 +98,7 @@ class Unanswered(Exception):
     """The answer is not a document."""
 
 
-def ask(app: Any, path: str = SITEMAP, encoding: str = "gzip") -> Iterator[bytes]:
+def send_request(app: Any, path: str = SITEMAP, encoding: str = "gzip") -> Iterator[bytes]:
     """Yield the parts of a document as a server takes them; repeat the request while the document is being rendered."""
     for _ in range(MAX_ATTEMPTS):
         answered: list[str] = []
@@ -113,10 +113,10 @@ def ask(app: Any, path: str = SITEMAP, encoding: str = "gzip") -> Iterator[bytes
 
 def take(app: Any, path: str = SITEMAP) -> int:
     """Read a gzipped document without keeping it; return its size in bytes."""
-    return sum(map(len, ask(app, path)))
+    return sum(map(len, send_request(app, path)))
 
 
 def documents(app: Any) -> list[str]:
     """The paths of the documents that the sitemap index names; its own path if it is not an index."""
-    locs = re.findall(rb"<sitemap><loc>([^<]+)", b"".join(ask(app, encoding="identity")))
+    locs = re.findall(rb"<sitemap><loc>([^<]+)", b"".join(send_request(app, encoding="identity")))
     return [loc.decode().removeprefix(BASE) for loc in locs] or [SITEMAP]

@@ -145,7 +145,7 @@ class _Unfollowed(urllib.request.HTTPRedirectHandler):
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Unfollowed)
 
 
-def ask(url: str) -> Reply:
+def send_request(url: str) -> Reply:
     """One anonymous request: no cookies, no redirects followed."""
     headers = {"User-Agent": CRAWLER, "Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
     try:
@@ -237,7 +237,7 @@ def _wait(process: subprocess.Popen[bytes], base: str, log: Path) -> None:
     end = time.monotonic() + 180
     while time.monotonic() < end and process.poll() is None:
         try:
-            ask(f"{base}/__explain__?path=/")  # the window's: the app itself sees nothing of it
+            send_request(f"{base}/__explain__?path=/")  # the window's: the app itself sees nothing of it
         except OSError:
             time.sleep(0.2)
         else:
@@ -249,13 +249,14 @@ def explained(base: str, path: str = "") -> dict[str, tuple[bool, str]]:
     """What the middleware says of a path, or of every route that takes GET."""
     question = f"?path={quote(path, safe='/')}" if path else ""
     return {
-        row["path"]: (row["listed"], row["reason"]) for row in json.loads(ask(f"{base}/__explain__{question}").text)
+        row["path"]: (row["listed"], row["reason"])
+        for row in json.loads(send_request(f"{base}/__explain__{question}").text)
     }
 
 
 def locs(base: str, sitemap: str) -> list[str]:
     """Every loc of a sitemap, the index's parts read too."""
-    reply = ask(base + sitemap)
+    reply = send_request(base + sitemap)
     if reply.status == 404:
         return []  # it has nothing to list
     if reply.status != 200:
@@ -288,7 +289,7 @@ def crawl(base: str, seeds: list[str]) -> dict[str, Reply]:
         if len(replies) >= PAGES:
             break
         try:
-            replies[target] = reply = ask(base + quote(target, safe="/%?=&+:;,@!$'()*~"))
+            replies[target] = reply = send_request(base + quote(target, safe="/%?=&+:;,@!$'()*~"))
         except OSError as error:
             print(f"   {target}: {error}")
             continue
@@ -307,7 +308,7 @@ def wrong(base: str, app: App, entries: list[str]) -> list[str]:
     """Every loc that is not a page for an anonymous visitor, and what it is."""
     faults = []
     for loc in entries:
-        reply = ask(loc) if loc.startswith(base) else None
+        reply = send_request(loc) if loc.startswith(base) else None
         if reply is None:
             faults.append(f"{loc}: another host")
         elif not reply.is_page:
@@ -360,7 +361,7 @@ def examine(uv: Path, name: str, app: App, *, shown: bool) -> Outcome | None:
                 reason = first.get(unquote(path), (False, "no static route"))[1]
                 outcome.visited.append(f"{path}: {reason}")
             rules = urllib.robotparser.RobotFileParser()
-            rules.parse(own.text.splitlines() if (own := ask(f"{base}/robots.txt")).status == 200 else [])
+            rules.parse(own.text.splitlines() if (own := send_request(f"{base}/robots.txt")).status == 200 else [])
             listed = {unquote(urlsplit(loc).path) for loc in after}
             for path in sorted(path for path in static if path in replies and replies[path].is_indexable):
                 if unquote(path) not in listed and rules.can_fetch("Googlebot", base + path):

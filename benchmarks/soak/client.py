@@ -64,7 +64,7 @@ class Client:
         self._uses = uses
         self._idle: list[_Connection] = []
 
-    async def ask(self, asked: bytes) -> Reply:
+    async def request(self, asked: bytes) -> Reply:
         """Ask, and once more where the server hung up without a word: that is what clients do (RFC 9110, 9.2.2)."""
         async with asyncio.timeout(PATIENCE):
             try:
@@ -82,7 +82,7 @@ class Client:
 
     async def _ask(self, connection: _Connection, asked: bytes) -> Reply:
         try:
-            reply = await connection.ask(asked)
+            reply = await connection.request(asked)
         except BaseException:
             connection.close()
             raise
@@ -107,7 +107,7 @@ class _Connection:
     def close(self) -> None:
         self._writer.close()
 
-    async def ask(self, asked: bytes) -> Reply:
+    async def request(self, asked: bytes) -> Reply:
         try:
             self._writer.write(asked)
             head = await self._reader.readuntil(b"\r\n\r\n")

@@ -98,7 +98,7 @@ class Crawler:
         return every
 
     async def _robots(self) -> None:
-        reply = await self._client.ask(request("/robots.txt", {"host": HOST, **CRAWLER}))
+        reply = await self._client.request(request("/robots.txt", {"host": HOST, **CRAWLER}))
         if reply.status != 200 or f"Sitemap: {BASE}{SITEMAP}".encode() not in reply.body:
             self._fault(f"robots.txt was answered {reply.status}: {reply.body[:100]!r}")
 
@@ -107,7 +107,7 @@ class Crawler:
         headers = {"host": HOST, **CRAWLER, "accept-encoding": coding}
         if (etag := self._etags.get((path, coding))) is not None:
             headers["if-none-match"] = etag
-        reply = await self._client.ask(request(path, headers))
+        reply = await self._client.request(request(path, headers))
         if reply.status == 503 and "retry-after" in reply.fields:
             had = (reply.worker, path) in self._served
             self.found.unavailable.append((time.time(), reply.worker, path, had))
@@ -176,7 +176,7 @@ class Crawler:
     async def visit_all(self) -> None:
         """Ask for every page that is learned, or was, and for all that stands by itself."""
         for path in (*STATIC, *map(self._script.post, range(self._script.posts))):
-            await self._client.ask(request(path, {"host": HOST, **CRAWLER}))
+            await self._client.request(request(path, {"host": HOST, **CRAWLER}))
 
     async def conclude(self, workers: int) -> None:
         """Hold the sitemap of each process against the site, which may take a moment to be there."""

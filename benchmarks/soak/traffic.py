@@ -37,7 +37,7 @@ NO_DOCUMENT: Final = "/sitemap-pages-9999.xml"
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class RequestSpec:
     """A request, and the answer that the script expects."""
 
     kind: str
@@ -85,19 +85,19 @@ class Mix:
         self._order = random.sample(range(script.posts), script.posts)  # which of them are popular
         self._sweep = cycle(self._site())
         self._etags: dict[str, str] = {}
-        self._kinds: list[tuple[int, Callable[[], Ask]]] = [
+        self._kinds: list[tuple[int, Callable[[], RequestSpec]]] = [
             (450, self._visitor), (140, self._known), (220, self._crawler), (50, self._with_query), (70, self._probe),
             (20, self._hostile), (10, self._stranger), (36, self._other), (4, self._sitemap),
         ]  # fmt: skip
         self._weights = list(accumulate(weight for weight, _ in self._kinds))
 
-    def next(self) -> Ask:
+    def next(self) -> RequestSpec:
         return self._kinds[bisect(self._weights, self._random.random() * self._weights[-1])][1]()
 
-    def note(self, ask: Ask, reply: Reply) -> None:
+    def note(self, spec: RequestSpec, reply: Reply) -> None:
         """Remember an ETag, as crawlers do."""
-        if ask.kind == "sitemap" and "etag" in reply.fields:
-            self._etags[ask.path] = reply.fields["etag"]
+        if spec.kind == "sitemap" and "etag" in reply.fields:
+            self._etags[spec.path] = reply.fields["etag"]
 
     def _site(self) -> Iterator[str]:
         script = self._script
@@ -116,41 +116,41 @@ class Mix:
         rank = bisect(self._popular, self._random.random() * self._popular[-1])
         return self._script.post(self._order[min(rank, len(self._order) - 1)])
 
-    def _visitor(self) -> Ask:
+    def _visitor(self) -> RequestSpec:
         path = self._popular_path()
-        return Ask("visitor", request(path, {"host": HOST, **BROWSER}), path)
+        return RequestSpec("visitor", request(path, {"host": HOST, **BROWSER}), path)
 
-    def _known(self) -> Ask:
+    def _known(self) -> RequestSpec:
         path = ACCOUNT if self._random.random() < 0.2 else self._popular_path()
         cookie = {"cookie": f"session={self._random.getrandbits(64):x}"}
-        return Ask("with a cookie", request(path, {"host": HOST, **BROWSER, **cookie}), path, cookie=True)
+        return RequestSpec("with a cookie", request(path, {"host": HOST, **BROWSER, **cookie}), path, cookie=True)
 
-    def _crawler(self) -> Ask:
+    def _crawler(self) -> RequestSpec:
         path = next(self._sweep)
-        return Ask("crawler", request(path, {"host": HOST, **CRAWLER}), path)
+        return RequestSpec("crawler", request(path, {"host": HOST, **CRAWLER}), path)
 
-    def _with_query(self) -> Ask:
+    def _with_query(self) -> RequestSpec:
         path = self._popular_path()
         query = self._random.choice(("utm_source=letter", "page=2", "q=%3Cb%3E", f"x={self._random.getrandbits(64):x}"))
-        return Ask("with a query", request(f"{path}?{query}", {"host": HOST, **CRAWLER}), path, query=True)
+        return RequestSpec("with a query", request(f"{path}?{query}", {"host": HOST, **CRAWLER}), path, query=True)
 
-    def _probe(self) -> Ask:
+    def _probe(self) -> RequestSpec:
         made_up = f"{self._random.choice((POST, '/items/item-', '/', '/old/'))}{self._random.getrandbits(40):x}-nothing"
         path = self._random.choice((*PROBES, NO_DOCUMENT, made_up, made_up, made_up))
         statuses = (404, 503) if path == NO_DOCUMENT else (404,)
-        return Ask("made up", request(path, {"host": HOST, **CRAWLER}), path, statuses)
+        return RequestSpec("made up", request(path, {"host": HOST, **CRAWLER}), path, statuses)
 
-    def _hostile(self) -> Ask:
+    def _hostile(self) -> RequestSpec:
         target = self._random.choice(HOSTILE)
-        return Ask("hostile", request(target, {"host": HOST, **CRAWLER}), target, (400, 404, 414))
+        return RequestSpec("hostile", request(target, {"host": HOST, **CRAWLER}), target, (400, 404, 414))
 
-    def _stranger(self) -> Ask:
+    def _stranger(self) -> RequestSpec:
         path = self._popular_path()
-        return Ask(
+        return RequestSpec(
             "another host", request(path, {"host": f"{self._random.getrandbits(40):x}.example", **CRAWLER}), path
         )
 
-    def _other(self) -> Ask:
+    def _other(self) -> RequestSpec:
         path, method, statuses = self._random.choice(
             (
                 (self._popular_path(), "HEAD", ()), (self._popular_path(), "POST", (405,)),
@@ -159,28 +159,28 @@ class Mix:
                 ("/sitemap.xml", "HEAD", (200,)), ("/robots.txt", "HEAD", (200,)),
             )
         )  # fmt: skip
-        return Ask(f"{method} and others", request(path, {"host": HOST, **BROWSER}, method), path, statuses)
+        return RequestSpec(f"{method} and others", request(path, {"host": HOST, **BROWSER}, method), path, statuses)
 
-    def _sitemap(self) -> Ask:
+    def _sitemap(self) -> RequestSpec:
         path = self._random.choice((*SITEMAPS, SITEMAPS[0]))
         etag = {"if-none-match": self._etags[path]} if path in self._etags and self._random.random() < 0.8 else {}
-        return Ask("sitemap", request(path, {"host": HOST, **CRAWLER, **etag}), path, (200, 304))
+        return RequestSpec("sitemap", request(path, {"host": HOST, **CRAWLER, **etag}), path, (200, 304))
 
 
-def fault(script: Script, ask: Ask, reply: Reply, sent: float, now: float) -> str | None:
+def fault(script: Script, spec: RequestSpec, reply: Reply, sent: float, now: float) -> str | None:
     """What is wrong with a reply: another status than the app's own, or another body."""
-    if ask.statuses:
-        return None if reply.status in ask.statuses else f"{ask.kind}: {ask.path[:80]} was answered {reply.status}"
-    answers = [script.answer(ask.path, at, query=ask.query, cookie=ask.cookie) for at in (sent, now)]
+    if spec.statuses:
+        return None if reply.status in spec.statuses else f"{spec.kind}: {spec.path[:80]} was answered {reply.status}"
+    answers = [script.answer(spec.path, at, query=spec.query, cookie=spec.cookie) for at in (sent, now)]
     if reply.status not in {answer.status for answer in answers}:
-        return f"{ask.kind}: {ask.path[:80]} was answered {reply.status}, and is {answers[1].status}"
-    number = script.number(ask.path)
-    if number is None or reply.status != 200 or ask.sent.startswith(b"HEAD"):
+        return f"{spec.kind}: {spec.path[:80]} was answered {reply.status}, and is {answers[1].status}"
+    number = script.number(spec.path)
+    if number is None or reply.status != 200 or spec.sent.startswith(b"HEAD"):
         return None
     editions = {script.edition(number, at) for at in (sent, now)}
     if not any(b"edition %d of post %d:" % (edition, number) in reply.body for edition in editions):
-        return f"{ask.kind}: {ask.path} is not of edition {editions}"
-    return None if reply.body.endswith(b"</html>") else f"{ask.kind}: {ask.path} ends in the middle"
+        return f"{spec.kind}: {spec.path} is not of edition {editions}"
+    return None if reply.body.endswith(b"</html>") else f"{spec.kind}: {spec.path} ends in the middle"
 
 
 async def drive(script: Script, port: int, until: float, *, rate: float, width: float, seed: int) -> Traffic:
@@ -192,22 +192,22 @@ async def drive(script: Script, port: int, until: float, *, rate: float, width: 
     under_way: set[asyncio.Task[None]] = set()
     began = due = time.time()
 
-    async def send(ask: Ask, due: float) -> None:
+    async def send(spec: RequestSpec, due: float) -> None:
         sent = time.time()
         late.append(sent - due)
         try:
-            reply = await client.ask(ask.sent)
+            reply = await client.request(spec.sent)
         except Exception as error:
-            results.fault(f"{ask.kind}: {ask.path[:80]} was not answered: {error!r}")
+            results.fault(f"{spec.kind}: {spec.path[:80]} was not answered: {error!r}")
             return
         now = time.time()
-        if (words := fault(script, ask, reply, sent, now)) is not None:
+        if (words := fault(script, spec, reply, sent, now)) is not None:
             results.fault(f"{words}, {now - began:.0f} s after the beginning")
-        mix.note(ask, reply)
-        results.statuses[f"{ask.kind}: {reply.status}"] += 1
+        mix.note(spec, reply)
+        results.statuses[f"{spec.kind}: {reply.status}"] += 1
         window = windows.setdefault(int((due - began) / width), Window())
         window.asked += 1
-        group = "sitemaps" if ask.path.startswith("/sitemap") else "pages"  # made-up ones, too
+        group = "sitemaps" if spec.path.startswith("/sitemap") else "pages"  # made-up ones, too
         window.seconds.setdefault(group, array("d")).append(now - due)
 
     while due < until:

@@ -207,7 +207,7 @@ class _Replay:
         return io.BytesIO(self._raw)
 
 
-def ask(port: int, method: str, target: str) -> Reply:
+def send_request(port: int, method: str, target: str) -> Reply:
     """One request, as a crawler sends it, on a new connection."""
     lines = (
         f"{method} {target} HTTP/1.1",
@@ -239,8 +239,8 @@ def crawl(app: App, port: int) -> dict[tuple[str, str], Reply]:
     waiting = list(app.seeds)
     replies: dict[tuple[str, str], Reply] = {}
     for target in waiting:
-        replies["GET", target] = reply = ask(port, "GET", target)
-        replies["HEAD", target] = ask(port, "HEAD", target)
+        replies["GET", target] = reply = send_request(port, "GET", target)
+        replies["HEAD", target] = send_request(port, "HEAD", target)
         for link in links(target, reply):
             if link not in waiting and len(waiting) < PAGES and not link.startswith(app.skipped or "\0"):
                 waiting.append(link)

@@ -15,7 +15,7 @@ import pytest
 from sitemap_middleware import SitemapMiddleware
 
 from ..support.documents import entries, locs
-from ..support.wire import DRIVERS, Answer, Ask, Headers
+from ..support.wire import DRIVERS, Answer, Headers, RequestSpec
 from .apps import PAGES, POSTS, UNLISTED
 
 FRAMEWORKS = (
@@ -49,12 +49,12 @@ class Site:
     app: Any
     called: Any
 
-    def ask(self, path: str, **changes: Any) -> Answer:
-        return DRIVERS[self.module.PROTOCOL](self.called, Ask(path, **changes))
+    def request(self, path: str, **changes: Any) -> Answer:
+        return DRIVERS[self.module.PROTOCOL](self.called, RequestSpec(path, **changes))
 
     def listed(self, prefix: str = BASE, **changes: Any) -> list[str]:
         """The decoded paths in the sitemap, below the prefix that every loc has; none without a sitemap."""
-        answer = self.ask("/sitemap.xml", **changes)
+        answer = self.request("/sitemap.xml", **changes)
         found = locs(answer.body) if answer.status == 200 else []
         assert all(loc.startswith(f"{prefix}/") for loc in found)
         return sorted(unquote(loc.removeprefix(prefix)) for loc in found)
@@ -97,14 +97,14 @@ def test_static_routes_and_values_are_listed_from_the_first_request_on(site: Sit
 
 def test_every_listed_page_is_there_for_a_stranger(site: Site) -> None:
     for path in site.listed():
-        answer = site.ask(path)
+        answer = site.request(path)
         assert (answer.status, (answer.header("content-type") or "").partition(";")[0]) == (200, "text/html"), path
 
 
 @pytest.mark.parametrize("path", UNLISTED)
 def test_what_is_no_page_is_not_listed_and_explain_says_why(site: Site, path: str) -> None:
     what, status = UNLISTED[path]
-    assert site.ask(path).status in SIMILAR.get(status, {status})
+    assert site.request(path).status in SIMILAR.get(status, {status})
     assert path not in site.listed()
     explanation = site.middleware.explain(path)
     assert not explanation.listed, what
@@ -112,14 +112,14 @@ def test_what_is_no_page_is_not_listed_and_explain_says_why(site: Site, path: st
 
 
 def test_a_route_with_parameters_is_not_listed_by_itself(site: Site) -> None:
-    site.ask("/people/7")
+    site.request("/people/7")
     site.middleware.flush()
     assert site.listed() == site.at_once
 
 
 def test_pages_are_learned_from_visits(site: Site) -> None:
     for path in ("/blog/tags/bread", "/blog/tags/k\u00e4se"):
-        assert site.ask(path).status == 200
+        assert site.request(path).status == 200
     site.middleware.flush()
     assert sorted({*site.listed()} - {*site.at_once}) == ["/blog/tags/bread", "/blog/tags/k\u00e4se"]
 
@@ -127,7 +127,7 @@ def test_pages_are_learned_from_visits(site: Site) -> None:
 def test_learn_as_an_option_names_the_route_by_its_template(name: str) -> None:
     module = MODULES[name]
     site = site_of(name, learn=[module.PEOPLE])
-    assert site.ask("/people/7").status == 200
+    assert site.request("/people/7").status == 200
     site.middleware.flush()
     assert sorted({*site.listed()} - {*site.at_once}) == ["/people/7"]
 
@@ -143,7 +143,7 @@ def test_no_page_is_listed_that_an_exclude_pattern_matches(name: str) -> None:
 
 
 def test_the_settings_of_decorators_are_in_the_entries(site: Site) -> None:
-    found = entries(site.ask("/sitemap.xml").body)
+    found = entries(site.request("/sitemap.xml").body)
     assert found[f"{BASE}/about"] == {"lastmod": "2026-05-01", "priority": "0.8"}
     assert found[f"{BASE}/contact"] == {"changefreq": "weekly"}
     assert found[f"{BASE}/"] == {}
@@ -154,7 +154,7 @@ def test_the_settings_of_decorators_are_in_the_entries(site: Site) -> None:
 
 def test_the_root_path_is_in_every_loc_once(name: str) -> None:
     site = site_of(name)
-    answered = [path for path in site.at_once if site.ask(path, root="/base").status == 200]
+    answered = [path for path in site.at_once if site.request(path, root="/base").status == 200]
     assert site.listed(f"{BASE}/base", root="/base") == answered
     assert answered == (site.at_once if getattr(site.module, "ROOT_PATH", True) else [])
 
@@ -173,7 +173,7 @@ def test_pages_that_are_added_later_are_listed(name: str) -> None:
     assert "/later" not in site.listed()
     if module.add_page is not None:
         module.add_page(site.app, "/later")
-        assert site.ask("/later").status == 200
+        assert site.request("/later").status == 200
         site.middleware.flush()
         assert site.listed() == sorted([*site.at_once, "/later"])
 
@@ -182,26 +182,26 @@ def test_pages_that_are_added_later_are_listed(name: str) -> None:
 
 
 def test_head_and_get_have_the_same_headers(site: Site) -> None:
-    got, head = site.ask("/sitemap.xml"), site.ask("/sitemap.xml", method="HEAD")
+    got, head = site.request("/sitemap.xml"), site.request("/sitemap.xml", method="HEAD")
     assert (got.status, head.status, head.body) == (200, 200, b"")
     assert _without_date(got.headers) == _without_date(head.headers)
     assert got.header("content-type") == "application/xml; charset=utf-8"
 
 
 def test_an_unchanged_sitemap_is_not_sent_again(site: Site) -> None:
-    etag = site.ask("/sitemap.xml").header("etag") or ""
-    assert site.ask("/sitemap.xml", headers=[("if-none-match", etag)]).status == 304
+    etag = site.request("/sitemap.xml").header("etag") or ""
+    assert site.request("/sitemap.xml", headers=[("if-none-match", etag)]).status == 304
 
 
 def test_robots_txt_names_the_sitemap(site: Site) -> None:
-    assert f"Sitemap: {BASE}/sitemap.xml" in site.ask("/robots.txt").text
+    assert f"Sitemap: {BASE}/sitemap.xml" in site.request("/robots.txt").text
 
 
 def test_pages_pass_unchanged(site: Site) -> None:
     """The response is that of the app without the middleware, byte for byte."""
     bare = Site(site.module, None, site.module.build())
     for path in (*PAGES, *UNLISTED, "/posts/first", "/posts/none", "/blog/tags/a", "/people/7", "/nowhere"):
-        with_it, without = site.ask(path), bare.ask(path)
+        with_it, without = site.request(path), bare.request(path)
         assert with_it.status == without.status, path
         assert with_it.body == without.body, path
         assert _without_date(with_it.headers) == _without_date(without.headers), path

@@ -34,7 +34,7 @@ from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
 
 from ..support.django_project import use
 from ..support.documents import entries, locs
-from ..support.wire import DRIVERS, Answer, Ask
+from ..support.wire import DRIVERS, Answer, RequestSpec
 
 BASE = "http://testserver"
 ENTRY = "sitemap_middleware.django.SitemapMiddleware"
@@ -65,12 +65,12 @@ class Project:
         self.protocol = "asgi" if handler is ASGIHandler else "wsgi"
         self.app = SitemapMiddleware(handler()) if outside else handler()
 
-    def ask(self, url: str, **changes: Any) -> Answer:
-        return DRIVERS[self.protocol](self.app, Ask(url, **changes))
+    def request(self, url: str, **changes: Any) -> Answer:
+        return DRIVERS[self.protocol](self.app, RequestSpec(url, **changes))
 
     def visit(self, *urls: str) -> Project:
         for url in urls:
-            self.ask(url)
+            self.request(url)
         self.middleware.flush()
         return self
 
@@ -79,11 +79,11 @@ class Project:
         return SitemapMiddleware.of(self.app)
 
     def listed(self, **changes: Any) -> list[str]:
-        answer = self.ask("/sitemap.xml", **changes)
+        answer = self.request("/sitemap.xml", **changes)
         return [unquote(loc.removeprefix(BASE)) for loc in locs(answer.body)] if answer.status == 200 else []
 
     def entries(self) -> dict[str, dict[str, str]]:
-        found = entries(self.ask("/sitemap.xml").body)
+        found = entries(self.request("/sitemap.xml").body)
         return {unquote(loc.removeprefix(BASE)): entry for loc, entry in found.items()}
 
 
@@ -170,7 +170,7 @@ def test_a_page_behind_a_login_is_not_listed() -> None:
 
 def test_the_trailing_slash_is_the_urlconfs() -> None:
     project = Project([path("about/", page)], MIDDLEWARE=["django.middleware.common.CommonMiddleware"])
-    assert project.ask("/about").status == 301
+    assert project.request("/about").status == 301
     assert project.visit("/about").listed() == ["/about/"]
 
 
@@ -419,7 +419,7 @@ def test_a_sitemap_class_that_fails_leaves_the_other_pages(caplog: pytest.LogCap
 def test_the_projects_own_sitemap_view_comes_first(caplog: pytest.LogCaptureFixture) -> None:
     own = path("sitemap.xml", sitemap_view, {"sitemaps": SECTIONS})
     project = Project([own, *SITE])
-    assert "http://testserver/posts/first/" in project.ask("/sitemap.xml").text
+    assert "http://testserver/posts/first/" in project.request("/sitemap.xml").text
     assert "/sitemap.xml" in caplog.text
 
 
@@ -494,9 +494,9 @@ def test_pages_of_any_kind_are_read_and_pass_unchanged(handler: Any, kind: str) 
     patterns = [path("", page), path("it/", STREAMED[kind])]
     if handler is WSGIHandler and kind == "async parts":
         patterns = [path("", page), path("it/", whole)]
-    bare = Project(patterns, handler=handler, MIDDLEWARE=[], SITEMAP_ENABLED=False).ask("/it/")
+    bare = Project(patterns, handler=handler, MIDDLEWARE=[], SITEMAP_ENABLED=False).request("/it/")
     project = Project(patterns, handler=handler)
-    assert project.visit("/it/").ask("/it/") == bare
+    assert project.visit("/it/").request("/it/") == bare
     assert project.listed() == ["/"]
     assert "noindex" in project.middleware.explain("/it/").reason
 
@@ -516,7 +516,7 @@ def test_a_stream_that_fails_is_no_evidence(handler: Any) -> None:
 
     project = Project([path("", page), path("it/", failing)], handler=handler, SITEMAP_VERIFY=False)
     with pytest.raises(ValueError, match="half-way"):
-        project.ask("/it/")
+        project.request("/it/")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         gc.collect()  # Django's ASGI handler leaves the request's body open
@@ -527,7 +527,7 @@ def test_a_stream_that_fails_is_no_evidence(handler: Any) -> None:
 def test_force_script_name_is_the_root_path(handler: Any) -> None:
     project = Project([path("", page), path("about/", page)], handler=handler, FORCE_SCRIPT_NAME="/app")
     url = "/sitemap.xml" if handler is WSGIHandler else "/app/sitemap.xml"
-    assert locs(project.ask(url).body) == [f"{BASE}/app/", f"{BASE}/app/about/"]
+    assert locs(project.request(url).body) == [f"{BASE}/app/", f"{BASE}/app/about/"]
 
 
 def test_allowed_hosts_are_sites_and_no_others_are() -> None:
@@ -539,18 +539,18 @@ def test_allowed_hosts_are_sites_and_no_others_are() -> None:
         "www.example.com": False,
         "evil.example": False,
     }.items():
-        assert (project.ask("/sitemap.xml", host=host).status == 200) is listed, host
+        assert (project.request("/sitemap.xml", host=host).status == 200) is listed, host
 
 
 def test_all_hosts_allowed_is_no_host_trusted() -> None:
     project = Project([path("", page)], ALLOWED_HOSTS=["*"], SITEMAP_BASE_URL=None)
-    assert project.ask("/sitemap.xml", host="evil.example").status == 404
+    assert project.request("/sitemap.xml", host="evil.example").status == 404
 
 
 def test_a_disabled_middleware_leaves_itself_out() -> None:
     project = Project([path("", page)], SITEMAP_ENABLED=False)
-    assert project.ask("/").status == 200
-    assert project.ask("/sitemap.xml").status == 404
+    assert project.request("/").status == 200
+    assert project.request("/sitemap.xml").status == 404
 
 
 def test_an_invalid_setting_is_refused_when_the_project_starts() -> None:
@@ -568,7 +568,7 @@ def test_a_fault_of_the_middleware_is_logged_and_the_page_is_served(
         raise RuntimeError("a fault")
 
     monkeypatch.setattr(inner.service, "tracked_page", fail)
-    assert project.ask("/").status == 200
+    assert project.request("/").status == 200
     assert "a request could not be looked at" in caplog.text
 
 
@@ -583,7 +583,7 @@ def test_an_odd_response_is_logged_and_passes(handler: Any, caplog: pytest.LogCa
             return super().items()
 
     project = Project([path("", lambda _: Odd("<p>"))], handler=handler, SITEMAP_VERIFY=False)
-    assert project.ask("/").status == 200
+    assert project.request("/").status == 200
     assert "a response could not be observed" in caplog.text
 
 
@@ -597,7 +597,7 @@ def test_a_large_sitemap_is_sent_in_parts(handler: Any) -> None:
     view = sitemap(values=lambda: [Entry({"number": number}) for number in range(30_000)])(async_page)
     project = Project([path("<int:number>/", view)], handler=handler)
     for _ in range(3):
-        answer = project.ask("/sitemap.xml")
+        answer = project.request("/sitemap.xml")
     assert len(locs(answer.body)) == 30_000
 
 

@@ -16,7 +16,7 @@ from sitemap_middleware.routing.change_detector import Snapshot
 from sitemap_middleware.routing.route_discovery import discover_routes, matching_template, trusted_hosts
 
 from ..support.documents import locs
-from ..support.wire import DRIVERS, Ask
+from ..support.wire import DRIVERS, RequestSpec
 
 BASE = "http://testserver"
 
@@ -47,7 +47,7 @@ def app_with(*paths: str) -> falcon.App[Any, Any]:
 def listed(app: Any) -> list[str]:
     called = SitemapMiddleware(app, base_url=BASE, store="memory://")
     protocol = "asgi" if isinstance(app, falcon.asgi.App) else "wsgi"
-    answer = DRIVERS[protocol](called, Ask("/sitemap.xml"))
+    answer = DRIVERS[protocol](called, RequestSpec("/sitemap.xml"))
     return sorted(loc.removeprefix(BASE) for loc in locs(answer.body)) if answer.status == 200 else []
 
 
@@ -143,7 +143,7 @@ def test_values_that_lead_elsewhere_are_refused(value: str) -> None:
 def test_a_path_with_more_slashes_at_its_beginning_is_another_spelling() -> None:
     app = app_with("/a/{b}")
     assert matching_template(app, "/a/x", None) == "/a/{b}"
-    assert DRIVERS["wsgi"](app, Ask("//a/x")).status == 200
+    assert DRIVERS["wsgi"](app, RequestSpec("//a/x")).status == 200
     assert matching_template(app, "//a/x", None) is None
 
 
@@ -152,7 +152,7 @@ def test_a_slash_at_the_end_that_falcon_strips_is_another_spelling() -> None:
     assert listed(app) == ["/", "/a", "/b/"]
     app.req_options.strip_url_path_trailing_slash = True
     assert listed(app) == ["/", "/a"], "no request reaches /b/"
-    assert DRIVERS["wsgi"](app, Ask("/c/x/")).status == 200
+    assert DRIVERS["wsgi"](app, RequestSpec("/c/x/")).status == 200
     assert matching_template(app, "/c/x/", None) is None
     assert matching_template(app, "/c/x", None) == "/c/{d}"
 

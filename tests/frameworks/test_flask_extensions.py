@@ -16,7 +16,7 @@ from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.routing.wrapping import layers
 
 from ..support.documents import entries, locs
-from ..support.wire import DRIVERS, Ask
+from ..support.wire import DRIVERS, RequestSpec
 
 BASE = "http://testserver"
 
@@ -40,7 +40,7 @@ def site() -> flask.Flask:
 def reasons(app: Any, *paths: str, **options: Any) -> tuple[list[str], dict[str, str]]:
     """The listed paths, and why each of some paths is listed or not."""
     wrapped = SitemapMiddleware(app, **{"base_url": BASE, "store": "memory://"} | options)
-    answer = DRIVERS["wsgi"](wrapped, Ask("/sitemap.xml"))
+    answer = DRIVERS["wsgi"](wrapped, RequestSpec("/sitemap.xml"))
     listed = sorted(loc.removeprefix(BASE) for loc in locs(answer.body)) if answer.status == 200 else []
     return listed, {path: wrapped.explain(path).reason for path in paths}
 
@@ -136,11 +136,11 @@ def test_a_page_of_dash_that_is_added_later_is_listed(registry: Any) -> None:
     app = dash_app()
     register("home", path="/")
     wrapped = SitemapMiddleware(app.server, base_url=BASE, store="memory://")
-    assert len(locs(DRIVERS["wsgi"](wrapped, Ask("/sitemap.xml")).body)) == 1
+    assert len(locs(DRIVERS["wsgi"](wrapped, RequestSpec("/sitemap.xml")).body)) == 1
     register("later")
-    assert DRIVERS["wsgi"](wrapped, Ask("/later")).status == 200
+    assert DRIVERS["wsgi"](wrapped, RequestSpec("/later")).status == 200
     wrapped.flush()
-    assert f"{BASE}/later" in locs(DRIVERS["wsgi"](wrapped, Ask("/sitemap.xml")).body)
+    assert f"{BASE}/later" in locs(DRIVERS["wsgi"](wrapped, RequestSpec("/sitemap.xml")).body)
 
 
 def test_a_layout_function_may_be_decorated(registry: Any) -> None:
@@ -153,7 +153,7 @@ def test_a_layout_function_may_be_decorated(registry: Any) -> None:
     register("home", path="/", layout=home)
     register("hidden", layout=sitemap(exclude=True)(lambda: html.Div("Hidden")))
     wrapped = SitemapMiddleware(app.server, base_url=BASE, store="memory://")
-    found = entries(DRIVERS["wsgi"](wrapped, Ask("/sitemap.xml")).body)
+    found = entries(DRIVERS["wsgi"](wrapped, RequestSpec("/sitemap.xml")).body)
     assert found == {f"{BASE}/": {"priority": "0.9"}}
 
 

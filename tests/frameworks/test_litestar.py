@@ -28,7 +28,7 @@ from sitemap_middleware.routing.change_detector import Snapshot
 from sitemap_middleware.routing.route_discovery import discover_routes, matching_template, trusted_hosts
 
 from ..support.documents import locs
-from ..support.wire import DRIVERS, Ask, asgi_async
+from ..support.wire import DRIVERS, RequestSpec, asgi_async
 
 BASE = "http://testserver"
 
@@ -49,7 +49,7 @@ def routes_of(*handlers: Any, **config: Any) -> dict[str, Route]:
 
 
 def listed(called: Any) -> list[str]:
-    answer = DRIVERS["asgi"](called, Ask("/sitemap.xml"))
+    answer = DRIVERS["asgi"](called, RequestSpec("/sitemap.xml"))
     return sorted(loc.removeprefix(BASE) for loc in locs(answer.body)) if answer.status == 200 else []
 
 
@@ -267,7 +267,7 @@ def test_a_mounted_app_of_another_framework_is_reached_with_a_slash_at_the_end()
     )
     app = with_plugin(*mounting(inner))
     assert listed(app) == ["/sub/", "/sub/a/", "/sub/own"]
-    assert DRIVERS["asgi"](app, Ask("/sub/a/")).status == 200
+    assert DRIVERS["asgi"](app, RequestSpec("/sub/a/")).status == 200
     assert matching_template(app, "/sub/p/1/", None) == "/sub/p/{it}/"
     assert matching_template(app, "/sub/p/1", None) is None
     assert matching_template(app, "/sub/nowhere/", None) is None
@@ -317,7 +317,7 @@ def test_the_plugin_answers_without_and_with_a_lifespan_and_saves_when_it_ends()
         async def receive() -> Any:
             message = next(messages)
             if message == "lifespan.shutdown":
-                assert (await asgi_async(app, Ask("/"))).status == 200
+                assert (await asgi_async(app, RequestSpec("/"))).status == 200
                 assert middleware.stats()["pending"] > 0
             return {"type": message}
 
@@ -362,7 +362,7 @@ def test_middleware_of_a_router_or_of_the_app_is_around_the_whole_app_once() -> 
         [page("/a"), Router("/in", route_handlers=[page("/b")], middleware=middleware)], middleware=middleware
     )
     assert listed(app) == ["/a", "/in/b"]
-    assert DRIVERS["asgi"](app, Ask("/a")).text == "<h1>/a</h1>"
+    assert DRIVERS["asgi"](app, RequestSpec("/a")).text == "<h1>/a</h1>"
 
 
 # The command line

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from nicegui import app as nicegui_app, ui
 from sitemap_middleware import SitemapMiddleware, sitemap
 from tests.support.documents import entries
-from tests.support.wire import DRIVERS, Ask
+from tests.support.wire import DRIVERS, RequestSpec
 
 @ui.page("/")
 @sitemap(priority=0.9)
@@ -40,7 +40,7 @@ def data():
 
 ui.run_with(app)
 wrapped = SitemapMiddleware(app, base_url="http://testserver", store="memory://")
-ask = lambda path: DRIVERS["asgi"](wrapped, Ask(path))
+ask = lambda path: DRIVERS["asgi"](wrapped, RequestSpec(path))
 print(sorted(entries(ask("/sitemap.xml").body).items()))
 assert ask("/people/ann").status == 200
 wrapped.flush()

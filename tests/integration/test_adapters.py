@@ -13,8 +13,8 @@ from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.request_response import MAX_PROBE_BYTES
 
 from ..support.documents import locs
-from ..support.twins import Clock, Page, Twin
-from ..support.wire import DRIVERS, Ask, wsgi
+from ..support.sample_sites import Clock, Page, SampleSite
+from ..support.wire import DRIVERS, RequestSpec, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 BASE = "https://example.com"
@@ -29,7 +29,7 @@ def wrapped(app: Any) -> Any:
 
 def is_listed(app: Any, protocol: str) -> bool:
     app.flush()
-    answer = DRIVERS[protocol](app, Ask("/sitemap.xml"))
+    answer = DRIVERS[protocol](app, RequestSpec("/sitemap.xml"))
     return answer.status == 200 and locs(answer.body) == ["http://testserver/"]
 
 
@@ -104,7 +104,7 @@ def test_unreadable_app_header_is_passed_on_and_logged(
     clock = Clock()
     site = SitemapMiddleware(app, store="memory://", include="/", clock=clock, verify=False)
     for _ in range(3):
-        assert wsgi(site, Ask("/", headers=[("user-agent", "x")]), validate=False).body == REST
+        assert wsgi(site, RequestSpec("/", headers=[("user-agent", "x")]), validate=False).body == REST
         clock.pass_(2)
     (record,) = caplog.records
     assert record.getMessage() == "a response could not be observed; further faults like this are not logged"
@@ -225,7 +225,7 @@ def test_an_own_request_is_for_the_page_alone() -> None:
         await send(START | {"status": 404})
         await send(BODY)
 
-    DRIVERS["asgi"](wrapped(app), Ask("/sitemap.xml", query="a=b", headers=[("cookie", "a=b")]))
+    DRIVERS["asgi"](wrapped(app), RequestSpec("/sitemap.xml", query="a=b", headers=[("cookie", "a=b")]))
     (own,) = (scope for scope in scopes if scope["path"] == "/robots.txt")
     assert (own["method"], own["query_string"], own["raw_path"]) == ("GET", b"", b"/robots.txt")
     assert b"cookie" not in dict(own["headers"])
@@ -233,8 +233,8 @@ def test_an_own_request_is_for_the_page_alone() -> None:
 
 def test_a_large_document_reaches_a_client_in_parts() -> None:
     many = [{"slug": f"{number:05}-{'x' * 80}"} for number in range(4_000)]
-    twin = Twin("asgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=many)}, base_url=BASE)
-    assert len(twin.locs()) == len(many)
+    sample = SampleSite("asgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=many)}, base_url=BASE)
+    assert len(sample.locs()) == len(many)
 
 
 @pytest.mark.parametrize("ended", ["lifespan.shutdown.complete", "lifespan.shutdown.failed"])
@@ -272,8 +272,10 @@ def test_async_values_are_drained_on_the_event_loop_of_the_app() -> None:
             loops.append(asyncio.get_running_loop())
             yield {"slug": slug}
 
-    twin = Twin("asgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=values)}, base_url=BASE)
-    assert twin.locs() == [f"{BASE}/posts/a", f"{BASE}/posts/b"]
+    sample = SampleSite(
+        "asgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=values)}, base_url=BASE
+    )
+    assert sample.locs() == [f"{BASE}/posts/a", f"{BASE}/posts/b"]
     assert len(set(loops)) == 1
 
 
@@ -291,8 +293,10 @@ class RaisingAtOnce:
 
 @pytest.mark.parametrize("values", [raising_half_way, RaisingAtOnce])
 def test_async_values_that_raise_are_explained_by_their_error(values: Any, caplog: pytest.LogCaptureFixture) -> None:
-    twin = Twin("asgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=values)}, base_url=BASE)
-    assert twin.ask("/sitemap.xml").status == 503
+    sample = SampleSite(
+        "asgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=values)}, base_url=BASE
+    )
+    assert sample.request("/sitemap.xml").status == 503
     assert "no such database" in caplog.text
 
 
@@ -304,8 +308,8 @@ def test_async_values_that_raise_are_explained_by_their_error(values: Any, caplo
 def test_oversized_robots_txt_is_obeyed_up_to_the_size_limit(protocol: str, size: int) -> None:
     rules = b"User-agent: *\nDisallow: /private\n"
     robots = Page(200, [("content-type", "text/plain")], rules + b"\n" * (size - len(rules)))
-    twin = Twin(protocol, {"/": Page(), "/private": Page(), "/robots.txt": robots}, base_url=BASE)
-    assert twin.locs() == [f"{BASE}/"]
+    sample = SampleSite(protocol, {"/": Page(), "/private": Page(), "/robots.txt": robots}, base_url=BASE)
+    assert sample.locs() == [f"{BASE}/"]
 
 
 # Visitors
@@ -326,11 +330,11 @@ def test_oversized_robots_txt_is_obeyed_up_to_the_size_limit(protocol: str, size
 def test_two_refused_visitors_delist_a_page_and_one_does_not(
     protocol: str, status: int, first: dict[str, str], second: dict[str, str], *, apart: bool
 ) -> None:
-    twin = Twin(protocol, {"/": Page()}, base_url=BASE)
-    twin.visit("/")
-    twin.pages["/"] = Page(status, [("location", "/elsewhere")])
+    sample = SampleSite(protocol, {"/": Page()}, base_url=BASE)
+    sample.visit("/")
+    sample.pages["/"] = Page(status, [("location", "/elsewhere")])
     for visitor in (first, second):
-        twin.clock.pass_(61)
-        twin.ask(Ask("/", headers=list(visitor.items())))
-        twin.app.flush()
-    assert twin.locs() == ([] if apart else [f"{BASE}/"])
+        sample.clock.pass_(61)
+        sample.request(RequestSpec("/", headers=list(visitor.items())))
+        sample.app.flush()
+    assert sample.locs() == ([] if apart else [f"{BASE}/"])

@@ -18,7 +18,7 @@ from sitemap_middleware import SitemapMiddleware
 
 from ..apps.wsgi_shapes import Fault
 from ..support.recording import ASGIServer, Record, WSGIServer, environ, scope
-from ..support.twins import Clock
+from ..support.sample_sites import Clock
 
 EXAMPLES = int(os.environ.get("HYPOTHESIS_EXAMPLES", "0"))
 MANY = settings(max_examples=EXAMPLES) if EXAMPLES else settings()

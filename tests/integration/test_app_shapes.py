@@ -24,8 +24,8 @@ from ..apps.wsgi_layers import LAYERS
 from ..conftest import Tally
 from ..support.documents import locs
 from ..support.recording import ASGIServer, Record, WSGIServer, environ, scope, sent_by_wsgiref, unclosed
-from ..support.twins import Clock
-from ..support.wire import Ask, asgi, wsgi
+from ..support.sample_sites import Clock
+from ..support.wire import RequestSpec, asgi, wsgi
 
 EXCHANGES = (
     ("GET", 0, False),
@@ -261,7 +261,7 @@ def test_robots_meta_is_read_from_any_kind_of_body(layer: str, ours: Ours) -> No
         site = ours(_two(LAYERS[layer](make(wsgi_shapes.Shape([], NOINDEX)))))
         WSGIServer([]).run(site, environ())
         site.flush()
-        assert wsgi(site, Ask("/sitemap.xml")).status == 404, name
+        assert wsgi(site, RequestSpec("/sitemap.xml")).status == 404, name
         ours.close()
 
 
@@ -338,7 +338,7 @@ def test_robots_meta_is_read_however_an_asgi_page_is_sent(name: str, ours: Ours)
     site = ours(asgi_shapes.SHAPES[name](asgi_shapes.Shape([], NOINDEX)))
     asyncio.run(ASGIServer([]).run(site, scope()))
     site.flush()
-    assert asgi(site, Ask("/sitemap.xml")).status == 404
+    assert asgi(site, RequestSpec("/sitemap.xml")).status == 404
 
 
 @pytest.mark.parametrize("name", asgi_shapes.UNREAD)
@@ -346,7 +346,7 @@ def test_incomplete_body_is_not_read(name: str, ours: Ours) -> None:
     site = ours(asgi_shapes.SHAPES[name](asgi_shapes.Shape([], NOINDEX)))
     asyncio.run(ASGIServer([]).run(site, scope()))
     site.flush()
-    assert locs(asgi(site, Ask("/sitemap.xml")).body) == ["http://testserver/"]
+    assert locs(asgi(site, RequestSpec("/sitemap.xml")).body) == ["http://testserver/"]
 
 
 @pytest.mark.parametrize("name", framework_apps.ASGI)

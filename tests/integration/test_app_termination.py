@@ -32,7 +32,7 @@ from sitemap_middleware.request_response import PROBE_TIMEOUT_SECONDS
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ..support.documents import locs
-from ..support.twins import Clock
+from ..support.sample_sites import Clock
 
 BASE = "http://localhost"
 

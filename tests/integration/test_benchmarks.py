@@ -93,12 +93,12 @@ def test_soak_reports_wrong_statuses_and_contents() -> None:
     path, at = SCRIPT.post(13), SCRIPT.began + 900.0  # which is edited now and then
     edition = SCRIPT.edition(13, at)
     assert edition > 0
-    ask = traffic.Ask("visitor", b"GET ", path)
+    spec = traffic.RequestSpec("visitor", b"GET ", path)
     bodies = {number: SCRIPT.answer(path, SCRIPT.edits(13)[number]).body.encode() for number in (edition, edition - 1)}
-    assert traffic.fault(SCRIPT, ask, Reply(200, {}, bodies[edition]), at, at) is None
-    assert "was answered 503" in str(traffic.fault(SCRIPT, ask, Reply(503, {}, b""), at, at))
-    assert "is not of edition" in str(traffic.fault(SCRIPT, ask, Reply(200, {}, bodies[edition - 1]), at, at))
-    assert "ends in the middle" in str(traffic.fault(SCRIPT, ask, Reply(200, {}, bodies[edition][:-9]), at, at))
+    assert traffic.fault(SCRIPT, spec, Reply(200, {}, bodies[edition]), at, at) is None
+    assert "was answered 503" in str(traffic.fault(SCRIPT, spec, Reply(503, {}, b""), at, at))
+    assert "is not of edition" in str(traffic.fault(SCRIPT, spec, Reply(200, {}, bodies[edition - 1]), at, at))
+    assert "ends in the middle" in str(traffic.fault(SCRIPT, spec, Reply(200, {}, bodies[edition][:-9]), at, at))
 
 
 def test_soak_reports_foreign_entries_and_unfounded_dates() -> None:

@@ -7,7 +7,7 @@ import pytest
 from sitemap_middleware.cli.output import observation_lines
 from sitemap_middleware.models import Explanation
 
-from ..support.twins import Page, Twin
+from ..support.sample_sites import Page, SampleSite
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 HTML = [("content-type", "text/html")]
@@ -29,9 +29,9 @@ def seen(explanation: Explanation) -> str:
 @BOTH
 @pytest.mark.parametrize("answer", UNREAD.values(), ids=UNREAD.keys())
 def test_what_is_no_html_page_is_not_said_to_be_read_when_we_ask(protocol: str, answer: Page) -> None:
-    twin = Twin(protocol, {"/": Page(), "/page": answer}, verify=True)
-    twin.locs()
-    explanation = twin.app.explain("/page")
+    sample = SampleSite(protocol, {"/": Page(), "/page": answer}, verify=True)
+    sample.locs()
+    explanation = sample.app.explain("/page")
     assert explanation.page is not None, "we have asked for it"
     assert not explanation.page.read_at
     assert not explanation.page.content_history
@@ -42,14 +42,14 @@ def test_what_is_no_html_page_is_not_said_to_be_read_when_we_ask(protocol: str, 
 @BOTH
 @pytest.mark.parametrize("answer", UNREAD.values(), ids=UNREAD.keys())
 def test_content_is_not_called_unchanged_after_the_page_answers_otherwise(protocol: str, answer: Page) -> None:
-    twin = Twin(protocol, {"/": Page()}, verify=False)
-    twin.visit("/")
-    assert "content unchanged" in seen(twin.app.explain("/"))
+    sample = SampleSite(protocol, {"/": Page()}, verify=False)
+    sample.visit("/")
+    assert "content unchanged" in seen(sample.app.explain("/"))
     for _ in range(2):
-        twin.clock.pass_(7200)
-        twin.pages["/"] = answer
-        twin.visit("/")
-    explanation = twin.app.explain("/")
+        sample.clock.pass_(7200)
+        sample.pages["/"] = answer
+        sample.visit("/")
+    explanation = sample.app.explain("/")
     assert explanation.page is not None
     assert not explanation.listed
     assert len(explanation.page.content_history) == 1

@@ -10,7 +10,7 @@ from sitemap_middleware.stores.compact_page_list import CompactPageList
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.urls import canonical_hint, is_same_page
 
-from ..support.twins import Page, Twin
+from ..support.sample_sites import Page, SampleSite
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 SITE = Site("https", "example.com")
@@ -105,25 +105,27 @@ def test_the_home_page_below_a_root_path_is_itself_without_it() -> None:
 @pytest.mark.parametrize("host", ["example.com", "app:8000", "localhost:5000"])
 @pytest.mark.parametrize("named", ["https://example.com/a", "http://example.com/a", "http://{host}/a", "//{host}/a"])
 def test_self_canonical_pages_are_listed_under_any_request_host(protocol: str, how: str, host: str, named: str) -> None:
-    twin = Twin(protocol, {"/a": naming(named.format(host=host), how)}, base_url="https://example.com", verify=False)
+    sample = SampleSite(
+        protocol, {"/a": naming(named.format(host=host), how)}, base_url="https://example.com", verify=False
+    )
     for _ in range(2):
-        twin.ask("/a", host=host)
-        twin.app.flush()
-        assert twin.locs() == ["https://example.com/a"]
-        twin.clock.pass_(10_000)
+        sample.request("/a", host=host)
+        sample.app.flush()
+        assert sample.locs() == ["https://example.com/a"]
+        sample.clock.pass_(10_000)
 
 
 @BOTH
 @pytest.mark.parametrize("how", ["html", "header"])
 def test_made_up_host_does_not_split_a_page_in_two(protocol: str, how: str) -> None:
     pages = {"/": Page(), "/a": naming("https://elsewhere.example/a", how)}
-    twin = Twin(protocol, pages, base_url="https://example.com", verify=False)
+    sample = SampleSite(protocol, pages, base_url="https://example.com", verify=False)
     for host in ("example.com", "elsewhere.example", "example.com"):
-        twin.ask("/a", host=host)
-        twin.ask("/", host=host)
-        twin.app.flush()
-        twin.clock.pass_(600)
-    assert twin.locs() == ["https://example.com/"]
+        sample.request("/a", host=host)
+        sample.request("/", host=host)
+        sample.app.flush()
+        sample.clock.pass_(600)
+    assert sample.locs() == ["https://example.com/"]
 
 
 @BOTH
@@ -142,14 +144,14 @@ def test_log_and_response_report_that_every_page_names_another_canonical(
     protocol: str, how: str, named: str, cure: str, caplog: pytest.LogCaptureFixture, *, verify: bool
 ) -> None:
     pages = {path: naming(f"{named}{path}", how) for path in ("/a", "/b")}
-    twin = Twin(protocol, pages, base_url="https://example.com", verify=verify)
-    twin.visit("/a", "/b")
+    sample = SampleSite(protocol, pages, base_url="https://example.com", verify=verify)
+    sample.visit("/a", "/b")
     for _ in range(2):
-        answer = twin.ask("/sitemap.xml")
+        answer = sample.request("/sitemap.xml")
         assert answer.status == 404
         assert "canonical" in answer.text
         assert named not in answer.text
-        twin.clock.pass_(100)
+        sample.clock.pass_(100)
     (warned,) = [message for message in caplog.messages if "canonical" in message]
     assert f"{named}/a" in warned
     assert cure in warned
@@ -163,9 +165,9 @@ def test_no_reason_is_given_if_the_store_cannot_tell_why() -> None:
             return super().sample(site, most)
 
     pages = {"/a": naming("https://real.example/a")}
-    twin = Twin("wsgi", pages, base_url="https://example.com", verify=False, store=Failing())
-    twin.visit("/a")
-    assert twin.ask("/sitemap.xml").text == "There is nothing to list in /sitemap.xml.\n"
+    sample = SampleSite("wsgi", pages, base_url="https://example.com", verify=False, store=Failing())
+    sample.visit("/a")
+    assert sample.request("/sitemap.xml").text == "There is nothing to list in /sitemap.xml.\n"
 
 
 @pytest.mark.parametrize("named", ["http://[", "/a", "", "https://real.example/other"])
@@ -181,6 +183,6 @@ def test_a_canonical_of_another_path_is_to_be_corrected(named: str) -> None:
      "about:blank", "ftp://example.com/a", "https://", "https:///about", "https://[broken/page", "https://exa mple.com/p"],
 )  # fmt: skip
 def test_canonical_that_is_not_a_page_url_is_ignored(protocol: str, how: str, named: str) -> None:
-    site = Twin(protocol, {"/page": naming(named, how)})
+    site = SampleSite(protocol, {"/page": naming(named, how)})
     site.visit("/page")
     assert site.locs() == ["http://testserver/page"]

@@ -22,7 +22,7 @@ from sitemap_middleware.observation.sampling_schedule import (
     BodySampler,
 )
 
-from ..support.twins import Page, Twin
+from ..support.sample_sites import Page, SampleSite
 
 DAY = 86_400
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -34,13 +34,13 @@ def html(content: str, head: str = "", token: object = 0) -> Page:
     )
 
 
-def home(site: Twin) -> dict[str, str] | None:
+def home(site: SampleSite) -> dict[str, str] | None:
     return site.entries().get("http://testserver/")
 
 
 @BOTH
 def test_a_change_that_was_seen_twice_dates_the_page(protocol: str) -> None:
-    site = Twin(protocol, {"/": html("One")})
+    site = SampleSite(protocol, {"/": html("One")})
     site.visit("/")
     site.clock.pass_(3600)
     site.visit("/")
@@ -57,7 +57,7 @@ def test_a_change_that_was_seen_twice_dates_the_page(protocol: str) -> None:
 
 @BOTH
 def test_a_change_within_more_than_a_day_gives_a_day_alone(protocol: str) -> None:
-    site = Twin(protocol, {"/": html("One")})
+    site = SampleSite(protocol, {"/": html("One")})
     site.visit("/")
     site.clock.pass_(3600)
     site.visit("/")
@@ -72,7 +72,7 @@ def test_a_change_within_more_than_a_day_gives_a_day_alone(protocol: str) -> Non
 
 @BOTH
 def test_what_only_the_machine_sees_is_no_change(protocol: str) -> None:
-    site = Twin(protocol, {"/": html("One")})
+    site = SampleSite(protocol, {"/": html("One")})
     for number in range(20):
         site.pages["/"] = html("One", token=number)
         site.visit("/")
@@ -82,7 +82,7 @@ def test_what_only_the_machine_sees_is_no_change(protocol: str) -> None:
 
 @BOTH
 def test_content_that_comes_and_goes_dates_nothing(protocol: str) -> None:
-    site = Twin(protocol, {"/": html("One")})
+    site = SampleSite(protocol, {"/": html("One")})
     for number in range(20):
         site.pages["/"] = html(f"Variant {number % 2}")
         site.visit("/")
@@ -93,7 +93,7 @@ def test_content_that_comes_and_goes_dates_nothing(protocol: str) -> None:
 @BOTH
 def test_a_template_that_changes_on_all_pages_dates_none_of_them(protocol: str) -> None:
     paths = [f"/{number}" for number in range(10)]
-    site = Twin(protocol, {path: html(f"Page {path}") for path in paths})
+    site = SampleSite(protocol, {path: html(f"Page {path}") for path in paths})
     for _ in range(2):
         site.visit(*paths)
         site.clock.pass_(3600)
@@ -118,7 +118,7 @@ def test_a_template_that_changes_on_all_pages_dates_none_of_them(protocol: str) 
 @BOTH
 def test_overlapping_deployments_do_not_date_pages(protocol: str) -> None:
     paths = [f"/{number}" for number in range(6)]
-    site = Twin(protocol, {path: Page() for path in paths})
+    site = SampleSite(protocol, {path: Page() for path in paths})
     for number in range(3):
         deployed = formatdate(site.clock() - 7200, usegmt=True)
         for path in paths:
@@ -131,7 +131,9 @@ def test_overlapping_deployments_do_not_date_pages(protocol: str) -> None:
 
 @BOTH
 def test_a_stated_date_is_believed_unless_it_is_that_of_the_answer(protocol: str) -> None:
-    site = Twin(protocol, {"/": html("One", '<meta property="article:modified_time" content="2024-05-01T10:00:00Z">')})
+    site = SampleSite(
+        protocol, {"/": html("One", '<meta property="article:modified_time" content="2024-05-01T10:00:00Z">')}
+    )
     site.visit("/")
     assert home(site) == {"lastmod": "2024-05-01T10:00:00Z"}
     for _ in range(3):
@@ -144,7 +146,7 @@ def test_a_stated_date_is_believed_unless_it_is_that_of_the_answer(protocol: str
 
 @pytest.mark.parametrize("stated", ["2031-01-01", "2031-01-01T10:00:00Z", "1970-01-02"])
 def test_stated_dates_in_the_future_or_before_1990_are_left_out_and_explained(stated: str) -> None:
-    site = Twin("wsgi", {"/": html("One", f'<meta property="article:modified_time" content="{stated}">')})
+    site = SampleSite("wsgi", {"/": html("One", f'<meta property="article:modified_time" content="{stated}">')})
     site.visit("/")
     assert home(site) == {}
     assert site.app.explain("/").lastmod_source == "the date that the page states cannot be true"
@@ -152,7 +154,7 @@ def test_stated_dates_in_the_future_or_before_1990_are_left_out_and_explained(st
 
 @BOTH
 def test_a_robots_meta_tag_unlists_from_the_very_next_sitemap(protocol: str) -> None:
-    site = Twin(protocol, {"/": html("One"), "/about": html("About")})
+    site = SampleSite(protocol, {"/": html("One"), "/about": html("About")})
     site.visit("/", "/about")
     site.pages["/"] = html("One", '<meta name="robots" content="noindex">')
     site.visit("/")
@@ -163,18 +165,20 @@ def test_a_robots_meta_tag_unlists_from_the_very_next_sitemap(protocol: str) -> 
 @BOTH
 @pytest.mark.parametrize(("href", "listed"), [("/", True), ("https://example.com/", True), ("/other", False)])
 def test_a_canonical_link_to_elsewhere_unlists(protocol: str, href: str, *, listed: bool) -> None:
-    site = Twin(protocol, {"/": html("One", f'<link rel="canonical" href="{href}">')}, base_url="https://example.com")
+    site = SampleSite(
+        protocol, {"/": html("One", f'<link rel="canonical" href="{href}">')}, base_url="https://example.com"
+    )
     site.visit("/")
     assert site.locs() == (["https://example.com/"] if listed else [])
 
 
 @BOTH
 def test_learned_pages_that_all_say_the_same_are_soft_404s(protocol: str) -> None:
-    site = Twin(protocol, {"/p/{x}": html("Nothing here")}, learn="/p/{x}")
+    site = SampleSite(protocol, {"/p/{x}": html("Nothing here")}, learn="/p/{x}")
     paths = [f"/p/{number}" for number in range(10)]
     app = site.app
     for path in paths:
-        site.ask(path)
+        site.request(path)
     app.flush()
     assert site.locs() == ["http://testserver/p/0"]
     assert app.explain("/p/3").reason == "it has the same content as /p/0, which was known before it"
@@ -182,7 +186,7 @@ def test_learned_pages_that_all_say_the_same_are_soft_404s(protocol: str) -> Non
 
 @BOTH
 def test_other_spellings_of_a_path_neither_delist_nor_add_pages(protocol: str) -> None:
-    site = Twin(protocol, {"/posts/{x}": html("The seventh post")}, learn="/posts/{x}", verify=False)
+    site = SampleSite(protocol, {"/posts/{x}": html("The seventh post")}, learn="/posts/{x}", verify=False)
     site.visit("/posts/seven")
     site.clock.now += 60
     site.visit("/posts/Seven", "/posts/SEVEN")
@@ -206,7 +210,7 @@ def test_other_spellings_of_a_path_neither_delist_nor_add_pages(protocol: str) -
 def test_bodies_are_sampled_unless_they_cannot_be_decompressed(
     protocol: str, header: tuple[str, str], *, wanted: bool
 ) -> None:
-    site = Twin(protocol, {"/": html("One")})
+    site = SampleSite(protocol, {"/": html("One")})
     request: Any = _Request()
     page = site.app.service.observe(request)
     assert page is not None
@@ -231,7 +235,9 @@ def test_page_head_is_read_at_any_size_and_with_any_compression(protocol: str, c
         return Page(body=body).with_headers(("content-encoding", coding))
 
     filler = "".join(f"<p>{number}" for number in range(size // 10))
-    site = Twin(protocol, {"/": compressed(html(filler, NOINDEX)), "/about": compressed(html(filler))}, verify=False)
+    site = SampleSite(
+        protocol, {"/": compressed(html(filler, NOINDEX)), "/about": compressed(html(filler))}, verify=False
+    )
     site.visit("/", "/about")
     assert site.locs() == ["http://testserver/about"]
     assert ("larger than" in site.app.explain("/about").reason) is (size > 640 * 1024)
@@ -240,7 +246,7 @@ def test_page_head_is_read_at_any_size_and_with_any_compression(protocol: str, c
 @BOTH
 def test_a_large_page_that_is_sent_as_it_is_has_its_head_read(protocol: str) -> None:
     filler = "<p>word</p>" * 200_000
-    site = Twin(protocol, {"/": html(filler, NOINDEX), "/about": html(filler)}, verify=False)
+    site = SampleSite(protocol, {"/": html(filler, NOINDEX), "/about": html(filler)}, verify=False)
     site.visit("/", "/about")
     assert site.locs() == ["http://testserver/about"]
     reason = "it answered 200 with text/html; it was not read completely: it is larger than 640 kB"
@@ -252,7 +258,7 @@ def test_a_page_compressed_by_the_app_is_dated_by_its_changes(protocol: str) -> 
     def zipped(content: str) -> Page:
         return Page(body=gzip.compress(html(content).body)).with_headers(("content-encoding", "gzip"))
 
-    site = Twin(protocol, {"/": zipped("One")}, verify=False)
+    site = SampleSite(protocol, {"/": zipped("One")}, verify=False)
     for content in ("One", "One", "Two", "Two"):
         if site.pages["/"].body != zipped(content).body:
             changed = int(site.clock())
@@ -267,7 +273,7 @@ def test_undecodable_page_is_listed_and_reported_in_log_and_explain(
     protocol: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     page = html("One").with_headers(("content-encoding", "mystery"))
-    site = Twin(protocol, {"/": page, "/about": page}, verify=False)
+    site = SampleSite(protocol, {"/": page, "/about": page}, verify=False)
     site.visit("/", "/about")
     assert site.locs() == ["http://testserver/", "http://testserver/about"]
     assert [record.message.partition(" (it")[0] for record in caplog.records] == [
@@ -299,7 +305,7 @@ def test_undecodable_page_is_listed_and_reported_in_log_and_explain(
     ],
 )
 def test_headers_that_keep_a_page_out(protocol: str, header: tuple[str, str], reason: str | None) -> None:
-    site = Twin(protocol, {"/": html("One").with_headers(header), "/about": html("About")}, verify=False)
+    site = SampleSite(protocol, {"/": html("One").with_headers(header), "/about": html("About")}, verify=False)
     site.visit("/", "/about")
     assert ("http://testserver/" in site.locs()) is (reason is None)
     assert reason is None or reason in site.app.explain("/").reason
@@ -321,7 +327,7 @@ def test_headers_that_keep_a_page_out(protocol: str, header: tuple[str, str], re
     ],
 )
 def test_heads_that_keep_a_page_out(protocol: str, head: str, *, listed: bool) -> None:
-    site = Twin(protocol, {"/": html("One", head), "/about": html("About")}, verify=False)
+    site = SampleSite(protocol, {"/": html("One", head), "/about": html("About")}, verify=False)
     site.visit("/", "/about")
     assert ("http://testserver/" in site.locs()) is listed
 
@@ -330,7 +336,7 @@ def test_heads_that_keep_a_page_out(protocol: str, head: str, *, listed: bool) -
 @pytest.mark.parametrize("where", ["header", "meta"])
 @pytest.mark.parametrize("path", ["/", "/posts/one"])
 def test_page_is_dropped_when_it_expires_without_a_visit(protocol: str, where: str, path: str) -> None:
-    site = Twin(protocol, {"/": html("Home"), "/posts/{slug}": html("Post")}, learn="/posts/*", verify=False)
+    site = SampleSite(protocol, {"/": html("Home"), "/posts/{slug}": html("Post")}, learn="/posts/*", verify=False)
     rule = f"unavailable_after: {formatdate(site.clock() + 2 * DAY, usegmt=True)}"
     head = f'<meta name="robots" content="{rule}">' if where == "meta" else ""
     page = html("One", head)
@@ -349,7 +355,7 @@ def test_page_is_dropped_when_it_expires_without_a_visit(protocol: str, where: s
 @BOTH
 @pytest.mark.parametrize("age", ["vor {} Wochen", "{} days left", "il y a {} mois", "{}w", "{} weeks, 2 days ago"])
 def test_an_age_in_words_that_counts_on_dates_nothing(protocol: str, age: str) -> None:
-    site = Twin(protocol, {"/": html("One")}, verify=False)
+    site = SampleSite(protocol, {"/": html("One")}, verify=False)
     for number in range(20):
         site.pages["/"] = html(f"<p>One</p><span>{age.format(number + 2)}</span>")
         site.visit("/")
@@ -363,7 +369,7 @@ def test_a_price_in_json_ld_dates_the_page_and_a_counter_does_not(protocol: str)
         data = f'{{"offers": {{"price": "{price}"}}, "aggregateRating": {{"ratingCount": {votes}}}}}'
         return html("One", f'<script type="application/ld+json">{data}</script>')
 
-    site = Twin(protocol, {"/": priced("10", 0)}, verify=False)
+    site = SampleSite(protocol, {"/": priced("10", 0)}, verify=False)
     for votes in range(10):
         site.pages["/"] = priced("10.00", votes)
         site.visit("/")

@@ -16,8 +16,8 @@ from starlette.types import Receive, Scope, Send
 from sitemap_middleware import SitemapMiddleware
 
 from ..support.documents import locs
-from ..support.twins import Clock
-from ..support.wire import DRIVERS, Ask
+from ..support.sample_sites import Clock
+from ..support.wire import DRIVERS, RequestSpec
 
 BASE = "https://x.example"
 
@@ -59,21 +59,21 @@ class Site:
 
         return Starlette(routes=[Route("/", page)])
 
-    def ask(self, path: str) -> Any:
-        return DRIVERS[self.protocol](self.app, Ask(path, host="x.example", scheme="https"))
+    def request(self, path: str) -> Any:
+        return DRIVERS[self.protocol](self.app, RequestSpec(path, host="x.example", scheme="https"))
 
     def visit(self, answers: str) -> None:
         self.answers = answers
         if answers == "fails":
             with pytest.raises(RuntimeError, match="in the middle"):
-                self.ask("/")
+                self.request("/")
         else:
-            self.ask("/")
+            self.request("/")
         self.app.flush()
         self.clock.pass_(5)
 
     def listed(self) -> bool:
-        answer = self.ask("/sitemap.xml")
+        answer = self.request("/sitemap.xml")
         return answer.status == 200 and locs(answer.body) == [f"{BASE}/"]
 
 

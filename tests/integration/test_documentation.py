@@ -24,7 +24,7 @@ from sitemap_middleware.cli.main import command as program
 from sitemap_middleware.sitemap_in_test import read_sitemap
 
 from ..support.console import console, matches
-from ..support.wire import DRIVERS, Ask
+from ..support.wire import DRIVERS, RequestSpec
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -104,8 +104,8 @@ def sitemap_of(app: Any, code: str) -> tuple[int, str]:
     """What an app serves once every path that a code names has been visited."""
     drive = DRIVERS["asgi" if inspect.iscoroutinefunction(type(app).__call__) else "wsgi"]
     for path in re.findall(r"(?<=\")/[a-z/]*(?=\")", code):
-        drive(app, Ask(path, host="bakery.example"))
-    answer = drive(app, Ask("/sitemap.xml", host="bakery.example"))
+        drive(app, RequestSpec(path, host="bakery.example"))
+    answer = drive(app, RequestSpec("/sitemap.xml", host="bakery.example"))
     return answer.status, answer.text
 
 

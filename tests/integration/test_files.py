@@ -18,8 +18,8 @@ from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.evidence.html_facts import MAX_HTML_BYTES
 
 from ..support.documents import locs
-from ..support.twins import Clock
-from ..support.wire import Ask, wsgi
+from ..support.sample_sites import Clock
+from ..support.wire import RequestSpec, wsgi
 
 NOINDEX = b"<!doctype html><meta name=robots content=noindex><p>Draft"
 BASE = "https://x.example"
@@ -64,7 +64,7 @@ class Site:
         return body
 
     def listed(self) -> bool:
-        answer = wsgi(self.app, Ask("/sitemap.xml", host="x.example", scheme="https"))
+        answer = wsgi(self.app, RequestSpec("/sitemap.xml", host="x.example", scheme="https"))
         return answer.status == 200 and locs(answer.body) == [f"{BASE}/"]
 
 
@@ -147,5 +147,5 @@ def test_what_flask_sends_from_a_folder_is_read(tmp_path: Path) -> None:
     assert body.filelike.read() == NOINDEX
     body.close()
     site.flush()
-    answer = wsgi(site, Ask("/sitemap.xml", host="x.example", scheme="https"))
+    answer = wsgi(site, RequestSpec("/sitemap.xml", host="x.example", scheme="https"))
     assert locs(answer.body) == [f"{BASE}/"]

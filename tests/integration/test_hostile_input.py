@@ -29,8 +29,8 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware
 
 from ..support.documents import entries, lastmod, locs
-from ..support.twins import Clock
-from ..support.wire import DRIVERS, Answer, Ask, wsgi
+from ..support.sample_sites import Clock
+from ..support.wire import DRIVERS, Answer, RequestSpec, wsgi
 
 PROTOCOLS = ("wsgi", "asgi")
 BOTH = pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -100,22 +100,22 @@ def wrapped(app: Any, **options: Any) -> Iterator[Any]:
         site.close()
 
 
-def outcome(protocol: str, app: Any, ask: Ask) -> Any:
+def outcome(protocol: str, app: Any, spec: RequestSpec) -> Any:
     """The answer, or the error that is raised in its place."""
     try:
-        return DRIVERS[protocol](app, ask)
+        return DRIVERS[protocol](app, spec)
     except Exception as error:
         return type(error), str(error)
 
 
-def assert_unchanged(protocol: str, site: Any, ask: Ask) -> None:
-    assert outcome(protocol, site, ask) == outcome(protocol, site.app, ask)
+def assert_unchanged(protocol: str, site: Any, spec: RequestSpec) -> None:
+    assert outcome(protocol, site, spec) == outcome(protocol, site.app, spec)
 
 
 def listed(protocol: str, site: Any, root: str = "") -> list[str]:
     """The locs of a document that is valid, each of them shown to be true; none if there is nothing to list."""
     site.flush()
-    answer = DRIVERS[protocol](site, Ask("/sitemap.xml", root=root))
+    answer = DRIVERS[protocol](site, RequestSpec("/sitemap.xml", root=root))
     assert answer.status in (200, 404)
     listed_urls = locs(answer.body) if answer.status == 200 else []
     assert len(set(listed_urls)) == len(listed_urls)
@@ -126,7 +126,7 @@ def listed(protocol: str, site: Any, root: str = "") -> list[str]:
         decoded = unquote(path[1], errors="strict")
         assert decoded.startswith(f"{root}/")
         below = decoded.removeprefix(root)
-        again = DRIVERS[protocol](site.app, Ask(below, root=root))
+        again = DRIVERS[protocol](site.app, RequestSpec(below, root=root))
         assert (again.status, again.text) == (200, text(below.removeprefix("/p/")))
     return listed_urls
 
@@ -141,7 +141,7 @@ def test_any_path_passes_and_is_listed_truly_or_not_at_all(paths: list[str], exa
         with wrapped(bare(protocol)) as site:
             for path in paths:
                 if not OURS.fullmatch(path):
-                    assert_unchanged(protocol, site, Ask(path))
+                    assert_unchanged(protocol, site, RequestSpec(path))
             assert "http://testserver/" in listed(protocol, site)
 
 
@@ -152,7 +152,7 @@ def test_every_page_of_an_ordinary_name_is_listed(names: list[str], examples: st
     for protocol in PROTOCOLS:
         with wrapped(bare(protocol)) as site:
             for path in wanted:
-                DRIVERS[protocol](site, Ask(path))
+                DRIVERS[protocol](site, RequestSpec(path))
             paths = {unquote(urlsplit(loc).path) for loc in listed(protocol, site)}
             assert paths == wanted | {"/"}
 
@@ -163,7 +163,7 @@ def test_any_root_path_passes_and_prefixes_locs_or_nothing_is_served(root: str, 
     mounted = f"/mnt{root}".rstrip("/")
     for protocol in PROTOCOLS:
         with wrapped(bare(protocol)) as site:
-            assert_unchanged(protocol, site, Ask(f"/p/{name}", root=mounted))
+            assert_unchanged(protocol, site, RequestSpec(f"/p/{name}", root=mounted))
             for loc in listed(protocol, site, mounted):
                 assert loc.startswith("http://testserver/mnt")
 
@@ -221,7 +221,7 @@ LONGEST = 2047 - len("http://testserver/p/")
 )
 def test_a_path_is_listed_as_it_leads_back_or_not_at_all(protocol: str, path: str, loc: str | None) -> None:
     with wrapped(bare(protocol), list_unseen=False) as site:
-        assert_unchanged(protocol, site, Ask(path))
+        assert_unchanged(protocol, site, RequestSpec(path))
         assert listed(protocol, site) == ([] if loc is None else [f"http://testserver{loc}"])
 
 
@@ -283,7 +283,7 @@ def test_a_path_of_an_environ_that_no_server_makes_passes(path: str) -> None:
 )
 def test_a_path_that_is_almost_the_sitemaps_is_the_apps(protocol: str, path: str) -> None:
     with wrapped(bare(protocol)) as site:
-        assert_unchanged(protocol, site, Ask(path))
+        assert_unchanged(protocol, site, RequestSpec(path))
 
 
 # Headers of requests
@@ -323,8 +323,8 @@ VALUES = st.one_of(LATIN, st.lists(st.sampled_from(WORDS), max_size=6).map("".jo
 def test_any_request_headers_pass_and_get_the_sitemap_or_304(headers: list[tuple[str, str]], examples: str) -> None:
     for protocol in PROTOCOLS:
         with wrapped(bare(protocol), allowed_hosts=["testserver"]) as site:  # behind any proxy
-            assert_unchanged(protocol, site, Ask("/p/x", headers=headers))
-            answer: Answer = DRIVERS[protocol](site, Ask("/sitemap.xml", headers=headers))
+            assert_unchanged(protocol, site, RequestSpec("/p/x", headers=headers))
+            answer: Answer = DRIVERS[protocol](site, RequestSpec("/sitemap.xml", headers=headers))
             assert answer.status in (200, 304)
             assert answer.body or answer.status == 304
             if answer.status == 200:
@@ -337,7 +337,9 @@ def test_any_request_headers_pass_and_get_the_sitemap_or_304(headers: list[tuple
 def test_a_request_header_of_a_hundred_kilobytes_passes(protocol: str, name: str) -> None:
     for unit in ("a", ",", '"', "gzip,", '"a",', ";q=", "\\", " "):
         with wrapped(bare(protocol), allowed_hosts=["testserver"]) as site:  # behind any proxy
-            answer = DRIVERS[protocol](site, Ask("/sitemap.xml", headers=[(name, unit * (100_000 // len(unit)))]))
+            answer = DRIVERS[protocol](
+                site, RequestSpec("/sitemap.xml", headers=[(name, unit * (100_000 // len(unit)))])
+            )
             assert answer.status == 200
 
 
@@ -362,8 +364,8 @@ def test_any_host_passes_and_appears_in_locs_only_if_it_is_the_sites_own(host: s
     for protocol in PROTOCOLS:
         for options, own in SITES:
             with wrapped(bare(protocol), **options) as site:
-                assert_unchanged(protocol, site, Ask("/", host=host))
-                answer = DRIVERS[protocol](site, Ask("/sitemap.xml", host=host))
+                assert_unchanged(protocol, site, RequestSpec("/", host=host))
+                answer = DRIVERS[protocol](site, RequestSpec("/sitemap.xml", host=host))
                 assert answer.status == 200 or (answer.status == 404 and "base_url" not in options)
                 for loc in locs(answer.body) if answer.status == 200 else []:
                     assert re.fullmatch(own, loc)
@@ -440,10 +442,10 @@ def test_any_response_headers_pass_and_both_protocols_read_them_alike(
             for path, status, headers, typed in responses:
                 site.service.clock.pass_(1000)
                 raw.status, raw.headers = status, [("content-type", "text/html")] * typed + headers
-                answer = answered(protocol, site, Ask(path))
-                assert answer == answered(protocol, site.app, Ask(path))
+                answer = answered(protocol, site, RequestSpec(path))
+                assert answer == answered(protocol, site.app, RequestSpec(path))
                 site.flush()
-            document = DRIVERS[protocol](site, Ask("/sitemap.xml"))
+            document = DRIVERS[protocol](site, RequestSpec("/sitemap.xml"))
             documents.append((document.status, document.body))
             assert document.status in (200, 404)
             for loc, entry in entries(document.body).items() if document.status == 200 else ():
@@ -452,9 +454,9 @@ def test_any_response_headers_pass_and_both_protocols_read_them_alike(
     assert documents[0] == documents[1]
 
 
-def answered(protocol: str, app: Any, ask: Ask) -> Answer:
+def answered(protocol: str, app: Any, spec: RequestSpec) -> Answer:
     """The answer, without the validator of WSGI, to whom these headers are a horror."""
-    return wsgi(app, ask, validate=False) if protocol == "wsgi" else DRIVERS[protocol](app, ask)
+    return wsgi(app, spec, validate=False) if protocol == "wsgi" else DRIVERS[protocol](app, spec)
 
 
 @BOTH
@@ -464,6 +466,6 @@ def test_huge_response_header_passes_and_the_sitemap_is_served(protocol: str, na
         raw = Raw()
         raw.headers = [("content-type", "text/html"), (name, unit * (100_000 // len(unit)))]
         with wrapped(getattr(raw, protocol)) as site:
-            assert answered(protocol, site, Ask("/p/x")).status == 200
+            assert answered(protocol, site, RequestSpec("/p/x")).status == 200
             site.flush()
-            assert DRIVERS[protocol](site, Ask("/sitemap.xml")).status in (200, 404)
+            assert DRIVERS[protocol](site, RequestSpec("/sitemap.xml")).status in (200, 404)

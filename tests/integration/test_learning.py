@@ -14,8 +14,8 @@ from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ..support.documents import entries
-from ..support.twins import Page, Twin
-from ..support.wire import Ask, asgi, wsgi
+from ..support.sample_sites import Page, SampleSite
+from ..support.wire import RequestSpec, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 LOCAL = "http://testserver"
@@ -23,9 +23,9 @@ HOUR = 60 * 60
 DAY = 24 * HOUR
 
 
-def posts(protocol: str, **mark: Any) -> Twin:
+def posts(protocol: str, **mark: Any) -> SampleSite:
     marks = {"/posts/{slug}": sitemap(**mark)} if mark else {}
-    return Twin(protocol, {"/": Page(), "/posts/{slug}": Page()}, marks=marks, priority="auto")
+    return SampleSite(protocol, {"/": Page(), "/posts/{slug}": Page()}, marks=marks, priority="auto")
 
 
 @BOTH
@@ -53,16 +53,16 @@ def test_removed_learned_page_leaves_the_next_sitemap(protocol: str) -> None:
     site = posts(protocol, learn=True)
     site.visit("/posts/one")
     site.pages["/posts/{slug}"] = Page(404)
-    site.ask("/posts/one")
+    site.request("/posts/one")
     assert site.locs() == [f"{LOCAL}/"]
 
 
 @BOTH
 def test_what_only_the_signed_in_ask_for_is_not_learned(protocol: str) -> None:
     site = posts(protocol, learn=True)
-    site.ask("/posts/one", headers=[("cookie", "session=1")])
-    site.ask("/posts/two", headers=[("authorization", "Basic x")])
-    site.ask("/posts/three", query="token=1")
+    site.request("/posts/one", headers=[("cookie", "session=1")])
+    site.request("/posts/two", headers=[("authorization", "Basic x")])
+    site.request("/posts/three", query="token=1")
     assert site.locs() == [f"{LOCAL}/"]
 
 
@@ -71,7 +71,7 @@ def test_exclusion_goes_before_learning(protocol: str) -> None:
     site = posts(protocol, learn=True, exclude=True)
     site.visit("/posts/one")
     assert site.locs() == [f"{LOCAL}/"]
-    site = Twin(protocol, {"/posts/{slug}": Page()}, learn="/posts/{slug}", exclude="/posts/draft-*")
+    site = SampleSite(protocol, {"/posts/{slug}": Page()}, learn="/posts/{slug}", exclude="/posts/draft-*")
     site.visit("/posts/one", "/posts/draft-one")
     assert site.locs() == [f"{LOCAL}/posts/one"]
 
@@ -82,8 +82,8 @@ def test_decorator_allows_learning_catch_alls_and_secret_parameters() -> None:
     app.add_url_rule("/codes/<code>", "codes", sitemap(learn=True)(lambda code: code))
     site = SitemapMiddleware(app.wsgi_app, store="memory://")
     for path in ("/docs/a/b", "/codes/7"):
-        wsgi(site, Ask(path))
-    assert sorted(entries(wsgi(site, Ask("/sitemap.xml")).body)) == [f"{LOCAL}/codes/7", f"{LOCAL}/docs/a/b"]
+        wsgi(site, RequestSpec(path))
+    assert sorted(entries(wsgi(site, RequestSpec("/sitemap.xml")).body)) == [f"{LOCAL}/codes/7", f"{LOCAL}/docs/a/b"]
 
 
 def test_learn_option_with_a_routes_template_keeps_its_decorator_settings() -> None:
@@ -92,14 +92,14 @@ def test_learn_option_with_a_routes_template_keeps_its_decorator_settings() -> N
 
     app = Starlette(routes=[Route("/posts/{slug}", sitemap(priority=0.9)(post))])
     site = SitemapMiddleware(app, store="memory://", learn="/posts/{slug}")
-    asgi(site, Ask("/posts/one"))
-    assert entries(asgi(site, Ask("/sitemap.xml")).body) == {f"{LOCAL}/posts/one": {"priority": "0.9"}}
+    asgi(site, RequestSpec("/posts/one"))
+    assert entries(asgi(site, RequestSpec("/sitemap.xml")).body) == {f"{LOCAL}/posts/one": {"priority": "0.9"}}
 
 
 @BOTH
 def test_made_up_paths_that_lead_nowhere_are_not_even_kept(protocol: str) -> None:
     store = MemoryStore()
-    site = Twin(protocol, {"/posts/{slug}": Page(404)}, learn="/posts/{slug}", store=store)
+    site = SampleSite(protocol, {"/posts/{slug}": Page(404)}, learn="/posts/{slug}", store=store)
     site.visit(*(f"/posts/{number}" for number in range(20)))
     assert store.pages("loopback:http/") == []
     assert "no visit has shown that it is a page" in site.app.explain("/posts/3").reason
@@ -110,7 +110,7 @@ def test_learning_limits_hold_and_one_warning_names_the_options(
     protocol: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     pages = {"/": Page(), "/posts/{slug}": Page(), "/tags/{tag}": Page()}
-    site = Twin(protocol, pages, learn=("/posts/{slug}", "/tags/{tag}"), max_pages_per_route=2, max_pages=3)
+    site = SampleSite(protocol, pages, learn=("/posts/{slug}", "/tags/{tag}"), max_pages_per_route=2, max_pages=3)
     site.visit("/", *(f"/{kind}/{number}" for kind in ("posts", "tags") for number in range(4)))
     assert site.locs() == [f"{LOCAL}{path}" for path in ("/", "/posts/0", "/posts/1", "/tags/0")]
     site.visit("/posts/9")
@@ -123,7 +123,7 @@ def test_learning_limits_hold_and_one_warning_names_the_options(
 @BOTH
 def test_a_learned_page_that_nobody_asks_for_any_more_is_forgotten(protocol: str) -> None:
     store = MemoryStore()
-    site = Twin(
+    site = SampleSite(
         protocol, {"/": Page(), "/posts/{slug}": Page()}, learn="/posts/{slug}", max_age_days=30, max_age=0, store=store
     )
     site.visit("/", "/posts/old", "/posts/new")
@@ -142,7 +142,7 @@ def test_a_learned_page_that_nobody_asks_for_any_more_is_forgotten(protocol: str
 def test_page_with_and_without_a_slash_is_listed_as_its_route_is_written(protocol: str) -> None:
     page = Page(body=b"<main>one and the same</main>")
     pages = {"/posts/{slug}": page, "/posts/{slug}/": page, "/tags/{tag}": Page(), "/tags/{tag}/": Page(404)}
-    site = Twin(protocol, pages, learn=("/posts/*", "/tags/*"), max_age=0)
+    site = SampleSite(protocol, pages, learn=("/posts/*", "/tags/*"), max_age=0)
     site.visit("/posts/one", "/posts/one/", "/posts/two/", "/tags/a", "/tags/a/")
     assert site.locs() == [f"{LOCAL}{path}" for path in ("/posts/one", "/posts/two/", "/tags/a")]
     assert site.app.explain("/posts/one/").reason == "it is the same page as /posts/one"
@@ -151,7 +151,7 @@ def test_page_with_and_without_a_slash_is_listed_as_its_route_is_written(protoco
 @BOTH
 def test_a_redirect_is_never_listed_but_its_target_is(protocol: str) -> None:
     pages = {"/posts/{slug}": Page(), "/old/{slug}": Page(301, [("location", "/posts/one")])}
-    site = Twin(protocol, pages, learn=("/posts/{slug}", "/old/{slug}"), max_age=0)
+    site = SampleSite(protocol, pages, learn=("/posts/{slug}", "/old/{slug}"), max_age=0)
     site.visit("/old/one", "/posts/one")
     assert site.locs() == [f"{LOCAL}/posts/one"]
     site.pages["/posts/{slug}"], site.pages["/old/{slug}"] = Page(308, [("location", "/old/one")]), Page()
@@ -164,6 +164,6 @@ def test_a_redirect_is_never_listed_but_its_target_is(protocol: str) -> None:
 
 @BOTH
 def test_a_path_is_kept_in_one_spelling_and_its_case(protocol: str) -> None:
-    site = Twin(protocol, {"/posts/{slug}": Page()}, learn="/posts/{slug}")
+    site = SampleSite(protocol, {"/posts/{slug}": Page()}, learn="/posts/{slug}")
     site.visit("/posts/café", "/posts/Thé", "/posts/a b")
     assert sorted(site.locs()) == [f"{LOCAL}/posts/{slug}" for slug in ("Th%C3%A9", "a%20b", "caf%C3%A9")]

@@ -19,7 +19,7 @@ from sitemap_middleware.patterns import Pattern
 from sitemap_middleware.routing.route_discovery import matching_template
 
 from ..support.documents import locs
-from ..support.wire import DRIVERS, Ask
+from ..support.wire import DRIVERS, RequestSpec
 
 LEARNED = sitemap(learn=True)
 OPTIONS: dict[str, Any] = {"store": "memory://", "base_url": "https://example.com", "verify": False}
@@ -98,14 +98,14 @@ def test_settings_of_a_group_do_not_learn_secrets_or_catch_alls(framework: str, 
     }
     site = SitemapMiddleware(MAKERS[framework](paths, where), **OPTIONS)
 
-    def ask(path: str) -> Any:
-        return DRIVERS[PROTOCOLS[framework]](site, Ask(path, host="example.com"))
+    def send_request(path: str) -> Any:
+        return DRIVERS[PROTOCOLS[framework]](site, RequestSpec(path, host="example.com"))
 
     requested_paths = ["/posts/a", "/reset/abc", "/s/abc", "/join/us/x7", "/files/a/b", "/wiki/a/b"]
     for path in requested_paths:
-        assert ask(path).status == 200
+        assert send_request(path).status == 200
     site.flush()
-    assert sorted(locs(ask("/sitemap.xml").body)) == [
+    assert sorted(locs(send_request("/sitemap.xml").body)) == [
         f"https://example.com{path}" for path in ("/posts/a", "/s/abc", "/wiki/a/b")
     ]
     for path, why in (("/reset/abc", "'token' is named like a secret"), ("/files/a/b", "it is a catch-all")):
@@ -133,9 +133,9 @@ def test_learn_glob_skips_routes_with_a_secret_parameter(protocol: str) -> None:
     for option, listed in (("learn", 2), ("include", 3)):
         site = SitemapMiddleware(app, **OPTIONS, **{option: "/account/*"})
         for path in ("/account/me", "/account/reset/abc", "/account/own/abc"):
-            DRIVERS[protocol](site, Ask(path, host="example.com"))
+            DRIVERS[protocol](site, RequestSpec(path, host="example.com"))
         site.flush()
-        listed_locs = locs(DRIVERS[protocol](site, Ask("/sitemap.xml")).body)
+        listed_locs = locs(DRIVERS[protocol](site, RequestSpec("/sitemap.xml")).body)
         assert len(listed_locs) == listed
         assert ("https://example.com/account/reset/abc" in listed_locs) is (option == "include")
 

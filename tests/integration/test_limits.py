@@ -33,8 +33,8 @@ from sitemap_middleware.stores.sqlite import store as sqlite_module
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
-from ..support.twins import Clock, Page, Twin
-from ..support.wire import Ask, asgi, wsgi
+from ..support.sample_sites import Clock, Page, SampleSite
+from ..support.wire import RequestSpec, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 SITE = Site("https", "example.com")
@@ -131,7 +131,7 @@ def test_the_middleware_may_be_constructed_in_any_thread() -> None:
 def test_only_the_beginning_of_an_oversized_body_is_kept(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    twin = Twin("wsgi", {"/": Page()})
+    sample = SampleSite("wsgi", {"/": Page()})
     many = memoryview(b"x" * 64).cast("I")
     for chunks in (
         [b"x" * MAX_HTML_BYTES, b"x", b"x"],
@@ -141,7 +141,7 @@ def test_only_the_beginning_of_an_oversized_body_is_kept(
         ["text"],
     ):
         request: Any = _Request()
-        page = twin.app.service.observe(request)
+        page = sample.app.service.observe(request)
         assert page is not None
         observer = page.on_response_start(200, HTML, request)
         assert observer is not None
@@ -150,9 +150,9 @@ def test_only_the_beginning_of_an_oversized_body_is_kept(
             observer.on_chunk(chunk)
         observer.on_end()
         observer.on_end()
-        twin.clock.pass_(100)
-    twin.app.flush()
-    assert twin.locs() == ["http://testserver/"]
+        sample.clock.pass_(100)
+    sample.app.flush()
+    assert sample.locs() == ["http://testserver/"]
     assert not caplog.records, "a body that is not bytes is the app's fault, and for the server to refuse"
 
 
@@ -186,31 +186,31 @@ def test_readings_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatc
 
 @BOTH
 def test_sites_in_memory_are_limited(protocol: str) -> None:
-    twin = Twin(protocol, {"/": Page()}, allowed_hosts=".example.com")
+    sample = SampleSite(protocol, {"/": Page()}, allowed_hosts=".example.com")
     for number in range(MAX_SITES + 5):
-        assert twin.locs(host=f"s{number}.example.com") == [f"http://s{number}.example.com/"]
-    assert twin.app.stats()["listed"] == MAX_SITES
+        assert sample.locs(host=f"s{number}.example.com") == [f"http://s{number}.example.com/"]
+    assert sample.app.stats()["listed"] == MAX_SITES
 
 
 @BOTH
 def test_made_up_hosts_are_evicted_and_get_the_sites_sitemap(protocol: str) -> None:
-    twin = Twin(protocol, {"/": Page()}, base_url="https://example.com/")
+    sample = SampleSite(protocol, {"/": Page()}, base_url="https://example.com/")
     for number in range(2 * MAX_FOREIGN_HOSTS):
-        assert twin.ask("/", host=f"s{number}.example").status == 200
-        twin.ask("/", host=f"{number}..no.host")  # some frameworks answer it, some refuse
-    assert twin.locs(host="s0.example") == ["https://example.com/"]
-    assert len(twin.app.service._site_resolver._foreign) <= MAX_FOREIGN_HOSTS
-    assert twin.app.explain("/").listed, "of the site that was asked for under other names alone"
+        assert sample.request("/", host=f"s{number}.example").status == 200
+        sample.request("/", host=f"{number}..no.host")  # some frameworks answer it, some refuse
+    assert sample.locs(host="s0.example") == ["https://example.com/"]
+    assert len(sample.app.service._site_resolver._foreign) <= MAX_FOREIGN_HOSTS
+    assert sample.app.explain("/").listed, "of the site that was asked for under other names alone"
 
 
 @BOTH
 def test_a_robots_txt_that_fails_is_the_apps_to_answer(protocol: str) -> None:
     page = Page(200, [("content-type", "text/plain")], b"User-agent: *\n")
-    twin = Twin(protocol, {"/": Page(), "/robots.txt": page})
+    sample = SampleSite(protocol, {"/": Page(), "/robots.txt": page})
     page.headers = [("content-type", "text/plain"), ("content-length", "many")]
     page.status = "broken"  # type: ignore[assignment] # no framework takes this
     with pytest.raises((TypeError, ValueError, AssertionError)):
-        twin.ask("/robots.txt")
+        sample.request("/robots.txt")
 
 
 def test_hanging_robots_txt_does_not_delay_the_sitemap_for_long(
@@ -227,7 +227,7 @@ def test_hanging_robots_txt_does_not_delay_the_sitemap_for_long(
             await asyncio.sleep(3600)
 
     site = SitemapMiddleware(app, store="memory://", base_url="https://example.com", include="/")
-    assert b"<loc>https://example.com/</loc>" in asgi(site, Ask("/sitemap.xml")).body
+    assert b"<loc>https://example.com/</loc>" in asgi(site, RequestSpec("/sitemap.xml")).body
 
 
 def test_a_url_map_that_cannot_be_read_leaves_the_routes_of_before(
@@ -236,17 +236,17 @@ def test_a_url_map_that_cannot_be_read_leaves_the_routes_of_before(
     app = flask.Flask("x", static_folder=None)
     app.add_url_rule("/", view_func=lambda: "home", endpoint="home")
     site = SitemapMiddleware(app.wsgi_app, store="memory://", verify=False)
-    assert wsgi(site, Ask("/sitemap.xml")).status == 200
+    assert wsgi(site, RequestSpec("/sitemap.xml")).status == 200
 
     def fail() -> None:
         raise RuntimeError("half-built")
 
     app.add_url_rule("/more", view_func=lambda: "more", endpoint="more")
     monkeypatch.setattr(app.url_map, "iter_rules", fail)
-    assert wsgi(site, Ask("/sitemap.xml")).status == 200
+    assert wsgi(site, RequestSpec("/sitemap.xml")).status == 200
     assert "could not be read" in caplog.text
     fresh = SitemapMiddleware(app.wsgi_app, store="memory://")
-    assert wsgi(fresh, Ask("/sitemap.xml")).status == 404
+    assert wsgi(fresh, RequestSpec("/sitemap.xml")).status == 404
 
 
 def test_missing_routes_are_explained_with_the_fix() -> None:
@@ -254,7 +254,7 @@ def test_missing_routes_are_explained_with_the_fix() -> None:
         start_response("200 OK", [("Content-Type", "text/html")])
         return []
 
-    assert "routes=app" in wsgi(SitemapMiddleware(app, store="memory://"), Ask("/sitemap.xml")).text
+    assert "routes=app" in wsgi(SitemapMiddleware(app, store="memory://"), RequestSpec("/sitemap.xml")).text
 
 
 # Explaining
@@ -262,25 +262,25 @@ def test_missing_routes_are_explained_with_the_fix() -> None:
 
 @BOTH
 def test_paths_that_no_loc_can_name_are_explained(protocol: str) -> None:
-    twin = Twin(protocol, {"/": Page(), "/a/../b": Page()})
-    assert twin.locs() == ["http://testserver/"]
+    sample = SampleSite(protocol, {"/": Page(), "/a/../b": Page()})
+    assert sample.locs() == ["http://testserver/"]
     for path, reason in (
         ("/a\x00", "no loc can be written"),
         ("/a/../b", "no loc"),
         ("/" + "x" * 3000, "2,048 characters"),
     ):
-        explanation = twin.app.explain(path)
+        explanation = sample.app.explain(path)
         assert not explanation.listed
         assert reason in str(explanation)
         assert "loc:" not in str(explanation)
 
 
 def test_what_is_explained_is_of_base_urls_site() -> None:
-    twin = Twin("wsgi", {"/": Page()}, base_url="https://example.com", allowed_hosts="example.org")
-    twin.ask("/", host="example.org")
-    assert twin.app.explain("/").loc == "https://example.com/"
-    twin.ask("/", host="example.com")
-    assert twin.app.explain("/").loc == "https://example.com/"
+    sample = SampleSite("wsgi", {"/": Page()}, base_url="https://example.com", allowed_hosts="example.org")
+    sample.request("/", host="example.org")
+    assert sample.app.explain("/").loc == "https://example.com/"
+    sample.request("/", host="example.com")
+    assert sample.app.explain("/").loc == "https://example.com/"
 
 
 def test_explain_before_any_request_uses_the_declared_root_path() -> None:
@@ -293,9 +293,9 @@ def test_explain_before_any_request_uses_the_declared_root_path() -> None:
 def test_a_page_whose_route_is_gone_is_not_listed() -> None:
     store = MemoryStore()
     store.merge("https://example.com", [Observation("/old", "/old", 1000, 200, "text/html")])
-    twin = Twin("wsgi", {"/": Page()}, base_url="https://example.com", store=store)
-    assert twin.locs() == ["https://example.com/"]
-    assert "no static route" in twin.app.explain("/old").reason
+    sample = SampleSite("wsgi", {"/": Page()}, base_url="https://example.com", store=store)
+    assert sample.locs() == ["https://example.com/"]
+    assert "no static route" in sample.app.explain("/old").reason
 
 
 def test_stated_time_shared_by_most_pages_is_a_deployment_time() -> None:
@@ -306,9 +306,11 @@ def test_stated_time_shared_by_most_pages_is_a_deployment_time() -> None:
         store.merge(
             "https://example.com", [Observation(f"/{number}", "/", int(clock()), 200, "text/html", html=reading)]
         )
-    twin = Twin("wsgi", {f"/{n}": Page() for n in range(3)}, base_url="https://example.com", store=store, clock=clock)
-    assert list(twin.entries().values()) == [{}, {}, {}]
-    assert "most pages state the same date" in str(twin.app.explain("/0").lastmod_source)
+    sample = SampleSite(
+        "wsgi", {f"/{n}": Page() for n in range(3)}, base_url="https://example.com", store=store, clock=clock
+    )
+    assert list(sample.entries().values()) == [{}, {}, {}]
+    assert "most pages state the same date" in str(sample.app.explain("/0").lastmod_source)
 
 
 # SQLite
@@ -329,13 +331,13 @@ def test_a_file_that_another_process_holds_locked_is_a_store_error(
 
 
 def test_a_learned_path_not_yet_seen_is_explained_as_such() -> None:
-    twin = Twin("wsgi", {"/p/{x}": Page()}, learn="/p/{x}")
-    assert "no visit has shown that it is a page" in twin.app.explain("/p/1").reason
+    sample = SampleSite("wsgi", {"/p/{x}": Page()}, learn="/p/{x}")
+    assert "no visit has shown that it is a page" in sample.app.explain("/p/1").reason
 
 
 def test_a_path_named_by_learn_is_listed_like_any_other() -> None:
-    twin = Twin("wsgi", {"/": Page()}, learn="/")
-    assert twin.locs() == ["http://testserver/"]
+    sample = SampleSite("wsgi", {"/": Page()}, learn="/")
+    assert sample.locs() == ["http://testserver/"]
 
 
 def test_document_request_without_a_method_is_left_to_the_app() -> None:
@@ -346,7 +348,7 @@ def test_document_request_without_a_method_is_left_to_the_app() -> None:
         def method(self) -> str:
             raise KeyError("method")
 
-    assert not Twin("wsgi", {"/": Page()}).app.service.handles(Lacking())
+    assert not SampleSite("wsgi", {"/": Page()}).app.service.handles(Lacking())
 
 
 def test_a_page_of_no_stated_length_rests_until_it_is_due() -> None:
@@ -430,7 +432,7 @@ def test_made_up_urls_fill_neither_memory_nor_store(
 ) -> None:
     monkeypatch.setattr(site_quota, "MAX_UNNAMED_SITES", 100)
     store = stores(tmp_path)[store_kind]
-    twin = Twin(
+    sample = SampleSite(
         "wsgi",
         {"/": Page(), "/p/{x}": Page(404)},
         base_url=base_url,
@@ -440,20 +442,20 @@ def test_made_up_urls_fill_neither_memory_nor_store(
         learn="/p/{x}",
     )
 
-    def ask(number: int) -> None:
+    def send_request(number: int) -> None:
         changes = {"path": "/", "host": "example.com"} | INVENTED[invented](number)
         for path in (changes.pop("path"), "/sitemap.xml", "/robots.txt")[: 3 if number % 10 == 0 else 1]:
             with suppress(Exception):
-                wsgi(twin.app, Ask(path, **changes), validate=False)
-        twin.clock.pass_(1)
+                wsgi(sample.app, RequestSpec(path, **changes), validate=False)
+        sample.clock.pass_(1)
         if number % 100 == 0:
-            twin.app.flush()
+            sample.app.flush()
 
-    twin.app.service.tracker.buffer._start = lambda: None  # merged only by this test
+    sample.app.service.tracker.buffer._start = lambda: None  # merged only by this test
     for number in range(MANY):
-        ask(number)
-    twin.app.flush()
-    before = sizes(twin.app.service)
+        send_request(number)
+    sample.app.flush()
+    before = sizes(sample.app.service)
     grown = {place: size for place, size in before.items() if size > 2 * NAMES}
     assert grown == {}, "more than any of these may hold"
     assert rows(store) <= 10 * (MAX_ROOTS if "root" in invented else 110)
@@ -469,12 +471,12 @@ def test_made_up_tenants_below_a_mount_create_no_sites(tmp_path: Any) -> None:
     site = SitemapMiddleware(inner, store=store, base_url="https://example.com", verify=False)
     app = Starlette(routes=[Mount("/fixed", app=site), Mount("/{tenant}", app=site)])
     for number in range(300):
-        asgi(app, Ask(f"/tenant{number}/about"))
-        assert asgi(app, Ask(f"/tenant{number}/sitemap.xml")).status == 404
+        asgi(app, RequestSpec(f"/tenant{number}/about"))
+        assert asgi(app, RequestSpec(f"/tenant{number}/sitemap.xml")).status == 404
     site.flush()
     assert rows(store) < 20
-    assert asgi(app, Ask("/fixed/about")).status == 200
-    assert b"https://example.com/fixed/about" in asgi(app, Ask("/fixed/sitemap.xml")).body
+    assert asgi(app, RequestSpec("/fixed/about")).status == 200
+    assert b"https://example.com/fixed/about" in asgi(app, RequestSpec("/fixed/sitemap.xml")).body
 
 
 def test_parametrised_host_route_keeps_the_servers_root_path() -> None:
@@ -484,7 +486,7 @@ def test_parametrised_host_route_keeps_the_servers_root_path() -> None:
     inner = Starlette(routes=[Route("/", page)])
     site = SitemapMiddleware(inner, store="memory://", base_url="https://example.com", verify=False)
     app = Starlette(routes=[HostRoute("{sub}.example.com", app=site)])
-    assert b"/shop/</loc>" in asgi(app, Ask("/sitemap.xml", host="www.example.com", root="/shop")).body
+    assert b"/shop/</loc>" in asgi(app, RequestSpec("/sitemap.xml", host="www.example.com", root="/shop")).body
 
 
 def test_only_so_many_root_paths_become_sites_beside_the_declared_one() -> None:
@@ -492,13 +494,13 @@ def test_only_so_many_root_paths_become_sites_beside_the_declared_one() -> None:
     inner.root_path = "/declared"  # type: ignore[attr-defined] # as FastAPI's
     site = SitemapMiddleware(inner, store="memory://", base_url="https://example.com", verify=False, robots=False)
     for number in range(MAX_ROOTS + 10):
-        asgi(site, Ask("/sitemap.xml", root=f"/r{number}"))
-    answer = asgi(site, Ask("/sitemap.xml", root="/another"))
+        asgi(site, RequestSpec("/sitemap.xml", root=f"/r{number}"))
+    answer = asgi(site, RequestSpec("/sitemap.xml", root="/another"))
     assert answer.status == 404
     assert "root path" in answer.text
-    assert asgi(site, Ask("/sitemap.xml", root="/r1")).status == 200
-    assert asgi(site, Ask("/sitemap.xml", root="/declared")).status == 200
-    assert asgi(site, Ask("/sitemap.xml", root="/" + "x" * 300)).status == 404
+    assert asgi(site, RequestSpec("/sitemap.xml", root="/r1")).status == 200
+    assert asgi(site, RequestSpec("/sitemap.xml", root="/declared")).status == 200
+    assert asgi(site, RequestSpec("/sitemap.xml", root="/" + "x" * 300)).status == 404
 
 
 def test_sites_in_one_store_are_limited_across_processes(
@@ -507,13 +509,15 @@ def test_sites_in_one_store_are_limited_across_processes(
     monkeypatch.setattr(site_quota, "MAX_UNNAMED_SITES", 20)
     store = MemoryStore()
     for process in range(5):
-        twin = Twin("wsgi", {"/": Page()}, allowed_hosts=["*.example.com", "example.com"], store=store, verify=False)
+        sample = SampleSite(
+            "wsgi", {"/": Page()}, allowed_hosts=["*.example.com", "example.com"], store=store, verify=False
+        )
         for number in range(10):
             host = f"s{process}-{number}.example.com"
-            twin.ask("/", host=host)
-            twin.app.flush()
-            assert (twin.locs(host=host) != []) is (process < 2)
-        assert twin.locs(host="s0-0.example.com") == ["http://s0-0.example.com/"]
-        assert twin.locs(host="example.com") == ["http://example.com/"]
+            sample.request("/", host=host)
+            sample.app.flush()
+            assert (sample.locs(host=host) != []) is (process < 2)
+        assert sample.locs(host="s0-0.example.com") == ["http://s0-0.example.com/"]
+        assert sample.locs(host="example.com") == ["http://example.com/"]
     assert store.version("http://s4-4.example.com") == 0
     assert len([message for message in caplog.messages if "too many sites" in message]) == 3

@@ -30,8 +30,8 @@ from sitemap_middleware import SitemapMiddleware, StoreError, sitemap
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ..support.documents import entries, locs
-from ..support.twins import Clock, Page, Twin
-from ..support.wire import DRIVERS, Ask, asgi, asgi_async, wsgi
+from ..support.sample_sites import Clock, Page, SampleSite
+from ..support.wire import DRIVERS, RequestSpec, asgi, asgi_async, wsgi
 
 HTML = [("Content-Type", "text/html")]
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -44,7 +44,7 @@ def wrapped(app: Any, **options: Any) -> Any:
 
 def listed(app: Any, driver: Callable[..., Any]) -> list[str]:
     app.flush()
-    answer = driver(app, Ask("/sitemap.xml"))
+    answer = driver(app, RequestSpec("/sitemap.xml"))
     return locs(answer.body) if answer.status == 200 else []
 
 
@@ -54,33 +54,33 @@ def listed(app: Any, driver: Callable[..., Any]) -> list[str]:
 @BOTH
 def test_a_header_that_stands_twice_stands_twice_after_us(protocol: str) -> None:
     cookies = [("set-cookie", "a=1; Path=/"), ("set-cookie", "b=2; Path=/")]
-    answer = Twin(protocol, {"/": Page().with_headers(*cookies)}).ask("/")
+    answer = SampleSite(protocol, {"/": Page().with_headers(*cookies)}).request("/")
     assert [pair for pair in answer.headers if pair[0] == "set-cookie"] == cookies
 
 
 @BOTH
 @pytest.mark.parametrize(
-    "ask",
+    "spec",
     [
-        Ask("/"),
-        Ask("/", method="HEAD"),
-        Ask("/", method="POST"),
-        Ask("/", headers=[("cookie", "a=b")]),
-        Ask("/", query="a=b"),
-        Ask("/", host=None),
-        Ask("/", host="evil.example"),
-        Ask("/nowhere"),
-        Ask("/sitemap.xml", method="POST"),
-        Ask("/sitemap.xml.gz"),
-        Ask("/sitemap-0.xml"),
-        Ask("/sitemap-x.xml"),
-        Ask("/SITEMAP.XML"),
+        RequestSpec("/"),
+        RequestSpec("/", method="HEAD"),
+        RequestSpec("/", method="POST"),
+        RequestSpec("/", headers=[("cookie", "a=b")]),
+        RequestSpec("/", query="a=b"),
+        RequestSpec("/", host=None),
+        RequestSpec("/", host="evil.example"),
+        RequestSpec("/nowhere"),
+        RequestSpec("/sitemap.xml", method="POST"),
+        RequestSpec("/sitemap.xml.gz"),
+        RequestSpec("/sitemap-0.xml"),
+        RequestSpec("/sitemap-x.xml"),
+        RequestSpec("/SITEMAP.XML"),
     ],
-    ids=lambda ask: f"{ask.method} {ask.path} {ask.host} {ask.query or ask.headers}",
+    ids=lambda spec: f"{spec.method} {spec.path} {spec.host} {spec.query or spec.headers}",
 )
-def test_an_answer_of_the_app_is_the_same_with_us_and_without(protocol: str, ask: Ask) -> None:
-    twin = Twin(protocol, {"/": Page().with_headers(("x-extra", "ÿ"), ("etag", '"1"'))})
-    assert twin.ask(ask) == DRIVERS[protocol](twin.bare, ask)
+def test_an_answer_of_the_app_is_the_same_with_us_and_without(protocol: str, spec: RequestSpec) -> None:
+    sample = SampleSite(protocol, {"/": Page().with_headers(("x-extra", "ÿ"), ("etag", '"1"'))})
+    assert sample.request(spec) == DRIVERS[protocol](sample.bare, spec)
 
 
 class BrokenClock(Clock):
@@ -100,13 +100,13 @@ def test_failing_clock_harms_no_response_and_no_later_sitemap(
     protocol: str, tells: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = BrokenClock()
-    twin = Twin(protocol, {"/": Page(), "/a": Page(), "/b": Page(404)}, clock=clock)
+    sample = SampleSite(protocol, {"/": Page(), "/a": Page(), "/b": Page(404)}, clock=clock)
     clock.tells = tells
-    assert twin.ask("/") == DRIVERS[protocol](twin.bare, Ask("/"))
-    assert twin.ask("/a") == DRIVERS[protocol](twin.bare, Ask("/a"))
+    assert sample.request("/") == DRIVERS[protocol](sample.bare, RequestSpec("/"))
+    assert sample.request("/a") == DRIVERS[protocol](sample.bare, RequestSpec("/a"))
     clock.tells = None
-    twin.visit("/b")
-    assert twin.locs() == ["http://testserver/", "http://testserver/a"]
+    sample.visit("/b")
+    assert sample.locs() == ["http://testserver/", "http://testserver/a"]
     warnings = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert len(warnings) == 1
 
@@ -125,12 +125,12 @@ class Broken(MemoryStore):
 def test_a_sitemap_that_cannot_be_made_is_503_and_the_app_goes_on(
     protocol: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    twin = Twin(protocol, {"/": Page()}, store=Broken())
-    answer = twin.ask("/sitemap.xml")
+    sample = SampleSite(protocol, {"/": Page()}, store=Broken())
+    answer = sample.request("/sitemap.xml")
     assert (answer.status, answer.header("retry-after")) == (503, "60")
-    assert twin.ask("/").status == 200
+    assert sample.request("/").status == 200
     assert "the sitemap could not be made" in caplog.text
-    twin.app.service.close()  # or its thread logs the failure during the tests that follow
+    sample.app.service.close()  # or its thread logs the failure during the tests that follow
 
 
 # WSGI
@@ -174,14 +174,14 @@ def test_the_validator_finds_no_fault_around_the_app_nor_around_us(path: str, me
         return validator(app.wsgi_app)(environ, start_response)
 
     site = SitemapMiddleware(validated, routes=app, store="memory://")
-    wsgi(site, Ask(path, method, headers))
+    wsgi(site, RequestSpec(path, method, headers))
     assert listed(site, wsgi) == ["http://testserver/", "http://testserver/file"]
 
 
 def test_protocol_of_an_opaque_app_is_taken_from_its_routes() -> None:
     app = flask_app()
     site = SitemapMiddleware(validator(app.wsgi_app), routes=app, store="memory://")
-    assert wsgi(site, Ask("/")).text == "home"
+    assert wsgi(site, RequestSpec("/")).text == "home"
     assert listed(site, wsgi) == ["http://testserver/", "http://testserver/file"]
 
 
@@ -226,7 +226,7 @@ class Body:
 
 def test_the_body_is_closed_once_by_the_server_and_never_by_us() -> None:
     body = Body()
-    assert wsgi(wrapped(answering(body)), Ask("/"), validate=False).body == b"A page."
+    assert wsgi(wrapped(answering(body)), RequestSpec("/"), validate=False).body == b"A page."
     assert body.closed == 1
 
 
@@ -257,7 +257,7 @@ def test_closing_a_response_runs_the_frameworks_cleanup_once() -> None:
         return response
 
     app.teardown_request(lambda _: closed.append("the request"))
-    assert wsgi(SitemapMiddleware(app, store="memory://"), Ask("/")).text == "one two"
+    assert wsgi(SitemapMiddleware(app, store="memory://"), RequestSpec("/")).text == "one two"
     assert sorted(closed) == ["the request", "the response"]
 
 
@@ -308,7 +308,7 @@ def test_write_is_the_servers_own() -> None:
         write(b"two ")
         return [b"three"]
 
-    assert wsgi(wrapped(app), Ask("/")).body == b"one two three"
+    assert wsgi(wrapped(app), RequestSpec("/")).body == b"one two three"
 
 
 def failing_half_way(start_response: Any, *, named: bool) -> list[bytes]:
@@ -334,10 +334,10 @@ def test_restarted_response_replaces_the_first_and_only_the_second_is_observed(*
         return []
 
     site = wrapped(app, clock=clock)
-    assert wsgi(site, Ask("/")).status == 404
+    assert wsgi(site, RequestSpec("/")).status == 404
     assert listed(site, wsgi) == []
     clock.pass_(60)
-    answer = wsgi(site, Ask("/"), validate=False)
+    answer = wsgi(site, RequestSpec("/"), validate=False)
     assert (answer.status, answer.body) == (500, b"Oops.")
     assert listed(site, wsgi) == []
 
@@ -421,7 +421,7 @@ def test_an_odd_start_of_a_response_reaches_the_server_as_it_is(
     assert got[0][0] is status
     assert got[0][1] is headers
     site.flush()
-    assert wsgi(site, Ask("/sitemap.xml")).status in (200, 404)
+    assert wsgi(site, RequestSpec("/sitemap.xml")).status in (200, 404)
     assert len(caplog.records) <= 1
 
 
@@ -548,7 +548,7 @@ def test_odd_asgi_response_start_reaches_the_server_unchanged(
     assert server.sent[0] is message
     assert message == before
     site.flush()
-    assert asgi(site, Ask("/sitemap.xml")).status in (200, 404)
+    assert asgi(site, RequestSpec("/sitemap.xml")).status in (200, 404)
     assert len(caplog.records) <= 1
 
 
@@ -660,7 +660,7 @@ MANY = 100
 
 def answered_at_once(app: Any, *paths: str) -> list[int]:
     async def statuses() -> list[int]:
-        answers = await asyncio.gather(*(asgi_async(app, Ask(path)) for path in paths))
+        answers = await asyncio.gather(*(asgi_async(app, RequestSpec(path)) for path in paths))
         return [answer.status for answer in answers]
 
     return asyncio.run(statuses())
@@ -754,7 +754,7 @@ def test_shutdown_folds_what_waits_into_a_store_that_others_read(tmp_path: Path)
     site = SitemapMiddleware(starlette(), store=store)
     assert asyncio.run(live(site, visit=True)) == COMPLETE
     other = SitemapMiddleware(starlette(), store=store)
-    listed_entries = entries(asgi(other, Ask("/sitemap.xml")).body)
+    listed_entries = entries(asgi(other, RequestSpec("/sitemap.xml")).body)
     other.close()
     assert listed_entries == {"http://testserver/": {"lastmod": "2023-11-14T22:13:20Z"}}
 
@@ -763,7 +763,7 @@ def test_server_restarted_after_shutdown_is_observed_again(tmp_path: Path) -> No
     site = SitemapMiddleware(starlette(), store=f"sqlite:///{tmp_path / 'pages.sqlite3'}")
     asyncio.run(live(site))
     asyncio.run(live(site, visit=True))
-    listed_entries = entries(asgi(site, Ask("/sitemap.xml")).body)
+    listed_entries = entries(asgi(site, RequestSpec("/sitemap.xml")).body)
     site.close()
     assert listed_entries == {"http://testserver/": {"lastmod": "2023-11-14T22:13:20Z"}}
 

@@ -18,8 +18,8 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware
 
 from ..support.documents import locs
-from ..support.twins import Clock
-from ..support.wire import DRIVERS, Ask
+from ..support.sample_sites import Clock
+from ..support.wire import DRIVERS, RequestSpec
 
 SEED = 20_240_501
 BASE = "https://example.com"
@@ -145,11 +145,11 @@ class Club:
         )
 
     def visit(self, path: str, **changes: Any) -> None:
-        DRIVERS[self._protocol](self.app, Ask(path, host="example.com", scheme="https", **changes))
+        DRIVERS[self._protocol](self.app, RequestSpec(path, host="example.com", scheme="https", **changes))
 
     def listed(self) -> set[str]:
-        ask = Ask("/sitemap.xml", host="example.com", scheme="https")
-        answer = DRIVERS[self._protocol](self.app, ask)
+        spec = RequestSpec("/sitemap.xml", host="example.com", scheme="https")
+        answer = DRIVERS[self._protocol](self.app, spec)
         return {loc.removeprefix(BASE) for loc in locs(answer.body)} if answer.status == 200 else set()
 
     def _answer(self, path: str, *, known: bool) -> tuple[int, Fields, bytes]:

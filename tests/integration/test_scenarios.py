@@ -26,11 +26,11 @@ from sitemap_middleware.stores.base import UNLIMITED
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ..support.documents import entries
-from ..support.twins import Page, Twin
-from ..support.wire import Answer, Ask, wsgi
+from ..support.sample_sites import Page, SampleSite
+from ..support.wire import Answer, RequestSpec, wsgi
 
 HOME, PAGE = "http://testserver/", "http://testserver/page"
-SITEMAP = Ask("/sitemap.xml")
+SITEMAP = RequestSpec("/sitemap.xml")
 NOW, HOUR = 1_750_000_000, 3600
 """The clock of every row begins at Sun, 15 Jun 2025 15:06:40 GMT."""
 
@@ -63,7 +63,7 @@ class Fickle(MemoryStore):
         return super().served_since(site, name, etag, now)
 
 
-class Framework(Twin):
+class Framework(SampleSite):
     """Flask by WSGI, Starlette by ASGI."""
 
     def __init__(self, protocol: str, paths: Sequence[str], **options: Any) -> None:
@@ -82,10 +82,10 @@ class Plain(Framework):
             self.bare, store=self.store, clock=self.clock, include=[path for path in paths if path != "/sitemap.xml"]
         )
 
-    def ask(self, ask: Ask | str, **changes: Any) -> Answer:
+    def request(self, spec: RequestSpec | str, **changes: Any) -> Answer:
         if self.protocol == "asgi":
-            return super().ask(ask, **changes)
-        return wsgi(self.app, ask if isinstance(ask, Ask) else Ask(ask, **changes), validate=False)
+            return super().request(spec, **changes)
+        return wsgi(self.app, spec if isinstance(spec, RequestSpec) else RequestSpec(spec, **changes), validate=False)
 
     def _wsgi(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
         page = self.pages[environ["PATH_INFO"]]
@@ -105,11 +105,11 @@ Step = Callable[[Framework], None]
 Header = tuple[str, str]
 
 
-def shows(status: int = 200, *extra: Header, path: str = "/page", ask: Ask | None = None) -> Step:
+def shows(status: int = 200, *extra: Header, path: str = "/page", spec: RequestSpec | None = None) -> Step:
     """A page answers so from now on, and is asked for once, a second later. It is HTML unless a type is among its headers."""
     typed = any(name == "content-type" for name, _ in extra)
     headers = list(extra) if typed else [("content-type", "text/html; charset=utf-8"), *extra]
-    return _answers(Page(status, headers, b"A page."), path, ask)
+    return _answers(Page(status, headers, b"A page."), path, spec)
 
 
 def shows_only(status: int, *headers: Header) -> Step:
@@ -117,11 +117,11 @@ def shows_only(status: int, *headers: Header) -> Step:
     return _answers(Page(status, list(headers), b""), "/page", None)
 
 
-def _answers(page: Page, path: str, ask: Ask | None) -> Step:
+def _answers(page: Page, path: str, spec: RequestSpec | None) -> Step:
     def step(site: Framework) -> None:
         site.clock.pass_(1)
         site.pages[path] = page
-        site.ask(ask or path)
+        site.request(spec or path)
         site.app.flush()
 
     return step
@@ -145,7 +145,7 @@ def passes(seconds: int) -> Step:
 def sitemap_requested(site: Framework) -> None:
     """Request the sitemap a first time, which renders it; note its tags."""
     for name, accepted in (("etag", "identity"), ("gzip", "gzip")):
-        answer = site.ask(Ask("/sitemap.xml", headers=[("accept-encoding", accepted)]))
+        answer = site.request(RequestSpec("/sitemap.xml", headers=[("accept-encoding", accepted)]))
         site.tags[name] = answer.header("etag") or ""
 
 
@@ -168,7 +168,7 @@ class Row:
     steps: tuple[Step, ...] = ()
     locs: tuple[str, ...] | None = (HOME, PAGE)
     dates: Mapping[str, str] = field(default_factory=dict)
-    ask: Ask = SITEMAP
+    spec: RequestSpec = SITEMAP
     status: int = 200
     headers: Mapping[str, str | None] = field(default_factory=dict)
     text: str = ""
@@ -196,25 +196,25 @@ def undated(says: str, *steps: Step, **more: Any) -> Row:
 
 def mute(says: str, *headers: Header, status: int = 404, **more: Any) -> Row:
     """A request that would unlist the page if it counted as evidence."""
-    return Row(f"{says} is not evidence", (shows(status, ask=Ask("/page", headers=list(headers), **more)),))
+    return Row(f"{says} is not evidence", (shows(status, spec=RequestSpec("/page", headers=list(headers), **more)),))
 
 
-def sitemap_request(*headers: Header, **more: Any) -> Ask:
+def sitemap_request(*headers: Header, **more: Any) -> RequestSpec:
     """The request for the sitemap, changed; {etag} and {gzip} in a value stand for the tags that it bears plain and gzipped."""
     return replace(SITEMAP, headers=list(headers), **more)
 
 
 def unchanged(says: str, *headers: Header, **more: Any) -> Row:
-    return Row(f"{says} gets 304", ask=sitemap_request(*headers), status=304, **more)
+    return Row(f"{says} gets 304", spec=sitemap_request(*headers), status=304, **more)
 
 
 def whole(says: str, *headers: Header, **more: Any) -> Row:
-    return Row(f"{says} gets the whole document", ask=sitemap_request(*headers), **more)
+    return Row(f"{says} gets the whole document", spec=sitemap_request(*headers), **more)
 
 
 def coded(accepted: str, coding: str | None) -> Row:
     says = f"Accept-Encoding {accepted!r} gets {'gzip' if coding else 'the document as it is'}"
-    return Row(says, ask=sitemap_request(("accept-encoding", accepted)), headers={"content-encoding": coding})
+    return Row(says, spec=sitemap_request(("accept-encoding", accepted)), headers={"content-encoding": coding})
 
 
 def at(says: str, *locs: str, **more: Any) -> Row:
@@ -323,11 +323,14 @@ DATES = (
 )
 
 WHO_TEACHES = (
-    unlisted("a page that answers a GET without an Accept by 404", shows(404, ask=Ask("/page"))),
+    unlisted("a page that answers a GET without an Accept by 404", shows(404, spec=RequestSpec("/page"))),
     unlisted(
-        "a page that answers a browser by 404", shows(404, ask=Ask("/page", headers=[("accept", "text/html,*/*")]))
+        "a page that answers a browser by 404",
+        shows(404, spec=RequestSpec("/page", headers=[("accept", "text/html,*/*")])),
     ),
-    unlisted("a page that answers a crawler by 404", shows(404, ask=Ask("/page", headers=[("accept", "*/*")]))),
+    unlisted(
+        "a page that answers a crawler by 404", shows(404, spec=RequestSpec("/page", headers=[("accept", "*/*")]))
+    ),
     mute("a request with a Cookie", ("cookie", "session=1")),
     mute("a request with Authorization", ("authorization", "Basic dTpw")),
     mute("a request with a query string", query="page=2"),
@@ -344,13 +347,13 @@ OWN = {"paths": ("/", "/page", "/sitemap.xml"), "play": Plain}
 METHODS = (
     Row("GET gets the document"),
     Row("GET gets the document before an app whose routes cannot be known", **OWN),
-    Row("HEAD gets the headers of GET and no body", ask=sitemap_request(method="HEAD")),
+    Row("HEAD gets the headers of GET and no body", spec=sitemap_request(method="HEAD")),
     Row("max_age is for how long the document may be kept", options={"max_age": 60}),
     *[
         Row(
             f"{method} /sitemap.xml reaches the app",
             locs=None,
-            ask=sitemap_request(method=method),
+            spec=sitemap_request(method=method),
             text="A page.",
             **OWN,
         )
@@ -380,7 +383,7 @@ CONDITIONS = (
     whole("a date that no calendar has", (SINCE, "Tue, 99 Foo 0000 99:99:99 GMT")),
     whole("another tag with a date at the change", (NONE_MATCH, '"another"'), (SINCE, AT)),
     unchanged("the tag with a date before the change", (NONE_MATCH, "{etag}"), (SINCE, BEFORE)),
-    Row("HEAD with the tag gets 304", ask=sitemap_request((NONE_MATCH, "{etag}"), method="HEAD"), status=304),
+    Row("HEAD with the tag gets 304", spec=sitemap_request((NONE_MATCH, "{etag}"), method="HEAD"), status=304),
     Row(
         "Last-Modified says since when the document is this one",
         (sitemap_requested, passes(HOUR)),
@@ -409,29 +412,29 @@ BASE, IDN = {"base_url": "https://example.com"}, {"base_url": "https://Bücher.e
 ALLOWED = {"allowed_hosts": "b.example"}
 MAP = {
     "paths": ("/map/{x}",),
-    "steps": (shows(path="/map/{x}", ask=Ask("/map/s")),),
-    "ask": Ask("/map/s.xml"),
+    "steps": (shows(path="/map/{x}", spec=RequestSpec("/map/s")),),
+    "spec": RequestSpec("/map/s.xml"),
     "options": {"path": "/map/s.xml", "learn": "/map/{x}"},
 }
 PLACES = (
-    at("a root path is prefixed once", f"{HOME}a/", f"{HOME}a/b", ask=sitemap_request(root="/a"), paths=("/", "/b")),
-    at("a root path of two parts is prefixed once", f"{HOME}a/b/", ask=sitemap_request(root="/a/b")),
-    at("a root path of any letters is percent-encoded", f"{HOME}sh%C3%B6p/", ask=sitemap_request(root="/shöp")),
+    at("a root path is prefixed once", f"{HOME}a/", f"{HOME}a/b", spec=sitemap_request(root="/a"), paths=("/", "/b")),
+    at("a root path of two parts is prefixed once", f"{HOME}a/b/", spec=sitemap_request(root="/a/b")),
+    at("a root path of any letters is percent-encoded", f"{HOME}sh%C3%B6p/", spec=sitemap_request(root="/shöp")),
     at("base_url begins every loc", "https://example.com/", options=BASE),
     at(
         "a root path stands behind base_url",
         "https://example.com/shop/",
-        ask=sitemap_request(root="/shop"),
+        spec=sitemap_request(root="/shop"),
         options=BASE,
     ),
     at("a base_url of any letters is written in ASCII", "https://xn--bcher-kva.example:8443/", options=IDN),
     at(
         "the port of a development machine is kept",
         "http://localhost:8000/",
-        ask=sitemap_request(host="localhost:8000"),
+        spec=sitemap_request(host="localhost:8000"),
     ),
-    at("https is kept", "https://testserver/", ask=sitemap_request(scheme="https")),
-    at("an allowed host is a site", "http://b.example/", ask=sitemap_request(host="B.example:80"), options=ALLOWED),
+    at("https is kept", "https://testserver/", spec=sitemap_request(scheme="https")),
+    at("an allowed host is a site", "http://b.example/", spec=sitemap_request(host="B.example:80"), options=ALLOWED),
     at("a path of any letters is percent-encoded", f"{HOME}%C3%BCber%20uns", paths=("/über uns",)),
     at("a slash at the end is kept", f"{HOME}docs", f"{HOME}pages/", paths=("/docs", "/pages/")),
     at("an ampersand and an apostrophe stand as they are", f"{HOME}a&b's", paths=("/a&b's",)),
@@ -462,17 +465,17 @@ RIVAL = {
 TROUBLE = (
     refused("nothing to list", 404, NOTHING, shows(404), shows(401, path="/")),
     refused("an app without a route", 404, NO_ROUTES, paths=(), warns=("there is no sitemap, and no routes",)),
-    refused("a HEAD for nothing", 404, "", shows(404), shows(401, path="/"), ask=sitemap_request(method="HEAD")),
-    refused("a part that there is not", 404, NOTHING, ask=Ask("/sitemap-pages-1.xml")),
+    refused("a HEAD for nothing", 404, "", shows(404), shows(401, path="/"), spec=sitemap_request(method="HEAD")),
+    refused("a part that there is not", 404, NOTHING, spec=RequestSpec("/sitemap-pages-1.xml")),
     refused(
         "a host that is not the site's",
         404,
         NO_HOST,
-        ask=sitemap_request(host="evil.example"),
+        spec=sitemap_request(host="evil.example"),
         warns=("no sitemap for the host",),
     ),
     refused(
-        "a request without a host", 404, NO_HOST, ask=sitemap_request(host=None), warns=("no sitemap for the host",)
+        "a request without a host", 404, NO_HOST, spec=sitemap_request(host=None), warns=("no sitemap for the host",)
     ),
     refused("a store that fails at once", 503, NO_STORE, store_fails, headers={"retry-after": "60"}, warns=(FAILS,)),
     Row("a store that fails later leaves the last good document", STALE, warns=(FAILS,)),
@@ -516,11 +519,11 @@ def played(row: Row, protocol: str, caplog: pytest.LogCaptureFixture) -> Outcome
     site = row.play(protocol, row.paths, **row.options)
     for step in row.steps:
         step(site)
-    if not site.tags and any("{" in value for _, value in row.ask.headers):
+    if not site.tags and any("{" in value for _, value in row.spec.headers):
         sitemap_requested(site)
-    filled = [(name, value.format(**site.tags)) for name, value in row.ask.headers]
-    answer = site.ask(replace(row.ask, headers=filled))
-    plain = site.ask(replace(row.ask, headers=[], method="GET"))
+    filled = [(name, value.format(**site.tags)) for name, value in row.spec.headers]
+    answer = site.request(replace(row.spec, headers=filled))
+    plain = site.request(replace(row.spec, headers=[], method="GET"))
     warned = tuple(record.getMessage() for record in caplog.records if record.name == "sitemap_middleware")
     return Outcome(answer.status, frozenset(answer.headers), answer.body, plain.body, frozenset(plain.headers), warned)
 
@@ -558,7 +561,7 @@ def assert_document(row: Row, headers: dict[str, str], outcome: Outcome) -> None
         return
     assert headers["content-type"] == "application/xml; charset=utf-8"
     assert headers["etag"].endswith('-gzip"') == (headers.get("content-encoding") == "gzip")
-    if row.ask.method == "HEAD":
+    if row.spec.method == "HEAD":
         assert (outcome.headers, outcome.body) == (outcome.got, b"")
         return
     assert int(headers["content-length"]) == len(outcome.body)
@@ -583,7 +586,7 @@ def test_a_route_that_takes_every_path_leaves_the_sitemap_to_us(
         site.bare.add_url_rule("/<path:rest>", "rest", lambda rest: rest)
     else:
         site.bare.add_route("/{rest:path}", lambda request: PlainTextResponse(request.path_params["rest"]))
-    assert site.ask("/anything/else").text == "anything/else"
+    assert site.request("/anything/else").text == "anything/else"
     assert site.locs() == [HOME]
     assert not caplog.records
 

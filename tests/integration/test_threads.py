@@ -13,7 +13,7 @@ import pytest
 from sitemap_middleware import SitemapMiddleware
 
 from ..support import documents
-from ..support.wire import Ask, wsgi
+from ..support.wire import RequestSpec, wsgi
 
 THREADS = 32
 ASKED = 40
@@ -34,15 +34,15 @@ def test_concurrent_requests_get_their_pages_and_one_sitemap(store: str, tmp_pat
         together.wait(30)
         for step in range(ASKED):
             number = (thread * 7 + step) % 100
-            answer = wsgi(site, Ask(f"/posts/{number}"), validate=False)
+            answer = wsgi(site, RequestSpec(f"/posts/{number}"), validate=False)
             assert (answer.status, answer.text) == (200, f"<!doctype html><title>{number}</title><p>{number}")
             if step % 10 == 9:
-                assert wsgi(site, Ask("/sitemap.xml"), validate=False).status == 200
+                assert wsgi(site, RequestSpec("/sitemap.xml"), validate=False).status == 200
                 assert site.explain(f"/posts/{number}").path == f"/posts/{number}"
 
     with ThreadPoolExecutor(THREADS) as crowd:
         list(crowd.map(hammer, range(THREADS)))
-    answers = {wsgi(site, Ask("/sitemap.xml")).body for _ in range(3)}
+    answers = {wsgi(site, RequestSpec("/sitemap.xml")).body for _ in range(3)}
     assert len(answers) == 1
     assert len(documents.locs(answers.pop())) == 100
     stats = site.stats()

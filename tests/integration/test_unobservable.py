@@ -12,8 +12,8 @@ from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ..support.recording import ASGIServer, Record, WSGIServer, environ, scope
-from ..support.twins import Clock, Page, Twin
-from ..support.wire import Ask
+from ..support.sample_sites import Clock, Page, SampleSite
+from ..support.wire import RequestSpec
 
 HTML = [("Content-Type", "text/html")]
 
@@ -68,9 +68,9 @@ class Buggy(MemoryStore):
 
 
 def test_faulty_store_leaves_pages_and_sitemap_to_be_served(caplog: pytest.LogCaptureFixture) -> None:
-    twin = Twin("wsgi", {"/": Page()}, store=Buggy())
-    twin.visit("/")
-    assert twin.locs() == ["http://testserver/"]
+    sample = SampleSite("wsgi", {"/": Page()}, store=Buggy())
+    sample.visit("/")
+    assert sample.locs() == ["http://testserver/"]
     assert "the observations of the last seconds could not be saved" in warnings(caplog)
 
 
@@ -168,21 +168,21 @@ def test_unexpected_flush_error_is_logged_and_observations_are_kept(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     store = Faulty()
-    twin = Twin("wsgi", {"/": Page(), "/a": Page(404)}, store=store)
-    twin.ask("/a")
-    twin.app.flush()
+    sample = SampleSite("wsgi", {"/": Page(), "/a": Page(404)}, store=store)
+    sample.request("/a")
+    sample.app.flush()
     assert warnings(caplog) == ["the observations of the last seconds could not be saved"]
     assert "a fault of the store's" in caplog.text
     store.faulty = False
-    twin.app.flush()
-    assert twin.locs() == ["http://testserver/"]
+    sample.app.flush()
+    assert sample.locs() == ["http://testserver/"]
 
 
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 def test_each_request_of_a_signed_in_user_is_counted(protocol: str) -> None:
-    twin = Twin(protocol, {"/": Page()})
-    twin.visit("/")
+    sample = SampleSite(protocol, {"/": Page()})
+    sample.visit("/")
     for _ in range(3):
-        twin.clock.pass_(1)
-        twin.ask(Ask("/", headers=[("cookie", "session=1")]))
-    assert twin.app.stats()["ignored_credentials"] == 3
+        sample.clock.pass_(1)
+        sample.request(RequestSpec("/", headers=[("cookie", "session=1")]))
+    assert sample.app.stats()["ignored_credentials"] == 3

@@ -17,7 +17,7 @@ from sitemap_middleware.stores.base import MAX_LEASE_SECONDS
 
 from ..support import postgres
 from ..support.redis_servers import shared, shared_cluster
-from ..support.twins import Clock, Page, Twin
+from ..support.sample_sites import Clock, Page, SampleSite
 
 LOCAL = "http://testserver"
 SITE = "loopback:http/"
@@ -46,11 +46,11 @@ def _close_what_a_test_opens() -> Iterator[None]:
         yield
 
 
-def worker(url: str, clock: Callable[[], float] | None, pages: dict[str, Page] | None = None) -> Twin:
+def worker(url: str, clock: Callable[[], float] | None, pages: dict[str, Page] | None = None) -> SampleSite:
     pages = pages or {"/": Page(), "/posts/{slug}": Page()}
-    twin = Twin("wsgi", pages, learn="/posts/{slug}", max_age=0, store=url, clock=clock, verify=False)
-    _closing.callback(twin.app.close)
-    return twin
+    sample = SampleSite("wsgi", pages, learn="/posts/{slug}", max_age=0, store=url, clock=clock, verify=False)
+    _closing.callback(sample.app.close)
+    return sample
 
 
 def open_for_test(url: str) -> Store:
@@ -59,9 +59,9 @@ def open_for_test(url: str) -> Store:
     return store
 
 
-def visits(site: Twin, *paths: str) -> None:
+def visits(site: SampleSite, *paths: str) -> None:
     for path in paths:
-        site.ask(path)
+        site.request(path)
     site.app.flush()
 
 
@@ -104,8 +104,8 @@ def test_observations_of_a_clock_set_back_are_refused_with_one_warning(
     visits(site, "/", "/posts/one")
     site.pages["/posts/{slug}"] = Page(404)
     clock.pass_(DAY)
-    site.ask("/posts/one")
-    site.ask("/posts/two")
+    site.request("/posts/one")
+    site.request("/posts/two")
     clock.pass_(-DAY)
     site.app.flush()
     assert len(site.locs()) == 2

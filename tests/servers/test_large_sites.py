@@ -112,8 +112,8 @@ from pathlib import Path
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.rendering import provider_section, provider_sections
 from tests.support.documents import locs
-from tests.support.twins import Clock
-from tests.support.wire import Ask, wsgi
+from tests.support.sample_sites import Clock
+from tests.support.wire import RequestSpec, wsgi
 
 provider_section._SAVE_BATCH_BYTES = 1
 provider_sections.WAIT_SECONDS = 60.0  # however slow the machine is
@@ -128,7 +128,7 @@ def posts():
 app = flask.Flask("site", static_folder=None)
 app.add_url_rule("/posts/<int:number>", "post", sitemap(values=posts)(lambda number: "A post."))
 middleware = SitemapMiddleware(app, store="sqlite:///kept.sqlite3", clock=Clock(now), max_age=10)
-answer = wsgi(middleware, Ask("/sitemap.xml"))
+answer = wsgi(middleware, RequestSpec("/sitemap.xml"))
 print(answer.status, *locs(answer.body)[:1] if answer.status == 200 else [])
 """
 

@@ -35,9 +35,9 @@ from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from ..conftest import Tally
 from ..support import postgres, traffic
 from ..support.redis_servers import PROGRAMS, shared
+from ..support.sample_sites import Clock
 from ..support.traffic import BATCHES, BEGAN, FIRST, KNOWN, REFRESH_SECONDS, WORKERS
-from ..support.twins import Clock
-from ..support.wire import Answer, Ask, wsgi
+from ..support.wire import Answer, RequestSpec, wsgi
 from ..support.worker_pool import Batch, Worker, WorkerPool, WorkLog
 
 SHARED: dict[str, Callable[[Path], str]] = {
@@ -266,6 +266,6 @@ def sitemap(seed: int, store: Store) -> list[Answer]:
     """Return the documents of a process that saw no request."""
     app = traffic.wrapped(seed, store, Clock(BEGAN + 20 * REFRESH_SECONDS))
     names = ["/sitemap.xml", "/sitemap-routes-1.xml", "/sitemap-pages-1.xml"]
-    answers = [wsgi(app, Ask(name, scheme="https")) for name in names]
+    answers = [wsgi(app, RequestSpec(name, scheme="https")) for name in names]
     assert answers[0].status == 200
     return answers

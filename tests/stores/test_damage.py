@@ -28,7 +28,7 @@ from sitemap_middleware.stores.sqlite.schema import APPLICATION_ID, SCHEMA_VERSI
 from ..support import postgres
 from ..support.proxy import Proxy
 from ..support.redis_servers import shared
-from ..support.twins import Clock, Page, Twin
+from ..support.sample_sites import Clock, Page, SampleSite
 
 LOCAL = "http://testserver"
 SITE = "loopback:http/"
@@ -47,13 +47,13 @@ VALUES: dict[str, Any] = {
 
 
 @pytest.fixture
-def site() -> Iterator[Callable[[Any], Twin]]:
+def site() -> Iterator[Callable[[Any], SampleSite]]:
     """A worker over a store, which is closed in the end."""
     with ExitStack() as closing_:
 
-        def make(store: Any) -> Twin:
+        def make(store: Any) -> SampleSite:
             pages = {"/": Page(), "/posts/{slug}": Page(), "/tags/{tag}": Page(), "/feeds/{name}": Page()}
-            twin = Twin(
+            sample = SampleSite(
                 "wsgi",
                 pages,
                 learn=("/posts/*", "/tags/*", "/feeds/*"),
@@ -62,28 +62,28 @@ def site() -> Iterator[Callable[[Any], Twin]]:
                 clock=Clock(),
                 verify=False,
             )
-            closing_.callback(twin.app.close)
-            return twin
+            closing_.callback(sample.app.close)
+            return sample
 
         yield make
 
 
-def with_visited_pages(twin: Twin) -> Twin:
+def with_visited_pages(sample: SampleSite) -> SampleSite:
     """Visit every page, so that the store has a record of each kind."""
-    twin.visit(*PATHS)
-    assert sorted(twin.locs()) == [f"{LOCAL}{path}" for path in sorted(PATHS)]
-    return twin
+    sample.visit(*PATHS)
+    assert sorted(sample.locs()) == [f"{LOCAL}{path}" for path in sorted(PATHS)]
+    return sample
 
 
-def assert_goes_on_working(twin: Twin) -> None:
+def assert_goes_on_working(sample: SampleSite) -> None:
     """Assert that old and new pages are learned and listed, and that nothing raises or is unavailable."""
     for number, path in enumerate([*PATHS, "/feeds/new"]):
-        twin.clock.pass_(4000 + number)
-        twin.visit(path)
-        twin.app.flush()
-    assert twin.app.stats()["pending"] == 0
-    assert twin.ask("/sitemap.xml").status == 200
-    assert sorted(twin.locs()) == sorted(f"{LOCAL}{path}" for path in [*PATHS, "/feeds/new"])
+        sample.clock.pass_(4000 + number)
+        sample.visit(path)
+        sample.app.flush()
+    assert sample.app.stats()["pending"] == 0
+    assert sample.request("/sitemap.xml").status == 200
+    assert sorted(sample.locs()) == sorted(f"{LOCAL}{path}" for path in [*PATHS, "/feeds/new"])
 
 
 # SQLite, in a file and in memory
@@ -129,15 +129,20 @@ def without_constraints(file: Path) -> None:
 
 @pytest.mark.parametrize(("table", "column", "value"), CASES, ids=map("-".join, CASES))
 def test_a_damaged_value_of_a_file_costs_a_record(
-    table: str, column: str, value: str, tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
+    table: str,
+    column: str,
+    value: str,
+    tmp_path: Path,
+    site: Callable[[Any], SampleSite],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     file = tmp_path / "pages.sqlite3"
-    twin = with_visited_pages(site(f"sqlite:///{file}"))
+    sample = with_visited_pages(site(f"sqlite:///{file}"))
     if value == "null":
         without_constraints(file)
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         stands = spoil(connection, table, column, VALUES[value])
-    assert_goes_on_working(twin)
+    assert_goes_on_working(sample)
     assert len(caplog.records) <= 1 + stands
     caplog.clear()
     again = site(f"sqlite:///{file}")
@@ -149,31 +154,31 @@ def test_a_damaged_value_of_a_file_costs_a_record(
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("how", ["DROP TABLE {}", "ALTER TABLE {0} RENAME COLUMN {1} TO other", "DELETE FROM {}"])
 def test_a_table_that_is_missing_is_made_again(
-    table: str, how: str, tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
+    table: str, how: str, tmp_path: Path, site: Callable[[Any], SampleSite], caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "pages.sqlite3"
-    twin = with_visited_pages(site(f"sqlite:///{file}"))
+    sample = with_visited_pages(site(f"sqlite:///{file}"))
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute(how.format(table, TABLES[table][-1]))
-    assert_goes_on_working(twin)
+    assert_goes_on_working(sample)
     assert len(caplog.records) <= 2
     assert [
         record.getMessage() for record in caplog.records if "has been repaired" in record.getMessage()
     ] or "DELETE" in how
 
 
-def test_all_tables_together_may_be_missing(tmp_path: Path, site: Callable[[Any], Twin]) -> None:
+def test_all_tables_together_may_be_missing(tmp_path: Path, site: Callable[[Any], SampleSite]) -> None:
     file = tmp_path / "pages.sqlite3"
-    twin = with_visited_pages(site(f"sqlite:///{file}"))
+    sample = with_visited_pages(site(f"sqlite:///{file}"))
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         for table in TABLES:
             connection.execute(f"DROP TABLE {table}")
-    assert_goes_on_working(twin)
+    assert_goes_on_working(sample)
 
 
 @pytest.mark.parametrize("version", [0, SCHEMA_VERSION + 3])
 def test_file_with_a_wrong_version_in_its_header_is_quarantined(
-    version: int, tmp_path: Path, site: Callable[[Any], Twin]
+    version: int, tmp_path: Path, site: Callable[[Any], SampleSite]
 ) -> None:
     file = tmp_path / "pages.sqlite3"
     with_visited_pages(site(f"sqlite:///{file}")).app.close()
@@ -185,16 +190,16 @@ def test_file_with_a_wrong_version_in_its_header_is_quarantined(
 
 
 def test_unreadable_page_leaves_others_in_place(
-    tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
+    tmp_path: Path, site: Callable[[Any], SampleSite], caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "pages.sqlite3"
-    twin = with_visited_pages(site(f"sqlite:///{file}"))
+    sample = with_visited_pages(site(f"sqlite:///{file}"))
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         before = connection.execute("SELECT id, path FROM page WHERE path <> '/posts/one' ORDER BY id").fetchall()
         assert spoil(connection, "page", "data", "text", "WHERE path = '/posts/one'")
-        twin.clock.pass_(4000)
-        twin.visit("/posts/one")
-        assert f"{LOCAL}/posts/one" in twin.locs()
+        sample.clock.pass_(4000)
+        sample.visit("/posts/one")
+        assert f"{LOCAL}/posts/one" in sample.locs()
         after = connection.execute("SELECT id, path FROM page WHERE path <> '/posts/one' ORDER BY id").fetchall()
         assert connection.execute("SELECT sum(pages) FROM block").fetchone() == (4,)
         assert connection.execute("SELECT sum(pages) FROM route").fetchone() == (3,)
@@ -203,12 +208,12 @@ def test_unreadable_page_leaves_others_in_place(
 
 
 @pytest.mark.parametrize(("table", "column"), COLUMNS, ids=map("-".join, COLUMNS))
-def test_a_damaged_value_in_memory_costs_a_record(table: str, column: str, site: Callable[[Any], Twin]) -> None:
+def test_a_damaged_value_in_memory_costs_a_record(table: str, column: str, site: Callable[[Any], SampleSite]) -> None:
     store = MemoryStore()
-    twin = with_visited_pages(site(store))
+    sample = with_visited_pages(site(store))
     with store._open_connection() as connection:
         spoil(connection, table, column, "damaged")
-    assert_goes_on_working(twin)
+    assert_goes_on_working(sample)
 
 
 # Redis
@@ -239,9 +244,14 @@ SPOILT: dict[str, bytes | None] = {
 @pytest.mark.parametrize("value", SPOILT)
 @pytest.mark.parametrize(("kind", "field"), FIELDS, ids=map("-".join, FIELDS))
 def test_a_damaged_field_of_redis_costs_a_record(
-    kind: str, field: str, value: str, tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
+    kind: str,
+    field: str,
+    value: str,
+    tmp_path: Path,
+    site: Callable[[Any], SampleSite],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    twin = with_visited_pages(site(f"{shared().url}?prefix={tmp_path}"))
+    sample = with_visited_pages(site(f"{shared().url}?prefix={tmp_path}"))
     key = f"{{{tmp_path}:{SITE}}}:{kind}" if kind == "pages" else f"{{{tmp_path}:{LOCAL}}}:{kind}"
     with redis.Redis.from_url(shared().url) as client:
         wanted: str | bytes = field
@@ -253,21 +263,25 @@ def test_a_damaged_field_of_redis_costs_a_record(
             client.hdel(key, wanted)
         else:
             client.hset(key, wanted, spoilt)
-    assert_goes_on_working(twin)
+    assert_goes_on_working(sample)
     assert len(caplog.records) <= 2
 
 
 @pytest.mark.parametrize("command", [("SET", "x"), ("RPUSH", "x"), ("SADD", "x"), ("ZADD", 1, "x")], ids=str)
 @pytest.mark.parametrize("kinds", [("pages",), ("records",), ("documents",), ("leases",), tuple(KEY_KINDS)])
 def test_redis_key_of_another_type_is_deleted_and_rebuilt(
-    command: Any, kinds: tuple[str, ...], tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
+    command: Any,
+    kinds: tuple[str, ...],
+    tmp_path: Path,
+    site: Callable[[Any], SampleSite],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    twin = with_visited_pages(site(f"{shared().url}?prefix={tmp_path}"))
+    sample = with_visited_pages(site(f"{shared().url}?prefix={tmp_path}"))
     with redis.Redis.from_url(shared().url) as client:
         for key in {f"{{{tmp_path}:{of}}}:{kind}" for of in (SITE, LOCAL) for kind in kinds}:
             client.delete(key)
             client.execute_command(command[0], key, *command[1:])
-    assert_goes_on_working(twin)
+    assert_goes_on_working(sample)
     assert len(caplog.records) <= 2
     assert "WRONGTYPE" in caplog.text
 
@@ -299,7 +313,7 @@ def test_redis_repair_gives_way_to_concurrent_writes(tmp_path: Path) -> None:
         closing(open_store(f"redis://127.0.0.1:{proxy.port}?prefix={tmp_path}", "store")) as store,
     ):
         store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
-        server.ask("HSET", key, "cursor", "damaged")
+        server.request("HSET", key, "cursor", "damaged")
         written = iter(range(10_000))
 
         def tells(data: bytes) -> bytes:
@@ -318,7 +332,7 @@ def test_a_redis_of_many_pages_is_repaired_as_a_whole(tmp_path: Path) -> None:
     with closing(open_store(f"{shared().url}?prefix={tmp_path}", "store")) as store:
         paths = sorted(f"/{number}" for number in range(2_500))
         store.merge(SITE, [Observation(path, path, 1000, 200, "text/html") for path in paths])
-        shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", "cursor", "damaged")
+        shared().request("HSET", f"{{{tmp_path}:{SITE}}}:pages", "cursor", "damaged")
         assert sorted(page.path for page in store.pages(SITE)) == paths
 
 
@@ -358,10 +372,10 @@ PG_CASES = [
 
 @pytest.mark.parametrize(("table", "column", "value"), PG_CASES, ids=map("-".join, PG_CASES))
 def test_a_damaged_value_of_postgresql_costs_a_record(
-    table: str, column: str, value: str, pg: tuple[str, Callable[[str], None]], site: Callable[[Any], Twin]
+    table: str, column: str, value: str, pg: tuple[str, Callable[[str], None]], site: Callable[[Any], SampleSite]
 ) -> None:
     url, say = pg
-    twin = with_visited_pages(site(url))
+    sample = with_visited_pages(site(url))
     if value == "NULL":
         say(f"ALTER TABLE sitemap.{table} ALTER COLUMN {column} DROP NOT NULL")
     kinds = {"key": "'\\xff00'", "path": "'\\xff00'", "data": "'\\x00ff'", "slash_variants": "true", "listable": "true"}
@@ -373,18 +387,18 @@ def test_a_damaged_value_of_postgresql_costs_a_record(
         f"UPDATE sitemap.{table} SET {column} = {value if value == 'NULL' else bad}"
         f" WHERE ctid = (SELECT min(ctid) FROM sitemap.{table})"
     )
-    assert_goes_on_working(twin)
+    assert_goes_on_working(sample)
 
 
 @pytest.mark.parametrize("how", ["DROP TABLE sitemap.{0}", "ALTER TABLE sitemap.{0} RENAME COLUMN {1} TO other"])
 @pytest.mark.parametrize("table", sorted({table for table, _ in PG_COLUMNS}))
 def test_a_table_of_postgresql_that_is_missing_is_made_again(
-    table: str, how: str, pg: tuple[str, Callable[[str], None]], site: Callable[[Any], Twin]
+    table: str, how: str, pg: tuple[str, Callable[[str], None]], site: Callable[[Any], SampleSite]
 ) -> None:
     url, say = pg
-    twin = with_visited_pages(site(url))
+    sample = with_visited_pages(site(url))
     say(how.format(table, next(column for name, column in PG_COLUMNS if name == table)))
-    assert_goes_on_working(twin)
+    assert_goes_on_working(sample)
 
 
 @pytest.mark.parametrize(
@@ -400,14 +414,14 @@ def test_a_table_of_postgresql_that_is_missing_is_made_again(
     ],
 )
 def test_lost_schema_version_alone_is_restored(
-    how: str, pg: tuple[str, Callable[[str], None]], site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
+    how: str, pg: tuple[str, Callable[[str], None]], site: Callable[[Any], SampleSite], caplog: pytest.LogCaptureFixture
 ) -> None:
     url, say = pg
-    twin = with_visited_pages(site(url))
+    sample = with_visited_pages(site(url))
     say(how)
-    assert len(twin.locs()) == len(PATHS)
-    assert_goes_on_working(twin)
-    twin.app.close()
+    assert len(sample.locs()) == len(PATHS)
+    assert_goes_on_working(sample)
+    sample.app.close()
     say(how)
     with closing(open_store(url, "store")) as store:
         assert {page.path for page in store.pages(SITE)} > set(PATHS)

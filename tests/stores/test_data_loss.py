@@ -17,7 +17,7 @@ from sitemap_middleware.stores.circuit_breaker import MAX_BACKOFF_SECONDS
 
 from ..support.engines import Engine, PostgreSQL, Redis, SQLite
 from ..support.failing_store import LISTED, PAGES, POSTS, pages_unchanged, site_of, warnings_of
-from ..support.twins import Clock, Page, Twin
+from ..support.sample_sites import Clock, Page, SampleSite
 
 # What is kept is lost
 
@@ -45,9 +45,9 @@ def evicted(engine: Redis) -> None:
     """Redis makes room for what others write, until nothing of ours is left."""
     engine.say("CONFIG SET maxmemory-policy allkeys-random", "CONFIG SET maxmemory 3mb")
     for number in itertools.count():
-        if not engine.server.ask("KEYS", "*:pages"):
+        if not engine.server.request("KEYS", "*:pages"):
             return
-        engine.server.ask("SET", f"theirs:{number}", "x" * 50_000)
+        engine.server.request("SET", f"theirs:{number}", "x" * 50_000)
 
 
 FAILED = ["store unavailable since ", "store available again"]
@@ -90,7 +90,7 @@ def test_lost_data_is_learned_again_without_losing_a_response(
         loss.lose(engine)
         for _ in range(3):
             site.clock.pass_(MAX_BACKOFF_SECONDS)
-            assert site.ask("/sitemap.xml").status == 200
+            assert site.request("/sitemap.xml").status == 200
             assert pages_unchanged(site)
         site.clock.pass_(MAX_BACKOFF_SECONDS)
         assert sorted(site.locs()) == LISTED
@@ -115,7 +115,7 @@ def test_workers_whose_clocks_are_an_hour_apart_serve_the_same(
     pages = {**PAGES, "/shops/{name}": Page()}
     marks = {"/posts/{slug}": sitemap(learn=True), "/shops/{name}": sitemap(values=names)}
     on_time, an_hour_ahead = (
-        Twin("wsgi", pages, marks=marks, store=engine.store(), clock=Clock(1_750_000_000 + hours * 3600))
+        SampleSite("wsgi", pages, marks=marks, store=engine.store(), clock=Clock(1_750_000_000 + hours * 3600))
         for hours in (0, 1)
     )
     an_hour_ahead.visit("/", "/a", POSTS[0])
@@ -123,7 +123,7 @@ def test_workers_whose_clocks_are_an_hour_apart_serve_the_same(
     documents = set()
     for _ in range(20):
         for site in (an_hour_ahead, on_time):
-            answer = site.ask("/sitemap.xml")
+            answer = site.request("/sitemap.xml")
             documents.add((answer.status, answer.body, answer.header("etag"), answer.header("last-modified")))
             site.clock.pass_(10)
     assert len(documents) == 1
@@ -144,7 +144,7 @@ def test_workers_whose_clocks_are_an_hour_apart_serve_the_same(
     assert len(enumerated) == 3
     for site in (an_hour_ahead, on_time):
         site.clock.pass_(3600)
-    assert an_hour_ahead.ask("/sitemap.xml") == on_time.ask("/sitemap.xml")
+    assert an_hour_ahead.request("/sitemap.xml") == on_time.request("/sitemap.xml")
     assert len(enumerated) == 4, "max_age has passed"
     assert warnings_of(caplog) == []
     on_time.app.close()

@@ -28,8 +28,8 @@ from sitemap_middleware.stores.circuit_breaker import MAX_BACKOFF_SECONDS
 from ..support import postgres
 from ..support.engines import PATIENCE_SECONDS, Engine, PostgreSQL, Redis, SQLite, until
 from ..support.failing_store import LISTED, LISTED_UNSEEN, VISITED, pages_unchanged, site_of, warnings_of
-from ..support.twins import Clock
-from ..support.wire import Ask, asgi_async
+from ..support.sample_sites import Clock
+from ..support.wire import RequestSpec, asgi_async
 
 
 class Fault(NamedTuple):
@@ -108,7 +108,7 @@ def redis_fails_over(engine: Redis) -> None:
 def redis_cannot_save(engine: Redis) -> None:
     """What would be written to the disk cannot be put in its place: a folder is there."""
     (engine.server.folder / "dump.rdb" / "in the way").mkdir(parents=True)
-    engine.server.ask("CONFIG", "SET", "save", "3600 1")
+    engine.server.request("CONFIG", "SET", "save", "3600 1")
     engine.saves(well=False)
 
 
@@ -149,7 +149,7 @@ FAULTS = (
     Fault("is locked", SQLite, lambda it: it.lock(), lambda it: it.unlock(), "database is locked", patience=0.1),
     Fault("has its folder locked", SQLite, lambda it: it.lock_folder(), lambda it: it.unlock_folder(), "had its folder, .*, locked", "at start", 0.1),
     Fault("fails over", PostgreSQL, postgres_fails_over, lambda it: it.other.promote(), "name the primary"),
-    Fault("fails over", Redis, redis_fails_over, lambda it: it.other.ask("REPLICAOF", "NO", "ONE"), "is a replica"),
+    Fault("fails over", Redis, redis_fails_over, lambda it: it.other.request("REPLICAOF", "NO", "ONE"), "is a replica"),
     Fault(
         "is read-only", PostgreSQL,
         postgres_allows("SET default_transaction_read_only = on"), postgres_allows("RESET default_transaction_read_only"),
@@ -206,12 +206,12 @@ def test_failing_store_costs_no_page_no_sitemap_and_no_observation(
     engine.patience = fault.patience
     with site_of(engine, protocol) as site:
         assert sorted(site.locs()) == LISTED_UNSEEN
-        before = site.ask("/sitemap.xml")
+        before = site.request("/sitemap.xml")
         with befallen(engine, fault):
             site.clock.pass_(1)
             assert pages_unchanged(site)
             site.app.flush()  # as the recorder's thread does: it is who waits for a store that hangs
-            assert site.ask("/sitemap.xml") == before
+            assert site.request("/sitemap.xml") == before
             (warning,) = warnings_of(caplog)
             assert "unavailable since 2025-06-15T15:0" in warning
             assert re.search(fault.says, warning)
@@ -233,7 +233,7 @@ def test_a_store_that_fails_as_the_app_starts_is_waited_for(
     with site_of(engine, "asgi") as site:
         with befallen(engine, fault):
             assert pages_unchanged(site)
-            refused = site.ask("/sitemap.xml")
+            refused = site.request("/sitemap.xml")
             assert (refused.status, refused.header("retry-after")) == (503, "60")
             assert refused.text == "The sitemap cannot be made now: its store does not answer.\n"
             (warning,) = warnings_of(caplog)
@@ -277,7 +277,7 @@ def test_hanging_store_serves_the_last_good_sitemap_without_waiting(
     monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.01)
     engine = start_engine(Redis)
     with site_of(engine) as site:
-        before = site.ask("/sitemap.xml")
+        before = site.request("/sitemap.xml")
         engine.proxy.hang()
         site.clock.pass_(1)
         assert pages_unchanged(site)
@@ -287,7 +287,7 @@ def test_hanging_store_serves_the_last_good_sitemap_without_waiting(
         waiting[1].start()
         until(lambda: engine.proxy.held == 2)
         for _ in range(3):
-            assert site.ask("/sitemap.xml") == before
+            assert site.request("/sitemap.xml") == before
         assert all(thread.is_alive() for thread in waiting)
         engine.proxy.go_on()
         for thread in waiting:
@@ -304,18 +304,18 @@ def test_sitemap_requests_waiting_for_a_store_leave_app_threads_free(
     engine = start_engine(Redis)
     app = SitemapMiddleware(Starlette(routes=[Route("/", page)]), store=engine.store(), verify=False)
 
-    async def ask() -> None:
+    async def send_request() -> None:
         engine.proxy.hang()
-        requests = [asyncio.create_task(asgi_async(app, Ask("/sitemap.xml"))) for _ in range(100)]
+        requests = [asyncio.create_task(asgi_async(app, RequestSpec("/sitemap.xml"))) for _ in range(100)]
         for _ in range(20):
             await asyncio.sleep(0)
-        answer = await asgi_async(app, Ask("/"))
+        answer = await asgi_async(app, RequestSpec("/"))
         assert answer.text == "A page."
         assert not any(task.done() for task in requests)
         engine.proxy.go_on()
         assert {(await task).status for task in requests} == {200}
 
-    asyncio.run(ask())
+    asyncio.run(send_request())
     app.close()
 
 

@@ -72,7 +72,7 @@ def stored_rows(url: str, folder: Path) -> int:
             rows = [connection.execute(f'SELECT count(*) FROM "{schema}"."{table}"').fetchone() for (table,) in tables]
             return sum(row[0] for row in rows if row)
     server = next(shared(program) for program in PROGRAMS if url.startswith(shared(program).url))
-    keys = server.ask("KEYS", f"*{url.partition('prefix=')[2]}*")
+    keys = server.request("KEYS", f"*{url.partition('prefix=')[2]}*")
     assert isinstance(keys, list)
     assert 0 < len(keys) <= 4
-    return sum(int(str(server.ask("HLEN", key))) for key in keys)
+    return sum(int(str(server.request("HLEN", key))) for key in keys)

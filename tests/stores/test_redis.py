@@ -33,9 +33,9 @@ from sitemap_middleware.stores.status_reader import store_status
 
 from ..support.engines import until
 from ..support.redis_servers import PROGRAMS, USUAL, Cluster, RedisServer, shared
+from ..support.sample_sites import Page, SampleSite
 from ..support.servers import free_port
-from ..support.twins import Page, Twin
-from ..support.wire import DRIVERS, Ask
+from ..support.wire import DRIVERS, RequestSpec
 
 SITE = "https://example.com"
 
@@ -81,14 +81,14 @@ def test_one_cluster_node_holds_all_keys_of_a_site(server: RedisServer, site: st
     store.save(site, {"a": b"b"})
     store.served_since(site, "/sitemap.xml", "etag", 1000)
     store.lease(site, "job", "one", 1000, 60)
-    keys = server.ask("KEYS", "*")
+    keys = server.request("KEYS", "*")
     assert isinstance(keys, list)
     assert len(keys) == 4
     assert len({key_slot(key) for key in keys}) == 1
     assert all(key.startswith(b"{my:site:https://example.com") for key in keys)
     assert key_slot(keys[0]) == key_slot(keys[0].split(b"{", 1)[1].split(b"}", 1)[0])
     for key in keys:
-        server.ask("DEL", key)
+        server.request("DEL", key)
     assert store.pages(site) == []
     assert store.load(site, ["a"]) == {}
 
@@ -226,7 +226,7 @@ def test_a_turn_that_never_comes_is_a_store_error(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.merge(SITE, [seen("/a")])
-    shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", "turn", "9999999999999 another")
+    shared().request("HSET", f"{{{tmp_path}:{SITE}}}:pages", "turn", "9999999999999 another")
     monkeypatch.setattr(engine, "MERGE_RETRY_SECONDS", 0.2)
     with pytest.raises(StoreError, match=r"other workers have been writing for 0\.2 s"):
         store.merge(SITE, [seen("/b")])
@@ -279,7 +279,7 @@ def test_emptied_redis_starts_again_with_later_versions(server: RedisServer) -> 
     store = open_redis(server)
     store.merge(SITE, [learned(f"/{number}") for number in range(10)])
     version = store.version(SITE)
-    server.ask("FLUSHALL")
+    server.request("FLUSHALL")
     assert (store.version(SITE), store.blocks(SITE), store.pages(SITE), len(store.sample(SITE, 9))) == (0, [], [], 0)
     store.merge(SITE, [learned("/new")])
     assert store.version(SITE) > version
@@ -289,7 +289,7 @@ def test_emptied_redis_starts_again_with_later_versions(server: RedisServer) -> 
 def test_redis_emptied_during_a_merge_gets_whole_pages(server: RedisServer) -> None:
     store = open_redis(server)
     store.merge(SITE, [learned("/a"), learned("/b")])
-    store.merge(SITE, Meanwhile([learned("/b", at=9000), learned("/c")], lambda: server.ask("FLUSHALL")))
+    store.merge(SITE, Meanwhile([learned("/b", at=9000), learned("/c")], lambda: server.request("FLUSHALL")))
     assert [page.path for page in store.block(SITE, 1)] == ["/b", "/c"]
     assert store.blocks(SITE)[0].pages == 2
 
@@ -297,7 +297,7 @@ def test_redis_emptied_during_a_merge_gets_whole_pages(server: RedisServer) -> N
 def test_scripts_that_were_forgotten_are_sent_again(server: RedisServer) -> None:
     store = open_redis(server)
     store.merge(SITE, [seen("/a")])
-    server.ask("SCRIPT", "FLUSH")
+    server.request("SCRIPT", "FLUSH")
     store.merge(SITE, [seen("/b")])
     assert paths(store) == ["/a", "/b"]
 
@@ -306,7 +306,7 @@ def test_restart_that_lost_merges_republishes_every_block(server: RedisServer) -
     store = open_redis(server)
     store.merge(SITE, [learned(f"/{number}") for number in range(1500)])
     saved_version = store.version(SITE)
-    server.ask("SAVE")
+    server.request("SAVE")
     store.merge(SITE, [learned("/0", at=9000)])
     lost = store.version(SITE)
     server.stop()
@@ -327,7 +327,7 @@ def test_a_redis_out_of_memory_changes_nothing(server: RedisServer) -> None:
     store.merge(SITE, [learned("/a"), seen("/b")])
     store.save(SITE, {"one": b"1"})
     version = store.version(SITE)
-    server.ask("CONFIG", "SET", "maxmemory", "1")
+    server.request("CONFIG", "SET", "maxmemory", "1")
     writes: list[Callable[[], object]] = [
         lambda: store.merge(SITE, [learned("/c")]),
         lambda: store.forget(SITE, 5000, 5000),
@@ -340,18 +340,18 @@ def test_a_redis_out_of_memory_changes_nothing(server: RedisServer) -> None:
             write()
     assert (store.version(SITE), paths(store)) == (version, ["/a", "/b"])
     assert store.load(SITE, ["one", "two"]) == {"one": b"1"}
-    server.ask("CONFIG", "SET", "maxmemory", "0")
+    server.request("CONFIG", "SET", "maxmemory", "0")
     assert store.forget(SITE, 5000, 5000) == 1
 
 
 def test_replica_is_a_store_error_that_says_so(server: RedisServer) -> None:
     store = open_redis(server)
     store.merge(SITE, [seen("/a")])
-    server.ask("REPLICAOF", "127.0.0.1", "1")
+    server.request("REPLICAOF", "127.0.0.1", "1")
     with pytest.raises(StoreError, match="is a replica, which takes no writes; name the primary"):
         store.merge(SITE, [seen("/b")])
     assert paths(store) == ["/a"]
-    server.ask("REPLICAOF", "NO", "ONE")
+    server.request("REPLICAOF", "NO", "ONE")
     assert store.merge(SITE, [seen("/b")]).changed == 1
 
 
@@ -365,7 +365,7 @@ def test_failed_merge_changes_nothing(store: Store) -> None:
 
 def test_foreign_values_are_dropped(store: Store, tmp_path: Path) -> None:
     store.merge(SITE, [seen("/a"), seen("/b")])
-    shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", b"p" + hash_path("/a"), b"no page")
+    shared().request("HSET", f"{{{tmp_path}:{SITE}}}:pages", b"p" + hash_path("/a"), b"no page")
     assert paths(store) == ["/b"]
 
 
@@ -394,7 +394,7 @@ def test_the_commands_that_the_guide_names_are_enough(server: RedisServer, witho
     for command in NEEDED[4:]:
         assert f"`{command.upper()}`" in guide
     allowed = [f"+{command}" for command in NEEDED if command != without]
-    server.ask("ACL", "SETUSER", "app", "on", ">secret", "~{sitemap:*", "-@all", *allowed)
+    server.request("ACL", "SETUSER", "app", "on", ">secret", "~{sitemap:*", "-@all", *allowed)
     store = open_store(f"unix://app:secret@{server.folder}/socket", "store")
     store.merge(SITE, [learned(f"/{number}") for number in range(3)])
     store.merge(SITE, [learned("/0", at=9000)])
@@ -408,7 +408,7 @@ def test_the_commands_that_the_guide_names_are_enough(server: RedisServer, witho
         len(store.block(SITE, 1)) == len(store.sample(SITE, 9)) == len(store.find_pages(SITE, ["/0", "/1", "/2"])) == 3
     )
     assert abs(store.now(SITE) - time.time()) < 60  # type: ignore[attr-defined]
-    server.ask("HSET", f"{{sitemap:{SITE}}}:pages", "cursor", "damaged")
+    server.request("HSET", f"{{sitemap:{SITE}}}:pages", "cursor", "damaged")
     assert store.merge(SITE, [learned("/3")]).changed == 1
     assert store.forget(SITE, 5000, 5000) == 3
     with pytest.raises(StoreError, match=r"may not SCAN.*--site"):
@@ -429,7 +429,7 @@ def test_a_redis_whose_info_has_another_name_is_believed(rename: str) -> None:
 def test_any_cluster_node_reaches_all_keys_without_info(program: str) -> None:
     cluster = Cluster(program)
     for node in cluster.nodes:
-        node.ask("ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all", "-@dangerous")
+        node.request("ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all", "-@dangerous")
     sites = [f"https://{number * 'x'}.example.com" for number in range(1, 20)]
     assert len({cluster.keeper(f"{{sitemap:{site}}}") for site in sites}) == 3
     for number, node in enumerate(cluster.nodes):
@@ -445,7 +445,7 @@ def test_cluster_without_details_is_followed_to_its_keys(monkeypatch: pytest.Mon
     monkeypatch.setattr(client, "MAX_CACHED_KEYS", 2)
     cluster = Cluster()
     for node in cluster.nodes:
-        node.ask("ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all", "-cluster", "-info")
+        node.request("ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all", "-cluster", "-info")
     sites = [f"https://{number * 'x'}.example.com" for number in range(1, 20)]
     for number, node in enumerate(cluster.nodes):
         store = open_store(f"redis://app:secret@127.0.0.1:{node.port}", "store")
@@ -491,26 +491,26 @@ def test_what_redis_repeats_of_a_command_is_not_shown() -> None:
 
 
 def test_redis_outage_is_logged_in_few_lines(server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
-    site = Twin("wsgi", {"/": Page(), "/late": Page()}, store=server.url, max_age=0, verify=False)
+    site = SampleSite("wsgi", {"/": Page(), "/late": Page()}, store=server.url, max_age=0, verify=False)
     caplog.set_level(logging.INFO)
     site.visit("/")
-    assert site.ask("/sitemap.xml").status == 200
+    assert site.request("/sitemap.xml").status == 200
     server.stop()
     for _ in range(5):
         site.clock.pass_(40)
         site.visit("/late")
-        assert site.ask("/sitemap.xml").status == 200
+        assert site.request("/sitemap.xml").status == 200
     server.start()
     site.clock.pass_(40)
     site.visit("/late")
-    assert site.ask("/sitemap.xml").status == 200
+    assert site.request("/sitemap.xml").status == 200
     assert len(caplog.text.splitlines()) <= 6
     assert "EVALSHA" not in caplog.text
     site.app.close()
 
 
 def test_redis_without_version_information_is_accepted(server: RedisServer) -> None:
-    server.ask("ACL", "SETUSER", "default", "-info")
+    server.request("ACL", "SETUSER", "default", "-info")
     store = open_redis(server)
     assert store.merge(SITE, [learned("/a")]).changed == 1
     assert paths(store) == ["/a"]
@@ -540,7 +540,7 @@ def test_sites_of_a_cluster_are_spread_over_its_nodes(cluster: Cluster) -> None:
         assert len(store.pages(site)) == 2
     assert len({node_of(cluster, site).pid for site in sites}) == 3
     for node in cluster.nodes:
-        keys = node.ask("KEYS", "*")
+        keys = node.request("KEYS", "*")
         assert isinstance(keys, list)
         assert len(keys) == 2 * sum(node_of(cluster, site) is node for site in sites)
     assert [status.site for status in store_status(store, 0).sites] == sorted(sites)
@@ -585,7 +585,7 @@ def works(store: Store) -> bool:
 def test_account_without_info_sees_neither_size_nor_version(server: RedisServer) -> None:
     store = open_redis(server)
     store.merge(SITE, [seen()])
-    server.ask("ACL", "SETUSER", "default", "-memory", "-info")
+    server.request("ACL", "SETUSER", "default", "-memory", "-info")
     status = store_status(store, 0)
     assert (status.engine, status.version, status.size) == ("Redis", None, None)
     assert [site_status.site for site_status in status.sites] == [SITE]
@@ -598,7 +598,7 @@ def test_sites_of_a_redis_are_found_by_their_keys(tmp_path: Path) -> None:
     for site in sites:
         store.merge(site, [seen()])
     store.save("https://no.example", {"a": b"b"})
-    shared().ask("SET", f"{{{tmp_path}[*?^-:https://theirs.example}}:no kind of ours", "1")
+    shared().request("SET", f"{{{tmp_path}[*?^-:https://theirs.example}}:no kind of ours", "1")
     assert [status.site for status in store_status(store, 0).sites] == sorted(sites)
 
 
@@ -625,7 +625,7 @@ def test_one_that_hangs_is_a_store_error_within_seconds(server: RedisServer, mon
 def test_a_connection_that_was_closed_is_opened_again(server: RedisServer) -> None:
     store = open_redis(server)
     store.merge(SITE, [seen()])
-    server.ask("CLIENT", "KILL", "TYPE", "normal")
+    server.request("CLIENT", "KILL", "TYPE", "normal")
     assert paths(store) == ["/"]
 
 
@@ -761,8 +761,8 @@ def test_workers_that_share_a_redis_serve_the_same_sitemap(tmp_path: Path) -> No
     drive = DRIVERS["wsgi"]
     for number, app in enumerate(apps):
         for path in ("/", f"/posts/{number}"):
-            drive(app, Ask(path, host="example.com"))
+            drive(app, RequestSpec(path, host="example.com"))
         app.flush()
-    answers = [drive(app, Ask("/sitemap.xml", host="example.com")) for app in apps]
+    answers = [drive(app, RequestSpec("/sitemap.xml", host="example.com")) for app in apps]
     assert answers[0].text == answers[1].text
     assert answers[0].text.count("<loc>") == 3

@@ -23,8 +23,8 @@ from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.refresh_marks import MAX_PAGES, RefreshMarkStore
 
 from ..support.documents import entries
-from ..support.twins import Clock
-from ..support.wire import Ask, Headers, asgi, wsgi
+from ..support.sample_sites import Clock
+from ..support.wire import Headers, RequestSpec, asgi, wsgi
 from .test_contract import ENGINES
 
 BASE = "https://example.com"
@@ -82,11 +82,11 @@ class Worker:
     def __init__(self, app: SitemapMiddleware) -> None:
         self.app = app
 
-    def ask(self, path: str, **more: Any) -> Any:
-        return wsgi(self.app, Ask(path, host="example.com", scheme="https", **more))
+    def request(self, path: str, **more: Any) -> Any:
+        return wsgi(self.app, RequestSpec(path, host="example.com", scheme="https", **more))
 
     def listed(self) -> dict[str, dict[str, str]]:
-        answer = self.ask("/sitemap.xml")
+        answer = self.request("/sitemap.xml")
         assert answer.status == 200, answer.text
         return {loc.removeprefix(BASE): fields for loc, fields in entries(answer.body).items()}
 
@@ -334,9 +334,12 @@ def test_it_may_be_called_in_async_code() -> None:
         routes=[Route("/items/{slug}", sitemap(values=lambda: items)(item)), Route("/add", add, methods=["POST"])]
     )
     site = SitemapMiddleware(app, base_url=BASE, store="memory://")
-    assert list(entries(asgi(site, Ask("/sitemap.xml")).body)) == [f"{BASE}/items/rye"]
-    asgi(site, Ask("/add", method="POST"))
-    assert list(entries(asgi(site, Ask("/sitemap.xml")).body)) == [f"{BASE}/items/rye", f"{BASE}/items/sourdough"]
+    assert list(entries(asgi(site, RequestSpec("/sitemap.xml")).body)) == [f"{BASE}/items/rye"]
+    asgi(site, RequestSpec("/add", method="POST"))
+    assert list(entries(asgi(site, RequestSpec("/sitemap.xml")).body)) == [
+        f"{BASE}/items/rye",
+        f"{BASE}/items/sourdough",
+    ]
 
 
 class SwitchableStore:

@@ -17,7 +17,7 @@ from sitemap_middleware.stores.site_versions import VERSION_STEPS, next_version
 
 from ..support import postgres
 from ..support.redis_servers import shared
-from ..support.twins import Clock, Page, Twin
+from ..support.sample_sites import Clock, Page, SampleSite
 
 LOCAL = "http://testserver"
 TABLES = ("site", "route", "page", "block", "document", "record", "lease")
@@ -100,25 +100,25 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> SQLite | PostgreSQ
 
 
 @pytest.fixture
-def worker(engine: SQLite | PostgreSQL | Redis) -> Iterator[Callable[[Clock], Twin]]:
-    workers: list[Twin] = []
+def worker(engine: SQLite | PostgreSQL | Redis) -> Iterator[Callable[[Clock], SampleSite]]:
+    workers: list[SampleSite] = []
 
-    def make(clock: Clock) -> Twin:
+    def make(clock: Clock) -> SampleSite:
         pages = {"/": Page(), "/posts/{slug}": Page(), "/late": Page()}
         workers.append(
-            Twin("wsgi", pages, learn="/posts/{slug}", max_age=0, store=engine.url, clock=clock, verify=False)
+            SampleSite("wsgi", pages, learn="/posts/{slug}", max_age=0, store=engine.url, clock=clock, verify=False)
         )
         return workers[-1]
 
     yield make
-    for twin in workers:
-        twin.app.close()
+    for sample in workers:
+        sample.app.close()
 
 
 @pytest.mark.parametrize("regained", [0, 1, 2, 3])
 def test_restored_backup_is_read_again_with_one_warning(
     engine: SQLite | PostgreSQL | Redis,
-    worker: Callable[[Clock], Twin],
+    worker: Callable[[Clock], SampleSite],
     regained: int,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -146,7 +146,7 @@ def test_restored_backup_is_read_again_with_one_warning(
 
 
 def test_a_store_that_was_emptied_is_filled_again_with_one_warning(
-    engine: SQLite | PostgreSQL | Redis, worker: Callable[[Clock], Twin], caplog: pytest.LogCaptureFixture
+    engine: SQLite | PostgreSQL | Redis, worker: Callable[[Clock], SampleSite], caplog: pytest.LogCaptureFixture
 ) -> None:
     site = worker(Clock())
     site.visit("/", "/posts/one")

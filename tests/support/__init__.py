@@ -1,1 +1,1 @@
-"""Support for the tests: drivers of both protocols, twin apps, real servers and store engines, document validation."""
+"""Support for the tests: drivers of both protocols, sample sites, real servers and store engines, document validation."""

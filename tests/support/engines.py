@@ -111,13 +111,13 @@ class Redis:
 
     def say(self, *commands: str) -> None:
         for command in commands:
-            self.server.ask(*command.split())
+            self.server.request(*command.split())
 
     def replica(self) -> RedisServer:
         """Another one, which knows all, and takes no writes."""
         server = self._started("--replicaof", "127.0.0.1", str(self.port))
         until(lambda: _info(server, "replication")["master_link_status"] == "up")
-        assert self.server.ask("WAIT", "1", "10000") == 1
+        assert self.server.request("WAIT", "1", "10000") == 1
         return server
 
     def _started(self, *options: str) -> RedisServer:
@@ -141,7 +141,7 @@ class Redis:
 
 
 def _info(server: RedisServer, section: str) -> dict[str, str]:
-    return cast("dict[str, str]", server.ask("INFO", section))
+    return cast("dict[str, str]", server.request("INFO", section))
 
 
 class PreparedSQLiteStore(SQLiteStore):

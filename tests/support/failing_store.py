@@ -13,8 +13,8 @@ import pytest
 from sitemap_middleware import sitemap
 
 from .engines import Engine
-from .twins import Clock, Page, Twin
-from .wire import DRIVERS, Ask
+from .sample_sites import Clock, Page, SampleSite
+from .wire import DRIVERS, RequestSpec
 
 PAGES = {"/": Page(), "/a": Page(), "/gone": Page(404), "/login": Page(302), "/posts/{slug}": Page()}
 POSTS = [f"/posts/{letter * 1500}" for letter in "abcd"]
@@ -37,18 +37,18 @@ class RunningClock(Clock):
 
 
 @contextlib.contextmanager
-def site_of(engine: Engine, protocol: str = "wsgi", **options: Any) -> Iterator[Twin]:
+def site_of(engine: Engine, protocol: str = "wsgi", **options: Any) -> Iterator[SampleSite]:
     options = {"clock": RunningClock(), "store": engine.store(), **options}
-    site = Twin(protocol, PAGES, marks={"/posts/{slug}": sitemap(learn=True)}, **options)
+    site = SampleSite(protocol, PAGES, marks={"/posts/{slug}": sitemap(learn=True)}, **options)
     try:
         yield site
     finally:
         site.app.close()
 
 
-def pages_unchanged(site: Twin) -> bool:
+def pages_unchanged(site: SampleSite) -> bool:
     """Return whether the pages are the same as without the middleware."""
-    return all(site.ask(path) == DRIVERS[site.protocol](site.bare, Ask(path)) for path in VISITED)
+    return all(site.request(path) == DRIVERS[site.protocol](site.bare, RequestSpec(path)) for path in VISITED)
 
 
 def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:

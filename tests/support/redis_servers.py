@@ -61,7 +61,7 @@ class RedisServer:
     def pid(self) -> int:
         return self._process.pid
 
-    def ask(self, *command: str | bytes) -> object:
+    def request(self, *command: str | bytes) -> object:
         """What it answers to a command."""
         with redis.Redis.from_url(self.url) as client:
             return client.execute_command(*command)
@@ -90,12 +90,12 @@ class Cluster:
         first, *others = everyone = [*self.nodes, *self.replicas]
         for number, node in enumerate(self.nodes):
             slots = range(number * self.SLOTS // 3, (number + 1) * self.SLOTS // 3)
-            node.ask("CLUSTER", "ADDSLOTS", *map(str, slots))
+            node.request("CLUSTER", "ADDSLOTS", *map(str, slots))
         for node in others:
-            node.ask("CLUSTER", "MEET", "127.0.0.1", str(first.port))
+            node.request("CLUSTER", "MEET", "127.0.0.1", str(first.port))
         self._await(f"cluster_known_nodes:{len(everyone)}")
         for node, replica in zip(self.nodes, self.replicas, strict=False):
-            replica.ask("CLUSTER", "REPLICATE", node.id)
+            replica.request("CLUSTER", "REPLICATE", node.id)
         self._await("cluster_state:ok")
 
     @property
@@ -110,7 +110,7 @@ class Cluster:
     @staticmethod
     def replicated(node: RedisServer) -> bool:
         """Whether the replica of a node has, within ten seconds, all that this acknowledged."""
-        return node.ask("WAIT", "1", "10000") == 1
+        return node.request("WAIT", "1", "10000") == 1
 
     def _await(self, line: str) -> None:
         until = time.monotonic() + 30
@@ -143,7 +143,7 @@ class _Node(RedisServer):
         return self._of_cluster("INFO")
 
     def _of_cluster(self, what: str) -> str:
-        answer = self.ask("CLUSTER", what)
+        answer = self.request("CLUSTER", what)
         assert isinstance(answer, bytes)
         return answer.decode()
 

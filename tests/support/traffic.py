@@ -19,8 +19,8 @@ from sitemap_middleware.stores.base import UNLIMITED, Store
 from sitemap_middleware.stores.postgres import store as _postgres  # noqa: F401 (preloaded for forked processes)
 from sitemap_middleware.stores.redis import store as _redis  # noqa: F401
 
-from .twins import Clock
-from .wire import Ask, wsgi
+from .sample_sites import Clock
+from .wire import RequestSpec, wsgi
 from .worker_pool import Batch, Report
 
 WORKERS = 8
@@ -267,7 +267,7 @@ def visit_in_batches(report: Report, url: str, seed: int, worker: int, first: in
 
 def visit(site: Any, paths: list[str], worker: int) -> None:
     for path in paths:
-        wsgi(site, Ask(path, headers=[("X-Worker", str(worker))], scheme="https"), validate=False)
+        wsgi(site, RequestSpec(path, headers=[("X-Worker", str(worker))], scheme="https"), validate=False)
 
 
 def first_batch(seed: int, store: Store) -> list[Observation]:

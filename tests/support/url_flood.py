@@ -19,8 +19,8 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware
 
 from .documents import locs
-from .twins import Clock
-from .wire import Ask, asgi_async, wsgi
+from .sample_sites import Clock
+from .wire import RequestSpec, asgi_async, wsgi
 from .worker_pool import Report
 
 BASE = "https://example.com"
@@ -123,7 +123,7 @@ class Visitor:
             verify=False,
         )
 
-    async def ask(self, path: str) -> None:
+    async def request(self, path: str) -> None:
         self.clock.now += SECONDS
         if self._wsgi:
             for _ in self.site({**ENVIRON, "PATH_INFO": path}, _start_response):
@@ -133,8 +133,8 @@ class Visitor:
 
     async def listed(self, name: str = "/sitemap.xml") -> int:
         """Return how many pages the sitemap lists."""
-        ask = Ask(name, host="example.com", scheme="https")
-        answer = wsgi(self.site, ask) if self._wsgi else await asgi_async(self.site, ask)
+        spec = RequestSpec(name, host="example.com", scheme="https")
+        answer = wsgi(self.site, spec) if self._wsgi else await asgi_async(self.site, spec)
         assert answer.status == 200, answer
         listed = locs(answer.body)
         if name == "/sitemap.xml" and b"<sitemapindex" in answer.body:
@@ -162,7 +162,7 @@ def request_made_up_urls(report: Report, url: str, protocol: str, count: int, pa
 async def _request_all(report: Report, visitor: Visitor, count: int) -> None:
     report_every = -(-count // REPORTS)
     for number, path in enumerate(made_up(count), 1):
-        await visitor.ask(path)
+        await visitor.request(path)
         if number % FLUSH_EVERY == 0:
             visitor.site.flush()
         if number % report_every == 0:

@@ -37,7 +37,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Ask:
+class RequestSpec:
     """A request in neither protocol's words."""
 
     path: str = "/"
@@ -52,26 +52,26 @@ class Ask:
         return self.headers if self.host is None else [("host", self.host), *self.headers]
 
 
-def wsgi(app: Any, ask: Ask, *, validate: bool = True) -> Answer:
+def wsgi(app: Any, spec: RequestSpec, *, validate: bool = True) -> Answer:
     """One request through a WSGI app, in an environ as gunicorn makes it."""
     environ: dict[str, Any] = {
-        "REQUEST_METHOD": ask.method,
-        "SCRIPT_NAME": ask.root.encode().decode("latin-1"),
-        "PATH_INFO": ask.path.encode("utf-8", "surrogateescape").decode("latin-1"),
-        "QUERY_STRING": ask.query,
+        "REQUEST_METHOD": spec.method,
+        "SCRIPT_NAME": spec.root.encode().decode("latin-1"),
+        "PATH_INFO": spec.path.encode("utf-8", "surrogateescape").decode("latin-1"),
+        "QUERY_STRING": spec.query,
         "SERVER_NAME": "localhost",
         "SERVER_PORT": "80",
         "SERVER_PROTOCOL": "HTTP/1.1",
         "REMOTE_ADDR": "127.0.0.1",
         "wsgi.version": (1, 0),
-        "wsgi.url_scheme": ask.scheme,
+        "wsgi.url_scheme": spec.scheme,
         "wsgi.input": io.BytesIO(),
         "wsgi.errors": sys.stderr,
         "wsgi.multithread": True,
         "wsgi.multiprocess": False,
         "wsgi.run_once": False,
     }
-    for name, value in ask.with_host():
+    for name, value in spec.with_host():
         key = f"HTTP_{name.upper().replace('-', '_')}"
         environ[key] = f"{environ[key]}, {value}" if key in environ else value
     started: list[tuple[str, Headers]] = []
@@ -91,24 +91,24 @@ def wsgi(app: Any, ask: Ask, *, validate: bool = True) -> Answer:
     return Answer(int(status.split()[0]), [(name.lower(), value) for name, value in headers], b"".join(written) + body)
 
 
-def asgi(app: Any, ask: Ask) -> Answer:
+def asgi(app: Any, spec: RequestSpec) -> Answer:
     """One request through an ASGI app, in a scope as uvicorn makes it."""
-    return asyncio.run(asgi_async(app, ask))
+    return asyncio.run(asgi_async(app, spec))
 
 
-async def asgi_async(app: Any, ask: Ask) -> Answer:
-    path = ask.root + ask.path
+async def asgi_async(app: Any, spec: RequestSpec) -> Answer:
+    path = spec.root + spec.path
     scope = {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": "1.1",
-        "method": ask.method,
-        "scheme": ask.scheme,
+        "method": spec.method,
+        "scheme": spec.scheme,
         "path": path,
         "raw_path": path.encode("utf-8", "surrogateescape"),
-        "root_path": ask.root,
-        "query_string": ask.query.encode(),
-        "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in ask.with_host()],
+        "root_path": spec.root,
+        "query_string": spec.query.encode(),
+        "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in spec.with_host()],
         "client": ("127.0.0.1", 50000),
         "server": ("localhost", 80),
         "extensions": {},

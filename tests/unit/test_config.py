@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 from sitemap_middleware import OptionError, SitemapError, SitemapMiddleware, sitemap
 
 from ..support.documents import entries, locs
-from ..support.twins import Clock, Page, Twin
-from ..support.wire import DRIVERS, Ask, wsgi
+from ..support.sample_sites import Clock, Page, SampleSite
+from ..support.wire import DRIVERS, RequestSpec, wsgi
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,7 +41,7 @@ def wrapped(app: Any = None, **options: Any) -> Any:
 
 
 def listed(app: Any = None, host: str = "testserver", root: str = "", **options: Any) -> list[str]:
-    answer = wsgi(wrapped(app, **options), Ask("/sitemap.xml", host=host, root=root))
+    answer = wsgi(wrapped(app, **options), RequestSpec("/sitemap.xml", host=host, root=root))
     return locs(answer.body) if answer.status == 200 else []
 
 
@@ -157,7 +157,7 @@ def test_base_url_with_fastapis_root_path_equals_the_one_without() -> None:
         if inside:
             app.add_middleware(SitemapMiddleware, base_url="https://example.com/blog", routes=app, store="memory://")
         site = app if inside else wrapped(app, base_url="https://example.com/blog")
-        assert locs(DRIVERS["asgi"](site, Ask("/sitemap.xml")).body) == ["https://example.com/blog/a"]
+        assert locs(DRIVERS["asgi"](site, RequestSpec("/sitemap.xml")).body) == ["https://example.com/blog/a"]
 
 
 def test_base_url_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +204,7 @@ def test_a_store_of_no_known_engine_is_refused(store: Any) -> None:
 def test_the_store_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SITEMAP_STORE", f"sqlite:///{tmp_path}/here.sqlite3")
     site = SitemapMiddleware(flask_app())
-    wsgi(site, Ask("/"))
+    wsgi(site, RequestSpec("/"))
     site.close()
     assert (tmp_path / "here.sqlite3").exists()
 
@@ -353,14 +353,14 @@ def test_learn_refuses_a_parameter_named_like_a_secret(pattern: str, name: str) 
 
 
 def test_include_is_the_cure_that_a_refusal_of_learn_names() -> None:
-    site = Twin("wsgi", {"/": Page(), "/docs/{page}": Page()}, include=("/docs/<path:page>", "/x/<token>"))
+    site = SampleSite("wsgi", {"/": Page(), "/docs/{page}": Page()}, include=("/docs/<path:page>", "/x/<token>"))
     site.visit("/docs/a")
     assert site.locs() == ["http://testserver/", "http://testserver/docs/a"]
 
 
 def test_a_list_of_one_may_be_the_string_alone() -> None:
     pages = {path: Page() for path in ("/", "/a", "/b", "/posts/{slug}")}
-    site = Twin("wsgi", pages, include="/c", exclude="/a", learn="/posts/<slug>", media_types="text/html")
+    site = SampleSite("wsgi", pages, include="/c", exclude="/a", learn="/posts/<slug>", media_types="text/html")
     site.visit("/posts/1")
     assert site.locs() == [f"http://testserver/{path}" for path in ("", "b", "c", "posts/1")]
     assert listed(allowed_hosts="example.com", host="example.com") == ["http://example.com/"]
@@ -378,7 +378,7 @@ def test_a_list_of_one_may_be_the_string_alone() -> None:
     ],
 )
 def test_exclude_holds_for_static_and_learned_pages_alike(exclude: Any, expected: list[str]) -> None:
-    site = Twin("wsgi", {"/about": Page(), "/posts/{slug}": Page()}, learn="/posts/<slug>", exclude=exclude)
+    site = SampleSite("wsgi", {"/about": Page(), "/posts/{slug}": Page()}, learn="/posts/<slug>", exclude=exclude)
     site.visit("/about", "/posts/a", "/posts/b", "/posts/b-draft")
     assert [loc.removeprefix("http://testserver") for loc in site.locs()] == expected
 
@@ -408,26 +408,26 @@ def test_allowed_hosts_are_sites_of_their_own(allowed: str, host: str, known: bo
 
 def test_the_path_of_the_sitemap_may_be_another() -> None:
     site = wrapped(flask_app("/", "/sitemap.xml"), path="/maps/site map.xml")
-    assert locs(wsgi(site, Ask("/maps/site map.xml")).body) == ["http://testserver/"]
-    assert wsgi(site, Ask("/sitemap.xml")).text == "a page"
+    assert locs(wsgi(site, RequestSpec("/maps/site map.xml")).body) == ["http://testserver/"]
+    assert wsgi(site, RequestSpec("/sitemap.xml")).text == "a page"
 
 
 def test_media_types_say_what_a_page_is() -> None:
     text = Page(headers=[("content-type", "Text/Plain; charset=utf-8")])
-    site = Twin("wsgi", {"/": Page(), "/notes": text}, media_types=("TEXT/plain", "application/pdf"))
+    site = SampleSite("wsgi", {"/": Page(), "/notes": text}, media_types=("TEXT/plain", "application/pdf"))
     site.visit("/", "/notes")
     assert site.locs() == ["http://testserver/notes"]
 
 
 def test_unseen_routes_are_left_out_on_demand() -> None:
-    site = Twin("wsgi", {"/": Page(), "/a": Page()}, list_unseen=False)
+    site = SampleSite("wsgi", {"/": Page(), "/a": Page()}, list_unseen=False)
     assert site.locs() == []
     site.visit("/a")
     assert site.locs() == ["http://testserver/a"]
 
 
 def test_max_age_may_be_nothing() -> None:
-    assert wsgi(wrapped(max_age=0), Ask("/sitemap.xml")).header("cache-control") == "public, max-age=0"
+    assert wsgi(wrapped(max_age=0), RequestSpec("/sitemap.xml")).header("cache-control") == "public, max-age=0"
 
 
 # Priority and changefreq
@@ -435,7 +435,7 @@ def test_max_age_may_be_nothing() -> None:
 
 def test_priority_and_changefreq_are_defaults_for_pages() -> None:
     marks = {"/a": sitemap(priority=0.9), "/b": sitemap(changefreq="daily"), "/c": sitemap(priority=0)}
-    site = Twin(
+    site = SampleSite(
         "wsgi", {path: Page() for path in ("/a", "/b", "/c")}, marks=marks, priority=Decimal("0.3"), changefreq="yearly"
     )
     assert site.entries() == {
@@ -451,7 +451,7 @@ def test_auto_priority_is_a_pages_place_in_its_site() -> None:
         "/about/privacy-policy", "/security", "/own",
     )  # fmt: skip
     marks = {"/own": sitemap(priority=0.7)}
-    site = Twin("wsgi", {path: Page() for path in paths}, marks=marks, priority="auto", learn="/posts/<slug>")
+    site = SampleSite("wsgi", {path: Page() for path in paths}, marks=marks, priority="auto", learn="/posts/<slug>")
     site.visit("/posts/hello")
     priorities = {loc.removeprefix("http://testserver"): entry["priority"] for loc, entry in site.entries().items()}
     assert priorities == {
@@ -487,7 +487,7 @@ def test_one_high_priority_for_all_pages_is_warned_of_once(
     priorities: list[Any], warned: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     marks = {f"/{number}": sitemap(priority=priority) for number, priority in enumerate(priorities)}
-    site = Twin("wsgi", dict.fromkeys(marks, Page()), marks=marks)
+    site = SampleSite("wsgi", dict.fromkeys(marks, Page()), marks=marks)
     for _ in range(3):
         site.locs()
         site.clock.pass_(1000)
@@ -538,7 +538,7 @@ def test_any_option_value_is_refused_or_gives_a_valid_sitemap(option: str, value
         return
     path = value if option == "path" else "/sitemap.xml"
     for requested in ("/", "/other", path):
-        answer = wsgi(site, Ask(requested), validate=False)
+        answer = wsgi(site, RequestSpec(requested), validate=False)
     assert answer.status in (200, 404)
     if answer.status == 200:
         entries(answer.body)
@@ -555,7 +555,7 @@ def test_any_text_of_the_environment_is_refused_or_a_base_url(text: str) -> None
     if isinstance(site, OptionError):
         assert str(site).startswith("SITEMAP_BASE_URL=")
         return
-    answer = wsgi(site, Ask("/sitemap.xml"))
+    answer = wsgi(site, RequestSpec("/sitemap.xml"))
     assert answer.status in (200, 404)  # a loc of less than 12 characters is not valid, so left out
     for loc in locs(answer.body) if answer.status == 200 else []:
         assert loc.startswith("https://")

@@ -26,8 +26,8 @@ from starlette.routing import Mount, Route, Router
 from sitemap_middleware import OptionError, SitemapError, SitemapMiddleware, sitemap
 
 from ..support.documents import entries
-from ..support.twins import Clock
-from ..support.wire import DRIVERS, Ask
+from ..support.sample_sites import Clock
+from ..support.wire import DRIVERS, RequestSpec
 
 NOW = 1_750_000_000
 """2025-06-15T15:06:40Z."""
@@ -39,7 +39,7 @@ def fields_by_path(app: Any, protocol: str | None = None, **options: Any) -> dic
     """The fields of each entry in an app's sitemap, by path."""
     protocol = protocol or ("wsgi" if isinstance(app, flask.Flask) else "asgi")
     site = SitemapMiddleware(app, store="memory://", clock=Clock(NOW), **({"verify": False} | options))
-    answer = DRIVERS[protocol](site, Ask("/sitemap.xml"))
+    answer = DRIVERS[protocol](site, RequestSpec("/sitemap.xml"))
     listed = entries(answer.body) if answer.status == 200 else {}
     return {loc.removeprefix("http://testserver"): entry for loc, entry in listed.items()}
 
@@ -410,7 +410,7 @@ def test_excluded_pages_are_not_listed_even_when_seen() -> None:
     app = flask_app(sitemap(exclude=True)(a_view()))
     app.add_url_rule("/", "home", page)
     site = SitemapMiddleware(app, store="memory://", verify=False)
-    DRIVERS["wsgi"](site, Ask("/x"))
+    DRIVERS["wsgi"](site, RequestSpec("/x"))
     assert site.explain("/x").reason == "it is marked @sitemap(exclude=True)"
 
 
@@ -453,7 +453,7 @@ def test_a_lastmod_that_fails_costs_a_warning_and_not_the_page(raised: Any, capl
     app = flask_app(sitemap(lastmod=failing, priority=0.3)(a_view()))
     site = SitemapMiddleware(app, store="memory://", clock=(clock := Clock(NOW)), verify=False)
     for _ in range(3):
-        answer = DRIVERS["wsgi"](site, Ask("/sitemap.xml"))
+        answer = DRIVERS["wsgi"](site, RequestSpec("/sitemap.xml"))
         assert entries(answer.body) == {"http://testserver/x": {"priority": "0.3"}}
         clock.pass_(1000)
     assert [record.levelname for record in caplog.records] == ["WARNING"]
@@ -472,7 +472,7 @@ def test_a_lastmod_callable_is_asked_anew() -> None:
     site = SitemapMiddleware(app, store="memory://", clock=(clock := Clock(NOW)), max_age=60, verify=False)
     listed = []
     for _ in range(3):
-        listed += entries(DRIVERS["wsgi"](site, Ask("/sitemap.xml")).body).values()
+        listed += entries(DRIVERS["wsgi"](site, RequestSpec("/sitemap.xml")).body).values()
         clock.pass_(61)
     assert listed == [{"lastmod": f"2024-01-0{day}"} for day in (1, 2, 3)]
 

@@ -23,7 +23,7 @@ from sitemap_middleware import MiddlewareLookupError, OptionError, SitemapMiddle
 from sitemap_middleware.flask import Sitemap, SitemapOptions
 
 from ..support.documents import locs
-from ..support.wire import Ask, wsgi
+from ..support.wire import RequestSpec, wsgi
 
 BASE_URL = "https://example.com"
 
@@ -381,4 +381,4 @@ def create_app():
 def test_a_plain_wsgi_middleware_reads_the_configuration_too() -> None:
     app = flask_app(SITEMAP_BASE_URL=BASE_URL)
     app.wsgi_app = SitemapMiddleware(app.wsgi_app)
-    assert locs(wsgi(app, Ask("/sitemap.xml")).body) == ["https://example.com/a"]
+    assert locs(wsgi(app, RequestSpec("/sitemap.xml")).body) == ["https://example.com/a"]

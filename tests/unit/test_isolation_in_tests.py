@@ -26,7 +26,7 @@ from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ..support.documents import locs
 from ..support.servers import ROOT
-from ..support.wire import Ask, asgi, wsgi
+from ..support.wire import RequestSpec, asgi, wsgi
 
 FLASK = """
 from flask import Flask, abort
@@ -253,7 +253,7 @@ def flask_site(**options: Any) -> tuple[SitemapMiddleware, Callable[[str], tuple
     site = SitemapMiddleware(app.wsgi_app, verify=False, **options)
 
     def get(path: str) -> tuple[int, bytes]:
-        answer = wsgi(site, Ask(path, host="localhost"))
+        answer = wsgi(site, RequestSpec(path, host="localhost"))
         return answer.status, answer.body
 
     return site, get
@@ -266,7 +266,7 @@ def starlette_site(**options: Any) -> tuple[SitemapMiddleware, Callable[[str], t
     site = SitemapMiddleware(Starlette(routes=[Route("/", page), Route("/shut", page)]), verify=False, **options)
 
     def get(path: str) -> tuple[int, bytes]:
-        answer = asgi(site, Ask(path, host="localhost"))
+        answer = asgi(site, RequestSpec(path, host="localhost"))
         return answer.status, answer.body
 
     return site, get

@@ -25,15 +25,15 @@ from sitemap_middleware.request_filter.reasons import IGNORE_REASONS
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
-from ..support.twins import Clock, Page, Twin
+from ..support.sample_sites import Clock, Page, SampleSite
 
 BASE = "https://bakery.example"
 PROTOCOLS = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 
 
-def bakery(protocol: str = "wsgi", **options: Any) -> Twin:
+def bakery(protocol: str = "wsgi", **options: Any) -> SampleSite:
     pages = {"/": Page(), "/menu": Page(), "/bread/{name}": Page()}
-    return Twin(protocol, pages, **{"base_url": BASE, "learn": "/bread/{name}", **options})
+    return SampleSite(protocol, pages, **{"base_url": BASE, "learn": "/bread/{name}", **options})
 
 
 def exposed(registry: CollectorRegistry) -> dict[str, dict[str, float]]:
@@ -62,12 +62,12 @@ def collected(reader: InMemoryMetricReader) -> dict[str, dict[str, float]]:
 
 @PROTOCOLS
 def test_stats_count_events_and_current_values(protocol: str) -> None:
-    twin = bakery(protocol)
-    twin.ask("/")
-    assert twin.app.stats()["pending"] == 2  # the answer, and its body
-    twin.visit("/menu", "/bread/rye")
-    assert twin.ask("/sitemap.xml").status == 200
-    stats = twin.app.stats()
+    sample = bakery(protocol)
+    sample.request("/")
+    assert sample.app.stats()["pending"] == 2  # the answer, and its body
+    sample.visit("/menu", "/bread/rye")
+    assert sample.request("/sitemap.xml").status == 200
+    stats = sample.app.stats()
     assert {name: stats[name] for name in ("seen", "merged", "pending", "rendered", "listed", "documents")} == {
         "seen": 3,
         "merged": 6,
@@ -80,33 +80,33 @@ def test_stats_count_events_and_current_values(protocol: str) -> None:
 
 def test_flush_age_grows_while_the_store_fails(tmp_path: Path) -> None:
     file = tmp_path / "pages.sqlite3"
-    twin = bakery(store=SQLiteStore(file))
-    assert twin.app.stats()["last_flush_age_seconds"] == 0
-    twin.ask("/")
-    assert twin.app.stats()["last_flush_age_seconds"] == 0
-    twin.visit("/menu")
+    sample = bakery(store=SQLiteStore(file))
+    assert sample.app.stats()["last_flush_age_seconds"] == 0
+    sample.request("/")
+    assert sample.app.stats()["last_flush_age_seconds"] == 0
+    sample.visit("/menu")
     file.unlink()
     with sqlite3.connect(file) as other:
         other.execute("CREATE TABLE of_another_program (x)")
-    twin.clock.pass_(60)
-    twin.visit("/menu")
-    stats = twin.app.stats()
+    sample.clock.pass_(60)
+    sample.visit("/menu")
+    stats = sample.app.stats()
     assert stats["last_flush_age_seconds"] == 60
     assert stats["pending"] > 0
     assert stats["store_failures"] == 1
     other.close()
     file.unlink()
-    twin.app.flush()
-    stats = twin.app.stats()
+    sample.app.flush()
+    stats = sample.app.stats()
     assert (stats["last_flush_age_seconds"], stats["pending"], stats["store_failures"]) == (0, 0, 1)
 
 
 def test_a_middleware_that_was_closed_is_late_with_nothing() -> None:
-    twin = bakery()
-    twin.visit("/")
-    twin.app.close()
-    twin.clock.pass_(3600)
-    assert twin.app.stats()["last_flush_age_seconds"] == 0
+    sample = bakery()
+    sample.visit("/")
+    sample.app.close()
+    sample.clock.pass_(3600)
+    assert sample.app.stats()["last_flush_age_seconds"] == 0
 
 
 def test_every_figure_has_a_name_in_the_docstring_and_is_a_metric() -> None:
@@ -122,10 +122,10 @@ def test_every_figure_has_a_name_in_the_docstring_and_is_a_metric() -> None:
 @PROTOCOLS
 def test_prometheus_gets_every_figure_by_its_conventions(protocol: str) -> None:
     registry = CollectorRegistry()
-    twin = bakery(protocol, metrics=registry)
-    twin.visit("/", "/bread/rye")
-    twin.locs()
-    twin.ask("/")
+    sample = bakery(protocol, metrics=registry)
+    sample.visit("/", "/bread/rye")
+    sample.locs()
+    sample.request("/")
     exported = exposed(registry)
     assert {name: samples[f"{BASE}/sitemap.xml"] for name, samples in exported.items()} == {
         "sitemap_responses_seen_total": 3,
@@ -163,9 +163,9 @@ def test_middlewares_of_one_process_share_a_registry() -> None:
 def test_garbage_collected_middleware_is_not_reported() -> None:
     registry = CollectorRegistry()
     store = MemoryStore()  # held here: in a cycle, SQLite's handle would be freed first and warn
-    twin = bakery(metrics=registry, store=store)
+    sample = bakery(metrics=registry, store=store)
     assert exposed(registry)
-    del twin
+    del sample
     gc.collect()
     assert exposed(registry) == {}
 
@@ -174,8 +174,8 @@ def test_failing_middleware_does_not_fail_the_scrape(caplog: pytest.LogCaptureFi
     registry = CollectorRegistry()
     Gauge("of_the_app", "Another metric.", ["sitemap"], registry=registry).labels("none").set(1)
     moment: list[float] = [1_750_000_000.0]
-    twin = bakery(metrics=registry, clock=lambda: moment[0])
-    twin.visit("/")
+    sample = bakery(metrics=registry, clock=lambda: moment[0])
+    sample.visit("/")
     moment.clear()
     with caplog.at_level(logging.DEBUG, "sitemap_middleware"):
         assert exposed(registry) == {"of_the_app": {"none": 1}}
@@ -192,8 +192,8 @@ def test_a_registry_that_has_a_metric_of_that_name_is_refused() -> None:
 
 
 def test_prometheus_by_name_is_its_global_registry() -> None:
-    twin = bakery(metrics="prometheus", path="/by-name.xml")
-    twin.visit("/")
+    sample = bakery(metrics="prometheus", path="/by-name.xml")
+    sample.visit("/")
     assert REGISTRY.get_sample_value("sitemap_responses_seen_total", {"sitemap": f"{BASE}/by-name.xml"}) == 1
 
 
@@ -203,11 +203,11 @@ def test_prometheus_by_name_is_its_global_registry() -> None:
 def test_opentelemetry_gets_every_figure_by_its_conventions() -> None:
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader])
-    twin = bakery(metrics=provider.get_meter("shop"))
+    sample = bakery(metrics=provider.get_meter("shop"))
     other = bakery(metrics=provider.get_meter("shop"), path="/other.xml")
-    twin.visit("/", "/bread/rye")
-    twin.locs()
-    twin.clock.pass_(5)
+    sample.visit("/", "/bread/rye")
+    sample.locs()
+    sample.clock.pass_(5)
     other.visit("/")
     exported = collected(reader)
     assert set(exported) == {metric.name for metric in METRICS}
@@ -220,8 +220,8 @@ def test_opentelemetry_gets_every_figure_by_its_conventions() -> None:
 def test_opentelemetry_reports_counters_with_units() -> None:
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader])
-    twin = bakery(metrics=provider.get_meter("shop"))
-    twin.visit("/")
+    sample = bakery(metrics=provider.get_meter("shop"))
+    sample.visit("/")
     data = reader.get_metrics_data()
     assert data is not None
     (scope,) = data.resource_metrics[0].scope_metrics
@@ -254,8 +254,8 @@ def test_opentelemetry_by_name_finds_a_provider_set_later() -> None:
 
 def test_opentelemetry_by_name_needs_no_provider() -> None:
     assert "Proxy" in type(get_meter_provider()).__name__
-    twin = bakery(metrics="opentelemetry")
-    assert len(twin.locs()) == 2
+    sample = bakery(metrics="opentelemetry")
+    assert len(sample.locs()) == 2
 
 
 # What is asked for
@@ -333,17 +333,17 @@ def test_values_that_fail_for_a_day_show_in_their_age(fails: str) -> None:
             raise RuntimeError("the database is down")
         return [{"slug": "one"}]
 
-    twin = Twin("wsgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=posts)}, verify=False)
-    assert twin.app.stats()["values_age_seconds"] == 0
-    twin.ask("/sitemap.xml")
-    assert twin.app.stats()["values_age_seconds"] == 0
+    sample = SampleSite("wsgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=posts)}, verify=False)
+    assert sample.app.stats()["values_age_seconds"] == 0
+    sample.request("/sitemap.xml")
+    assert sample.app.stats()["values_age_seconds"] == 0
     failing = True
     for _ in range(24):
-        twin.clock.pass_(3600)
-        assert twin.ask("/sitemap.xml").status == (503 if fails == "at once" else 200)
-    assert twin.app.stats()["values_age_seconds"] == 24 * 3600
-    assert twin.app.stats()["unavailable_responses"] == (25 if fails == "at once" else 0)
+        sample.clock.pass_(3600)
+        assert sample.request("/sitemap.xml").status == (503 if fails == "at once" else 200)
+    assert sample.app.stats()["values_age_seconds"] == 24 * 3600
+    assert sample.app.stats()["unavailable_responses"] == (25 if fails == "at once" else 0)
     failing = False
-    twin.clock.pass_(3600)
-    assert twin.ask("/sitemap.xml").status == 200
-    assert twin.app.stats()["values_age_seconds"] == 0
+    sample.clock.pass_(3600)
+    assert sample.request("/sitemap.xml").status == 200
+    assert sample.app.stats()["values_age_seconds"] == 0

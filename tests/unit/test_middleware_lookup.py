@@ -27,7 +27,7 @@ from werkzeug.middleware.shared_data import SharedDataMiddleware
 from sitemap_middleware import MiddlewareLookupError, OptionError, SitemapError, SitemapMiddleware
 
 from ..support.documents import locs
-from ..support.wire import DRIVERS, Ask
+from ..support.wire import DRIVERS, RequestSpec
 
 BASE_URL = "https://example.com"
 
@@ -158,7 +158,7 @@ def test_the_middleware_that_is_found_is_the_one_that_serves(site: Callable[[], 
     app = site()
     found = SitemapMiddleware.of(app)
     assert found.explain("/a").reason == "it was not requested yet: request /sitemap.xml once"
-    assert locs(DRIVERS["asgi"](app, Ask("/sitemap.xml")).body) == [f"{BASE_URL}/a"]
+    assert locs(DRIVERS["asgi"](app, RequestSpec("/sitemap.xml")).body) == [f"{BASE_URL}/a"]
     assert found.stats()["listed"] == 1
     assert found.explain("/a").listed
     assert SitemapMiddleware.of(app) is found
@@ -167,7 +167,7 @@ def test_the_middleware_that_is_found_is_the_one_that_serves(site: Callable[[], 
 
 def test_it_is_found_in_an_app_that_has_started() -> None:
     app = starlette_site()
-    DRIVERS["asgi"](app, Ask("/sitemap.xml"))
+    DRIVERS["asgi"](app, RequestSpec("/sitemap.xml"))
     found = SitemapMiddleware.of(app)
     assert found.stats()["listed"] == 1
     assert app.state.sitemap is found
@@ -180,10 +180,10 @@ def test_to_look_for_it_leaves_the_app_open_for_changes() -> None:
     found = SitemapMiddleware.of(app)
     app.add_middleware(CORSMiddleware)
     app.add_exception_handler(404, lambda *_: PlainTextResponse("nothing here"))
-    assert DRIVERS["asgi"](app, Ask("/nowhere")).text == "nothing here"
+    assert DRIVERS["asgi"](app, RequestSpec("/nowhere")).text == "nothing here"
     assert SitemapMiddleware.of(other) is not found
     app.middleware_stack = None  # as some tests do, to have it built again
-    DRIVERS["asgi"](app, Ask("/a"))
+    DRIVERS["asgi"](app, RequestSpec("/a"))
     assert SitemapMiddleware.of(app) is found
 
 
@@ -194,7 +194,7 @@ def test_a_view_finds_it_by_its_request() -> None:
 
     app = starlette_site()
     app.add_route("/publish", publish)
-    assert DRIVERS["asgi"](app, Ask("/publish")).text == "published"
+    assert DRIVERS["asgi"](app, RequestSpec("/publish")).text == "published"
 
 
 def test_a_lifespan_finds_it() -> None:
@@ -239,7 +239,7 @@ def test_a_subclass_finds_its_own_kind() -> None:
 @pytest.mark.parametrize("enabled", [True, False])
 def test_the_state_of_a_starlette_app_has_it_also_if_it_is_off(enabled: bool) -> None:
     app = starlette_site(enabled=enabled)
-    DRIVERS["asgi"](app, Ask("/a"))
+    DRIVERS["asgi"](app, RequestSpec("/a"))
     assert app.state.sitemap.settings["enabled"].value is enabled
 
 
@@ -247,7 +247,7 @@ def test_the_state_of_a_starlette_app_has_it_also_if_it_is_off(enabled: bool) ->
 def test_an_attribute_of_the_users_own_stays(enabled: bool) -> None:
     app = starlette_site(enabled=enabled)
     app.state.sitemap = "mine"
-    DRIVERS["asgi"](app, Ask("/a"))
+    DRIVERS["asgi"](app, RequestSpec("/a"))
     SitemapMiddleware(app, path="/other.xml")
     assert app.state.sitemap == "mine"
 
@@ -256,11 +256,11 @@ def test_an_app_is_not_given_the_middleware_of_a_mounted_one() -> None:
     sub = starlette_app()
     wrapped = SitemapMiddleware(sub)
     app = Starlette(routes=[Mount("/sub", wrapped)])
-    DRIVERS["asgi"](app, Ask("/sub/a"))
+    DRIVERS["asgi"](app, RequestSpec("/sub/a"))
     assert not hasattr(app.state, "sitemap")
     assert sub.state.sitemap is wrapped
     plain = Starlette(routes=[Mount("/sub", SitemapMiddleware(Router(routes=sub.routes)))])
-    DRIVERS["asgi"](plain, Ask("/sub/a"))
+    DRIVERS["asgi"](plain, RequestSpec("/sub/a"))
     assert not hasattr(plain.state, "sitemap")
 
 
@@ -287,7 +287,7 @@ def test_a_strange_app_in_the_scope_does_no_harm() -> None:
     async def outer(scope: Any, receive: Any, send: Any) -> None:
         await site({**scope, "app": Strange()}, receive, send)
 
-    assert DRIVERS["asgi"](outer, Ask("/a")).text == "a page"
+    assert DRIVERS["asgi"](outer, RequestSpec("/a")).text == "a page"
 
 
 # None, or more than one

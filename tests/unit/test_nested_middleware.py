@@ -15,7 +15,7 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 from sitemap_middleware import SitemapMiddleware
 
-from ..support.wire import DRIVERS, Ask
+from ..support.wire import DRIVERS, RequestSpec
 
 
 def ours(app: Any, **options: Any) -> Any:
@@ -97,7 +97,7 @@ def test_one_warning_names_both_and_the_fix(name: str, caplog: pytest.LogCapture
     app = make()
     for _ in range(2):
         for path in ("/", "/sitemap.xml"):
-            DRIVERS[protocol](app, Ask(path))
+            DRIVERS[protocol](app, RequestSpec(path))
     (warning,) = warnings(caplog)
     assert "sitemap.xml, one inside the other" in warning
     assert "remove one of them, or give one another path=" in warning
@@ -108,11 +108,11 @@ def test_what_hides_no_sitemap_is_not_warned_of(name: str, caplog: pytest.LogCap
     protocol, make = APART[name]
     app = make()
     for path in ("/", "/sitemap.xml"):
-        DRIVERS[protocol](app, Ask(path))
+        DRIVERS[protocol](app, RequestSpec(path))
     assert warnings(caplog) == []
 
 
 def test_apps_that_are_mounted_in_a_circle_end() -> None:
     router = Router()
     router.routes.append(Mount("/again", router))
-    assert DRIVERS["asgi"](ours(router, include="/"), Ask("/sitemap.xml")).status == 200
+    assert DRIVERS["asgi"](ours(router, include="/"), RequestSpec("/sitemap.xml")).status == 200

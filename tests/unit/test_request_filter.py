@@ -20,9 +20,9 @@ from sitemap_middleware.request_filter.uptime_monitors import MAX_AGENT_CHARS
 from sitemap_middleware.request_filter.visitors import is_authenticated_user, visitor_fingerprint
 from sitemap_middleware.request_filter.wsgi import ignore_reason_of_environ
 
-from ..support.twins import Page, Twin
+from ..support.sample_sites import Page, SampleSite
 from ..support.url_flood import ENVIRON, SCOPE
-from ..support.wire import Ask, Headers
+from ..support.wire import Headers, RequestSpec
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 
@@ -703,70 +703,70 @@ def test_user_signed_in_by_the_app_is_noticed_at_the_response() -> None:
 @BOTH
 @pytest.mark.parametrize(("reason", "line"), LINES, ids=[line[:60] for _, line in LINES])
 def test_listed_page_survives_answers_to_disqualified_requests(protocol: str, reason: str, line: str) -> None:
-    twin = Twin(protocol, {"/": Page(), "/new": Page()}, verify=False)
-    twin.visit("/")
-    twin.clock.pass_(7200)
+    sample = SampleSite(protocol, {"/": Page(), "/new": Page()}, verify=False)
+    sample.visit("/")
+    sample.clock.pass_(7200)
     for path in ("/", "/new"):
-        twin.pages[path] = Page(404)
-        twin.ask(Ask(path, headers=fields(line)))
-    assert twin.locs() == ["http://testserver/", "http://testserver/new"]
-    assert twin.app.stats()[f"ignored_{reason}"] == 2
+        sample.pages[path] = Page(404)
+        sample.request(RequestSpec(path, headers=fields(line)))
+    assert sample.locs() == ["http://testserver/", "http://testserver/new"]
+    assert sample.app.stats()[f"ignored_{reason}"] == 2
 
 
 @BOTH
 @pytest.mark.parametrize("line", CREDENTIALS.strip().splitlines())
 def test_no_page_is_learned_from_identified_visitors(protocol: str, line: str) -> None:
-    twin = Twin(protocol, {"/p/{slug}": Page()}, learn="/p/{slug}", verify=False)
-    twin.ask(Ask("/p/private", headers=fields(line)))
-    twin.visit("/p/public")
-    assert twin.locs() == ["http://testserver/p/public"]
+    sample = SampleSite(protocol, {"/p/{slug}": Page()}, learn="/p/{slug}", verify=False)
+    sample.request(RequestSpec("/p/private", headers=fields(line)))
+    sample.visit("/p/public")
+    assert sample.locs() == ["http://testserver/p/public"]
 
 
 @BOTH
 def test_ignored_requests_are_counted_by_reason_and_explained(protocol: str) -> None:
-    twin = Twin(protocol, {"/": Page(), "/about": Page()}, base_url="https://testserver", verify=False)
-    assert "did not count" not in str(twin.app.explain("/"))
-    twin.ask("/", method="HEAD")
-    twin.ask("/", query="a=b")
-    twin.ask("/", host="testserver")
-    twin.ask("/", host="stranger")
-    twin.ask(Ask("/", headers=[("x-api-key", "1")]))
-    twin.ask(Ask("/about", headers=[("x-api-key", "1")]))
-    twin.ask(Ask("/" + "x" * 300, headers=[("x-api-key", "1")]))
-    twin.app.flush()
-    counts = {name: count for name, count in twin.app.stats().items() if name.startswith("ignored_") and count}
+    sample = SampleSite(protocol, {"/": Page(), "/about": Page()}, base_url="https://testserver", verify=False)
+    assert "did not count" not in str(sample.app.explain("/"))
+    sample.request("/", method="HEAD")
+    sample.request("/", query="a=b")
+    sample.request("/", host="testserver")
+    sample.request("/", host="stranger")
+    sample.request(RequestSpec("/", headers=[("x-api-key", "1")]))
+    sample.request(RequestSpec("/about", headers=[("x-api-key", "1")]))
+    sample.request(RequestSpec("/" + "x" * 300, headers=[("x-api-key", "1")]))
+    sample.app.flush()
+    counts = {name: count for name, count in sample.app.stats().items() if name.startswith("ignored_") and count}
     assert counts == {"ignored_method": 1, "ignored_query": 1, "ignored_host": 1, "ignored_credentials": 3}
-    explanation = str(twin.app.explain("/about"))
+    explanation = str(sample.app.explain("/about"))
     assert (
         "6 did not count as evidence: 1 with another method than GET, 1 with a query string, 3 with credentials"
         in explanation
     )
     assert "the last of them for this page carried x-api-key" in explanation
-    assert "for this page was for a Host" in str(twin.app.explain("/"))
-    assert "this page" not in str(twin.app.explain("/" + "x" * 300))
+    assert "for this page was for a Host" in str(sample.app.explain("/"))
+    assert "this page" not in str(sample.app.explain("/" + "x" * 300))
 
 
 @BOTH
 @pytest.mark.parametrize("path", ["/about", "/\N{LATIN SMALL LETTER E WITH ACUTE}"])
 def test_repeated_ignored_requests_are_counted_with_the_last_reason(protocol: str, path: str) -> None:
-    twin = Twin(protocol, {"/": Page(), path: Page()}, verify=False)
+    sample = SampleSite(protocol, {"/": Page(), path: Page()}, verify=False)
     cookie, script = ("cookie", "a=b"), ("hx-request", "true")
     for field in (cookie, cookie, script, script, cookie, cookie, cookie):
-        twin.ask(Ask(path, headers=[field]))
-    stats = twin.app.stats()
+        sample.request(RequestSpec(path, headers=[field]))
+    stats = sample.app.stats()
     assert (stats["ignored_credentials"], stats["ignored_partial"]) == (5, 2)
-    assert "the last of them for this page carried cookie" in str(twin.app.explain(path))
-    twin.ask(Ask(path, method="POST", headers=[cookie]))
-    assert twin.app.stats()["ignored_method"] == 1
-    assert "the last of them for this page was no GET" in str(twin.app.explain(path))
+    assert "the last of them for this page carried cookie" in str(sample.app.explain(path))
+    sample.request(RequestSpec(path, method="POST", headers=[cookie]))
+    assert sample.app.stats()["ignored_method"] == 1
+    assert "the last of them for this page was no GET" in str(sample.app.explain(path))
 
 
 @BOTH
 def test_known_page_reports_no_ignored_requests_of_others(protocol: str) -> None:
-    twin = Twin(protocol, {"/": Page(), "/about": Page()}, verify=False)
-    twin.visit("/")
-    twin.ask("/about", query="a=b")
-    assert "did not count" not in str(twin.app.explain("/"))
+    sample = SampleSite(protocol, {"/": Page(), "/about": Page()}, verify=False)
+    sample.visit("/")
+    sample.request("/about", query="a=b")
+    assert "did not count" not in str(sample.app.explain("/"))
 
 
 @BOTH
@@ -774,27 +774,27 @@ def test_known_page_reports_no_ignored_requests_of_others(protocol: str) -> None
 @pytest.mark.parametrize("verify", [False, True])
 def test_a_health_check_that_is_polled_does_not_list_itself(protocol: str, agent: str, verify: bool) -> None:
     ok = Page(body=b"ok")
-    twin = Twin(protocol, {"/": Page(), "/healthz": ok, "/api/health": ok, "/up": ok}, verify=verify)
+    sample = SampleSite(protocol, {"/": Page(), "/healthz": ok, "/api/health": ok, "/up": ok}, verify=verify)
     for path in ("/healthz", "/api/health", "/up"):
-        twin.ask(Ask(path, headers=[("user-agent", agent)]))
-        twin.clock.pass_(10)
-        twin.ask(Ask(path, headers=[("user-agent", agent)]))
-    twin.app.flush()
-    assert twin.locs() == ["http://testserver/"]
-    assert "the option include lists it" in twin.app.explain("/healthz").reason
+        sample.request(RequestSpec(path, headers=[("user-agent", agent)]))
+        sample.clock.pass_(10)
+        sample.request(RequestSpec(path, headers=[("user-agent", agent)]))
+    sample.app.flush()
+    assert sample.locs() == ["http://testserver/"]
+    assert "the option include lists it" in sample.app.explain("/healthz").reason
 
 
 @BOTH
 def test_a_health_check_that_include_names_is_listed(protocol: str) -> None:
-    twin = Twin(protocol, {"/": Page(), "/status": Page()}, include="/status", verify=False)
-    assert twin.locs() == ["http://testserver/", "http://testserver/status"]
-    twin.visit("/status")
-    assert twin.locs() == ["http://testserver/", "http://testserver/status"]
+    sample = SampleSite(protocol, {"/": Page(), "/status": Page()}, include="/status", verify=False)
+    assert sample.locs() == ["http://testserver/", "http://testserver/status"]
+    sample.visit("/status")
+    assert sample.locs() == ["http://testserver/", "http://testserver/status"]
 
 
 @BOTH
 def test_page_requested_only_by_a_monitor_is_not_learned(protocol: str) -> None:
-    twin = Twin(protocol, {"/p/{slug}": Page()}, learn="/p/{slug}", verify=False)
-    twin.ask(Ask("/p/polled", headers=[("user-agent", "GoogleHC/1.0")]))
-    twin.visit("/p/visited")
-    assert twin.locs() == ["http://testserver/p/visited"]
+    sample = SampleSite(protocol, {"/p/{slug}": Page()}, learn="/p/{slug}", verify=False)
+    sample.request(RequestSpec("/p/polled", headers=[("user-agent", "GoogleHC/1.0")]))
+    sample.visit("/p/visited")
+    assert sample.locs() == ["http://testserver/p/visited"]

@@ -28,8 +28,8 @@ from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.urls import redirect_target
 
 from ..support.documents import locs
-from ..support.twins import Page, Twin
-from ..support.wire import DRIVERS, Ask, asgi, wsgi
+from ..support.sample_sites import Page, SampleSite
+from ..support.wire import DRIVERS, RequestSpec, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 TEXT = [("content-type", "text/plain")]
@@ -37,11 +37,11 @@ LINE = "Sitemap: https://example.com/sitemap.xml\n"
 FORBIDDING = "User-agent: *\nDisallow: /private\n"
 
 
-def site(protocol: str, robots: Page | None = None, **options: Any) -> Twin:
+def site(protocol: str, robots: Page | None = None, **options: Any) -> SampleSite:
     pages = {"/": Page(), "/private": Page(), "/public": Page()}
     if robots is not None:
         pages["/robots.txt"] = robots
-    return Twin(protocol, pages, base_url="https://example.com", **options)
+    return SampleSite(protocol, pages, base_url="https://example.com", **options)
 
 
 @pytest.mark.parametrize(
@@ -80,24 +80,24 @@ def test_missing_sitemap_line_is_added(text: str, expected: str) -> None:
 
 @BOTH
 def test_an_app_without_one_gets_a_minimal_one(protocol: str) -> None:
-    twin = site(protocol)
-    answer = twin.ask("/robots.txt")
+    sample = site(protocol)
+    answer = sample.request("/robots.txt")
     assert (answer.status, answer.text) == (200, minimal_robots("https://example.com/sitemap.xml"))
     assert answer.header("content-type") == "text/plain; charset=utf-8"
-    head = twin.ask("/robots.txt", method="HEAD")
+    head = sample.request("/robots.txt", method="HEAD")
     assert (head.body, head.header("content-length")) == (b"", str(len(answer.body)))
-    assert twin.ask("/robots.txt", method="POST").status == 404
+    assert sample.request("/robots.txt", method="POST").status == 404
 
 
 @BOTH
 def test_robots_txt_of_the_app_is_obeyed_and_given_a_sitemap_line(protocol: str) -> None:
-    twin = site(protocol, Page(200, [*TEXT, ("x-own", "kept"), ("etag", '"old"')], FORBIDDING.encode()))
-    answer = twin.ask("/robots.txt")
+    sample = site(protocol, Page(200, [*TEXT, ("x-own", "kept"), ("etag", '"old"')], FORBIDDING.encode()))
+    answer = sample.request("/robots.txt")
     assert answer.text == f"{FORBIDDING}\n{LINE}"
     assert (answer.header("x-own"), answer.header("etag")) == ("kept", None)
     assert answer.header("content-length") == str(len(answer.body))
-    assert twin.locs() == ["https://example.com/", "https://example.com/public"]
-    assert twin.app.explain("/private").reason == "the app's robots.txt disallows it"
+    assert sample.locs() == ["https://example.com/", "https://example.com/public"]
+    assert sample.app.explain("/private").reason == "the app's robots.txt disallows it"
 
 
 def test_robots_txt_of_an_app_that_waits_for_disconnect_is_obeyed() -> None:
@@ -110,26 +110,26 @@ def test_robots_txt_of_an_app_that_waits_for_disconnect_is_obeyed() -> None:
     wrapped = SitemapMiddleware(
         app, store="memory://", base_url="https://example.com", include=("/", "/private"), verify=False
     )
-    assert locs(asgi(wrapped, Ask("/sitemap.xml")).body) == ["https://example.com/"]
+    assert locs(asgi(wrapped, RequestSpec("/sitemap.xml")).body) == ["https://example.com/"]
 
 
 @BOTH
 def test_a_change_of_it_counts_once_max_age_has_passed(protocol: str) -> None:
-    twin = site(protocol, Page(200, TEXT, FORBIDDING.encode()), max_age=60)
-    assert len(twin.locs()) == 2
-    twin.pages["/robots.txt"] = Page(200, TEXT, b"User-agent: *\nDisallow: /public\n")
-    twin.clock.pass_(59)
-    assert "https://example.com/public" in twin.locs()
-    twin.clock.pass_(1)
-    assert twin.locs() == ["https://example.com/", "https://example.com/private"]
-    twin.pages["/robots.txt"] = Page(503, TEXT, b"")
-    twin.clock.pass_(60)
-    assert twin.locs() == ["https://example.com/", "https://example.com/private"], (
+    sample = site(protocol, Page(200, TEXT, FORBIDDING.encode()), max_age=60)
+    assert len(sample.locs()) == 2
+    sample.pages["/robots.txt"] = Page(200, TEXT, b"User-agent: *\nDisallow: /public\n")
+    sample.clock.pass_(59)
+    assert "https://example.com/public" in sample.locs()
+    sample.clock.pass_(1)
+    assert sample.locs() == ["https://example.com/", "https://example.com/private"]
+    sample.pages["/robots.txt"] = Page(503, TEXT, b"")
+    sample.clock.pass_(60)
+    assert sample.locs() == ["https://example.com/", "https://example.com/private"], (
         "a failed request keeps the known rules"
     )
-    twin.pages["/robots.txt"] = Page(404, TEXT, b"")
-    twin.clock.pass_(60)
-    assert len(twin.locs()) == 3
+    sample.pages["/robots.txt"] = Page(404, TEXT, b"")
+    sample.clock.pass_(60)
+    assert len(sample.locs()) == 3
 
 
 @BOTH
@@ -145,33 +145,33 @@ def test_a_change_of_it_counts_once_max_age_has_passed(protocol: str) -> None:
     ids=["has a Sitemap line", "a page", "encoded", "a redirect", "a failure"],
 )
 def test_unsuitable_robots_txt_is_left_to_the_app(protocol: str, robots: Page) -> None:
-    twin = site(protocol, robots)
-    answer = twin.ask("/robots.txt")
+    sample = site(protocol, robots)
+    answer = sample.request("/robots.txt")
     assert (answer.status, answer.body) == (robots.status, robots.body)
 
 
 @BOTH
 def test_robots_false_turns_both_off(protocol: str) -> None:
-    twin = Twin(
+    sample = SampleSite(
         protocol,
         {"/": Page(), "/private": Page(), "/robots.txt": Page(200, TEXT, FORBIDDING.encode())},
         robots=False,
     )
-    assert twin.ask("/robots.txt").text == FORBIDDING
-    assert len(twin.locs()) == 2
+    assert sample.request("/robots.txt").text == FORBIDDING
+    assert len(sample.locs()) == 2
 
 
 @BOTH
 def test_no_robots_txt_is_served_below_a_root_path(protocol: str) -> None:
-    twin = site(protocol)
-    assert twin.ask("/robots.txt", root="/shop").status == 404
+    sample = site(protocol)
+    assert sample.request("/robots.txt", root="/shop").status == 404
 
 
 @BOTH
 def test_unknown_host_gets_the_apps_answer(protocol: str) -> None:
-    twin = Twin(protocol, {"/": Page()}, allowed_hosts="example.com")
-    assert twin.ask("/robots.txt", host="evil.example").status == 404
-    assert twin.ask("/robots.txt", host="example.com").status == 200
+    sample = SampleSite(protocol, {"/": Page()}, allowed_hosts="example.com")
+    assert sample.request("/robots.txt", host="evil.example").status == 404
+    assert sample.request("/robots.txt", host="example.com").status == 200
 
 
 def test_app_of_an_unknown_framework_is_probed_like_a_crawler_would() -> None:
@@ -186,7 +186,7 @@ def test_app_of_an_unknown_framework_is_probed_like_a_crawler_would() -> None:
         return [FORBIDDING.encode()]
 
     wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", include=["/", "/private"])
-    answer = wsgi(wrapped, Ask("/sitemap.xml", headers=[("cookie", "me=1")]))
+    answer = wsgi(wrapped, RequestSpec("/sitemap.xml", headers=[("cookie", "me=1")]))
     assert b"/private" not in answer.body
     (environ,) = requests
     assert environ["HTTP_USER_AGENT"] == "sitemap-middleware"
@@ -202,7 +202,7 @@ def test_failing_asgi_app_disallows_nothing() -> None:
         await send({"type": "http.response.body", "body": b"home"})
 
     wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", include="/")
-    assert b"<loc>https://example.com/</loc>" in asgi(wrapped, Ask("/sitemap.xml")).body
+    assert b"<loc>https://example.com/</loc>" in asgi(wrapped, RequestSpec("/sitemap.xml")).body
 
 
 # As crawlers read it
@@ -309,8 +309,8 @@ READ = {
 @BOTH
 @pytest.mark.parametrize("robots", READ.values(), ids=READ)
 def test_rules_are_obeyed_however_they_are_served(protocol: str, robots: Page) -> None:
-    twin = site(protocol, robots, verify=False)
-    assert twin.locs() == ["https://example.com/", "https://example.com/public"]
+    sample = site(protocol, robots, verify=False)
+    assert sample.locs() == ["https://example.com/", "https://example.com/public"]
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
@@ -376,8 +376,8 @@ AMENDED = (
 @BOTH
 @pytest.mark.parametrize("name", AMENDED)
 def test_served_robots_txt_has_a_sitemap_line_crawlers_can_read(protocol: str, name: str) -> None:
-    twin = site(protocol, READ[name], verify=False)
-    answer = twin.ask("/robots.txt")
+    sample = site(protocol, READ[name], verify=False)
+    answer = sample.request("/robots.txt")
     assert answer.header("content-encoding") is None
     assert answer.header("content-length") == str(len(answer.body))
     file = parse_robots_file(answer.body, "", ResponseHeaders(READ[name].headers).charset)
@@ -389,8 +389,8 @@ def test_served_robots_txt_has_a_sitemap_line_crawlers_can_read(protocol: str, n
 @BOTH
 @pytest.mark.parametrize("name", ["JSON by its type", "too long", "endless", "among markup"])
 def test_robots_txt_that_cannot_take_a_line_is_served_unchanged(protocol: str, name: str) -> None:
-    twin = site(protocol, READ[name], verify=False)
-    assert twin.ask("/robots.txt").body == READ[name].body
+    sample = site(protocol, READ[name], verify=False)
+    assert sample.request("/robots.txt").body == READ[name].body
 
 
 # Redirects
@@ -400,10 +400,10 @@ def moved(location: str, status: int = 302) -> Page:
     return Page(status, [("location", location)], b"")
 
 
-def around_robots(protocol: str, more: dict[str, Page], **options: Any) -> Twin:
+def around_robots(protocol: str, more: dict[str, Page], **options: Any) -> SampleSite:
     pages = {"/": Page(), "/private": Page(), "/static/robots.txt": Page(200, TEXT, FORBIDS), **more}
     options = {"base_url": "https://example.com", "verify": False, "exclude": "/static/*"} | options
-    return Twin(protocol, pages, **options)
+    return SampleSite(protocol, pages, **options)
 
 
 @BOTH
@@ -436,9 +436,9 @@ def test_a_redirect_within_the_site_is_followed(protocol: str, target: str) -> N
 def test_redirect_to_another_site_is_not_followed_and_logged_once(
     protocol: str, target: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    twin = around_robots(protocol, {"/robots.txt": moved(target)}, max_age=0)
+    sample = around_robots(protocol, {"/robots.txt": moved(target)}, max_age=0)
     for _ in range(3):
-        assert twin.locs() == ["https://example.com/", "https://example.com/private"]
+        assert sample.locs() == ["https://example.com/", "https://example.com/private"]
     assert len([message for message in caplog.messages if "redirects to" in message and target in message]) == 1
 
 
@@ -511,7 +511,7 @@ def test_robots_txt_behind_a_redirect_to_https_is_obeyed(protocol: str, *, by_he
         include=("/", "/private"),
         verify=False,
     )
-    assert locs(DRIVERS[protocol](app, Ask("/sitemap.xml")).body) == ["https://example.com/"]
+    assert locs(DRIVERS[protocol](app, RequestSpec("/sitemap.xml")).body) == ["https://example.com/"]
 
 
 # What fails
@@ -522,14 +522,14 @@ def test_robots_txt_behind_a_redirect_to_https_is_obeyed(protocol: str, *, by_he
 def test_initial_failure_blocks_the_sitemap_and_is_retried_soon(
     protocol: str, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    twin = site(protocol, Page(status, TEXT, b""), verify=False)
-    answer = twin.ask("/sitemap.xml")
+    sample = site(protocol, Page(status, TEXT, b""), verify=False)
+    answer = sample.request("/sitemap.xml")
     assert (answer.status, answer.header("retry-after")) == (503, str(RETRY_SECONDS))
     assert "robots.txt" in answer.text
-    twin.pages["/robots.txt"] = Page(200, TEXT, FORBIDS)
-    assert twin.ask("/sitemap.xml").status == 503
-    twin.clock.pass_(RETRY_SECONDS)
-    assert twin.locs() == ["https://example.com/", "https://example.com/public"]
+    sample.pages["/robots.txt"] = Page(200, TEXT, FORBIDS)
+    assert sample.request("/sitemap.xml").status == 503
+    sample.clock.pass_(RETRY_SECONDS)
+    assert sample.locs() == ["https://example.com/", "https://example.com/public"]
     assert [
         str(status) in message and "robots=False" in message for message in caplog.messages if "robots.txt" in message
     ] == [True]
@@ -540,13 +540,13 @@ def test_initial_failure_blocks_the_sitemap_and_is_retried_soon(
 @pytest.mark.parametrize("before", [FORBIDS, b""], ids=["rules", "none"])
 def test_later_failure_keeps_the_known_rules_also_after_a_restart(protocol: str, status: int, before: bytes) -> None:
     store = MemoryStore()
-    twin = site(protocol, Page(200, TEXT, before), verify=False, store=store)
-    listed = twin.locs()
+    sample = site(protocol, Page(200, TEXT, before), verify=False, store=store)
+    listed = sample.locs()
     assert len(listed) == (2 if before else 3)
-    twin.pages["/robots.txt"] = Page(status, TEXT, b"")
-    twin.clock.pass_(10_000)
-    assert twin.locs() == listed
-    restarted = site(protocol, Page(status, TEXT, b""), verify=False, store=store, clock=twin.clock)
+    sample.pages["/robots.txt"] = Page(status, TEXT, b"")
+    sample.clock.pass_(10_000)
+    assert sample.locs() == listed
+    restarted = site(protocol, Page(status, TEXT, b""), verify=False, store=store, clock=sample.clock)
     assert restarted.app.explain("/private").listed is not bool(before), "before any request"
     assert restarted.locs() == listed
 
@@ -557,7 +557,7 @@ def test_a_view_of_robots_txt_that_raises_is_a_failure(caplog: pytest.LogCapture
 
     app = Starlette(routes=[Route("/", lambda _: None), Route("/robots.txt", fail)])
     app.add_middleware(SitemapMiddleware, store="memory://", base_url="https://example.com", verify=False)
-    assert asgi(app, Ask("/sitemap.xml")).status == 503
+    assert asgi(app, RequestSpec("/sitemap.xml")).status == 503
 
 
 @BOTH
@@ -568,15 +568,15 @@ def test_failing_store_holds_no_rules_and_is_harmless(protocol: str) -> None:
                 raise StoreError("full")
             super().save(site, values)
 
-    twin = site(protocol, Page(200, TEXT, FORBIDS), verify=False, store=Failing())
-    assert len(twin.locs()) == 2
+    sample = site(protocol, Page(200, TEXT, FORBIDS), verify=False, store=Failing())
+    assert len(sample.locs()) == 2
 
 
 def test_rules_that_are_damaged_in_the_store_are_unknown() -> None:
     store = MemoryStore()
     store.save("https://example.com", {"robots": with_checksum(b"no compressed text")})
-    twin = site("wsgi", Page(503, TEXT, b""), verify=False, store=store)
-    assert twin.ask("/sitemap.xml").status == 503
+    sample = site("wsgi", Page(503, TEXT, b""), verify=False, store=store)
+    assert sample.request("/sitemap.xml").status == 503
 
 
 @BOTH
@@ -588,24 +588,24 @@ def test_a_compression_that_cannot_be_read_is_a_failure(protocol: str) -> None:
         ("gzip", GZIPPED[:-9]),
         ("deflate", b"\xff"),
     ):
-        twin = site(protocol, Page(200, [*TEXT, ("content-encoding", coding)], body), verify=False)
-        assert twin.ask("/sitemap.xml").status == 503
-        assert twin.ask("/robots.txt").body == body
+        sample = site(protocol, Page(200, [*TEXT, ("content-encoding", coding)], body), verify=False)
+        assert sample.request("/sitemap.xml").status == 503
+        assert sample.request("/robots.txt").body == body
 
 
 @BOTH
 def test_warning_names_the_failure_its_consequence_and_the_fix(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
     fix = "make it answer with rules or with 404, or pass robots=False to SitemapMiddleware to ignore it"
     unknown = site(protocol, Page(503, TEXT, b""), verify=False)
-    unknown.ask("/sitemap.xml")
+    unknown.request("/sitemap.xml")
     assert caplog.messages == [f"the app's robots.txt fails (status 503), so there is no sitemap until it works: {fix}"]
     caplog.clear()
     known = site(protocol, Page(200, TEXT, FORBIDS), verify=False)
-    known.ask("/sitemap.xml")
+    known.request("/sitemap.xml")
     known.pages["/robots.txt"] = Page(200, [*TEXT, ("content-encoding", "mystery")], FORBIDS)
     for _ in range(3):
         known.clock.pass_(10_000)
-        known.ask("/sitemap.xml")
+        known.request("/sitemap.xml")
     assert caplog.messages == [
         f"the app's robots.txt fails (its compression is unknown), so its previous rules apply: {fix}"
     ]
@@ -617,26 +617,28 @@ def test_later_failure_keeps_the_rules_if_the_store_fails_too(protocol: str) -> 
         def load(self, site: Any, names: Any) -> Any:
             return {name: value for name, value in super().load(site, names).items() if name != "robots"}
 
-    twin = site(protocol, Page(200, TEXT, FORBIDS), verify=False, store=Forgetful())
-    listed = twin.locs()
-    twin.pages["/robots.txt"] = Page(500, TEXT, b"")
-    twin.clock.pass_(10_000)
-    assert twin.locs() == listed
+    sample = site(protocol, Page(200, TEXT, FORBIDS), verify=False, store=Forgetful())
+    listed = sample.locs()
+    sample.pages["/robots.txt"] = Page(500, TEXT, b"")
+    sample.clock.pass_(10_000)
+    assert sample.locs() == listed
 
 
 @BOTH
 def test_codings_of_several_header_lines_are_undone_in_turn(protocol: str) -> None:
     coded = [*TEXT, ("content-encoding", "gzip"), ("content-encoding", "deflate")]
-    twin = site(protocol, Page(200, coded, zlib.compress(gzip.compress(FORBIDS))), verify=False)
-    assert twin.locs() == ["https://example.com/", "https://example.com/public"]
+    sample = site(protocol, Page(200, coded, zlib.compress(gzip.compress(FORBIDS))), verify=False)
+    assert sample.locs() == ["https://example.com/", "https://example.com/public"]
 
 
 def test_stored_rules_are_not_used_without_robots_or_below_a_root_path() -> None:
     store = MemoryStore()
-    twin = site("wsgi", Page(200, TEXT, FORBIDS), store=store)
-    twin.locs()
-    assert not twin.app.explain("/private").listed
-    ignoring = Twin("wsgi", twin.pages, base_url="https://example.com", store=store, robots=False, clock=twin.clock)
+    sample = site("wsgi", Page(200, TEXT, FORBIDS), store=store)
+    sample.locs()
+    assert not sample.app.explain("/private").listed
+    ignoring = SampleSite(
+        "wsgi", sample.pages, base_url="https://example.com", store=store, robots=False, clock=sample.clock
+    )
     assert ignoring.app.explain("/private").listed
 
 
@@ -655,9 +657,9 @@ def test_app_that_knows_one_host_only_gets_its_robots_txt_obeyed_and_extended(kn
     wrapped = SitemapMiddleware(
         app, store="memory://", base_url="https://example.com", include=("/public", "/private"), verify=False
     )
-    asked = Ask("/sitemap.xml", host=known_host, scheme="https" if known_host == "example.com" else "http")
+    asked = RequestSpec("/sitemap.xml", host=known_host, scheme="https" if known_host == "example.com" else "http")
     assert locs(wsgi(wrapped, asked).body) == ["https://example.com/public"]
-    answer = wsgi(wrapped, Ask("/robots.txt", host=known_host))
+    answer = wsgi(wrapped, RequestSpec("/robots.txt", host=known_host))
     assert (answer.status, answer.text) == (200, f"{FORBIDS.decode().rstrip()}\n\n{LINE}")
 
 
@@ -669,14 +671,16 @@ def test_app_that_knows_one_host_only_gets_its_robots_txt_obeyed_and_extended(kn
 @pytest.mark.parametrize("own", [None, Page(200, TEXT, FORBIDS)], ids=["none of the app", "the app's own"])
 def test_no_robots_txt_names_a_sitemap_that_is_not_there(protocol: str, own: Page | None, *, verify: bool) -> None:
     pages = {"/p/{x}": Page(), "/later": Page(503, [], b"")} | ({"/robots.txt": own} if own else {})
-    twin = Twin(protocol, pages, base_url="https://example.com", verify=verify, list_unseen=False, learn="/p/{x}")
-    answer = twin.ask("/robots.txt")
+    sample = SampleSite(
+        protocol, pages, base_url="https://example.com", verify=verify, list_unseen=False, learn="/p/{x}"
+    )
+    answer = sample.request("/robots.txt")
     assert (answer.status, answer.body) == ((200, FORBIDS) if own else (404, answer.body))
-    assert twin.ask("/sitemap.xml").status == 404
-    twin.visit("/p/1")
-    twin.clock.pass_(1)
-    assert b"Sitemap: https://example.com/sitemap.xml\n" in twin.ask("/robots.txt").body
-    assert twin.ask("/sitemap.xml").status == 200
+    assert sample.request("/sitemap.xml").status == 404
+    sample.visit("/p/1")
+    sample.clock.pass_(1)
+    assert b"Sitemap: https://example.com/sitemap.xml\n" in sample.request("/robots.txt").body
+    assert sample.request("/sitemap.xml").status == 200
 
 
 @BOTH
@@ -685,8 +689,8 @@ def test_an_app_of_no_known_routes_gets_one_warning_with_the_cure(
 ) -> None:
     app = SitemapMiddleware(secure(protocol, by_header=False), store="memory://", base_url="https://example.com")
     for _ in range(2):
-        assert DRIVERS[protocol](app, Ask("/robots.txt", scheme="https")).body == FORBIDS
-        assert DRIVERS[protocol](app, Ask("/sitemap.xml", scheme="https")).status == 404
+        assert DRIVERS[protocol](app, RequestSpec("/robots.txt", scheme="https")).body == FORBIDS
+        assert DRIVERS[protocol](app, RequestSpec("/sitemap.xml", scheme="https")).status == 404
     assert ["routes=app" in message for message in caplog.messages] == [True]
 
 
@@ -696,8 +700,8 @@ def test_sitemap_line_is_added_if_its_existence_is_unknown(protocol: str) -> Non
         def find_pages(self, *_: Any) -> Any:
             raise StoreError("gone")
 
-    twin = Twin(protocol, {"/": Page()}, base_url="https://example.com", verify=False, store=Failing())
-    assert LINE in twin.ask("/robots.txt").text
+    sample = SampleSite(protocol, {"/": Page()}, base_url="https://example.com", verify=False, store=Failing())
+    assert LINE in sample.request("/robots.txt").text
 
 
 def test_robots_txt_of_a_middleware_before_the_routes_is_obeyed() -> None:
@@ -714,7 +718,7 @@ def test_robots_txt_of_a_middleware_before_the_routes_is_obeyed() -> None:
 
     files.app = app  # type: ignore[attr-defined]
     wrapped = SitemapMiddleware(files, store="memory://", base_url="https://example.com", verify=False)
-    assert locs(wsgi(wrapped, Ask("/sitemap.xml")).body) == ["https://example.com/"]
+    assert locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body) == ["https://example.com/"]
 
 
 @pytest.mark.parametrize("hook", [True, False], ids=["a hook before requests", "a catch-all"])
@@ -731,13 +735,13 @@ def test_robots_txt_of_flask_without_a_route_for_it_is_obeyed(*, hook: bool) -> 
     else:
         app.add_url_rule("/<path:path>", "file", robots)
     wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", verify=False)
-    assert locs(wsgi(wrapped, Ask("/sitemap.xml")).body) == ["https://example.com/"]
+    assert locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body) == ["https://example.com/"]
 
 
 def test_bare_flask_app_is_not_probed_before_its_first_request() -> None:
     app = flask.Flask("site", static_folder=None)
     app.add_url_rule("/", "home", lambda: "home")
     wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", verify=False)
-    assert len(locs(wsgi(wrapped, Ask("/sitemap.xml")).body)) == 1
+    assert len(locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body)) == 1
     app.add_url_rule("/more", "more", lambda: "more")
-    assert len(locs(wsgi(wrapped, Ask("/sitemap.xml")).body)) == 2
+    assert len(locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body)) == 2

@@ -20,7 +20,7 @@ from sitemap_middleware.settings import Setting, variable_name
 
 from ..frameworks.apps import django_site
 from ..support.documents import locs
-from ..support.wire import DRIVERS, Ask, wsgi
+from ..support.wire import DRIVERS, RequestSpec, wsgi
 
 PATHS = ("/", "/a", "/b", "/kind/<any(x, y):kind>")
 
@@ -191,7 +191,7 @@ def test_a_starlette_app_has_no_configuration(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("SITEMAP_BASE_URL", "https://example.com")
     app = Starlette(routes=[Route("/a", lambda _: HTMLResponse("a page"))])
     app.add_middleware(SitemapMiddleware)
-    assert locs(DRIVERS["asgi"](app, Ask("/sitemap.xml")).body) == ["https://example.com/a"]
+    assert locs(DRIVERS["asgi"](app, RequestSpec("/sitemap.xml")).body) == ["https://example.com/a"]
 
 
 # What cannot be read
@@ -315,13 +315,13 @@ def test_a_middleware_that_is_off_leaves_an_asgi_app_as_it_is(inside: bool, monk
     else:
         app = SitemapMiddleware(app, base_url="https://example.com")
         assert inspect.iscoroutinefunction(type(app).__call__)  # by which servers recognise ASGI
-    assert DRIVERS["asgi"](app, Ask("/a")).text == "a page"
-    assert [DRIVERS["asgi"](app, Ask(path)).status for path in ("/sitemap.xml", "/robots.txt")] == [404, 404]
+    assert DRIVERS["asgi"](app, RequestSpec("/a")).text == "a page"
+    assert [DRIVERS["asgi"](app, RequestSpec(path)).status for path in ("/sitemap.xml", "/robots.txt")] == [404, 404]
 
 
 def test_a_middleware_that_is_off_needs_no_driver_and_checks_its_options_all_the_same() -> None:
     site = SitemapMiddleware(flask_app(), enabled=False, store="nosuchengine://host", metrics="prometheus")
-    assert wsgi(site, Ask("/")).text == "a page"
+    assert wsgi(site, RequestSpec("/")).text == "a page"
     with pytest.raises(OptionError, match="max_age=-1 is not a number of seconds"):
         SitemapMiddleware(flask_app(), enabled=False, max_age=-1)
 
@@ -343,7 +343,7 @@ def test_a_middleware_that_is_off_hides_no_other(protocol: str, off: str, caplog
         app = Starlette(routes=[Mount("/", Starlette(routes=[Route("/", lambda _: HTMLResponse("a page"))]))])
         app.add_middleware(SitemapMiddleware, enabled=off != "inner")
         app = SitemapMiddleware(app, enabled=off != "outer")
-    assert locs(DRIVERS[protocol](app, Ask("/sitemap.xml")).body)[0] == "http://testserver/"
+    assert locs(DRIVERS[protocol](app, RequestSpec("/sitemap.xml")).body)[0] == "http://testserver/"
     assert caplog.records == []
 
 
@@ -377,15 +377,15 @@ def test_a_staging_site_disallows_everything_and_has_no_sitemap(own: bool) -> No
 def test_a_staging_site_on_asgi_disallows_everything() -> None:
     app = Starlette(routes=[Route("/a", lambda _: HTMLResponse("a page"))])
     app.add_middleware(SitemapMiddleware, robots="disallow")
-    assert DRIVERS["asgi"](app, Ask("/robots.txt")).text == STAGING
-    assert DRIVERS["asgi"](app, Ask("/sitemap.xml")).status == 404
+    assert DRIVERS["asgi"](app, RequestSpec("/robots.txt")).text == STAGING
+    assert DRIVERS["asgi"](app, RequestSpec("/sitemap.xml")).status == 404
 
 
 def test_robots_txt_below_a_root_path_is_the_apps_own() -> None:
     app = flask_app()
     app.add_url_rule("/robots.txt", "robots", lambda: "the app's own")
     site = SitemapMiddleware(app, base_url="https://example.com", robots="disallow")
-    assert wsgi(site, Ask("/robots.txt", root="/shop")).text == "the app's own"
+    assert wsgi(site, RequestSpec("/robots.txt", root="/shop")).text == "the app's own"
 
 
 # Django's settings

@@ -26,7 +26,7 @@ from tests.servers.test_processes import HOST, Launch, gunicorn, hypercorn, unti
 from ...apps import large_site
 from ...support import servers
 from ...support.documents import locs
-from ...support.wire import DRIVERS, Ask
+from ...support.wire import DRIVERS, RequestSpec
 
 GZIP = {"accept-encoding": "gzip"}
 Message = MutableMapping[str, Any]
@@ -204,15 +204,15 @@ def test_a_receive_that_fails_or_never_ends_holds_up_nothing(run: Runner) -> Non
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 def test_gzip_and_identity_are_one_document_whole_or_in_parts(protocol: str) -> None:
     app = getattr(large_site, f"inner_{protocol}")
-    plain = DRIVERS[protocol](app, Ask("/sitemap.xml"))
-    zipped = DRIVERS[protocol](app, Ask("/sitemap.xml", headers=list(GZIP.items())))
+    plain = DRIVERS[protocol](app, RequestSpec("/sitemap.xml"))
+    zipped = DRIVERS[protocol](app, RequestSpec("/sitemap.xml", headers=list(GZIP.items())))
     assert len(locs(plain.body)) == len(large_site.NAMES)
     assert gzip.decompress(zipped.body) == plain.body
     for answer in (plain, zipped):
         assert answer.header("content-length") == str(len(answer.body))
         assert len(answer.body) > 2 * MAX_SINGLE_PART_BYTES
     assert plain.header("etag") != zipped.header("etag")
-    head = DRIVERS[protocol](app, Ask("/sitemap.xml", "HEAD"))
+    head = DRIVERS[protocol](app, RequestSpec("/sitemap.xml", "HEAD"))
     assert (head.status, sorted(head.headers), head.body) == (200, sorted(plain.headers), b"")
 
 
@@ -221,8 +221,8 @@ def test_gzip_and_identity_are_one_document_whole_or_in_parts(protocol: str) -> 
 def test_a_client_within_the_process_gets_a_large_document_whole(protocol: str) -> None:
     site = Site("http", "localhost", loopback=True)
     app = getattr(large_site, f"inner_{protocol}")
-    with app_client(app, site, asynchronous=protocol == "asgi") as ask:
-        plain, zipped = ask("/sitemap.xml", "identity"), ask("/sitemap.xml", "gzip")
+    with app_client(app, site, asynchronous=protocol == "asgi") as send_request:
+        plain, zipped = send_request("/sitemap.xml", "identity"), send_request("/sitemap.xml", "gzip")
     assert gzip.decompress(zipped.body) == plain.body
     assert len(locs(plain.body)) == len(large_site.NAMES)
 

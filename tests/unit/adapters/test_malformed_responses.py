@@ -19,7 +19,7 @@ from sitemap_middleware.adapters.wsgi_client import resolve_response
 from sitemap_middleware.request_response import Response
 
 from ...support.documents import locs
-from ...support.wire import Ask, asgi
+from ...support.wire import RequestSpec, asgi
 
 START = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]}
 BODY = {"type": "http.response.body", "body": b"text"}
@@ -117,7 +117,7 @@ def test_a_robots_txt_of_text_costs_no_deadline(monkeypatch: pytest.MonkeyPatch)
         await send(BODY | {"body": "User-agent: *\nDisallow:\n"})
 
     wrapped = SitemapMiddleware(app, routes=pages, store="memory://", base_url="https://example.com", verify=False)
-    assert locs(asgi(wrapped, Ask("/sitemap.xml")).body) == ["https://example.com/"]
+    assert locs(asgi(wrapped, RequestSpec("/sitemap.xml")).body) == ["https://example.com/"]
 
 
 def _generator(start_response: Any, *chunks: Any) -> Iterator[Any]:

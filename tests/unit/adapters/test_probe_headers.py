@@ -28,8 +28,8 @@ from sitemap_middleware.observation import probe_client as prober
 from sitemap_middleware.request_response import ADDRESS_HEADERS, SYNC_SERVER_WAIT_SECONDS, TEST_CLIENT_WAIT_SECONDS
 
 from ...support.documents import locs
-from ...support.twins import Clock
-from ...support.wire import DRIVERS, Ask
+from ...support.sample_sites import Clock
+from ...support.wire import DRIVERS, RequestSpec
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 HOST = "x.example"
@@ -88,7 +88,7 @@ def site(protocol: str, view: View, *paths: str, wrap: Any = None, **options: An
 
 def fetch(protocol: str, app: Any, path: str = "/sitemap.xml", host: str = HOST, **headers: str) -> Any:
     fields = [(name.replace("_", "-"), value) for name, value in headers.items()]
-    return DRIVERS[protocol](app, Ask(path, host=host, scheme="https", headers=fields))
+    return DRIVERS[protocol](app, RequestSpec(path, host=host, scheme="https", headers=fields))
 
 
 def listed(protocol: str, app: Any, host: str = HOST, **headers: str) -> list[str]:
@@ -375,7 +375,7 @@ def test_forged_connection_headers_change_no_listing(protocol: str, headers: dic
 
     app = site(protocol, view, "/", "/page", wrap=believing(protocol))
     fields = [(name.replace("_", "-"), value) for name, value in headers.items()]
-    sent = Ask("/sitemap.xml", host=HOST, scheme="https", headers=fields, root=root)
+    sent = RequestSpec("/sitemap.xml", host=HOST, scheme="https", headers=fields, root=root)
     DRIVERS[protocol](app, sent)
     assert sorted(requested_urls) == [f"{BASE}{root}/", f"{BASE}{root}/page"]
     assert locs(DRIVERS[protocol](app, sent).body) == [f"{BASE}{root}/", f"{BASE}{root}/page"]
@@ -388,7 +388,7 @@ def test_a_prefix_that_the_server_knows_as_well_is_repeated(protocol: str, prefi
     app = site(protocol, lambda seen: prefixes.append(seen.headers.get("x-forwarded-prefix")) or "Page", "/")
     for root in ("/a/shop", "/other"):
         fields = [("x-forwarded-prefix", prefix)]
-        DRIVERS[protocol](app, Ask("/sitemap.xml", host=HOST, scheme="https", headers=fields, root=root))
+        DRIVERS[protocol](app, RequestSpec("/sitemap.xml", host=HOST, scheme="https", headers=fields, root=root))
     assert prefixes == [prefix, None]
 
 
@@ -413,7 +413,9 @@ def test_the_port_in_own_requests_is_that_of_the_public_host(
         base_url=base_url,
     )
     headers = [*forwarding.items(), ("x-forwarded-port", "666, 667")]
-    DRIVERS[protocol](app, Ask("/sitemap.xml", host=base_url.rpartition("/")[2], scheme=scheme, headers=headers))
+    DRIVERS[protocol](
+        app, RequestSpec("/sitemap.xml", host=base_url.rpartition("/")[2], scheme=scheme, headers=headers)
+    )
     assert ports == [f"{port}, {port}"]
 
 
@@ -512,7 +514,7 @@ def test_request_without_a_host_probes_robots_txt_without_one(protocol: str) -> 
         return "A page"
 
     app = site(protocol, view, "/", "/robots.txt", robots=True)
-    DRIVERS[protocol](app, Ask("/robots.txt", host=None, scheme="https"))
+    DRIVERS[protocol](app, RequestSpec("/robots.txt", host=None, scheme="https"))
     assert hosts[0] is None
 
 

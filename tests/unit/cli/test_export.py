@@ -255,11 +255,13 @@ def exported(responses: dict[str, list[Response]], out: Path) -> tuple[list[str]
     """The files written where an app says these things in turn, and the last of each on; and the pauses between."""
     pauses: list[float] = []
 
-    def ask(path: str, encoding: str) -> Response:
+    def send_request(path: str, encoding: str) -> Response:
         assert encoding == "gzip"
         return responses[path].pop(0) if len(responses[path]) > 1 else responses[path][0]
 
-    written = export(ask, Site("https", "shop.example"), "/sitemap.xml", out, lambda *_: None, pause=pauses.append)
+    written = export(
+        send_request, Site("https", "shop.example"), "/sitemap.xml", out, lambda *_: None, pause=pauses.append
+    )
     return [path.name for path in written], pauses
 
 

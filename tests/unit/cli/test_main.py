@@ -23,8 +23,8 @@ from sitemap_middleware.cli.main import command, commands_for
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ...apps import terminal_site
-from ...support.twins import Page, Twin
-from ...support.wire import Ask, asgi, wsgi
+from ...support.sample_sites import Page, SampleSite
+from ...support.wire import RequestSpec, asgi, wsgi
 
 ROOT = Path(__file__).resolve().parents[3]
 SITE = "tests.apps.terminal_site"
@@ -55,12 +55,12 @@ def visit(shop: str, *paths: str) -> None:
     app: Any = getattr(terminal_site, shop)()
     if shop == "flask_shop":
         for path in paths:
-            wsgi(app, Ask(path, host="shop.example"))
+            wsgi(app, RequestSpec(path, host="shop.example"))
         app.wsgi_app.close()
         return
     app.middleware_stack = app.build_middleware_stack()
     for path in paths:
-        asgi(app, Ask(path, host="shop.example"))
+        asgi(app, RequestSpec(path, host="shop.example"))
     layer = app.middleware_stack
     while not isinstance(layer, SitemapMiddleware):
         layer = layer.app
@@ -71,7 +71,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(command, list(arguments), catch_exceptions=False)
 
 
-def ask(shop: str, name: str, *arguments: str) -> Result:
+def send_request(shop: str, name: str, *arguments: str) -> Result:
     return run(name, "--factory", f"{SITE}:{shop}", *arguments)
 
 
@@ -102,7 +102,7 @@ def listing(answer: Result) -> dict[str, dict[str, Any]]:
 @EVERY_SHOP
 def test_explain_prints_all_observations_of_a_listed_page(shop: str, store: Path) -> None:
     visit(shop, "/")
-    answer = ask(shop, "explain", "/")
+    answer = send_request(shop, "explain", "/")
     lines = answer.stdout.splitlines()
     assert answer.exit_code == 0
     assert lines[:3] == [
@@ -126,7 +126,7 @@ def test_explain_prints_all_observations_of_a_listed_page(shop: str, store: Path
 @EVERY_SHOP
 def test_a_page_that_is_not_listed_is_an_exit_status_of_1(shop: str, store: Path) -> None:
     visit(shop, "/closed")
-    answer = ask(shop, "explain", "/closed")
+    answer = send_request(shop, "explain", "/closed")
     assert answer.exit_code == 1
     assert answer.stdout.startswith("/closed is not listed: it answered 403\n")
     assert "status: 403\n" in answer.stdout
@@ -135,7 +135,7 @@ def test_a_page_that_is_not_listed_is_an_exit_status_of_1(shop: str, store: Path
 @EVERY_SHOP
 def test_unseen_page_is_reported_as_unseen(shop: str, store: Path) -> None:
     visit(shop, "/closed")
-    answer = ask(shop, "explain", "/")
+    answer = send_request(shop, "explain", "/")
     assert answer.exit_code == 0
     assert answer.stdout.endswith("seen: never\n")
 
@@ -143,7 +143,7 @@ def test_unseen_page_is_reported_as_unseen(shop: str, store: Path) -> None:
 @EVERY_SHOP
 def test_unknown_route_claims_no_observations(shop: str, store: Path) -> None:
     visit(shop, "/closed")
-    answer = ask(shop, "explain", "/nowhere")
+    answer = send_request(shop, "explain", "/nowhere")
     assert answer.exit_code == 1
     assert "the app has no static route of this path" in answer.stdout
     assert "seen:" not in answer.stdout
@@ -152,7 +152,7 @@ def test_unknown_route_claims_no_observations(shop: str, store: Path) -> None:
 @pytest.mark.parametrize("spelling", ["/posts/zwölf & mehr", "/posts/zw%C3%B6lf%20%26%20mehr"])
 def test_a_path_may_be_spelt_as_it_is_read_or_as_it_is_sent(spelling: str, store: Path) -> None:
     visit("flask_shop", "/posts/zwölf & mehr")
-    answer = ask("flask_shop", "explain", spelling)
+    answer = send_request("flask_shop", "explain", spelling)
     assert answer.exit_code == 0
     assert "loc: https://shop.example/posts/zw%C3%B6lf%20&%20mehr\n" in answer.stdout
 
@@ -170,7 +170,7 @@ def test_what_has_no_type_and_no_date_is_explained_without(store: Path) -> None:
     answer = run("explain", f"{name}:app", "/")
     assert answer.exit_code == 0
     site: Any = sys.modules[name].app
-    wsgi(site, Ask("/", host="shop.example"), validate=False)
+    wsgi(site, RequestSpec("/", host="shop.example"), validate=False)
     site.close()
     answer = run("explain", f"{name}:app", "/")
     assert answer.exit_code == 1
@@ -198,7 +198,7 @@ def test_a_changefreq_that_is_inferred_is_explained_and_none_too(store: Path) ->
     module: Any = sys.modules[name]
     for _ in range(180):
         module.clock[0] += 8 * 3600
-        wsgi(module.app, Ask("/", host="shop.example"), validate=False)
+        wsgi(module.app, RequestSpec("/", host="shop.example"), validate=False)
         module.app.flush()
     module.app.close()
     output = run("explain", f"{name}:app", "/").stdout
@@ -206,7 +206,7 @@ def test_a_changefreq_that_is_inferred_is_explained_and_none_too(store: Path) ->
 
 
 def test_what_could_move_the_cursor_is_printed_as_what_it_is(store: Path) -> None:
-    answer = ask("flask_shop", "explain", "/\x1b[2J%07")
+    answer = send_request("flask_shop", "explain", "/\x1b[2J%07")
     assert answer.exit_code == 1
     assert answer.stdout.startswith(r"/\x1b[2J\x07 is not listed: no loc can be written")
 
@@ -223,7 +223,7 @@ def test_what_the_output_cannot_hold_is_escaped(store: Path) -> None:
 @EVERY_SHOP
 def test_every_route_is_printed_with_its_outcome(shop: str, store: Path) -> None:
     visit(shop, "/", "/closed", "/posts/one", "/posts/two")
-    answer = ask(shop, "routes", "--json")
+    answer = send_request(shop, "routes", "--json")
     assert answer.exit_code == 0
     rows = {re.sub(r"[<{](\w+)[>}]", r"{\1}", path): row for path, row in listing(answer).items()}
     rows.pop("/static/<path:filename>", None)
@@ -249,7 +249,7 @@ def test_the_table_is_the_same_wherever_it_is_printed(store: Path, monkeypatch: 
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "40")
     visit("starlette_shop", "/", "/posts/one")
-    answer = ask("starlette_shop", "routes")
+    answer = send_request("starlette_shop", "routes")
     assert answer.exit_code == 0
     assert answer.stdout == textwrap.dedent("""\
         https://shop.example/sitemap.xml: routes 5, pages seen 2, pages listed 3
@@ -270,10 +270,10 @@ def test_the_table_is_the_same_wherever_it_is_printed(store: Path, monkeypatch: 
 
 @EVERY_SHOP
 def test_strict_makes_an_undecided_route_an_exit_status_of_1(shop: str, store: Path) -> None:
-    answer = ask(shop, "routes", "--strict")
+    answer = send_request(shop, "routes", "--strict")
     assert answer.exit_code == 1
     assert "warning: these routes have parameters" in answer.stdout
-    assert ask(shop, "routes", "--strict", "--json").exit_code == 1
+    assert send_request(shop, "routes", "--strict", "--json").exit_code == 1
 
 
 DECIDED = {
@@ -338,7 +338,7 @@ def test_pages_named_by_options_have_their_own_rows() -> None:
 
 
 def test_lastmod_sources_of_learned_pages_are_counted() -> None:
-    site = Twin(
+    site = SampleSite(
         "wsgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(learn=True)}, base_url="https://a.example"
     )
     for path, month in (("/posts/one", "Jan"), ("/posts/two", "Feb"), ("/posts/three", "")):
@@ -732,13 +732,13 @@ def test_store_and_its_folder_are_not_written_to(shop: str, store: Path) -> None
     visit(shop, "/", "/posts/one")
     before = files(store.parent)
     assert list(before) == [str(store)]
-    assert ask(shop, "routes").exit_code == 0
-    assert ask(shop, "explain", "/").exit_code == 0
+    assert send_request(shop, "routes").exit_code == 0
+    assert send_request(shop, "explain", "/").exit_code == 0
     assert files(store.parent) == before
 
 
 def test_a_store_that_does_not_exist_is_not_made(store: Path) -> None:
-    answer = ask("flask_shop", "explain", "/")
+    answer = send_request("flask_shop", "explain", "/")
     assert f"note: no store exists at {store}" in answer.stdout
     assert not store.parent.exists()
 
@@ -759,7 +759,7 @@ def test_the_store_that_needs_no_setup_is_not_made_but_read(tmp_path: Path) -> N
     assert f"no store exists at {file}" in run("explain", f"{name}:app", "/").stdout
     assert not file.exists()
     site: Any = sys.modules[name].app
-    asgi(site, Ask("/", host="shop.example"))
+    asgi(site, RequestSpec("/", host="shop.example"))
     site.flush()
     assert "status: 200\n" in run("explain", f"{name}:app", "/").stdout
     site.close()
@@ -769,10 +769,10 @@ def test_the_store_that_needs_no_setup_is_not_made_but_read(tmp_path: Path) -> N
 def test_what_a_running_app_has_just_written_is_read(store: Path) -> None:
     app = terminal_site.flask_shop()
     site: Any = app.wsgi_app
-    wsgi(app, Ask("/closed", host="shop.example"))
+    wsgi(app, RequestSpec("/closed", host="shop.example"))
     site.flush()
     assert Path(f"{store}-wal").exists()
-    assert "it answered 403" in ask("flask_shop", "explain", "/closed").stdout
+    assert "it answered 403" in send_request("flask_shop", "explain", "/closed").stdout
     site.close()
 
 
@@ -800,7 +800,7 @@ def test_any_other_store_is_read_for_its_pages() -> None:
     """)
     assert run("routes", f"{name}:app", "--json").exit_code == 0
     app = sys.modules[name].app
-    wsgi(app, Ask("/", host="shop.example"))
+    wsgi(app, RequestSpec("/", host="shop.example"))
     app.wsgi_app.close()
     answer = run("routes", f"{name}:app", "--json")
     assert listing(answer)["/"]["reason"] == "it answered 410"
@@ -1007,7 +1007,7 @@ def test_before_the_first_request_the_output_says_what_to_do(store: Path) -> Non
     assert "it was not requested yet" in answer.stdout
     assert "request the running app's sitemap once" in answer.stdout
     site: Any = sys.modules[name].app
-    asgi(site, Ask("/sitemap.xml", host="shop.example"))
+    asgi(site, RequestSpec("/sitemap.xml", host="shop.example"))
     site.close()
     answer = run("routes", f"{name}:app")
     assert "was not requested yet" not in answer.stdout
@@ -1017,10 +1017,10 @@ def test_before_the_first_request_the_output_says_what_to_do(store: Path) -> Non
 
 
 def test_app_that_always_fails_is_not_reported_as_unvisited() -> None:
-    twin = Twin("wsgi", {"/": Page(500)}, verify=True)
-    assert "was not requested yet" in twin.app.explain("/").reason
-    assert twin.locs() == []
-    assert "has not answered a probe" in twin.app.explain("/").reason
+    sample = SampleSite("wsgi", {"/": Page(500)}, verify=True)
+    assert "was not requested yet" in sample.app.explain("/").reason
+    assert sample.locs() == []
+    assert "has not answered a probe" in sample.app.explain("/").reason
 
 
 @pytest.mark.parametrize("foreign", ["https://other.example/", "no-path"])
@@ -1029,19 +1029,19 @@ def test_one_unexplainable_page_does_not_stop_the_others(foreign: str, place: in
     visit("flask_shop", "/", "/closed")
     pages = ["/", "/closed"]
     pages.insert(place, foreign)
-    answer = ask("flask_shop", "explain", *pages)
+    answer = send_request("flask_shop", "explain", *pages)
     assert answer.exit_code == 2
     assert "/ is listed" in answer.stdout
     assert "/closed is not listed" in answer.stdout
     assert repr(foreign) in answer.stderr
-    answer = ask("flask_shop", "explain", "--json", *pages)
+    answer = send_request("flask_shop", "explain", "--json", *pages)
     assert answer.exit_code == 2
     assert [row["path"] for row in json.loads(answer.stdout)] == ["/", "/closed"]
     assert repr(foreign) in answer.stderr
 
 
 def test_no_json_is_printed_if_no_page_can_be_explained(store: Path) -> None:
-    answer = ask("flask_shop", "explain", "--json", "https://other.example/", "no-path")
+    answer = send_request("flask_shop", "explain", "--json", "https://other.example/", "no-path")
     assert answer.exit_code == 2
     assert answer.stdout == ""
     assert "'https://other.example/'" in answer.stderr
@@ -1060,7 +1060,7 @@ def test_unreadable_html_reports_no_html_facts(store: Path) -> None:
     """)
     run("explain", f"{name}:app", "/")
     site: Any = sys.modules[name].app
-    wsgi(site, Ask("/", host="shop.example"))
+    wsgi(site, RequestSpec("/", host="shop.example"))
     site.close()
     answer = run("explain", f"{name}:app", "/")
     assert answer.exit_code == 0
@@ -1103,8 +1103,8 @@ def test_commands_for_an_app_take_no_name_of_it(store: Path) -> None:
     app.cli.add_command(commands_for(app))
     runner = app.test_cli_runner()
     answer = runner.invoke(args=["sitemap", "explain", "/"])
-    assert (answer.exit_code, answer.output) == (0, ask("flask_shop", "explain", "/").output)
-    assert runner.invoke(args=["sitemap", "list"]).output == ask("flask_shop", "list").output
+    assert (answer.exit_code, answer.output) == (0, send_request("flask_shop", "explain", "/").output)
+    assert runner.invoke(args=["sitemap", "list"]).output == send_request("flask_shop", "list").output
     assert runner.invoke(args=["sitemap", "status"]).output.startswith(run("status", str(store)).output)
     assert "STORE" not in runner.invoke(args=["sitemap", "status", "--help"]).output
     assert "--factory" not in runner.invoke(args=["sitemap", "list", "--help"]).output

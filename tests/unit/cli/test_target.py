@@ -17,7 +17,7 @@ from sitemap_middleware.cli.output import base_url_of_key
 from sitemap_middleware.models import Site
 from sitemap_middleware.urls import parse_base_url
 
-from ...support.wire import Ask, asgi, wsgi
+from ...support.wire import RequestSpec, asgi, wsgi
 
 BLOG = """
 import flask
@@ -79,7 +79,7 @@ def visit_blog(*paths: str) -> None:
 
     app = create_app()
     for path in paths:
-        wsgi(app, Ask(path, host="blog.example"))
+        wsgi(app, RequestSpec(path, host="blog.example"))
     app.wsgi_app.close()
 
 
@@ -90,7 +90,7 @@ def visit_shop(root: str, *paths: str) -> None:
     app = create_app()
     app.middleware_stack = stack = app.build_middleware_stack()
     for path in paths:
-        asgi(app, Ask(path, root=root, host="shop.example"))
+        asgi(app, RequestSpec(path, root=root, host="shop.example"))
     while not hasattr(stack, "service"):
         stack = stack.app
     stack.close()
@@ -189,7 +189,7 @@ def test_development_server_is_found_by_its_port_in_the_store(host: str, root: s
     from own_blog import create_app  # type: ignore[import-not-found]
 
     app = create_app(base_url=None)
-    wsgi(app, Ask("/", host=host, root=root))
+    wsgi(app, RequestSpec("/", host=host, root=root))
     app.wsgi_app.close()
     name = "own_blog:create_app(base_url=None)"
     output = run("explain", name, "/").stdout

@@ -33,8 +33,8 @@ from sitemap_middleware.history import MAX_RUNS, VOLATILE, History, add_sighting
 from sitemap_middleware.models import CHANGEFREQS, Page
 from sitemap_middleware.observation.sampling_schedule import MAX_SAMPLE_INTERVAL_SECONDS
 
-from ...support import twins
-from ...support.twins import Twin
+from ...support import sample_sites
+from ...support.sample_sites import SampleSite
 
 HOUR, DAY = 3600, 86_400
 NOW = 1_750_000_000
@@ -330,11 +330,11 @@ def test_distrusted_last_modified_leaves_changefreq_to_the_content() -> None:
 # Through the whole house
 
 
-def html(content: object) -> twins.Page:
-    return twins.Page(body=f"<html><body><main>Issue {content}</main></body></html>".encode())
+def html(content: object) -> sample_sites.Page:
+    return sample_sites.Page(body=f"<html><body><main>Issue {content}</main></body></html>".encode())
 
 
-def live(site: Twin, days: int) -> None:
+def live(site: SampleSite, days: int) -> None:
     """Let the first page be changed every six days, each further one a day less often, and visit all thrice a day."""
     for _ in range(days * 3):
         for number, path in enumerate(site.pages):
@@ -343,13 +343,13 @@ def live(site: Twin, days: int) -> None:
         site.clock.pass_(8 * HOUR)
 
 
-def home(site: Twin) -> dict[str, str]:
+def home(site: SampleSite) -> dict[str, str]:
     return site.entries()["http://testserver/"]
 
 
 @BOTH
 def test_inferred_changefreq_is_written_and_explained(protocol: str) -> None:
-    site = Twin(protocol, {"/": html(0)}, changefreq="auto")
+    site = SampleSite(protocol, {"/": html(0)}, changefreq="auto")
     assert "changefreq" not in home(site)
     assert "changefreq: none (no changes" in str(site.app.explain("/"))
     live(site, 20)
@@ -364,7 +364,7 @@ def test_inferred_changefreq_is_written_and_explained(protocol: str) -> None:
 
 @BOTH
 def test_a_last_modified_gives_a_changefreq_too(protocol: str) -> None:
-    site = Twin(protocol, {"/": html(0)}, changefreq="auto")
+    site = SampleSite(protocol, {"/": html(0)}, changefreq="auto")
     for number in range(24):
         edited = site.clock() - number % 3 * 2 * DAY - 5 * HOUR
         site.pages["/"] = html(number // 3).with_headers(("last-modified", formatdate(edited, usegmt=True)))
@@ -377,7 +377,7 @@ def test_a_last_modified_gives_a_changefreq_too(protocol: str) -> None:
 @BOTH
 @pytest.mark.parametrize("delay", [5 * HOUR, 7 * HOUR])
 def test_last_modified_that_moves_without_content_gives_no_changefreq(protocol: str, delay: int) -> None:
-    site = Twin(protocol, {"/": html(0)}, changefreq="auto")
+    site = SampleSite(protocol, {"/": html(0)}, changefreq="auto")
     for number in range(24):
         edited = site.clock() - number % 3 * 2 * DAY - delay
         site.pages["/"] = html(0).with_headers(("last-modified", formatdate(edited, usegmt=True)))
@@ -389,7 +389,7 @@ def test_last_modified_that_moves_without_content_gives_no_changefreq(protocol: 
 def test_developer_value_wins_over_inference_and_decorator_over_option() -> None:
     marks = {"/own": sitemap(changefreq="never"), "/auto": sitemap(changefreq="auto")}
     for option, expected in (("auto", ("weekly", "never", "weekly")), ("daily", ("daily", "never", "weekly"))):
-        site = Twin("wsgi", {path: html(0) for path in ("/", "/own", "/auto")}, marks=marks, changefreq=option)
+        site = SampleSite("wsgi", {path: html(0) for path in ("/", "/own", "/auto")}, marks=marks, changefreq=option)
         live(site, 60)
         listed = site.entries()
         assert tuple(listed[f"http://testserver{path}"]["changefreq"] for path in ("/", "/own", "/auto")) == expected
@@ -397,7 +397,7 @@ def test_developer_value_wins_over_inference_and_decorator_over_option() -> None
 
 
 def test_a_site_without_the_option_infers_nothing() -> None:
-    site = Twin("wsgi", {"/": html(0)})
+    site = SampleSite("wsgi", {"/": html(0)})
     live(site, 60)
     assert "changefreq" not in home(site)
     assert "changefreq" not in str(site.app.explain("/"))
@@ -405,4 +405,4 @@ def test_a_site_without_the_option_infers_nothing() -> None:
 
 def test_misspelled_auto_is_refused_with_a_hint() -> None:
     with pytest.raises(OptionError, match=r"give one of always, .*, never, or \"auto\" to infer it"):
-        Twin("wsgi", {}, changefreq="Auto")
+        SampleSite("wsgi", {}, changefreq="Auto")

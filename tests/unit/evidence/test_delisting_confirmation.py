@@ -33,9 +33,9 @@ from sitemap_middleware.stores.page_codec import packed_page, unpack_page
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from tests.unit.observation.test_changed_page_prober import Site
 
-from ...support.twins import Page as Answer
-from ...support.twins import Twin
-from ...support.wire import Ask
+from ...support.sample_sites import Page as Answer
+from ...support.sample_sites import SampleSite
+from ...support.wire import RequestSpec
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 NOW = 1_750_000_000
@@ -388,82 +388,82 @@ VISITORS = {
 def test_a_listed_page_survives_what_one_visitor_is_answered(
     protocol: str, status: int, headers: list[tuple[str, str]]
 ) -> None:
-    twin = Twin(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
-    twin.visit("/", "/about")
-    twin.pages["/about"] = Answer(status, [("location", "/elsewhere"), ("content-type", "text/html")])
+    sample = SampleSite(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
+    sample.visit("/", "/about")
+    sample.pages["/about"] = Answer(status, [("location", "/elsewhere"), ("content-type", "text/html")])
     for seconds in (1, 1, 70, 600):  # the same one, again and again
-        twin.clock.pass_(seconds)
-        twin.ask(Ask("/about", headers=headers))
-        twin.app.flush()
-    assert twin.locs() == ["http://testserver/", "http://testserver/about"]
-    assert "waits for confirmation" in str(twin.app.explain("/about"))
-    twin.clock.pass_(1)
-    twin.ask(Ask("/about", headers=[("user-agent", "another")]))
-    assert twin.locs() == ["http://testserver/"]
-    assert "confirms an earlier one" in str(twin.app.explain("/about"))
+        sample.clock.pass_(seconds)
+        sample.request(RequestSpec("/about", headers=headers))
+        sample.app.flush()
+    assert sample.locs() == ["http://testserver/", "http://testserver/about"]
+    assert "waits for confirmation" in str(sample.app.explain("/about"))
+    sample.clock.pass_(1)
+    sample.request(RequestSpec("/about", headers=[("user-agent", "another")]))
+    assert sample.locs() == ["http://testserver/"]
+    assert "confirms an earlier one" in str(sample.app.explain("/about"))
 
 
 @BOTH
 @pytest.mark.parametrize("seconds", [1, 30])
 def test_same_media_type_for_two_visitors_delists_a_page(protocol: str, seconds: int) -> None:
-    twin = Twin(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
-    twin.visit("/", "/about")
-    twin.pages["/about"] = Answer(headers=[("content-type", "application/json")], body=b"{}")
+    sample = SampleSite(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
+    sample.visit("/", "/about")
+    sample.pages["/about"] = Answer(headers=[("content-type", "application/json")], body=b"{}")
     for _ in range(3 * MIN_SECONDS_BETWEEN_VISITORS // seconds):
-        twin.clock.pass_(seconds)
-        twin.ask(Ask("/about", headers=[("user-agent", "Ada/1.0")]))
-    twin.app.flush()
-    assert twin.locs() == ["http://testserver/", "http://testserver/about"], "one visitor does not confirm it"
-    twin.clock.pass_(MIN_SECONDS_BETWEEN_VISITORS)
-    twin.ask(Ask("/about", headers=[("user-agent", "Ben/1.0")]))
-    twin.app.flush()
-    assert twin.locs() == ["http://testserver/"]
+        sample.clock.pass_(seconds)
+        sample.request(RequestSpec("/about", headers=[("user-agent", "Ada/1.0")]))
+    sample.app.flush()
+    assert sample.locs() == ["http://testserver/", "http://testserver/about"], "one visitor does not confirm it"
+    sample.clock.pass_(MIN_SECONDS_BETWEEN_VISITORS)
+    sample.request(RequestSpec("/about", headers=[("user-agent", "Ben/1.0")]))
+    sample.app.flush()
+    assert sample.locs() == ["http://testserver/"]
 
 
 @BOTH
 def test_visitors_of_one_language_do_not_confirm_a_redirect(protocol: str) -> None:
-    twin = Twin(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
-    twin.visit("/about")
-    twin.pages["/about"] = Answer(302, [("location", "/de/about")])
+    sample = SampleSite(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
+    sample.visit("/about")
+    sample.pages["/about"] = Answer(302, [("location", "/de/about")])
     for agent in ("A", "B", "C"):
-        twin.clock.pass_(120)
-        twin.ask(Ask("/about", headers=[("user-agent", agent), ("accept-language", "de-AT, de;q=0.5")]))
-        twin.app.flush()
-    assert "http://testserver/about" in twin.locs()
-    twin.clock.pass_(1)
-    twin.ask(Ask("/about", headers=[("user-agent", "A"), ("accept-language", "fr")]))
-    assert "http://testserver/about" not in twin.locs()
+        sample.clock.pass_(120)
+        sample.request(RequestSpec("/about", headers=[("user-agent", agent), ("accept-language", "de-AT, de;q=0.5")]))
+        sample.app.flush()
+    assert "http://testserver/about" in sample.locs()
+    sample.clock.pass_(1)
+    sample.request(RequestSpec("/about", headers=[("user-agent", "A"), ("accept-language", "fr")]))
+    assert "http://testserver/about" not in sample.locs()
 
 
 @BOTH
 def test_good_and_contrary_answers_between_flushes_both_count(protocol: str) -> None:
     """A client that sends requests all the time must not displace the responses to others."""
-    twin = Twin(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
-    twin.visit("/about")
+    sample = SampleSite(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
+    sample.visit("/about")
     for agent in ("A", "B", "C"):
-        twin.clock.pass_(CONFIRMATION_SECONDS)
-        twin.pages["/about"] = Answer()
-        twin.ask("/about")
-        twin.pages["/about"] = Answer(403)
-        twin.clock.pass_(1)
-        twin.ask(Ask("/about", headers=[("user-agent", agent)]))
-        twin.app.flush()
-        assert "http://testserver/about" in twin.locs()
+        sample.clock.pass_(CONFIRMATION_SECONDS)
+        sample.pages["/about"] = Answer()
+        sample.request("/about")
+        sample.pages["/about"] = Answer(403)
+        sample.clock.pass_(1)
+        sample.request(RequestSpec("/about", headers=[("user-agent", agent)]))
+        sample.app.flush()
+        assert "http://testserver/about" in sample.locs()
 
 
 @BOTH
 def test_learned_page_that_redirects_to_sign_in_is_dropped_at_once(protocol: str) -> None:
-    twin = Twin(protocol, {"/p/{slug}": Answer()}, learn="/p/{slug}", max_age=0, verify=False)
-    twin.visit("/p/a", "/p/b")
-    assert len(twin.locs()) == 2
-    twin.pages["/p/{slug}"] = Answer(302, [("location", "/login?next=/p/a")])
-    twin.clock.pass_(1)
-    twin.visit("/p/a")
-    assert twin.locs() == ["http://testserver/p/b"]
-    twin.pages["/p/{slug}"] = Answer()
-    twin.clock.pass_(1)
-    twin.visit("/p/a")
-    assert len(twin.locs()) == 2
+    sample = SampleSite(protocol, {"/p/{slug}": Answer()}, learn="/p/{slug}", max_age=0, verify=False)
+    sample.visit("/p/a", "/p/b")
+    assert len(sample.locs()) == 2
+    sample.pages["/p/{slug}"] = Answer(302, [("location", "/login?next=/p/a")])
+    sample.clock.pass_(1)
+    sample.visit("/p/a")
+    assert sample.locs() == ["http://testserver/p/b"]
+    sample.pages["/p/{slug}"] = Answer()
+    sample.clock.pass_(1)
+    sample.visit("/p/a")
+    assert len(sample.locs()) == 2
 
 
 @BOTH

@@ -11,7 +11,7 @@ import pytest
 
 from sitemap_middleware.listing.package_install_times import install_times
 
-from ...support.twins import Clock, Page, Twin
+from ...support.sample_sites import Clock, Page, SampleSite
 
 DAY = 86_400
 
@@ -54,7 +54,7 @@ def test_last_modified_of_an_install_minute_is_not_trusted(
     install(tmp_path, at)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     page = html("Experiments").with_headers(("last-modified", formatdate(at + after, usegmt=True)))
-    site = Twin(protocol, {"/": page, "/about": html("About")}, clock=clock, verify=False)
+    site = SampleSite(protocol, {"/": page, "/about": html("About")}, clock=clock, verify=False)
     site.visit("/", "/about")
     entry = site.entries()["http://testserver/"]
     assert ("lastmod" in entry) is dated
@@ -72,7 +72,7 @@ def test_page_edited_after_its_packages_installation_is_dated_by_content(
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     header = ("last-modified", formatdate(at, usegmt=True))
     pages = {f"/{number}": Page() for number in range(6)}
-    site = Twin(protocol, {"/": html("One").with_headers(header), **pages}, clock=clock, verify=False)
+    site = SampleSite(protocol, {"/": html("One").with_headers(header), **pages}, clock=clock, verify=False)
     for text in ("One", "Two"):
         site.pages["/"] = html(text).with_headers(header)
         for _ in range(2):

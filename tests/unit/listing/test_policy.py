@@ -10,7 +10,7 @@ from sitemap_middleware import sitemap
 from sitemap_middleware.listing.candidates import decode_path
 
 from ...support.documents import locs
-from ...support.twins import Page, Twin
+from ...support.sample_sites import Page, SampleSite
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 BASE = "https://example.com"
@@ -21,14 +21,14 @@ JSON = [("content-type", "application/json")]
 Marks = dict[str, Any]
 
 
-def site(pages: dict[str, Page], marks: Marks | None = None, protocol: str = "wsgi", **options: Any) -> Twin:
-    return Twin(protocol, pages, marks=marks, base_url=BASE, **options)
+def site(pages: dict[str, Page], marks: Marks | None = None, protocol: str = "wsgi", **options: Any) -> SampleSite:
+    return SampleSite(protocol, pages, marks=marks, base_url=BASE, **options)
 
 
-def reason_for(twin: Twin, path: str) -> str:
+def reason_for(sample: SampleSite, path: str) -> str:
     """The reason for which a path is listed or not; what the sitemap says agrees with it."""
-    listed = f"{BASE}{path}" in twin.locs()  # first, because `explain` requests no robots.txt
-    explanation = twin.app.explain(path)
+    listed = f"{BASE}{path}" in sample.locs()  # first, because `explain` requests no robots.txt
+    explanation = sample.app.explain(path)
     assert explanation.listed is listed
     return ("listed: " if explanation.listed else "not listed: ") + explanation.reason
 
@@ -69,34 +69,34 @@ def reason_for(twin: Twin, path: str) -> str:
     ],
 )
 def test_unvisited_static_route(protocol: str, path: str, options: Any, reason: str) -> None:
-    twin = site({path: Page(), "/other": Page()}, protocol=protocol, **options)
-    assert reason_for(twin, path) == reason
+    sample = site({path: Page(), "/other": Page()}, protocol=protocol, **options)
+    assert reason_for(sample, path) == reason
 
 
 def test_path_of_the_sitemap_is_not_a_page() -> None:
-    twin = site({"/map.xml": Page(), "/other": Page()}, path="/map.xml")
-    assert twin.app.explain("/map.xml").reason == "it is the sitemap itself"
+    sample = site({"/map.xml": Page(), "/other": Page()}, path="/map.xml")
+    assert sample.app.explain("/map.xml").reason == "it is the sitemap itself"
 
 
 @pytest.mark.parametrize("path", ["/logout", "/cart/delete-all", "/_internal", "/.well-known/thing", "/api/items"])
 def test_path_that_looks_like_an_action_or_an_api_waits_for_a_visit(path: str) -> None:
-    twin = site({path: Page(), "/other": Page()})
-    reason = reason_for(twin, path)
+    sample = site({path: Page(), "/other": Page()})
+    reason = reason_for(sample, path)
     assert reason.startswith("not listed: ")
     assert reason.endswith(", and no response has shown that it is a page; the option include lists it at once")
-    twin.visit(path)
-    assert reason_for(twin, path) == "listed: it answered 200 with text/html"
+    sample.visit(path)
+    assert reason_for(sample, path) == "listed: it answered 200 with text/html"
 
 
 def test_included_path_that_looks_like_an_action_is_listed_and_not_requested() -> None:
-    twin = site({"/logout": Page(status=404), "/other": Page()}, include=["/logout"], verify=True)
-    assert reason_for(twin, "/logout") == "listed: the option include matches it, and no response forbids it"
+    sample = site({"/logout": Page(status=404), "/other": Page()}, include=["/logout"], verify=True)
+    assert reason_for(sample, "/logout") == "listed: the option include matches it, and no response forbids it"
 
 
 def test_health_check_is_not_listed_even_after_a_visit() -> None:
-    twin = site({"/healthz": Page(), "/other": Page()})
-    twin.visit("/healthz")
-    assert reason_for(twin, "/healthz").endswith("; the option include lists it")
+    sample = site({"/healthz": Page(), "/other": Page()})
+    sample.visit("/healthz")
+    assert reason_for(sample, "/healthz").endswith("; the option include lists it")
     included = site({"/healthz": Page(), "/other": Page()}, include=["/healthz"])
     included.visit("/healthz")
     assert reason_for(included, "/healthz") == "listed: it answered 200 with text/html"
@@ -111,29 +111,29 @@ def test_health_check_is_not_listed_even_after_a_visit() -> None:
     ],
 )
 def test_marks_of_a_static_route(protocol: str, mark: Any, reason: str) -> None:
-    twin = site({"/about": Page(), "/other": Page()}, {"/about": sitemap(**mark)}, protocol)
-    assert reason_for(twin, "/about") == reason
-    twin.visit("/about")
-    assert reason_for(twin, "/about").startswith(reason.partition(":")[0])
+    sample = site({"/about": Page(), "/other": Page()}, {"/about": sitemap(**mark)}, protocol)
+    assert reason_for(sample, "/about") == reason
+    sample.visit("/about")
+    assert reason_for(sample, "/about").startswith(reason.partition(":")[0])
 
 
 def test_probes_decide_on_unvisited_routes() -> None:
-    twin = site({"/good": Page(), "/gone": Page(410), "/data": Page(headers=JSON)}, verify=True)
-    before = twin.app.explain("/good")
+    sample = site({"/good": Page(), "/gone": Page(410), "/data": Page(headers=JSON)}, verify=True)
+    before = sample.app.explain("/good")
     assert (before.listed, before.reason) == (False, "it was not requested yet: request /sitemap.xml once")
-    assert reason_for(twin, "/good") == "listed: it answered 200 with text/html"
-    assert "410" in reason_for(twin, "/gone")
-    assert "application/json" in reason_for(twin, "/data")
+    assert reason_for(sample, "/good") == "listed: it answered 200 with text/html"
+    assert "410" in reason_for(sample, "/gone")
+    assert "application/json" in reason_for(sample, "/data")
 
 
 def test_robots_txt_forbids_what_would_be_listed_and_leaves_other_reasons() -> None:
     robots = Page(200, [("content-type", "text/plain")], b"User-agent: *\nDisallow: /p\n")
     pages = {"/robots.txt": robots, "/private": Page(), "/public": Page(404), "/other": Page()}
-    twin = site(pages)
-    assert reason_for(twin, "/private") == "not listed: the app's robots.txt disallows it"
-    twin.visit("/private", "/public")
-    assert reason_for(twin, "/private") == "not listed: the app's robots.txt disallows it"
-    assert "404" in reason_for(twin, "/public")
+    sample = site(pages)
+    assert reason_for(sample, "/private") == "not listed: the app's robots.txt disallows it"
+    sample.visit("/private", "/public")
+    assert reason_for(sample, "/private") == "not listed: the app's robots.txt disallows it"
+    assert "404" in reason_for(sample, "/public")
     assert reason_for(site(pages, robots=False), "/private").startswith("listed: ")
 
 
@@ -158,18 +158,18 @@ def test_robots_txt_forbids_what_would_be_listed_and_leaves_other_reasons() -> N
     ],
 )
 def test_observed_page(page: Page, listed: bool, word: str) -> None:
-    twin = site({"/page": page, "/other": Page()})
-    twin.visit("/page")
-    reason = reason_for(twin, "/page")
+    sample = site({"/page": page, "/other": Page()})
+    sample.visit("/page")
+    reason = reason_for(sample, "/page")
     assert reason.startswith("listed: " if listed else "not listed: ")
     assert word in reason
 
 
 def test_custom_media_type_is_listed_if_the_option_names_it() -> None:
     pages = {"/feed": Page(headers=[("content-type", "application/atom+xml")]), "/other": Page()}
-    twin = site(pages, media_types=["text/html", "application/atom+xml"])
-    twin.visit("/feed")
-    assert reason_for(twin, "/feed") == "listed: it answered 200 with application/atom+xml"
+    sample = site(pages, media_types=["text/html", "application/atom+xml"])
+    sample.visit("/feed")
+    assert reason_for(sample, "/feed") == "listed: it answered 200 with application/atom+xml"
 
 
 # Learned pages
@@ -177,52 +177,52 @@ def test_custom_media_type_is_listed_if_the_option_names_it() -> None:
 LEARNED: Marks = {"/posts/{slug}": sitemap(learn=True)}
 
 
-def learned(page: Page | None = None, protocol: str = "wsgi", **options: Any) -> Twin:
+def learned(page: Page | None = None, protocol: str = "wsgi", **options: Any) -> SampleSite:
     return site({"/posts/{slug}": page or Page(), "/other": Page()}, LEARNED, protocol, **options)
 
 
 @BOTH
 def test_learned_page_is_listed_after_a_visit_until_it_is_forgotten(protocol: str) -> None:
-    twin = learned(protocol=protocol, max_age_days=30)
-    assert "no visit has shown" in twin.app.explain("/posts/a").reason
-    twin.visit("/posts/a")
-    assert reason_for(twin, "/posts/a") == "listed: it answered 200 with text/html"
-    twin.clock.pass_(30 * DAY)
-    assert reason_for(twin, "/posts/a").startswith("listed: ")
-    twin.clock.pass_(1)
-    assert twin.app.explain("/posts/a").reason == "it was not visited in the last 30 days"
-    twin.visit("/other")  # merging removes pages from the store that are too old
-    assert reason_for(twin, "/posts/a") == (
+    sample = learned(protocol=protocol, max_age_days=30)
+    assert "no visit has shown" in sample.app.explain("/posts/a").reason
+    sample.visit("/posts/a")
+    assert reason_for(sample, "/posts/a") == "listed: it answered 200 with text/html"
+    sample.clock.pass_(30 * DAY)
+    assert reason_for(sample, "/posts/a").startswith("listed: ")
+    sample.clock.pass_(1)
+    assert sample.app.explain("/posts/a").reason == "it was not visited in the last 30 days"
+    sample.visit("/other")  # merging removes pages from the store that are too old
+    assert reason_for(sample, "/posts/a") == (
         "not listed: its route /posts/{slug} is learned, but no visit has shown that it is a page"
     ).replace("{slug}", "<slug>" if protocol == "wsgi" else "{slug}")
 
 
 def test_static_page_is_not_forgotten() -> None:
-    twin = learned(max_age_days=30)
-    twin.visit("/other")
-    twin.clock.pass_(365 * DAY)
-    assert reason_for(twin, "/other") == "listed: it answered 200 with text/html"
+    sample = learned(max_age_days=30)
+    sample.visit("/other")
+    sample.clock.pass_(365 * DAY)
+    assert reason_for(sample, "/other") == "listed: it answered 200 with text/html"
 
 
 def test_page_that_only_the_other_slash_differs_from_is_listed_once() -> None:
-    twin = Twin(
+    sample = SampleSite(
         "wsgi", {"/posts/{slug}": Page(), "/posts/{slug}/": Page()}, marks={}, base_url=BASE, learn=["/posts/*"]
     )
-    twin.visit("/posts/a", "/posts/a/")
-    listed = twin.locs()
+    sample.visit("/posts/a", "/posts/a/")
+    listed = sample.locs()
     assert len([loc for loc in listed if "/posts/a" in loc]) in {1, 2}
     for path in ("/posts/a", "/posts/a/"):
-        assert twin.app.explain(path).listed is (f"{BASE}{path}" in listed)
+        assert sample.app.explain(path).listed is (f"{BASE}{path}" in listed)
 
 
 def test_equal_pages_of_a_learned_route_are_soft_404s() -> None:
-    twin = learned()
+    sample = learned()
     for number in range(40):
-        twin.visit(f"/posts/{number}")
-        twin.clock.pass_(1)
-    twin.clock.pass_(4000)
-    assert reason_for(twin, "/posts/0").startswith("listed: ")
-    assert reason_for(twin, "/posts/39") == (
+        sample.visit(f"/posts/{number}")
+        sample.clock.pass_(1)
+    sample.clock.pass_(4000)
+    assert reason_for(sample, "/posts/0").startswith("listed: ")
+    assert reason_for(sample, "/posts/39") == (
         "not listed: it has the same content as /posts/0, which was known before it"
     )
 
@@ -234,22 +234,22 @@ def test_equal_pages_of_a_learned_route_are_soft_404s() -> None:
 def test_page_of_values_is_listed_until_a_response_forbids_it(protocol: str) -> None:
     marks = {"/posts/{slug}": sitemap(values=[{"slug": "a"}, {"slug": "b"}])}
     pages = {"/posts/{slug}": Page(404), "/other": Page()}
-    twin = site(pages, marks, protocol)
-    assert reason_for(twin, "/posts/a") == "listed: the values of its route include it, and no response forbids it"
-    assert reason_for(twin, "/posts/c") == "not listed: its route has values, and they do not include it"
-    twin.visit("/posts/a")
-    assert "404" in reason_for(twin, "/posts/a")
-    assert reason_for(twin, "/posts/b").startswith("listed: ")
+    sample = site(pages, marks, protocol)
+    assert reason_for(sample, "/posts/a") == "listed: the values of its route include it, and no response forbids it"
+    assert reason_for(sample, "/posts/c") == "not listed: its route has values, and they do not include it"
+    sample.visit("/posts/a")
+    assert "404" in reason_for(sample, "/posts/a")
+    assert reason_for(sample, "/posts/b").startswith("listed: ")
     pages["/posts/{slug}"] = Page()
-    twin.clock.pass_(61)
-    twin.visit("/posts/a")
-    assert reason_for(twin, "/posts/a") == "listed: it answered 200 with text/html"
+    sample.clock.pass_(61)
+    sample.visit("/posts/a")
+    assert reason_for(sample, "/posts/a") == "listed: it answered 200 with text/html"
 
 
 def test_excluded_page_of_values_is_not_listed() -> None:
     marks = {"/posts/{slug}": sitemap(values=[{"slug": "a"}, {"slug": "b"}])}
-    twin = site({"/posts/{slug}": Page(), "/other": Page()}, marks, exclude=["/posts/b"])
-    assert locs(twin.ask("/sitemap.xml").body) == [f"{BASE}/other", f"{BASE}/posts/a"]
+    sample = site({"/posts/{slug}": Page(), "/other": Page()}, marks, exclude=["/posts/b"])
+    assert locs(sample.request("/sitemap.xml").body) == [f"{BASE}/other", f"{BASE}/posts/a"]
 
 
 # URLs
@@ -257,10 +257,10 @@ def test_excluded_page_of_values_is_not_listed() -> None:
 
 def test_url_that_is_too_long_is_not_listed() -> None:
     path = "/" + "x" * 2100
-    twin = site({path: Page(), "/other": Page()})
-    assert not twin.app.explain(path).listed
-    assert "2,04" in twin.app.explain(path).reason
-    assert twin.locs() == [f"{BASE}/other"]
+    sample = site({path: Page(), "/other": Page()})
+    assert not sample.app.explain(path).listed
+    assert "2,04" in sample.app.explain(path).reason
+    assert sample.locs() == [f"{BASE}/other"]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
 from sitemap_middleware.sitemap_protocol import parse_date
 
 from ...support.documents import entries
-from ...support.wire import Ask, asgi, wsgi
+from ...support.wire import RequestSpec, asgi, wsgi
 
 LOCAL = "http://localhost"
 
@@ -32,7 +32,7 @@ LOCAL = "http://localhost"
 def on_flask(values: Any, path: str) -> Any:
     app = flask.Flask("site", static_folder=None)
     app.add_url_rule(path, "page", sitemap(values=values)(lambda **_: "page"))
-    return lambda site: wsgi(site, Ask("/sitemap.xml", host="localhost")), app
+    return lambda site: wsgi(site, RequestSpec("/sitemap.xml", host="localhost")), app
 
 
 def on_fastapi(values: Any, path: str) -> Any:
@@ -43,16 +43,16 @@ def on_fastapi(values: Any, path: str) -> Any:
     def page() -> str:
         return "page"
 
-    return lambda site: asgi(site, Ask("/sitemap.xml", host="localhost")), app
+    return lambda site: asgi(site, RequestSpec("/sitemap.xml", host="localhost")), app
 
 
 EVERYWHERE = pytest.mark.parametrize("make", [on_flask, on_fastapi])
 
 
 def listed(make: Any, values: Any, path: str = "/posts/<slug>") -> list[str]:
-    ask, app = make(values, path)
+    send_request, app = make(values, path)
     site = SitemapMiddleware(app, store="memory://", verify=False)
-    answer = ask(site)
+    answer = send_request(site)
     return [] if answer.status == 404 else [loc.removeprefix(LOCAL) for loc in entries(answer.body)]
 
 
@@ -167,9 +167,9 @@ def test_row_is_read_by_column_names_and_not_by_tuple_methods(make: Any) -> None
 
 
 def rendered(make: Any, values: Any, path: str = "/posts/<slug>") -> dict[str, dict[str, str]]:
-    ask, app = make(values, path)
+    send_request, app = make(values, path)
     site = SitemapMiddleware(app, store="memory://", verify=False)
-    return {loc.removeprefix(LOCAL): fields for loc, fields in entries(ask(site).body).items()}
+    return {loc.removeprefix(LOCAL): fields for loc, fields in entries(send_request(site).body).items()}
 
 
 @EVERYWHERE
@@ -259,9 +259,9 @@ def test_a_date_that_is_none_leaves_the_page_listed_and_is_reported_once(
         Detached(),
         Entry({"slug": "e"}, lastmod="2024-05-01"),
     ]
-    ask, app = make(items, "/posts/<slug>")
+    send_request, app = make(items, "/posts/<slug>")
     site = SitemapMiddleware(app, store="memory://", verify=False, base_url=LOCAL)
-    assert {loc.rpartition("/")[2]: fields for loc, fields in entries(ask(site).body).items()} == {
+    assert {loc.rpartition("/")[2]: fields for loc, fields in entries(send_request(site).body).items()} == {
         "a": {},
         "b": {},
         "c": {"priority": "0.8"},
@@ -269,7 +269,7 @@ def test_a_date_that_is_none_leaves_the_page_listed_and_is_reported_once(
         "detached": {},
         "e": {"lastmod": "2024-05-01"},
     }
-    ask(site)
+    send_request(site)
     (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert warning.startswith("4 of the 6 items of the values of @sitemap on ")
     assert warning.endswith(
@@ -350,7 +350,7 @@ def test_of_several_routes_each_takes_what_it_needs() -> None:
     app.add_url_rule("/<slug>", "page")
     app.add_url_rule("/", "page", defaults={"slug": "home"})
     site = SitemapMiddleware(app, store="memory://", verify=False)
-    locs = entries(wsgi(site, Ask("/sitemap.xml", host="localhost")).body)
+    locs = entries(wsgi(site, RequestSpec("/sitemap.xml", host="localhost")).body)
     assert sorted(loc.removeprefix(LOCAL) for loc in locs) == ["/", "/de/rye", "/rye"]
 
 
@@ -429,7 +429,7 @@ def test_a_date_as_text_is_taken_everywhere() -> None:
     app.add_url_rule("/b", "b", sitemap(lastmod=lambda: "2024-05-02 10:00")(lambda: "b"))
     app.add_url_rule("/<c>", "c", sitemap(values=[Entry({"c": "c"}, lastmod="2024-05-03")])(lambda c: c))
     site = SitemapMiddleware(app, store="memory://", verify=False)
-    listed_entries = entries(wsgi(site, Ask("/sitemap.xml", host="localhost")).body)
+    listed_entries = entries(wsgi(site, RequestSpec("/sitemap.xml", host="localhost")).body)
     assert [fields["lastmod"] for _, fields in sorted(listed_entries.items())] == [
         "2024-05-01",
         "2024-05-02T10:00:00Z",
@@ -447,9 +447,9 @@ def test_values_on_a_route_without_parameters_are_warned_of_once(caplog: pytest.
     app.add_url_rule("/posts/", "posts", both)
     app.add_url_rule("/posts/<slug>", "post", both)
     site = SitemapMiddleware(app, store="memory://", verify=False)
-    assert wsgi(site, Ask("/sitemap.xml", host="localhost")).status == 200
+    assert wsgi(site, RequestSpec("/sitemap.xml", host="localhost")).status == 200
     app.add_url_rule("/later", "later", lambda: "later")
-    listed_locs = entries(wsgi(site, Ask("/sitemap.xml", host="localhost")).body)
+    listed_locs = entries(wsgi(site, RequestSpec("/sitemap.xml", host="localhost")).body)
     assert sorted(listed_locs) == [f"{LOCAL}/{path}" for path in ("", "later", "posts/", "posts/rye")]
     (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert "its values are not used, because / has no parameters; leave them out" in warning

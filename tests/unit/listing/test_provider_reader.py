@@ -39,8 +39,8 @@ from sitemap_middleware.listing.batch_queue import BatchQueue
 from sitemap_middleware.rendering import provider_sections
 
 from ...support.documents import entries
-from ...support.twins import Clock, Page, Twin
-from ...support.wire import DRIVERS, Answer, Ask, asgi_async
+from ...support.sample_sites import Clock, Page, SampleSite
+from ...support.wire import DRIVERS, Answer, RequestSpec, asgi_async
 
 LOCAL = "http://testserver"
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -147,11 +147,11 @@ class Site:
         self.app = SitemapMiddleware(app, **{"verify": False, "store": "memory://", **options})
         self.protocol = "asgi" if inspect.iscoroutinefunction(type(self.app).__call__) else "wsgi"
 
-    def ask(self, path: str, **changes: Any) -> Answer:
-        return DRIVERS[self.protocol](self.app, Ask(path, **changes))
+    def request(self, path: str, **changes: Any) -> Answer:
+        return DRIVERS[self.protocol](self.app, RequestSpec(path, **changes))
 
     def sitemap(self, **changes: Any) -> Answer:
-        return self.ask("/sitemap.xml", **changes)
+        return self.request("/sitemap.xml", **changes)
 
     def entries(self, **changes: Any) -> dict[str, dict[str, str]]:
         answer = self.sitemap(**changes)
@@ -258,7 +258,7 @@ def test_a_routes_pages_are_enumerated_in_every_form_and_framework(make: Any, fo
 def test_each_page_enumerated_leads_to_the_view(make: Any) -> None:
     site = Site(make(SLUGS))
     for loc in site.locs():
-        answer = site.ask(unquote(urlsplit(loc).path))
+        answer = site.request(unquote(urlsplit(loc).path))
         assert (answer.status, answer.text) == (200, "A post.")
 
 
@@ -334,7 +334,7 @@ def test_entry_wins_over_decorator_and_decorator_over_options(protocol: str) -> 
         {"slug": "c"},
     ]
     mark = sitemap(values=items, priority=0.2, lastmod=dt.date(2023, 1, 1))
-    site = Twin(protocol, {"/posts/{slug}": Page()}, marks={"/posts/{slug}": mark}, changefreq="yearly")
+    site = SampleSite(protocol, {"/posts/{slug}": Page()}, marks={"/posts/{slug}": mark}, changefreq="yearly")
     assert site.entries() == {
         f"{LOCAL}/posts/a": {"lastmod": "2024-05-01", "changefreq": "daily", "priority": "0.1"},
         f"{LOCAL}/posts/b": {"lastmod": "2024-05-01T10:00:00Z", "changefreq": "yearly", "priority": "0.2"},
@@ -346,7 +346,7 @@ def test_entry_wins_over_decorator_and_decorator_over_options(protocol: str) -> 
 def test_developer_date_wins_and_other_pages_get_the_observed_one(protocol: str) -> None:
     items = [Entry({"slug": "a"}, lastmod=dt.date(2024, 5, 1)), {"slug": "b"}]
     page = Page().with_headers(("last-modified", MODIFIED))
-    site = Twin(protocol, {"/posts/{slug}": page}, marks={"/posts/{slug}": sitemap(values=items)})
+    site = SampleSite(protocol, {"/posts/{slug}": page}, marks={"/posts/{slug}": sitemap(values=items)})
     site.visit("/posts/a", "/posts/b")
     assert site.entries() == {
         f"{LOCAL}/posts/a": {"lastmod": "2024-05-01"},
@@ -372,7 +372,7 @@ UNFIT = [
 @pytest.mark.parametrize("first", ["seen first", "enumerated first"])
 def test_gone_or_noindex_page_is_left_out_until_it_recovers(protocol: str, store: str, page: Page, first: str) -> None:
     pages = {"/": Page(), "/posts/{slug}": page}
-    site = Twin(protocol, pages, marks={"/posts/{slug}": sitemap(values=SLUGS)}, store=store)
+    site = SampleSite(protocol, pages, marks={"/posts/{slug}": sitemap(values=SLUGS)}, store=store)
     if first == "enumerated first":
         assert site.locs() == [f"{LOCAL}/", *PAGES]
         site.clock.pass_(1)
@@ -398,7 +398,7 @@ def test_gone_or_noindex_page_is_left_out_until_it_recovers(protocol: str, store
 def test_a_page_that_is_not_enumerated_is_never_listed(protocol: str) -> None:
     marks = {"/posts/{slug}": sitemap(values=SLUGS)}
     for options in ({}, {"learn": "/posts/*"}, {"learn": "/posts/{slug}"}, {"learn": "/posts/<slug>"}):
-        site = Twin(protocol, {"/posts/{slug}": Page()}, marks=marks, **options)
+        site = SampleSite(protocol, {"/posts/{slug}": Page()}, marks=marks, **options)
         site.visit("/posts/one", "/posts/three")
         assert site.locs() == PAGES
         assert site.app.explain("/posts/three").reason == "its route has values, and they do not include it"
@@ -407,7 +407,7 @@ def test_a_page_that_is_not_enumerated_is_never_listed(protocol: str) -> None:
 @BOTH
 def test_many_enumerated_pages_with_one_content_are_pages_still(protocol: str) -> None:
     posts = [{"slug": f"{number}"} for number in range(9)]
-    site = Twin(protocol, {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=posts)})
+    site = SampleSite(protocol, {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=posts)})
     for _ in range(2):
         site.visit(*(f"/posts/{number}" for number in range(9)))
         site.clock.pass_(2 * DAY)
@@ -416,14 +416,14 @@ def test_many_enumerated_pages_with_one_content_are_pages_still(protocol: str) -
 
 def test_provided_page_is_not_dropped_as_a_slash_variant() -> None:
     site = Site(Starlette(routes=[Route("/docs/{name:path}", a_view([{"name": "a"}, {"name": "a/"}]))]))
-    site.ask("/docs/a")
-    site.ask("/docs/a/")
+    site.request("/docs/a")
+    site.request("/docs/a/")
     assert site.locs() == [f"{LOCAL}/docs/a", f"{LOCAL}/docs/a/"]
 
 
 @BOTH
 def test_unknown_paths_leave_no_trace_once_the_pages_are_known(protocol: str) -> None:
-    site = Twin(protocol, {"/posts/{slug}": Page(404)}, marks={"/posts/{slug}": sitemap(values=SLUGS)})
+    site = SampleSite(protocol, {"/posts/{slug}": Page(404)}, marks={"/posts/{slug}": sitemap(values=SLUGS)})
     site.locs()
     site.visit("/posts/made-up", "/posts/one")
     (known,) = site.app.service.store.pages("loopback:http/")
@@ -440,10 +440,10 @@ def test_exclusion_and_robots_txt_go_before_values(protocol: str) -> None:
 
     robots = Page(200, [("content-type", "text/plain")], b"User-agent: *\nDisallow: /posts/secret\n")
     pages = {"/": Page(), "/posts/{slug}": Page(), "/robots.txt": robots}
-    site = Twin(protocol, pages, marks={"/posts/{slug}": sitemap(values=posts)}, exclude="/posts/draft-*")
+    site = SampleSite(protocol, pages, marks={"/posts/{slug}": sitemap(values=posts)}, exclude="/posts/draft-*")
     assert site.locs() == [f"{LOCAL}/", f"{LOCAL}/posts/one"]
     assert calls.pop()
-    site = Twin(protocol, pages, marks={"/posts/{slug}": sitemap(values=posts, exclude=True)})
+    site = SampleSite(protocol, pages, marks={"/posts/{slug}": sitemap(values=posts, exclude=True)})
     assert site.locs() == [f"{LOCAL}/"]
     assert not calls
 
@@ -458,7 +458,7 @@ def test_provider_lists_hidden_pages_and_file_like_names() -> None:
 
     site = Site(app, list_unseen=False)
     assert site.locs() == [f"{LOCAL}/files/a.json"]
-    site.ask("/files/a.json")
+    site.request("/files/a.json")
     assert site.locs() == []
 
 
@@ -568,7 +568,7 @@ def test_any_text_is_skipped_or_leads_back_to_its_route(make: Any, params: dict[
     for loc in locs:
         path = unquote(urlsplit(loc).path)
         assert path == f"/posts/{params['slug']}"
-        assert site.ask(path).text == "A post."
+        assert site.request(path).text == "A post."
 
 
 @pytest.mark.parametrize("make", [on_flask, on_starlette, on_fastapi])
@@ -592,7 +592,7 @@ def test_a_catch_alls_paths_lead_back_as_they_are(make: Any, name: str) -> None:
     site = Site(app)
     for loc in site.locs():
         seen.clear()  # a catch-all may answer robots.txt, so it was asked
-        assert site.ask(unquote(urlsplit(loc).path)).status == 200
+        assert site.request(unquote(urlsplit(loc).path)).status == 200
         assert seen == [name]
 
 
@@ -638,7 +638,7 @@ def with_known(framework: Any, **known: str) -> Any:
 def test_a_converter_that_asks_the_app_is_asked_within_its_context() -> None:
     site = Site(with_known(flask, a="A post."))
     for path in ("/about", "/posts/a"):
-        assert site.ask(path).status == 200
+        assert site.request(path).status == 200
     assert site.known() == ["/about", "/posts/a"]
     assert site.locs() == [f"{LOCAL}/about", f"{LOCAL}/posts/a"]
 
@@ -648,7 +648,7 @@ def test_a_converter_that_fails_holds_up_no_other_page(framework: Any, caplog: p
     app = with_known(framework, b="A post.")
     site = Site(app)
     for path in ("/posts/b", "/about"):
-        assert site.ask(path).status == 200
+        assert site.request(path).status == 200
     app.config["KNOWN"].clear()
     assert site.known() == ["/about"]
     (record,) = caplog.records
@@ -687,7 +687,7 @@ def test_flasks_converters_build_and_refuse() -> None:
         "/suba/b/",
         "/uuid/12345678-1234-5678-1234-567812345678",
     ]
-    site.ask("/below/a/b")
+    site.request("/below/a/b")
     assert site.app.stats()["seen"] == 1
     assert site.app.explain("/below/a/b").page is not None
 
@@ -794,8 +794,8 @@ def test_a_path_that_another_app_takes_is_no_page_of_this_one() -> None:
     ):
         site = Site(app)
         assert site.locs() == [f"{LOCAL}/x"]
-        site.ask("/api/x")
-        site.ask("/x")
+        site.request("/api/x")
+        site.request("/x")
         assert site.known() == ["/x"]
 
 
@@ -812,7 +812,7 @@ def test_rules_of_a_subdomain_or_a_host_are_built_on_it_alone() -> None:
         assert site.locs(host="blog.example.com") == [
             page.replace("testserver/posts", "blog.example.com") for page in PAGES
         ]
-        site.ask("/one", host="blog.example.com")
+        site.request("/one", host="blog.example.com")
         assert site.known(host="blog.example.com") == ["/one"]
 
 
@@ -883,7 +883,7 @@ def test_async_provider_runs_on_the_apps_loop_and_reads_its_database(make: Any) 
             await database.execute("CREATE TABLE post (slug TEXT)")
             await database.executemany("INSERT INTO post VALUES (?)", [(f"{number:04}",) for number in range(2500)])
             site = SitemapMiddleware(make(posts), store="memory://", clock=Clock(NOW), verify=False)
-            waiting = asyncio.create_task(asgi_async(site, Ask("/sitemap.xml")))
+            waiting = asyncio.create_task(asgi_async(site, RequestSpec("/sitemap.xml")))
             await asyncio.sleep(0)
             free.put_nowait(database)
             answer = await waiting
@@ -911,7 +911,7 @@ def test_busy_provider_lets_the_apps_loop_run() -> None:
 
         site = SitemapMiddleware(on_starlette(posts), store="memory://", clock=Clock(NOW), verify=False)
         beating = asyncio.create_task(beat())
-        await asgi_async(site, Ask("/sitemap.xml"))
+        await asgi_async(site, RequestSpec("/sitemap.xml"))
         beating.cancel()
         return beats
 
@@ -1298,7 +1298,7 @@ def test_values_of_a_view_win_over_learning_of_its_blueprint() -> None:
     blueprint.add_url_rule("/posts/<slug>", "post", text(SLUGS))
     app.register_blueprint(sitemap(learn=True)(blueprint))
     site = Site(app)
-    site.ask("/posts/three")
+    site.request("/posts/three")
     assert site.locs() == PAGES
 
 

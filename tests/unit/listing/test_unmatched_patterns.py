@@ -11,7 +11,7 @@ import pytest
 from sitemap_middleware.listing.unmatched_patterns import _overlaps, _tokens
 from sitemap_middleware.patterns import Pattern
 
-from ...support.twins import Page, Twin
+from ...support.sample_sites import Page, SampleSite
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 PATHS = (
@@ -27,13 +27,13 @@ PATHS = (
 )
 
 
-def site(protocol: str, *paths: str, **options: Any) -> Twin:
+def site(protocol: str, *paths: str, **options: Any) -> SampleSite:
     pages = {path: Page() for path in paths or PATHS}
-    return Twin(protocol, pages, base_url="https://example.com", verify=False, robots=False, **options)
+    return SampleSite(protocol, pages, base_url="https://example.com", verify=False, robots=False, **options)
 
 
-def reasons_by_route(twin: Twin) -> dict[str, str]:
-    core = twin.app.service
+def reasons_by_route(sample: SampleSite) -> dict[str, str]:
+    core = sample.app.service
     state = core.snapshot(core.sites()[0], core.store)
     return {report.route.path: report.verdict.reason for report in core.route_report([state])}
 
@@ -52,9 +52,9 @@ def reasons_by_route(twin: Twin) -> dict[str, str]:
     ],
 )
 def test_exclude_covers_what_its_pattern_matches(protocol: str, exclude: str, gone: set[str]) -> None:
-    twin = site(protocol, exclude=exclude)
+    sample = site(protocol, exclude=exclude)
     every = {path for path in PATHS if "{" not in path}
-    assert {loc.removeprefix("https://example.com") for loc in twin.locs()} == every - gone
+    assert {loc.removeprefix("https://example.com") for loc in sample.locs()} == every - gone
 
 
 @pytest.mark.parametrize("option", ["include", "learn"])
@@ -83,10 +83,10 @@ def test_star_of_include_and_learn_matches_only_paths_below(option: str) -> None
 def test_unmatched_pattern_gets_one_warning_and_a_line_in_the_report(
     protocol: str, option: str, pattern: str, nearest: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    twin = site(protocol, **{option: pattern})
+    sample = site(protocol, **{option: pattern})
     assert caplog.messages == [], "not before the routes are known"
     for _ in range(3):
-        twin.ask("/sitemap.xml")
+        sample.request("/sitemap.xml")
     (warned,) = [message for message in caplog.messages if "matches no route" in message]
     assert warned.startswith(f"the option {option} has {pattern}, ")
     if nearest is None:
@@ -94,7 +94,7 @@ def test_unmatched_pattern_gets_one_warning_and_a_line_in_the_report(
     else:
         written = re.sub(r"\{(\w+)\}", r"<\1>", nearest) if protocol == "wsgi" else nearest
         assert warned.endswith(f"did you mean {written}?")
-    surveyed = reasons_by_route(twin)
+    surveyed = reasons_by_route(sample)
     assert surveyed[pattern] == warned or (option == "include" and "named" in surveyed[pattern])
 
 
@@ -122,20 +122,20 @@ def test_unmatched_pattern_gets_one_warning_and_a_line_in_the_report(
 def test_a_pattern_that_may_match_something_gets_none(
     protocol: str, option: str, pattern: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    twin = site(protocol, **{option: pattern})
-    twin.ask("/sitemap.xml")
+    sample = site(protocol, **{option: pattern})
+    sample.request("/sitemap.xml")
     assert "matches no route" not in caplog.text
-    assert not any("matches no route" in reason for reason in reasons_by_route(twin).values())
+    assert not any("matches no route" in reason for reason in reasons_by_route(sample).values())
 
 
 def test_a_catch_all_may_match_every_pattern(caplog: pytest.LogCaptureFixture) -> None:
-    site("asgi", "/", "/{rest:path}", exclude="/amdin/*").ask("/sitemap.xml")
+    site("asgi", "/", "/{rest:path}", exclude="/amdin/*").request("/sitemap.xml")
     assert "matches no route" not in caplog.text
 
 
 def test_unknown_routes_give_no_warning_of_patterns(caplog: pytest.LogCaptureFixture) -> None:
-    twin = Twin("wsgi", {}, base_url="https://example.com", verify=False, exclude="/amdin/*")
-    twin.ask("/sitemap.xml")
+    sample = SampleSite("wsgi", {}, base_url="https://example.com", verify=False, exclude="/amdin/*")
+    sample.request("/sitemap.xml")
     assert "matches no route" not in caplog.text
 
 

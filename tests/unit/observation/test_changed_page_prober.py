@@ -28,8 +28,8 @@ from sitemap_middleware.observation.changed_page_prober import (
 from sitemap_middleware.observation.probe_client import MIN_PAUSE_SECONDS, ProbeClient
 
 from ...support.documents import entries
-from ...support.twins import Clock
-from ...support.wire import Ask, asgi, asgi_async, wsgi
+from ...support.sample_sites import Clock
+from ...support.wire import RequestSpec, asgi, asgi_async, wsgi
 
 LOCAL = "http://testserver"
 DAY = 24 * 60 * 60
@@ -80,7 +80,7 @@ class Site:
         """Visit pages, merge the observations, and wait for the probes that follow."""
         if self.protocol == "wsgi":
             for path in paths:
-                wsgi(self.app, Ask(path))
+                wsgi(self.app, RequestSpec(path))
             self.app.flush()
             for thread in threading.enumerate():
                 if thread.name == "sitemap-background":
@@ -91,13 +91,13 @@ class Site:
 
     async def _visit(self, *paths: str) -> None:
         for path in paths:
-            await asgi_async(self.app, Ask(path))
+            await asgi_async(self.app, RequestSpec(path))
         self.app.flush()
         await asyncio.sleep(0)
         await asyncio.gather(*_background_tasks)
 
     def lastmod(self, path: str) -> str | None:
-        answer = (wsgi if self.protocol == "wsgi" else asgi)(self.app, Ask("/sitemap.xml"))
+        answer = (wsgi if self.protocol == "wsgi" else asgi)(self.app, RequestSpec("/sitemap.xml"))
         return entries(answer.body)[f"{LOCAL}{path}"].get("lastmod")
 
 
@@ -144,7 +144,7 @@ def test_page_that_changes_every_second_is_left_alone_for_a_while(
 @BOTH
 def test_without_verify_nothing_is_probed(protocol: str) -> None:
     site = Site(protocol, verify=False)
-    wsgi(site.app, Ask("/page")) if protocol == "wsgi" else asgi(site.app, Ask("/page"))
+    wsgi(site.app, RequestSpec("/page")) if protocol == "wsgi" else asgi(site.app, RequestSpec("/page"))
     site.app.flush()
     assert site.asked == ["page"]
 
@@ -187,7 +187,7 @@ def test_an_endless_answer_leaves_it_at_that() -> None:
     app.add_url_rule("/page", "page", lambda: next(answers)())  # noqa: PLW0108 (each has its own)
     site = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
     site.service._changed_prober.wait = lambda _: None  # type: ignore[union-attr]
-    wsgi(site, Ask("/page"))
+    wsgi(site, RequestSpec("/page"))
     site.flush()
     for thread in threading.enumerate():
         if thread.name == "sitemap-background":
@@ -197,7 +197,7 @@ def test_an_endless_answer_leaves_it_at_that() -> None:
 
 def test_closed_event_loop_is_not_used() -> None:
     site = Site("asgi")
-    asgi(site.app, Ask("/page"))  # its loop ends with it
+    asgi(site.app, RequestSpec("/page"))  # its loop ends with it
     site.app.flush()
     assert site.asked == ["page"]
     assert not site.doubts._working
@@ -223,7 +223,7 @@ def test_pending_checks_and_known_sites_are_limited() -> None:
     visited = threading.Event()  # only then are any asked for: the background thread may save some before
     site.doubts.wait = lambda _: visited.wait(30)
     for number in range(MAX_PENDING_PAGES + 10):
-        wsgi(site.app, Ask(f"/{number}"))
+        wsgi(site.app, RequestSpec(f"/{number}"))
     site.app.flush()
     visited.set()
     for thread in threading.enumerate():
@@ -231,7 +231,7 @@ def test_pending_checks_and_known_sites_are_limited() -> None:
             thread.join(30)
     assert len(site.asked) == MAX_PENDING_PAGES + 10 + MAX_PENDING_PAGES * CHECKS_AT_FIRST_SIGHT
     for number in range(MAX_SITES + 3):
-        wsgi(site.app, Ask("/page", host=f"{number}.localhost:{8000 + number}"))
+        wsgi(site.app, RequestSpec("/page", host=f"{number}.localhost:{8000 + number}"))
     assert len(site.doubts._requests) == MAX_SITES
     site.app.flush()
 
@@ -249,7 +249,7 @@ def test_closed_middleware_probes_nothing_until_there_is_news() -> None:
         leave.wait(10)
 
     site.doubts.wait = pause
-    wsgi(site.app, Ask("/page"))
+    wsgi(site.app, RequestSpec("/page"))
     site.app.flush()
     assert inside.wait(10)
     site.app.close()
@@ -265,7 +265,7 @@ def test_closed_middleware_probes_nothing_until_there_is_news() -> None:
 
 def test_closing_saves_news_and_probes_nothing() -> None:
     site = Site("wsgi")
-    wsgi(site.app, Ask("/page"))
+    wsgi(site.app, RequestSpec("/page"))
     site.app.close()
     for thread in threading.enumerate():
         if thread.name == "sitemap-background":

@@ -15,60 +15,60 @@ from sitemap_middleware.models import Site
 from sitemap_middleware.observation import recent_pages as tracker_module
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
-from ...support.twins import Clock, Page, Twin
-from ...support.wire import Ask, asgi, wsgi
+from ...support.sample_sites import Clock, Page, SampleSite
+from ...support.wire import RequestSpec, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 HTML = [("Content-Type", "text/html")]
 HOUR = 60 * 60
 
 
-def rested(twin: Twin, *paths: str) -> None:
+def rested(sample: SampleSite, *paths: str) -> None:
     """Pages that were seen, and whose bodies are not due."""
     for _ in range(2):
-        twin.visit(*paths)
+        sample.visit(*paths)
 
 
-def merged_count(twin: Twin) -> int:
-    twin.app.flush()
-    return twin.app.stats()["merged"]
+def merged_count(sample: SampleSite) -> int:
+    sample.app.flush()
+    return sample.app.stats()["merged"]
 
 
 @BOTH
 def test_same_answer_within_a_second_is_merged_once(protocol: str) -> None:
-    twin = Twin(protocol, {"/": Page()})
-    rested(twin, "/")
-    before, seen = merged_count(twin), twin.app.stats()["seen"]
-    twin.clock.pass_(0.25)
-    twin.visit("/")
-    assert (merged_count(twin), twin.app.stats()["seen"]) == (before, seen + 1)
-    twin.clock.pass_(1)
-    twin.visit("/")
-    assert merged_count(twin) == before + 1
+    sample = SampleSite(protocol, {"/": Page()})
+    rested(sample, "/")
+    before, seen = merged_count(sample), sample.app.stats()["seen"]
+    sample.clock.pass_(0.25)
+    sample.visit("/")
+    assert (merged_count(sample), sample.app.stats()["seen"]) == (before, seen + 1)
+    sample.clock.pass_(1)
+    sample.visit("/")
+    assert merged_count(sample) == before + 1
 
 
 @BOTH
 def test_same_answer_in_another_second_updates_last_seen(protocol: str) -> None:
     store = MemoryStore()
-    twin = Twin(protocol, {"/": Page(404)}, store=store)
-    rested(twin, "/")
+    sample = SampleSite(protocol, {"/": Page(404)}, store=store)
+    rested(sample, "/")
     for _ in range(3):
-        twin.clock.pass_(2 * HOUR)  # sights that lie closer are not all written down
-        twin.visit("/")
-        twin.visit("/")
-        twin.app.flush()
-        assert [known.last_seen for known in store.pages("loopback:http/")] == [int(twin.clock())]
+        sample.clock.pass_(2 * HOUR)  # sights that lie closer are not all written down
+        sample.visit("/")
+        sample.visit("/")
+        sample.app.flush()
+        assert [known.last_seen for known in store.pages("loopback:http/")] == [int(sample.clock())]
 
 
 @BOTH
 def test_personal_request_does_not_update_last_seen(protocol: str) -> None:
     store = MemoryStore()
-    twin = Twin(protocol, {"/": Page(404)}, store=store)
-    rested(twin, "/")
-    seen = int(twin.clock())
-    twin.clock.pass_(2 * HOUR)
-    twin.ask(Ask("/", headers=[("cookie", "a=b")]))
-    twin.app.flush()
+    sample = SampleSite(protocol, {"/": Page(404)}, store=store)
+    rested(sample, "/")
+    seen = int(sample.clock())
+    sample.clock.pass_(2 * HOUR)
+    sample.request(RequestSpec("/", headers=[("cookie", "a=b")]))
+    sample.app.flush()
     assert [known.last_seen for known in store.pages("loopback:http/")] == [seen]
 
 
@@ -84,34 +84,34 @@ def test_repeated_answer_that_fails_half_way_is_retracted(*, fails: bool) -> Non
     site, last = SitemapMiddleware(app, store=store, include="/", clock=clock), clock() + 4 * HOUR
     for _ in range(2):
         clock.pass_(2 * HOUR)
-        wsgi(site, Ask("/"))
+        wsgi(site, RequestSpec("/"))
         site.flush()
     clock.pass_(2 * HOUR)
-    wsgi(site, Ask("/"), validate=False)
+    wsgi(site, RequestSpec("/"), validate=False)
     site.flush()
     assert [known.last_seen for known in store.pages("loopback:http/")] == [last if fails else last + 2 * HOUR]
 
 
 @BOTH
 def test_foreign_host_is_ignored_for_known_pages_once_the_own_was_seen(protocol: str) -> None:
-    twin = Twin(protocol, {"/": Page(), "/about": Page()}, base_url="https://example.com")
+    sample = SampleSite(protocol, {"/": Page(), "/about": Page()}, base_url="https://example.com")
     for path in ("/", "/about"):
-        twin.ask(path, host="proxied")
-        twin.ask(path, host="proxied")
-    twin.ask("/about", host="example.com")
-    twin.pages["/"] = Page(404)
-    twin.ask("/", host="proxied")
-    assert "https://example.com/" in twin.locs(host="example.com")
+        sample.request(path, host="proxied")
+        sample.request(path, host="proxied")
+    sample.request("/about", host="example.com")
+    sample.pages["/"] = Page(404)
+    sample.request("/", host="proxied")
+    assert "https://example.com/" in sample.locs(host="example.com")
 
 
 @BOTH
 def test_foreign_host_does_not_retract_what_the_own_one_showed(protocol: str) -> None:
     store = MemoryStore()
-    twin = Twin(protocol, {"/": Page()}, base_url="https://example.com", store=store)
-    twin.ask("/", host="example.com")
-    twin.clock.pass_(1)
-    twin.ask("/", host="evil.example")
-    twin.app.flush()
+    sample = SampleSite(protocol, {"/": Page()}, base_url="https://example.com", store=store)
+    sample.request("/", host="example.com")
+    sample.clock.pass_(1)
+    sample.request("/", host="evil.example")
+    sample.app.flush()
     assert [known.path for known in store.pages("https://example.com")] == ["/"]
 
 
@@ -134,75 +134,75 @@ def test_page_of_a_minimal_scope_is_found_again() -> None:
     ids=["status", "robots", "private"],
 )
 def test_another_answer_within_the_second_counts_at_once(protocol: str, changed: Page) -> None:
-    twin = Twin(protocol, {"/": Page(), "/about": Page()})
-    rested(twin, "/", "/about")
-    twin.pages["/"] = changed
-    twin.ask("/")
-    assert twin.locs() == ["http://testserver/about"]
+    sample = SampleSite(protocol, {"/": Page(), "/about": Page()})
+    rested(sample, "/", "/about")
+    sample.pages["/"] = changed
+    sample.request("/")
+    assert sample.locs() == ["http://testserver/about"]
 
 
 @BOTH
 def test_answer_that_changes_back_within_a_second_is_the_latest(protocol: str) -> None:
-    twin = Twin(protocol, {"/": Page(), "/about": Page()})
-    rested(twin, "/", "/about")
+    sample = SampleSite(protocol, {"/": Page(), "/about": Page()})
+    rested(sample, "/", "/about")
     for page in (Page(404), Page(body=b"another length"), Page(404), Page()):
-        twin.pages["/"] = page
-        twin.ask("/")
-    assert twin.locs() == ["http://testserver/", "http://testserver/about"]
+        sample.pages["/"] = page
+        sample.request("/")
+    assert sample.locs() == ["http://testserver/", "http://testserver/about"]
 
 
 @BOTH
 @pytest.mark.parametrize(
-    "ask",
+    "spec",
     [
-        Ask("/", headers=[("cookie", "a=b")]),
-        Ask("/", headers=[("authorization", "Basic YQ==")]),
-        Ask("/", headers=[("accept", "application/json")]),
-        Ask("/", query="a=b"),
+        RequestSpec("/", headers=[("cookie", "a=b")]),
+        RequestSpec("/", headers=[("authorization", "Basic YQ==")]),
+        RequestSpec("/", headers=[("accept", "application/json")]),
+        RequestSpec("/", query="a=b"),
     ],
-    ids=lambda ask: str(ask.headers or ask.query),
+    ids=lambda spec: str(spec.headers or spec.query),
 )
-def test_personal_request_to_a_recent_page_is_ignored(protocol: str, ask: Ask) -> None:
-    twin = Twin(protocol, {"/": Page()})
-    rested(twin, "/")
-    before = merged_count(twin)
-    twin.pages["/"] = Page(404)
-    twin.ask(ask)
-    assert merged_count(twin) == before
-    assert twin.locs() == ["http://testserver/"]
+def test_personal_request_to_a_recent_page_is_ignored(protocol: str, spec: RequestSpec) -> None:
+    sample = SampleSite(protocol, {"/": Page()})
+    rested(sample, "/")
+    before = merged_count(sample)
+    sample.pages["/"] = Page(404)
+    sample.request(spec)
+    assert merged_count(sample) == before
+    assert sample.locs() == ["http://testserver/"]
 
 
 @BOTH
 def test_a_page_is_one_page_under_all_names_of_its_site(protocol: str) -> None:
-    twin = Twin(protocol, {"/": Page(), "/about": Page()}, base_url="https://example.com")
+    sample = SampleSite(protocol, {"/": Page(), "/about": Page()}, base_url="https://example.com")
     for host in ("example.com", "www.example.com", "example.com", "www.example.com"):
-        twin.ask("/", host=host)
-    twin.pages["/"] = Page(404)
-    twin.ask("/", host="www.example.com")
-    twin.pages["/"] = Page()
-    twin.ask("/", host="example.com")
-    assert twin.locs(host="example.com") == ["https://example.com/", "https://example.com/about"]
+        sample.request("/", host=host)
+    sample.pages["/"] = Page(404)
+    sample.request("/", host="www.example.com")
+    sample.pages["/"] = Page()
+    sample.request("/", host="example.com")
+    assert sample.locs(host="example.com") == ["https://example.com/", "https://example.com/about"]
 
 
 @BOTH
 def test_pages_whose_last_answers_are_remembered_are_bounded(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracker_module, "MAX_TRACKED_PAGES", 3)
     paths = [f"/{number}" for number in range(10)]
-    twin = Twin(protocol, {path: Page() for path in paths})
-    twin.visit(*paths)
-    assert 0 < len(twin.app.service.tracker.tracked_pages) <= 3
-    twin.pages["/0"] = Page(404)
-    twin.visit("/0")
-    assert "http://testserver/0" not in twin.locs()
+    sample = SampleSite(protocol, {path: Page() for path in paths})
+    sample.visit(*paths)
+    assert 0 < len(sample.app.service.tracker.tracked_pages) <= 3
+    sample.pages["/0"] = Page(404)
+    sample.visit("/0")
+    assert "http://testserver/0" not in sample.locs()
 
 
 def test_a_forked_child_remembers_nothing_of_its_parents_answers() -> None:
-    twin = Twin("wsgi", {"/": Page()})
-    rested(twin, "/")
-    twin.app.service.tracker.reset_after_fork()
-    before = merged_count(twin)
-    twin.visit("/")
-    assert merged_count(twin) == before + 1
+    sample = SampleSite("wsgi", {"/": Page()})
+    rested(sample, "/")
+    sample.app.service.tracker.reset_after_fork()
+    before = merged_count(sample)
+    sample.visit("/")
+    assert merged_count(sample) == before + 1
 
 
 class Incomparable:
@@ -305,7 +305,7 @@ def test_router_that_mutates_its_scope_does_not_change_the_path() -> None:
     site = SitemapMiddleware(app, store="memory://", include=("/", "/about"), clock=Clock())
     for number in range(3):
         visits.append(number)
-        asgi(site, Ask("/"))
+        asgi(site, RequestSpec("/"))
     site.flush()
     assert "404" in site.explain("/").reason
 
@@ -318,8 +318,8 @@ def test_layer_that_removes_the_cookie_does_not_make_a_request_anonymous() -> No
 
     site = SitemapMiddleware(app, store="memory://", include="/", clock=Clock())
     for _ in range(2):
-        wsgi(site, Ask("/"))
-        wsgi(site, Ask("/", headers=[("cookie", "a=b")]))
+        wsgi(site, RequestSpec("/"))
+        wsgi(site, RequestSpec("/", headers=[("cookie", "a=b")]))
     assert site.explain("/").listed
 
 
@@ -327,17 +327,17 @@ def test_layer_that_removes_the_cookie_does_not_make_a_request_anonymous() -> No
 def test_newer_answer_replaces_another_of_the_same_second(
     protocol: str,
 ) -> None:
-    twin = Twin(protocol, {"/": Page(), "/about": Page()})
-    rested(twin, "/", "/about")
-    twin.clock.pass_(60)
-    twin.ask("/")
-    watch = twin.app.service.tracker
-    watch.record(CapturedResponse(Site("http", "testserver", loopback=True), "/", at=twin.clock(), status=404))
+    sample = SampleSite(protocol, {"/": Page(), "/about": Page()})
+    rested(sample, "/", "/about")
+    sample.clock.pass_(60)
+    sample.request("/")
+    watch = sample.app.service.tracker
+    watch.record(CapturedResponse(Site("http", "testserver", loopback=True), "/", at=sample.clock(), status=404))
     watch.record(
-        CapturedResponse(Site("http", "testserver", loopback=True), "/never-asked", at=twin.clock(), status=404)
+        CapturedResponse(Site("http", "testserver", loopback=True), "/never-asked", at=sample.clock(), status=404)
     )
-    twin.ask("/")
-    assert twin.locs() == ["http://testserver/", "http://testserver/about"]
+    sample.request("/")
+    assert sample.locs() == ["http://testserver/", "http://testserver/about"]
 
 
 HTML_BODY = b'<!doctype html><title>Tea</title><p>"Tea"'
@@ -355,34 +355,36 @@ def test_page_that_becomes_another_type_of_equal_length_is_seen(
     protocol: str, headers: list[tuple[str, str]], wait: int
 ) -> None:
     length = [("content-length", str(len(HTML_BODY)))] if protocol == "wsgi" else []
-    twin = Twin(protocol, {"/": Page(200, [("content-type", "text/html"), *length], HTML_BODY)}, list_unseen=False)
-    rested(twin, "/")
-    assert len(twin.locs()) == 1
-    twin.pages["/"] = Page(200, [*headers, *length], HTML_BODY)
-    twin.clock.pass_(wait)
-    twin.ask("/", headers=[("user-agent", "Ada")])
-    twin.app.flush()
-    assert len(twin.locs()) == 1, "it may concern one visitor only"
-    twin.clock.pass_(61)
-    twin.ask("/", headers=[("user-agent", "Ben")])
-    twin.app.flush()
-    assert twin.locs() == [], "another visitor confirms it"
+    sample = SampleSite(
+        protocol, {"/": Page(200, [("content-type", "text/html"), *length], HTML_BODY)}, list_unseen=False
+    )
+    rested(sample, "/")
+    assert len(sample.locs()) == 1
+    sample.pages["/"] = Page(200, [*headers, *length], HTML_BODY)
+    sample.clock.pass_(wait)
+    sample.request("/", headers=[("user-agent", "Ada")])
+    sample.app.flush()
+    assert len(sample.locs()) == 1, "it may concern one visitor only"
+    sample.clock.pass_(61)
+    sample.request("/", headers=[("user-agent", "Ben")])
+    sample.app.flush()
+    assert sample.locs() == [], "another visitor confirms it"
 
 
 @BOTH
 @pytest.mark.parametrize("media_type", ["text/plain", "text/markdown; charset=utf-8", "application/json"])
 def test_pages_of_other_listed_types_need_confirmation_as_well(protocol: str, media_type: str) -> None:
     good = Page(200, [("content-type", media_type)], b"A page.")
-    twin = Twin(protocol, {"/": good}, list_unseen=False, media_types=media_type.partition(";")[0])
-    rested(twin, "/")
+    sample = SampleSite(protocol, {"/": good}, list_unseen=False, media_types=media_type.partition(";")[0])
+    rested(sample, "/")
     for answer in (Page(403), Page(302, [("location", "/de/")]), Page()):
-        twin.pages["/"] = answer
+        sample.pages["/"] = answer
         for agent, is_listed in (("Ada", True), ("Ben", False)):
-            twin.clock.pass_(61)
-            twin.ask("/", headers=[("user-agent", agent)])
-            twin.app.flush()
-            assert bool(twin.locs()) is is_listed
-        twin.pages["/"] = good
-        twin.clock.pass_(61)
-        twin.visit("/")
-        assert twin.locs(), "a good answer lists it again"
+            sample.clock.pass_(61)
+            sample.request("/", headers=[("user-agent", agent)])
+            sample.app.flush()
+            assert bool(sample.locs()) is is_listed
+        sample.pages["/"] = good
+        sample.clock.pass_(61)
+        sample.visit("/")
+        assert sample.locs(), "a good answer lists it again"

@@ -37,8 +37,8 @@ from sitemap_middleware.request_response import (
 from sitemap_middleware.request_response import Response as Answered
 
 from ...support.documents import locs
-from ...support.twins import Clock
-from ...support.wire import DRIVERS, Ask, asgi, asgi_async
+from ...support.sample_sites import Clock
+from ...support.wire import DRIVERS, RequestSpec, asgi, asgi_async
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 BASE = "https://example.com"
@@ -69,8 +69,8 @@ def site(protocol: str, view: Any, *paths: str, wrap: Any = None, **options: Any
     return SitemapMiddleware(inner, **{"routes": asgi_app, "store": "memory://", "robots": False, **options})
 
 
-def listed(protocol: str, app: Any, **ask: Any) -> list[str]:
-    answer = DRIVERS[protocol](app, Ask("/sitemap.xml", **ask))
+def listed(protocol: str, app: Any, **spec: Any) -> list[str]:
+    answer = DRIVERS[protocol](app, RequestSpec("/sitemap.xml", **spec))
     return locs(answer.body) if answer.status == 200 else []
 
 
@@ -170,7 +170,7 @@ def test_a_view_that_hangs_delays_only_itself(protocol: str) -> None:
         else:
 
             async def served() -> Any:
-                answer = await asgi_async(app, Ask("/sitemap.xml", host="example.com"))
+                answer = await asgi_async(app, RequestSpec("/sitemap.xml", host="example.com"))
                 go_on.set()
                 return answer
 
@@ -434,7 +434,7 @@ def test_hanging_robots_txt_delays_the_sitemap_by_seconds_only(
 
     app = site("wsgi", view, "/", "/robots.txt", base_url=BASE, robots=True, verify=False)
     try:
-        answer = DRIVERS["wsgi"](app, Ask("/sitemap.xml", host="example.com"))
+        answer = DRIVERS["wsgi"](app, RequestSpec("/sitemap.xml", host="example.com"))
         assert answer.status in (200, 503)
         assert not go_on.is_set()
     finally:
@@ -491,7 +491,7 @@ def test_our_own_requests_wait_until_the_app_has_closed_its_files(
 
     routes = Starlette(routes=[Route("/", lambda _: Response())])
     wrapped = SitemapMiddleware(app, routes=routes, store="memory://", base_url=BASE, verify=verify)
-    assert asgi(wrapped, Ask("/sitemap.xml")).status == 200  # and the event loop has ended
+    assert asgi(wrapped, RequestSpec("/sitemap.xml")).status == 200  # and the event loop has ended
     assert opened
     assert closed == opened
 
@@ -506,7 +506,7 @@ def test_probe_does_not_wait_for_an_endless_background_task(monkeypatch: pytest.
 
     routes = Starlette(routes=[Route("/", lambda _: Response())])
     wrapped = SitemapMiddleware(app, routes=routes, store="memory://", base_url=BASE, verify=True, robots=False)
-    assert locs(asgi(wrapped, Ask("/sitemap.xml")).body) == [f"{BASE}/"]
+    assert locs(asgi(wrapped, RequestSpec("/sitemap.xml")).body) == [f"{BASE}/"]
 
 
 def test_an_app_that_ends_without_an_answer_has_failed() -> None:

@@ -26,9 +26,9 @@ from sitemap_middleware.observation.unvisited_page_prober import (
 from sitemap_middleware.request_response import PROBE_ACCEPT
 
 from ...support.documents import locs
+from ...support.sample_sites import Clock, Page, SampleSite
 from ...support.servers import free_port, serving
-from ...support.twins import Clock, Page, Twin
-from ...support.wire import Ask, asgi, wsgi
+from ...support.wire import RequestSpec, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 LOCAL = "http://testserver"
@@ -52,14 +52,14 @@ class Asked(dict[str, Page]):
         return super().__getitem__(path)
 
 
-def site(protocol: str, pages: dict[str, Page], **options: Any) -> tuple[Twin, Asked]:
+def site(protocol: str, pages: dict[str, Page], **options: Any) -> tuple[SampleSite, Asked]:
     pages_requested = Asked(pages)
-    return Twin(protocol, pages_requested, verify=True, robots=False, **options), pages_requested
+    return SampleSite(protocol, pages_requested, verify=True, robots=False, **options), pages_requested
 
 
 @BOTH
 def test_only_pages_that_answer_with_html_enter_the_first_sitemap(protocol: str) -> None:
-    twin, pages_requested = site(
+    sample, pages_requested = site(
         protocol,
         {
             "/": Page(),
@@ -73,18 +73,18 @@ def test_only_pages_that_answer_with_html_enter_the_first_sitemap(protocol: str)
             "/posts/{slug}": Page(),
         },
     )
-    assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
+    assert sample.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
     assert sorted(pages_requested.log) == sorted(set(pages_requested) - {"/posts/{slug}"})
-    assert twin.app.explain("/admin").reason == "it answered 401"
-    assert twin.app.explain("/draft").reason == "its robots meta tag says noindex"
-    assert twin.app.explain("/broken").reason == "it was not visited yet, and has not answered a probe"
+    assert sample.app.explain("/admin").reason == "it answered 401"
+    assert sample.app.explain("/draft").reason == "its robots meta tag says noindex"
+    assert sample.app.explain("/broken").reason == "it was not visited yet, and has not answered a probe"
 
 
 @BOTH
 def test_probe_responses_are_distinguished_from_visits(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
     merged: dict[str, bool] = {}
-    twin, _ = site(protocol, {"/": Page(), "/about": Page()})
-    store = twin.app.service.store
+    sample, _ = site(protocol, {"/": Page(), "/about": Page()})
+    store = sample.app.service.store
     merge = store.merge
 
     def recording_merge(key: str, seen: Any, limits: Any) -> Any:
@@ -92,31 +92,31 @@ def test_probe_responses_are_distinguished_from_visits(protocol: str, monkeypatc
         return merge(key, seen, limits)
 
     monkeypatch.setattr(store, "merge", recording_merge)
-    twin.visit("/about")
-    twin.locs()
+    sample.visit("/about")
+    sample.locs()
     assert merged == {"/about": False, "/": True}
 
 
 @BOTH
 def test_any_path_below_any_root_is_probed_as_it_is(protocol: str) -> None:
-    twin, pages_requested = site(protocol, {"/café & co": Page()})
-    assert twin.locs(root="/größe") == [f"{LOCAL}/gr%C3%B6%C3%9Fe/caf%C3%A9%20&%20co"]
+    sample, pages_requested = site(protocol, {"/café & co": Page()})
+    assert sample.locs(root="/größe") == [f"{LOCAL}/gr%C3%B6%C3%9Fe/caf%C3%A9%20&%20co"]
     assert pages_requested.log == ["/café & co"]
 
 
 @BOTH
 def test_without_verify_the_app_is_not_probed(protocol: str) -> None:
     pages_requested = Asked({"/": Page(), "/about": Page(404)})
-    twin = Twin(protocol, pages_requested, robots=False, verify=False)
-    assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
+    sample = SampleSite(protocol, pages_requested, robots=False, verify=False)
+    assert sample.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
     assert pages_requested.log == []
 
 
 @BOTH
 def test_visited_page_is_not_probed(protocol: str) -> None:
-    twin, pages_requested = site(protocol, {"/": Page(), "/about": Page()})
-    twin.visit("/about")
-    assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
+    sample, pages_requested = site(protocol, {"/": Page(), "/about": Page()})
+    sample.visit("/about")
+    assert sample.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
     assert pages_requested.log == ["/about", "/"]
 
 
@@ -126,27 +126,27 @@ def test_visited_page_is_not_probed(protocol: str) -> None:
     ["/logout", "/sign-out", "/users/log_off", "/cache/clear", "/Unsubscribe", "/cron/nightly", "/newsletter/confirm"],
 )
 def test_route_named_like_an_action_is_never_probed(protocol: str, path: str) -> None:
-    twin, pages_requested = site(protocol, {"/": Page(), path: Page()})
-    assert twin.locs() == [f"{LOCAL}/"]
+    sample, pages_requested = site(protocol, {"/": Page(), path: Page()})
+    assert sample.locs() == [f"{LOCAL}/"]
     assert pages_requested.log == ["/"]
-    assert "is the name of an action" in twin.app.explain(path).reason
-    twin.visit(path)
-    assert f"{LOCAL}{path}" in twin.locs()
+    assert "is the name of an action" in sample.app.explain(path).reason
+    sample.visit(path)
+    assert f"{LOCAL}{path}" in sample.locs()
 
 
 @BOTH
 @pytest.mark.parametrize("path", ["/blogout", "/standings", "/important", "/updates", "/tasks-and-goals"])
 def test_a_route_that_only_contains_such_letters_is(protocol: str, path: str) -> None:
-    twin, _ = site(protocol, {path: Page()})
-    assert twin.locs() == [f"{LOCAL}{path}"]
+    sample, _ = site(protocol, {path: Page()})
+    assert sample.locs() == [f"{LOCAL}{path}"]
 
 
 @BOTH
 def test_excluded_or_hidden_page_is_not_probed(protocol: str) -> None:
     pages = {"/": Page(), "/marked": Page(), "/excluded": Page(), "/feed.rss": Page()}
     marks = {"/marked": sitemap(exclude=True)}
-    twin, pages_requested = site(protocol, pages, marks=marks, exclude="/excluded")
-    assert twin.locs() == [f"{LOCAL}/"]
+    sample, pages_requested = site(protocol, pages, marks=marks, exclude="/excluded")
+    assert sample.locs() == [f"{LOCAL}/"]
     assert pages_requested.log == ["/"]
 
 
@@ -172,26 +172,26 @@ NOINDEX = Page().with_headers(("x-robots-tag", "noindex"))
 def test_included_path_is_listed_at_once_and_probed(protocol: str, include: str, answer: Page, *, stays: bool) -> None:
     named = "/posts/one" if include == "/posts/one" else "/about"
     pages = {"/": Page(), "/posts/{slug}": answer, "/about": answer}
-    twin, pages_requested = site(protocol, pages, include=include, exclude="/about" if named != "/about" else ())
-    twin.ask("/sitemap.xml")
+    sample, pages_requested = site(protocol, pages, include=include, exclude="/about" if named != "/about" else ())
+    sample.request("/sitemap.xml")
     assert len(pages_requested.log) == 2
-    assert twin.locs() == [f"{LOCAL}/", *[f"{LOCAL}{named}"] * stays]
+    assert sample.locs() == [f"{LOCAL}/", *[f"{LOCAL}{named}"] * stays]
 
 
 @BOTH
 def test_path_that_is_disallowed_or_an_action_is_not_probed(protocol: str) -> None:
     rules = Page(headers=[("content-type", "text/plain")], body=b"User-agent: *\nDisallow: /private\n")
     pages_requested = Asked({"/": Page(), "/private": Page(), "/logout": Page(), "/robots.txt": rules})
-    twin = Twin(protocol, pages_requested, verify=True, include=("/private", "/logout"))
-    assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/logout"]
+    sample = SampleSite(protocol, pages_requested, verify=True, include=("/private", "/logout"))
+    assert sample.locs() == [f"{LOCAL}/", f"{LOCAL}/logout"]
     assert not {"/private", "/logout"} & set(pages_requested.log)
 
 
 @BOTH
 def test_without_verify_an_included_path_is_not_probed(protocol: str) -> None:
     pages_requested = Asked({"/about": Page(404)})
-    twin = Twin(protocol, pages_requested, include="/about", robots=False, verify=False)
-    assert twin.locs() == [f"{LOCAL}/about"]
+    sample = SampleSite(protocol, pages_requested, include="/about", robots=False, verify=False)
+    assert sample.locs() == [f"{LOCAL}/about"]
     assert pages_requested.log == []
 
 
@@ -199,30 +199,30 @@ def test_without_verify_an_included_path_is_not_probed(protocol: str) -> None:
 def test_disallowed_path_is_not_probed(protocol: str) -> None:
     rules = Page(headers=[("content-type", "text/plain")], body=b"User-agent: *\nDisallow: /private\n")
     pages_requested = Asked({"/": Page(), "/private": Page(), "/robots.txt": rules})
-    twin = Twin(protocol, pages_requested, verify=True)
-    assert twin.locs() == [f"{LOCAL}/"]
+    sample = SampleSite(protocol, pages_requested, verify=True)
+    assert sample.locs() == [f"{LOCAL}/"]
     assert "/private" not in pages_requested.log
 
 
 @BOTH
 def test_what_went_away_after_it_was_verified_is_gone_at_once(protocol: str) -> None:
-    twin, pages_requested = site(protocol, {"/": Page(), "/about": Page()})
-    assert len(twin.locs()) == 2
+    sample, pages_requested = site(protocol, {"/": Page(), "/about": Page()})
+    assert len(sample.locs()) == 2
     pages_requested["/about"] = Page(410)
-    twin.clock.pass_(1)
-    twin.ask("/about")
-    assert twin.locs() == [f"{LOCAL}/"]
+    sample.clock.pass_(1)
+    sample.request("/about")
+    assert sample.locs() == [f"{LOCAL}/"]
 
 
 @BOTH
 def test_failed_probe_is_repeated_later(protocol: str) -> None:
-    twin, pages_requested = site(protocol, {"/": Page(), "/slow": Page(503)}, max_age=0)
-    assert twin.locs() == [f"{LOCAL}/"]
+    sample, pages_requested = site(protocol, {"/": Page(), "/slow": Page(503)}, max_age=0)
+    assert sample.locs() == [f"{LOCAL}/"]
     pages_requested["/slow"] = Page()
-    twin.clock.pass_(RETRY_SECONDS - 1)
-    assert twin.locs() == [f"{LOCAL}/"]
-    twin.clock.pass_(ROUND_INTERVAL_SECONDS)
-    assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/slow"]
+    sample.clock.pass_(RETRY_SECONDS - 1)
+    assert sample.locs() == [f"{LOCAL}/"]
+    sample.clock.pass_(ROUND_INTERVAL_SECONDS)
+    assert sample.locs() == [f"{LOCAL}/", f"{LOCAL}/slow"]
     assert pages_requested.log == ["/", "/slow", "/slow"]
 
 
@@ -236,20 +236,20 @@ def test_round_ends_on_time_and_the_next_one_continues(protocol: str) -> None:
             return super().__getitem__(path)
 
     pages = Slow({f"/{name}": Page() for name in "abcdefg"})
-    twin = Twin(protocol, pages, verify=True, robots=False, clock=clock)
-    twin.app.service._unvisited_prober.wait = lambda _: None
-    assert twin.locs() == [f"{LOCAL}/{name}" for name in "abc"]
+    sample = SampleSite(protocol, pages, verify=True, robots=False, clock=clock)
+    sample.app.service._unvisited_prober.wait = lambda _: None
+    assert sample.locs() == [f"{LOCAL}/{name}" for name in "abc"]
     clock.pass_(ROUND_INTERVAL_SECONDS)
-    assert twin.locs() == [f"{LOCAL}/{name}" for name in "abcdef"]
+    assert sample.locs() == [f"{LOCAL}/{name}" for name in "abcdef"]
 
 
 @BOTH
 def test_remembered_probes_are_limited(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unvisited_page_prober, "MAX_REMEMBERED_PAGES", 2)
-    twin, pages_requested = site(protocol, {f"/{name}": Page(500) for name in "abcd"})
-    twin.ask("/sitemap.xml")
+    sample, pages_requested = site(protocol, {f"/{name}": Page(500) for name in "abcd"})
+    sample.request("/sitemap.xml")
     assert len(pages_requested.log) == 4
-    assert len(twin.app.service._unvisited_prober._probed) == 2
+    assert len(sample.app.service._unvisited_prober._probed) == 2
 
 
 @BOTH
@@ -258,42 +258,42 @@ def test_one_process_probes_for_all_that_share_a_store(protocol: str, tmp_path: 
     clock = Clock()
     first, pages_requested = site(protocol, {"/": Page(404), "/about": Page(500)}, store=store, clock=clock)
     second, too = site(protocol, {"/": Page(404), "/about": Page(500)}, store=store, clock=clock)
-    first.ask("/sitemap.xml")
-    second.ask("/sitemap.xml")
+    first.request("/sitemap.xml")
+    second.request("/sitemap.xml")
     assert pages_requested.log == ["/", "/about"]
     assert too.log == []
 
 
 def test_pages_that_the_store_has_lost_are_requested_again_in_the_next_round(tmp_path: Path) -> None:
-    twin, _ = site("wsgi", {"/": Page(), "/about": Page()}, store=f"sqlite:///{tmp_path}/pages.sqlite3")
-    everything = twin.locs()
+    sample, _ = site("wsgi", {"/": Page(), "/about": Page()}, store=f"sqlite:///{tmp_path}/pages.sqlite3")
+    everything = sample.locs()
     assert len(everything) == 2
     for file in tmp_path.iterdir():
         file.unlink()
-    twin.app.flush()
+    sample.app.flush()
     for _ in range(2):  # the first round finds out, and the next request shows what it found
-        twin.clock.pass_(ROUND_INTERVAL_SECONDS + 1)
-        twin.ask(Ask("/sitemap.xml"))
-        twin.app.flush()
-    assert twin.locs() == everything
+        sample.clock.pass_(ROUND_INTERVAL_SECONDS + 1)
+        sample.request(RequestSpec("/sitemap.xml"))
+        sample.app.flush()
+    assert sample.locs() == everything
 
 
 def test_a_round_ends_when_the_middleware_is_closed() -> None:
-    twin, pages_requested = site("wsgi", {"/": Page(), "/about": Page()})
+    sample, pages_requested = site("wsgi", {"/": Page(), "/about": Page()})
 
     class Closing(Asked):
         def __getitem__(self, path: str) -> Page:
-            twin.app.service._unvisited_prober.close()
+            sample.app.service._unvisited_prober.close()
             return super().__getitem__(path)
 
     closing = Closing(pages_requested)
-    twin = Twin("wsgi", closing, verify=True, robots=False)
-    assert twin.locs() == [f"{LOCAL}/"]
+    sample = SampleSite("wsgi", closing, verify=True, robots=False)
+    assert sample.locs() == [f"{LOCAL}/"]
     assert closing.log == ["/"]
 
 
 def test_round_that_cannot_start_is_no_error_and_the_next_one_runs() -> None:
-    twin, pages_requested = site("wsgi", {"/": Page()})
+    sample, pages_requested = site("wsgi", {"/": Page()})
     environ = {
         "REQUEST_METHOD": "GET",
         "PATH_INFO": "/sitemap.xml",
@@ -307,13 +307,13 @@ def test_round_that_cannot_start_is_no_error_and_the_next_one_runs() -> None:
         def run_in_background(self, _: Any) -> None:
             raise RuntimeError("the event loop is closed")
 
-    request = request_of(environ, twin.app)
+    request = request_of(environ, sample.app)
     request.__class__ = Late
-    response = twin.app.service.handle(request)
+    response = sample.app.service.handle(request)
     assert response is not None
     assert response.status == 404
-    twin.clock.pass_(ROUND_INTERVAL_SECONDS)
-    assert twin.locs() == [f"{LOCAL}/"]
+    sample.clock.pass_(ROUND_INTERVAL_SECONDS)
+    assert sample.locs() == [f"{LOCAL}/"]
     assert pages_requested.log == ["/"]
 
 
@@ -333,7 +333,7 @@ def test_endless_answers_and_failures_delay_nobody_in_wsgi() -> None:
     app.add_url_rule("/fails", "fails", fails)
     app.add_url_rule("/page", "page", lambda: "A page")
     wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
-    assert locs(wsgi(wrapped, Ask("/sitemap.xml")).body) == [f"{LOCAL}/page"]
+    assert locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body) == [f"{LOCAL}/page"]
 
 
 def test_a_slow_answer_without_end_is_cut_off_after_its_time_wsgi(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,7 +348,7 @@ def test_a_slow_answer_without_end_is_cut_off_after_its_time_wsgi(monkeypatch: p
 
     app.add_url_rule("/drops", "drops", lambda: flask.Response(drops(), mimetype="text/html"))
     wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
-    assert wsgi(wrapped, Ask("/sitemap.xml")).status == 404
+    assert wsgi(wrapped, RequestSpec("/sitemap.xml")).status == 404
     assert len(taken) < 1_000
 
 
@@ -364,7 +364,7 @@ def test_probe_starts_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     app.add_url_rule("/page", "page", lambda: "A page")
     wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
     monkeypatch.setattr(threading.Thread, "start", recording_start)
-    assert locs(wsgi(wrapped, Ask("/sitemap.xml")).body) == [f"{LOCAL}/page"]
+    assert locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body) == [f"{LOCAL}/page"]
     assert started.count("sitemap-request") == 1
     assert set(started) <= {"sitemap-request", "sitemap-background", "sitemap"}
 
@@ -381,7 +381,7 @@ def test_endless_answers_and_failures_delay_nobody_in_asgi() -> None:
 
     app = Starlette(routes=[Route("/endless", stream), Route("/fails", fails), Route("/page", page)])
     wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
-    assert locs(asgi(wrapped, Ask("/sitemap.xml")).body) == [f"{LOCAL}/page"]
+    assert locs(asgi(wrapped, RequestSpec("/sitemap.xml")).body) == [f"{LOCAL}/page"]
 
 
 def test_app_is_probed_like_a_crawler_would() -> None:
@@ -394,7 +394,10 @@ def test_app_is_probed_like_a_crawler_would() -> None:
         return "A page"
 
     wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
-    wsgi(wrapped, Ask("/sitemap.xml", headers=[("cookie", "session=1"), ("authorization", "Basic x")], query="a=b"))
+    wsgi(
+        wrapped,
+        RequestSpec("/sitemap.xml", headers=[("cookie", "session=1"), ("authorization", "Basic x")], query="a=b"),
+    )
     assert seen == [{"Host": "testserver", "User-Agent": "sitemap-middleware", "Accept": PROBE_ACCEPT, "query": ""}]
 
 
@@ -410,14 +413,14 @@ def test_second_request_does_not_wait_for_a_running_round() -> None:
 
     clock = Clock()
     wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False, clock=clock)
-    first = threading.Thread(target=wsgi, args=(wrapped, Ask("/sitemap.xml")))
+    first = threading.Thread(target=wsgi, args=(wrapped, RequestSpec("/sitemap.xml")))
     first.start()
     assert inside.wait(10)
     clock.pass_(RETRY_SECONDS + ROUND_INTERVAL_SECONDS)
-    assert wsgi(wrapped, Ask("/sitemap.xml")).status == 404
+    assert wsgi(wrapped, RequestSpec("/sitemap.xml")).status == 404
     go_on.set()
     first.join()
-    assert locs(wsgi(wrapped, Ask("/sitemap.xml")).body) == [f"{LOCAL}/"]
+    assert locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body) == [f"{LOCAL}/"]
 
 
 APPS = """

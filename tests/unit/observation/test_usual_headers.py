@@ -13,7 +13,7 @@ from sitemap_middleware.observation.usual_headers import MAX_COUNTED_ANSWERS, Us
 from sitemap_middleware.request_filter.header_rules import MAX_CACHED_NAMES, HeaderRuleCache, is_routing_header
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
-from ...support.twins import Page, Twin
+from ...support.sample_sites import Page, SampleSite
 from .test_changed_page_prober import Site as ProbedSite
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -60,25 +60,25 @@ ANSWERS = {
 }
 
 
-def site(protocol: str, **options: Any) -> Twin:
+def site(protocol: str, **options: Any) -> SampleSite:
     pages = {
         path: Page(body=f"<!doctype html><title>t</title><p>The page {path}.".encode()) for path in ("/", "/a", "/b")
     }
-    return Twin(protocol, pages, base_url=BASE, list_unseen=False, **options)
+    return SampleSite(protocol, pages, base_url=BASE, list_unseen=False, **options)
 
 
-def asked(twin: Twin, path: str, answer: Page | None = None, **ask: Any) -> None:
+def asked(sample: SampleSite, path: str, answer: Page | None = None, **spec: Any) -> None:
     """Request a page ten seconds later, which answers this time in another way."""
-    twin.clock.pass_(10)
-    usual = twin.pages[path]
-    twin.pages[path] = answer or usual
-    twin.ask(path, host=ask.pop("host", "example.com"), scheme="https", **ask)
-    twin.app.flush()
-    twin.pages[path] = usual
+    sample.clock.pass_(10)
+    usual = sample.pages[path]
+    sample.pages[path] = answer or usual
+    sample.request(path, host=spec.pop("host", "example.com"), scheme="https", **spec)
+    sample.app.flush()
+    sample.pages[path] = usual
 
 
-def listed(twin: Twin) -> list[str]:
-    return [loc.removeprefix(BASE) for loc in twin.locs()]
+def listed(sample: SampleSite) -> list[str]:
+    return [loc.removeprefix(BASE) for loc in sample.locs()]
 
 
 @BOTH
@@ -88,52 +88,52 @@ def test_one_request_with_an_unusual_header_delists_nothing(
     protocol: str, claim: tuple[str, str], *, restarts: bool
 ) -> None:
     store = MemoryStore()
-    twin = site(protocol, store=store)
-    for path in twin.pages:
-        asked(twin, path)
+    sample = site(protocol, store=store)
+    for path in sample.pages:
+        asked(sample, path)
     if restarts:
-        twin = site(protocol, store=store, clock=twin.clock)
+        sample = site(protocol, store=store, clock=sample.clock)
     for answer in ANSWERS.values():
-        asked(twin, "/a", answer, headers=[claim])
-        assert listed(twin) == ["/", "/a", "/b"]
-    twin.clock.pass_(3600)  # so that contents are read again
-    before = twin.entries()
-    asked(twin, "/a", Page(body=b"<!doctype html><title>t</title><p>Another text."), headers=[claim])
-    assert twin.entries() == before, "its content is not news"
+        asked(sample, "/a", answer, headers=[claim])
+        assert listed(sample) == ["/", "/a", "/b"]
+    sample.clock.pass_(3600)  # so that contents are read again
+    before = sample.entries()
+    asked(sample, "/a", Page(body=b"<!doctype html><title>t</title><p>Another text."), headers=[claim])
+    assert sample.entries() == before, "its content is not news"
 
 
 @BOTH
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS.keys())
 def test_a_normal_request_delists_at_once_what_an_unusual_one_did_not(protocol: str, answer: Page) -> None:
-    twin = site(protocol)
-    for path in twin.pages:
-        asked(twin, path)
-    asked(twin, "/a", answer, headers=[("x-original-url", "/nothing")])
+    sample = site(protocol)
+    for path in sample.pages:
+        asked(sample, path)
+    asked(sample, "/a", answer, headers=[("x-original-url", "/nothing")])
     for _ in range(2):  # some answers need another visitor
-        twin.clock.pass_(3600)
-        asked(twin, "/a", answer)
-    assert listed(twin) == ["/", "/b"]
-    asked(twin, "/a", headers=[("x-original-url", "/nothing")])
-    assert listed(twin) == ["/", "/b"], "the answer may be another page's"
-    twin.clock.pass_(3600)
-    asked(twin, "/a")
-    assert listed(twin) == ["/", "/a", "/b"]
+        sample.clock.pass_(3600)
+        asked(sample, "/a", answer)
+    assert listed(sample) == ["/", "/b"]
+    asked(sample, "/a", headers=[("x-original-url", "/nothing")])
+    assert listed(sample) == ["/", "/b"], "the answer may be another page's"
+    sample.clock.pass_(3600)
+    asked(sample, "/a")
+    assert listed(sample) == ["/", "/a", "/b"]
 
 
 @BOTH
 @pytest.mark.parametrize("claim", CLAIMS, ids=": ".join)
 @pytest.mark.parametrize("host", ["example.com", "app:8000"])
 def test_a_proxy_that_always_sends_a_header_delists_at_once(protocol: str, claim: tuple[str, str], host: str) -> None:
-    twin = site(protocol)
-    for path in twin.pages:
-        asked(twin, path, headers=[claim], host=host)
-    assert listed(twin) == ["/", "/a", "/b"]
-    asked(twin, "/a", Page(404), headers=[claim], host=host)
-    assert listed(twin) == ["/", "/b"]
-    asked(twin, "/b", ANSWERS["noindex"], headers=[claim], host=host)
-    assert listed(twin) == ["/"]
-    asked(twin, "/", Page(404), headers=[claim, ("x-real-url", "/nothing")], host=host)
-    assert listed(twin) == ["/"], "the other header is a stranger's"
+    sample = site(protocol)
+    for path in sample.pages:
+        asked(sample, path, headers=[claim], host=host)
+    assert listed(sample) == ["/", "/a", "/b"]
+    asked(sample, "/a", Page(404), headers=[claim], host=host)
+    assert listed(sample) == ["/", "/b"]
+    asked(sample, "/b", ANSWERS["noindex"], headers=[claim], host=host)
+    assert listed(sample) == ["/"]
+    asked(sample, "/", Page(404), headers=[claim, ("x-real-url", "/nothing")], host=host)
+    assert listed(sample) == ["/"], "the other header is a stranger's"
 
 
 @BOTH
@@ -150,49 +150,49 @@ def test_a_proxy_that_always_sends_a_header_delists_at_once(protocol: str, claim
     ids=["addresses", "a port of its own", "other paths", "the path below a prefix"],
 )
 def test_a_header_whose_value_always_differs_is_usual(protocol: str, headers: Any) -> None:
-    twin = site(protocol)
-    for number, path in enumerate([*twin.pages, *twin.pages]):
-        asked(twin, path, headers=headers(number))
-    asked(twin, "/a", Page(404), headers=headers(7))
-    assert listed(twin) == ["/", "/b"]
+    sample = site(protocol)
+    for number, path in enumerate([*sample.pages, *sample.pages]):
+        asked(sample, path, headers=headers(number))
+    asked(sample, "/a", Page(404), headers=headers(7))
+    assert listed(sample) == ["/", "/b"]
 
 
 @BOTH
 @pytest.mark.parametrize(("header", "is_learned"), [("x-original-url", False), ("x-forwarded-proto", True)])
 def test_a_page_is_not_learned_by_the_answer_of_another(protocol: str, header: str, *, is_learned: bool) -> None:
-    twin = site(protocol)
-    asked(twin, "/")
-    asked(twin, "/a", headers=[(header, "http")])
-    assert listed(twin) == (["/", "/a"] if is_learned else ["/"])
+    sample = site(protocol)
+    asked(sample, "/")
+    asked(sample, "/a", headers=[(header, "http")])
+    assert listed(sample) == (["/", "/a"] if is_learned else ["/"])
 
 
 @BOTH
 def test_unknown_pages_do_not_become_known_by_an_unusual_request_that_fails(protocol: str) -> None:
     store = MemoryStore()
-    twin = site(protocol, store=store)
-    asked(twin, "/")
-    asked(twin, "/a", Page(404), headers=[("x-original-url", "/nothing")])
+    sample = site(protocol, store=store)
+    asked(sample, "/")
+    asked(sample, "/a", Page(404), headers=[("x-original-url", "/nothing")])
     assert [page.path for page in store.pages(Site("https", "example.com").store_key)] == ["/"]
 
 
 @BOTH
 def test_two_visitors_confirm_an_answer_to_unusual_requests(protocol: str) -> None:
-    twin = site(protocol)
-    for path in twin.pages:
-        asked(twin, path)
+    sample = site(protocol)
+    for path in sample.pages:
+        asked(sample, path)
     for agent in ("Ada", "Ben"):
-        twin.clock.pass_(60)
-        asked(twin, "/a", Page(404), headers=[("x-forwarded-prefix", "/x"), ("user-agent", agent)])
-    assert listed(twin) == ["/", "/b"]
+        sample.clock.pass_(60)
+        asked(sample, "/a", Page(404), headers=[("x-forwarded-prefix", "/x"), ("user-agent", agent)])
+    assert listed(sample) == ["/", "/b"]
 
 
 @BOTH
 def test_learned_page_that_refuses_a_stranger_is_dropped_whatever_the_headers(protocol: str) -> None:
-    twin = Twin(protocol, {"/p/{slug}": Page()}, learn="/p/{slug}", base_url=BASE)
-    asked(twin, "/p/{slug}")
-    twin.pages["/p/{slug}"] = Page(403)
-    twin.ask("/p/{slug}", host="example.com", headers=[("x-forwarded-prefix", "/x")])
-    assert listed(twin) == []
+    sample = SampleSite(protocol, {"/p/{slug}": Page()}, learn="/p/{slug}", base_url=BASE)
+    asked(sample, "/p/{slug}")
+    sample.pages["/p/{slug}"] = Page(403)
+    sample.request("/p/{slug}", host="example.com", headers=[("x-forwarded-prefix", "/x")])
+    assert listed(sample) == []
 
 
 @BOTH

@@ -21,8 +21,8 @@ from sitemap_middleware.rendering import document_cache
 from sitemap_middleware.routing import app_routes as url_map
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
-from ...support.twins import Page, Twin
-from ...support.wire import DRIVERS, Answer, Ask, Headers, asgi_async
+from ...support.sample_sites import Page, SampleSite
+from ...support.wire import DRIVERS, Answer, Headers, RequestSpec, asgi_async
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 SITEMAP = "/sitemap.xml"
@@ -41,11 +41,11 @@ class Counting(MemoryStore):
         return super()._connect()
 
 
-def home(protocol: str, *paths: str, **options: Any) -> Twin:
-    return Twin(protocol, {path: Page() for path in paths or ("/",)}, **options)
+def home(protocol: str, *paths: str, **options: Any) -> SampleSite:
+    return SampleSite(protocol, {path: Page() for path in paths or ("/",)}, **options)
 
 
-def add(site: Twin, path: str) -> None:
+def add(site: SampleSite, path: str) -> None:
     """Add a route to the app as it runs."""
     if site.protocol == "wsgi":
         site.bare.add_url_rule(path, path, lambda: "A page.")
@@ -56,11 +56,11 @@ def add(site: Twin, path: str) -> None:
         site.bare.router.routes.append(Route(path, endpoint))
 
 
-def ready(site: Twin) -> Counting:
+def ready(site: SampleSite) -> Counting:
     """The site's sitemap is ready; its store, with the count at nought."""
     store = site.app.service.store
     for _ in range(3):
-        assert site.ask(SITEMAP, headers=[GZIP]).status == 200
+        assert site.request(SITEMAP, headers=[GZIP]).status == 200
     store.calls = 0
     return store
 
@@ -71,23 +71,25 @@ def ready(site: Twin) -> Counting:
 @BOTH
 def test_a_document_that_is_ready_is_answered_without_the_store(protocol: str) -> None:
     site = home(protocol, store=Counting())
-    first = site.ask(SITEMAP, headers=[GZIP])
+    first = site.request(SITEMAP, headers=[GZIP])
     store = ready(site)
-    assert site.ask(SITEMAP, headers=[GZIP]) == first
-    assert site.ask(SITEMAP).status == 200
-    assert site.ask(SITEMAP, headers=[("if-none-match", first.header("etag") or "")]).status == 200  # another coding's
+    assert site.request(SITEMAP, headers=[GZIP]) == first
+    assert site.request(SITEMAP).status == 200
+    assert (
+        site.request(SITEMAP, headers=[("if-none-match", first.header("etag") or "")]).status == 200
+    )  # another coding's
     assert store.calls == 0
 
 
 @BOTH
 def test_head_and_304_are_cached_after_the_first_request(protocol: str) -> None:
     site = home(protocol, store=Counting())
-    known = [GZIP, ("if-none-match", site.ask(SITEMAP, headers=[GZIP]).header("etag") or "")]
-    site.ask(SITEMAP, method="HEAD")
+    known = [GZIP, ("if-none-match", site.request(SITEMAP, headers=[GZIP]).header("etag") or "")]
+    site.request(SITEMAP, method="HEAD")
     store = ready(site)
-    assert site.ask(SITEMAP, headers=known).status == 304
-    assert site.ask(SITEMAP, method="HEAD", headers=known).status == 304
-    head = site.ask(SITEMAP, method="HEAD", headers=[GZIP])
+    assert site.request(SITEMAP, headers=known).status == 304
+    assert site.request(SITEMAP, method="HEAD", headers=known).status == 304
+    head = site.request(SITEMAP, method="HEAD", headers=[GZIP])
     assert (head.status, head.body) == (200, b"")
     assert store.calls == 0
 
@@ -95,15 +97,15 @@ def test_head_and_304_are_cached_after_the_first_request(protocol: str) -> None:
 def test_response_is_served_on_the_event_loop_without_a_free_thread() -> None:
     site = home("asgi")
 
-    async def ask() -> tuple[Answer, Answer]:
+    async def send_request() -> tuple[Answer, Answer]:
         for _ in range(3):
-            first = await asgi_async(site.app, Ask(SITEMAP))
+            first = await asgi_async(site.app, RequestSpec(SITEMAP))
         limiter = current_default_thread_limiter()
         for number in range(int(limiter.available_tokens)):
             await limiter.acquire_on_behalf_of(number)
-        return first, await asyncio.wait_for(asgi_async(site.app, Ask(SITEMAP)), 20)
+        return first, await asyncio.wait_for(asgi_async(site.app, RequestSpec(SITEMAP)), 20)
 
-    first, second = asyncio.run(ask())
+    first, second = asyncio.run(send_request())
     assert second == first
 
 
@@ -125,13 +127,13 @@ ASKED: tuple[Headers, ...] = (
 @pytest.mark.parametrize("letters", [1, 200, 1000], ids=["short", "long", "sent in parts"])
 def test_an_answer_from_memory_is_the_answer_that_is_made(protocol: str, letters: int) -> None:
     site = home(protocol, include=[f"/{number}{'a' * letters}" for number in range(400)])
-    site.ask(SITEMAP)
-    site.ask(SITEMAP, method="HEAD")
+    site.request(SITEMAP)
+    site.request(SITEMAP, method="HEAD")
     for method in ("GET", "HEAD"):
         for headers in ASKED:
-            generated = site.ask(Ask(SITEMAP, method=method, headers=headers, query="fresh=1"))
+            generated = site.request(RequestSpec(SITEMAP, method=method, headers=headers, query="fresh=1"))
             for _ in range(2):
-                assert site.ask(SITEMAP, method=method, headers=headers) == generated
+                assert site.request(SITEMAP, method=method, headers=headers) == generated
 
 
 @BOTH
@@ -155,8 +157,8 @@ def test_added_response_headers_affect_one_response_only(protocol: str) -> None:
 
     outer = added_wsgi if protocol == "wsgi" else added_asgi
     for _ in range(4):
-        assert DRIVERS[protocol](outer, Ask(SITEMAP)).header("x-once") == "yes"
-    assert site.ask(SITEMAP).header("x-once") is None
+        assert DRIVERS[protocol](outer, RequestSpec(SITEMAP)).header("x-once") == "yes"
+    assert site.request(SITEMAP).header("x-once") is None
 
 
 @pytest.mark.parametrize("path", ["/sitemap-2.xml", "/feed.xml", "/humans.txt", "/sitemap-routes-9.xml"])
@@ -164,7 +166,7 @@ def test_added_response_headers_affect_one_response_only(protocol: str) -> None:
 def test_foreign_paths_stay_with_the_app(protocol: str, path: str) -> None:
     site = home(protocol, "/")
     ready(site)
-    assert site.ask(path).status == 404
+    assert site.request(path).status == 404
 
 
 # What makes it not ready
@@ -175,7 +177,7 @@ def test_what_was_seen_shows_at_once(protocol: str) -> None:
     site = home(protocol, "/", "/gone", store=Counting())
     ready(site)
     site.pages["/gone"] = Page(410)
-    site.ask("/gone")
+    site.request("/gone")
     assert site.locs() == ["http://testserver/"]
 
 
@@ -210,7 +212,7 @@ def test_map_that_was_read_for_another_host_counts_for_all(protocol: str) -> Non
     site = home(protocol, store=Counting(), allowed_hosts=["testserver", "other.example"])
     ready(site)
     add(site, "/new")
-    assert site.ask(SITEMAP, host="other.example").status == 200
+    assert site.request(SITEMAP, host="other.example").status == 200
     assert "http://testserver/new" in site.locs()
 
 
@@ -219,7 +221,7 @@ def test_map_is_checked_again_after_some_time(protocol: str) -> None:
     site = home(protocol, store=Counting())
     ready(site)
     site.clock.pass_(0.1)
-    site.ask(SITEMAP)
+    site.request(SITEMAP)
     add(site, "/new")
     site.clock.pass_(2 * url_map.RECHECK_SECONDS)
     assert "http://testserver/new" in site.locs()
@@ -231,7 +233,7 @@ def test_large_map_is_checked_once_a_second(protocol: str, monkeypatch: pytest.M
     site = home(protocol, store=Counting())
     ready(site)
     site.clock.pass_(0.1)
-    site.ask(SITEMAP)
+    site.request(SITEMAP)
     add(site, "/new")
     site.clock.pass_(0.1)
     assert "http://testserver/new" not in site.locs()
@@ -244,7 +246,7 @@ def test_the_store_is_read_again_after_a_second(protocol: str) -> None:
     site = home(protocol, store=Counting())
     store = ready(site)
     site.clock.pass_(document_cache.FRESH_SECONDS)
-    site.ask(SITEMAP)
+    site.request(SITEMAP)
     assert store.calls > 0
 
 
@@ -254,13 +256,13 @@ def test_one_request_refreshes_early_while_others_are_served(protocol: str) -> N
     store = ready(site)
     begun = site.clock.now
     site.clock.pass_(document_cache.FRESH_SECONDS / 2)
-    site.ask(SITEMAP)
+    site.request(SITEMAP)
     assert store.calls > 0
     store.calls = 0
     site.clock.pass_(document_cache.FRESH_SECONDS / 2 - 0.01)
-    site.ask(SITEMAP)
+    site.request(SITEMAP)
     assert begun < site.clock.now < begun + document_cache.FRESH_SECONDS
-    site.ask(SITEMAP)
+    site.request(SITEMAP)
     assert store.calls == 0  # the other request has just validated it
 
 
@@ -269,7 +271,7 @@ def test_a_clock_that_is_set_back_makes_nothing_ready(protocol: str) -> None:
     site = home(protocol, store=Counting())
     store = ready(site)
     site.clock.pass_(-100)
-    site.ask(SITEMAP)
+    site.request(SITEMAP)
     assert store.calls > 0
 
 
@@ -304,10 +306,10 @@ def test_nothing_is_cached_once_robots_txt_is_due(protocol: str) -> None:
 def test_nothing_is_ready_when_a_round_of_verify_is_due(protocol: str) -> None:
     site = home(protocol, store=Counting(), verify=True)
     store = ready(site)
-    assert site.ask(SITEMAP).status == 200
+    assert site.request(SITEMAP).status == 200
     assert store.calls == 0
     site.clock.pass_(60)
-    assert site.ask(SITEMAP).status == 200
+    assert site.request(SITEMAP).status == 200
     assert store.calls > 0
 
 
@@ -348,11 +350,11 @@ def test_failing_store_keeps_the_last_good_document(protocol: str) -> None:
 
     store = Failing()
     site = home(protocol, store=store)
-    first = site.ask(SITEMAP)
+    first = site.request(SITEMAP)
     store.works = False
     for _ in range(3):
         site.clock.pass_(document_cache.FRESH_SECONDS)
-        assert site.ask(SITEMAP) == first
+        assert site.request(SITEMAP) == first
 
 
 @BOTH
@@ -365,9 +367,9 @@ def test_a_fault_of_the_look_leaves_the_answer_to_be_made(protocol: str) -> None
         return 1_750_000_000.0
 
     site = home(protocol, clock=clock)
-    first = site.ask(SITEMAP)
+    first = site.request(SITEMAP)
     faults.append(RuntimeError("no time"))
-    assert site.ask(SITEMAP) == first
+    assert site.request(SITEMAP) == first
     assert not faults
 
 
@@ -378,13 +380,13 @@ def test_a_fault_of_the_look_leaves_the_answer_to_be_made(protocol: str) -> None
 def test_threads_get_the_documents_of_their_own_sites(protocol: str) -> None:
     site = home(protocol, allowed_hosts=["a.example", "b.example"], store=Counting())
 
-    def ask(number: int) -> bool:
+    def send_request(number: int) -> bool:
         host = "ab"[number % 2] + ".example"
         root = "/below" if number % 3 == 0 else ""
         return site.locs(host=host, root=root) == [f"http://{host}{root}/"]
 
     with ThreadPoolExecutor(8) as crowd:
-        assert all(crowd.map(ask, range(120)))
+        assert all(crowd.map(send_request, range(120)))
 
 
 # What tells that nothing waits, and nothing was written

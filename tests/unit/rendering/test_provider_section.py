@@ -24,8 +24,8 @@ from sitemap_middleware.stores.base import Store
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ...support.documents import entries, locs
-from ...support.twins import Clock
-from ...support.wire import Answer, Ask, wsgi
+from ...support.sample_sites import Clock
+from ...support.wire import Answer, RequestSpec, wsgi
 
 LOCAL = "http://testserver"
 
@@ -47,20 +47,20 @@ class Site:
 
         self.app = SitemapMiddleware(app, store=store, clock=clock, **options)
 
-    def ask(self, path: str = "/sitemap.xml", *headers: tuple[str, str]) -> Answer:
-        return wsgi(self.app, Ask(path, headers=list(headers)))
+    def request(self, path: str = "/sitemap.xml", *headers: tuple[str, str]) -> Answer:
+        return wsgi(self.app, RequestSpec(path, headers=list(headers)))
 
     def first(self) -> Answer:
         """Return the sitemap once it is generated: on a slow machine this outlasts the wait of one request."""
         for _ in range(20):
-            answer = self.ask()
+            answer = self.request()
             if answer.status != 503:
                 break
         return answer
 
     def numbers(self, path: str = "/sitemap.xml") -> list[int]:
         """The pages listed, in the order of the documents."""
-        body = self.ask(path).body
+        body = self.request(path).body
         found_locs = list(entries(body))
         if b"<sitemapindex" in body:
             return [number for loc in found_locs for number in self.numbers(loc.removeprefix(LOCAL))]
@@ -77,7 +77,7 @@ def test_every_page_is_in_one_document_or_in_those_of_an_index(count: int) -> No
     else:
         documents = -(-count // MAX_URLS_PER_DOCUMENT)
         assert index == [f"{LOCAL}/sitemap-post-{number}.xml" for number in range(1, documents + 1)]
-        assert site.ask(f"/sitemap-post-{documents + 1}.xml").status == 404
+        assert site.request(f"/sitemap-post-{documents + 1}.xml").status == 404
     assert site.numbers() == list(range(count))
 
 
@@ -391,11 +391,11 @@ class Pair:
         self.asked.append(name)
         yield from self.given[name]()
 
-    def ask(self) -> Answer:
-        return wsgi(self.app, Ask("/sitemap.xml"))
+    def request(self) -> Answer:
+        return wsgi(self.app, RequestSpec("/sitemap.xml"))
 
     def listed(self) -> list[str]:
-        return [loc.removeprefix(LOCAL) for loc in locs(self.ask().body)]
+        return [loc.removeprefix(LOCAL) for loc in locs(self.request().body)]
 
 
 def posts_of(*slugs: str) -> Callable[[], Iterator[Any]]:
@@ -425,7 +425,7 @@ def test_failing_provider_does_not_stop_the_others(
 ) -> None:
     site = Pair()
     site.given["news"] = down
-    assert site.ask().status == 503
+    assert site.request().status == 503
     site.given |= {"news": posts_of("a"), "posts": down}
     assert site.listed() == ["/news/a", "/posts/a"], "what was made stays"
     site.clock.pass_(10)
@@ -444,7 +444,7 @@ def test_provider_that_fails_after_its_request_left_is_logged(caplog: pytest.Log
         release.wait(30)
         raise RuntimeError("the database is down")
 
-    site.ask()
+    site.request()
     settled()
     assert site.listed() == ["/news/a", "/posts/a"]
     site.given["posts"] = late
@@ -465,9 +465,9 @@ def test_provider_that_fails_after_its_request_left_is_logged(caplog: pytest.Log
 def test_lost_pages_are_served_as_before_while_regenerated() -> None:
     store = MemoryStore()
     site = Pair(store=store)
-    site.ask()
+    site.request()
     settled()
-    before = site.ask()
+    before = site.request()
     began, release = threading.Event(), threading.Event()
 
     def late() -> Iterator[Any]:
@@ -478,10 +478,10 @@ def test_lost_pages_are_served_as_before_while_regenerated() -> None:
     site.given["posts"] = late
     site.clock.pass_(10)
     store.save(LOCAL, {"values/posts": None})
-    again = site.ask()
+    again = site.request()
     assert (again.status, again.body) == (200, before.body)
     assert began.wait(30)
-    assert wsgi(Pair(store=store).app, Ask("/sitemap.xml")).status == 503
+    assert wsgi(Pair(store=store).app, RequestSpec("/sitemap.xml")).status == 503
     release.set()
     settled()
     assert site.listed() == ["/news/a", "/posts/b"]
@@ -491,11 +491,11 @@ def test_internal_error_keeps_the_previous_pages(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = Pair()
-    before = site.ask()
+    before = site.request()
     with monkeypatch.context() as broken:
         broken.setattr(PathSet, "add", lambda *_: 1 / 0)
         site.clock.pass_(10)
-        again = site.ask()
+        again = site.request()
     assert (again.status, again.body) == (200, before.body)
     assert "ZeroDivisionError" in caplog.text
     assert site.listed() == ["/news/a", "/posts/a"]
@@ -524,5 +524,5 @@ def test_provider_is_released_if_the_store_fails(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(provider_section, "_SAVE_BATCH_BYTES", 1)
     monkeypatch.setattr(store, "save", full)
-    assert site.ask().status == 503
+    assert site.request().status == 503
     assert ended.wait(10)

@@ -40,8 +40,8 @@ from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ...support import servers
 from ...support.documents import NS, entries, locs, parsed
-from ...support.twins import Clock
-from ...support.wire import Answer, Ask, Headers, asgi, wsgi
+from ...support.sample_sites import Clock
+from ...support.wire import Answer, Headers, RequestSpec, asgi, wsgi
 
 BASE = "https://example.com"
 DAY = 24 * 60 * 60
@@ -74,13 +74,13 @@ class Worker:
         options = {"base_url": BASE, "learn": ("/p/*",), **options}
         self.app = SitemapMiddleware(self.pages, store=store, clock=clock, **({"verify": False} | options))
 
-    def ask(self, path: str = "/sitemap.xml", *headers: tuple[str, str]) -> Answer:
+    def request(self, path: str = "/sitemap.xml", *headers: tuple[str, str]) -> Answer:
         if path.startswith("/sitemap"):
             self.app.flush()  # or what another worker has saved would show within a second
-        return wsgi(self.app, Ask(path, host="example.com", scheme="https", headers=list(headers)))
+        return wsgi(self.app, RequestSpec(path, host="example.com", scheme="https", headers=list(headers)))
 
     def visit(self, path: str) -> None:
-        self.ask(path)
+        self.request(path)
         self.app.flush()
 
     def documents(self) -> Documents:
@@ -93,7 +93,7 @@ class Worker:
         return documents
 
     def _both(self, path: str) -> list[tuple[int, bytes, str | None, str | None]]:
-        answers = [self.ask(path, ("accept-encoding", encoding)) for encoding in ("identity", "gzip")]
+        answers = [self.request(path, ("accept-encoding", encoding)) for encoding in ("identity", "gzip")]
         plain, zipped = answers
         if plain.status == zipped.status == 200:
             assert zipped.header("content-encoding") == "gzip"
@@ -168,7 +168,7 @@ steps = st.one_of(
         answers,
     ),
     st.tuples(st.just("pass"), st.sampled_from([1, 60, 3600, DAY, 3 * DAY]), st.none()),
-    st.tuples(st.just("ask"), st.booleans(), st.none()),
+    st.tuples(st.just("request"), st.booleans(), st.none()),
     st.tuples(st.just("forget"), st.sampled_from([1, 2 * DAY]), st.none()),
 )
 
@@ -207,7 +207,7 @@ def test_documents_changed_bit_by_bit_are_those_made_as_a_whole(
         worker = Worker(store, clock, **options)
         for step in played:
             play(worker, step)
-            if step[0] != "ask":
+            if step[0] != "request":
                 continue
             assert Worker(store, clock, **options).documents() == worker.documents()
         expected = worker.documents()
@@ -245,7 +245,7 @@ def test_workers_serve_the_same_bytes_and_share_rendering(file: SQLiteStore, blo
 
 PROGRAM = """
 import hashlib, sys
-from tests.support.twins import Clock
+from tests.support.sample_sites import Clock
 from tests.unit.rendering.test_publisher import SQLiteStore, Worker, small
 with small():
     documents = Worker(SQLiteStore(sys.argv[1]), Clock()).documents()
@@ -389,15 +389,15 @@ def test_document_without_pages_is_404_and_leaves_the_index() -> None:
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
     store.merge(BASE, seen(*range(12)))
-    assert locs(site.ask().body) == [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 2, 3)]
+    assert locs(site.request().body) == [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 2, 3)]
     for forgotten in (False, True):
         clock.pass_(2 * DAY)
         if forgotten:
             assert store.forget(BASE, 0, int(clock()) - DAY) == 4
         else:
             store.merge(BASE, seen(4, 5, 6, 7, at=int(clock()), status=410))
-        assert locs(site.ask().body) == [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 3)]
-        assert [site.ask(f"/sitemap-pages-{number}.xml").status for number in range(1, 5)] == [200, 404, 200, 404]
+        assert locs(site.request().body) == [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 3)]
+        assert [site.request(f"/sitemap-pages-{number}.xml").status for number in range(1, 5)] == [200, 404, 200, 404]
 
 
 @pytest.mark.usefixtures("small")
@@ -405,15 +405,15 @@ def test_index_shrinks_to_one_document_and_grows_again() -> None:
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
     store.merge(BASE, seen(*range(5)))
-    assert parsed(site.ask().body).tag == f"{NS}sitemapindex"
-    assert site.ask("/sitemap-pages-1.xml").status == 200
+    assert parsed(site.request().body).tag == f"{NS}sitemapindex"
+    assert site.request("/sitemap-pages-1.xml").status == 200
     clock.pass_(2 * DAY)
     store.merge(BASE, seen(1, 2, 3, 4, at=int(clock())))
     assert store.forget(BASE, int(clock()) - DAY, 0) == 1
-    assert locs(site.ask().body) == [f"{BASE}/p/{number}" for number in range(1, 5)]
-    assert [site.ask(f"/sitemap-pages-{number}.xml").status for number in (1, 2)] == [404, 404]
+    assert locs(site.request().body) == [f"{BASE}/p/{number}" for number in range(1, 5)]
+    assert [site.request(f"/sitemap-pages-{number}.xml").status for number in (1, 2)] == [404, 404]
     store.merge(BASE, seen(5, at=int(clock())))
-    assert locs(site.ask().body) == [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 2)]
+    assert locs(site.request().body) == [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 2)]
 
 
 @pytest.mark.usefixtures("small")
@@ -436,9 +436,9 @@ def test_index_gives_each_document_its_latest_lastmod() -> None:
     store.merge(BASE, seen(10, 11, 12))
 
     def check() -> dict[str, dict[str, str]]:
-        index = entries(site.ask().body)
+        index = entries(site.request().body)
         for loc, fields in index.items():
-            inner = entries(site.ask(loc.removeprefix(BASE)).body).values()
+            inner = entries(site.request(loc.removeprefix(BASE)).body).values()
             assert fields == (
                 {"lastmod": max(dates)}
                 if (dates := [inner_fields["lastmod"] for inner_fields in inner if inner_fields])
@@ -461,12 +461,12 @@ def test_past_50_000_pages_there_is_an_index_and_not_before(count: int) -> None:
     store = MemoryStore()
     site = Worker(store, Clock())
     store.merge(BASE, seen(*range(count)))
-    answer = site.ask()
+    answer = site.request()
     if count <= MAX_URLS_PER_DOCUMENT:
         assert len(locs(answer.body)) == count
-        assert site.ask("/sitemap-pages-1.xml").status == 404
+        assert site.request("/sitemap-pages-1.xml").status == 404
     else:
-        assert list(map(len, map(locs, [site.ask(f"/sitemap-pages-{n}.xml").body for n in (1, 2)]))) == [
+        assert list(map(len, map(locs, [site.request(f"/sitemap-pages-{n}.xml").body for n in (1, 2)]))) == [
             MAX_URLS_PER_DOCUMENT,
             1,
         ]
@@ -486,12 +486,12 @@ def test_first_request_for_a_huge_site_names_documents_before_rendering(
     jobs: list[Callable[[], None]] = []
     monkeypatch.setattr(WSGIRequest, "run_in_background", lambda _, job: jobs.append(job))
     named = [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 2, 3)]
-    assert entries(site.ask().body) == {loc: {} for loc in named}
-    assert locs(site.ask("/sitemap-pages-2.xml").body) == [f"{BASE}/p/{number}" for number in (4, 5, 6, 7)]
+    assert entries(site.request().body) == {loc: {} for loc in named}
+    assert locs(site.request("/sitemap-pages-2.xml").body) == [f"{BASE}/p/{number}" for number in (4, 5, 6, 7)]
     assert len(jobs) == 1, "one at a time"
     for job in jobs:
         job()
-    assert locs(site.ask().body) == named
+    assert locs(site.request().body) == named
     assert len(jobs) == 1, "there is nothing left to do"
     assert site.listed() == [f"{BASE}/p/{number}" for number in range(12)]
 
@@ -513,7 +513,7 @@ def test_one_worker_renders_in_the_background_and_another_takes_over(
     first, second = Worker(store, clock), Worker(store, clock)
     store.merge(BASE, seen(*range(12)))
     for worker in (first, second):
-        worker.ask()
+        worker.request()
     of_first, of_second = background_jobs
     assert store.lease(BASE, "pages", "a third", int(clock()), learned_section.LEASE_SECONDS)
     of_first()
@@ -541,13 +541,13 @@ def test_store_emptied_during_background_work_stops_no_sitemap(
         if names.count("pages") == 1:
             store.release()
             clock.pass_(2)
-            site_of_pages.ask()
+            site_of_pages.request()
         return lease(BaseURL(site), name, *rest)
 
     monkeypatch.setattr(store, "lease", lease_and_lose)
     site_of_pages = Worker(store, clock)
     store.merge(BASE, seen(*range(12)))
-    site_of_pages.ask()
+    site_of_pages.request()
     background_jobs[0]()
     store.merge(BASE, seen(7, 8))
     assert site_of_pages.listed() == [f"{BASE}/p/7", f"{BASE}/p/8"]
@@ -560,7 +560,7 @@ def test_stopping_worker_finishes_only_its_current_document(
     store = MemoryStore()
     site = Worker(store, Clock())
     store.merge(BASE, seen(*range(12)))
-    site.ask()
+    site.request()
     site.app.close()
     background_jobs[0]()
     assert blocks == [2, 2]
@@ -588,8 +588,8 @@ def test_slow_rendering_advances_by_a_block_with_each_request(
     store = Slow(clock)
     site = Worker(store, clock)
     store.merge(BASE, seen(*range(8)))
-    site.ask()
-    assert locs(site.ask("/sitemap-pages-1.xml").body) == [f"{BASE}/p/{number}" for number in range(4)]
+    site.request()
+    assert locs(site.request("/sitemap-pages-1.xml").body) == [f"{BASE}/p/{number}" for number in range(4)]
     assert blocks == [2, 2], "nothing was there to serve"
     background_jobs.pop()()
     assert blocks == [2, 2, 2, 2]
@@ -597,7 +597,7 @@ def test_slow_rendering_advances_by_a_block_with_each_request(
         if len(left) == 3:
             store.merge(BASE, seen(0, 2, at=int(clock()), noindex=True))
         blocks.clear()
-        assert locs(site.ask("/sitemap-pages-1.xml").body) == [f"{BASE}/p/{number}" for number in left]
+        assert locs(site.request("/sitemap-pages-1.xml").body) == [f"{BASE}/p/{number}" for number in left]
         assert blocks == [2]
     assert len(background_jobs) == 1, "what it left"
     blocks.clear()
@@ -637,7 +637,7 @@ def test_change_during_background_work_is_rendered_too(
     def asks(soon: int = 0) -> None:
         monkeypatch.setattr(learned_section, "MAX_WAITED_BLOCKS", soon)
         clock.pass_(2)
-        site.ask()
+        site.request()
 
     store.merge(BASE, seen(*range(8)))
     asks(4)
@@ -691,22 +691,22 @@ def test_one_thread_updates_documents_while_others_serve_the_old_ones(
     site = Worker(store, clock)
     store.merge(BASE, seen(1))
     if ready:
-        assert locs(site.ask().body) == [f"{BASE}/p/1"]
+        assert locs(site.request().body) == [f"{BASE}/p/1"]
         store.merge(BASE, seen(2))
         clock.pass_(600)
     store.halting.set()
-    updater = threading.Thread(target=site.ask)
+    updater = threading.Thread(target=site.request)
     updater.start()
     assert store.asked.wait(30)
-    answer = site.ask()
+    answer = site.request()
     store.let.set()
     updater.join(30)
     if ready:
         assert locs(answer.body) == [f"{BASE}/p/1"]
-        assert locs(site.ask().body) == [f"{BASE}/p/1", f"{BASE}/p/2"]
+        assert locs(site.request().body) == [f"{BASE}/p/1", f"{BASE}/p/2"]
     else:
         assert answer.status == 503
-        assert locs(site.ask().body) == [f"{BASE}/p/1"]
+        assert locs(site.request().body) == [f"{BASE}/p/1"]
 
 
 # What is lost or damaged in the store
@@ -818,7 +818,7 @@ def test_block_started_by_another_worker_is_listed_at_the_next_request(
         assert first.listed() == [f"{BASE}/p/{number}" for number in (0, 1, 2)]
 
     once_before_it_loads(store, "pages/1", monkeypatch, meanwhile)
-    assert locs(second.ask().body) == [f"{BASE}/p/{number}" for number in (0, 1)]
+    assert locs(second.request().body) == [f"{BASE}/p/{number}" for number in (0, 1)]
     assert second.documents() == first.documents()
 
 
@@ -837,7 +837,7 @@ def test_block_rendered_by_another_worker_is_not_taken_for_lost(
         assert first.listed() == [f"{BASE}/p/1"]
 
     once_before_it_loads(store, "pages/1/1", monkeypatch, meanwhile)
-    assert second.ask().status == 503, "briefly, as there is no previous document"
+    assert second.request().status == 503, "briefly, as there is no previous document"
     assert second.documents() == first.documents()
     assert blocks == [2, 2], "in the first one alone"
 
@@ -851,15 +851,15 @@ def test_store_failure_during_rendering_leaves_nothing_undone(*, ready: bool, fa
     site = Worker(store, clock)
     if ready:
         store.merge(BASE, seen(1))
-        assert locs(site.ask().body) == [f"{BASE}/p/1"]
+        assert locs(site.request().body) == [f"{BASE}/p/1"]
     store.merge(BASE, seen(*range(1, pages + 1)))
     store.fails = fails
     clock.pass_(2)
-    assert locs(site.ask().body) == [f"{BASE}/p/1"] if ready else site.ask().status == 503
+    assert locs(site.request().body) == [f"{BASE}/p/1"] if ready else site.request().status == 503
     assert not store.fails
     for _ in range(2):
         clock.pass_(2)
-        site.ask()
+        site.request()
     assert site.listed() == [f"{BASE}/p/{number}" for number in range(1, pages + 1)]
     assert site.documents() == Worker(store, clock).documents()
 
@@ -881,14 +881,14 @@ def test_block_lost_right_after_rendering_is_rendered_again() -> None:
     store, clock = Losing(), Clock()
     site = Worker(store, clock)
     store.merge(BASE, seen(1))
-    assert locs(site.ask().body) == [f"{BASE}/p/1"]
+    assert locs(site.request().body) == [f"{BASE}/p/1"]
     store.merge(BASE, seen(2))
     store.loses = "pages/1/1"
     clock.pass_(2)
-    assert locs(site.ask().body) == [f"{BASE}/p/1"], "the last good one"
+    assert locs(site.request().body) == [f"{BASE}/p/1"], "the last good one"
     assert not store.loses
     clock.pass_(2)
-    assert locs(site.ask().body) == [f"{BASE}/p/1", f"{BASE}/p/2"]
+    assert locs(site.request().body) == [f"{BASE}/p/1", f"{BASE}/p/2"]
 
 
 def test_a_store_that_was_replaced_is_read_from_its_beginning(tmp_path: Path) -> None:
@@ -972,12 +972,12 @@ def test_machine_with_its_own_files_combines_them_with_shared_signals(large: Mem
     def dates(app: Any) -> set[str]:
         """The paths that bear one."""
 
-        def ask(path: str) -> bytes:
-            return asgi(app, Ask(path, host="example.com", scheme="https")).body
+        def send_request(path: str) -> bytes:
+            return asgi(app, RequestSpec(path, host="example.com", scheme="https")).body
 
-        named = [loc.removeprefix(BASE) for loc in locs(ask("/sitemap.xml"))]
+        named = [loc.removeprefix(BASE) for loc in locs(send_request("/sitemap.xml"))]
         fields_by_path = {
-            loc.removeprefix(BASE): fields for path in named for loc, fields in entries(ask(path)).items()
+            loc.removeprefix(BASE): fields for path in named for loc, fields in entries(send_request(path)).items()
         }
         assert len(fields_by_path) == 16
         return {path for path, fields in fields_by_path.items() if "lastmod" in fields}

@@ -21,7 +21,7 @@ from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.urls import MAX_LOC_CHARS, loc_of, quote_path
 
 from ...support.documents import entries, locs, parsed
-from ...support.twins import Clock, Page, Twin
+from ...support.sample_sites import Clock, Page, SampleSite
 
 SITE = Site("https", "example.com")
 LONGEST = "https://example.com/" + "x" * (MAX_LOC_CHARS - 20)
@@ -187,7 +187,7 @@ def test_a_loc_has_less_than_2_048_characters(length: int, *, fits: bool) -> Non
 # Past one document, through the middleware
 
 
-def _large(protocol: str, count: int) -> Twin:
+def _large(protocol: str, count: int) -> SampleSite:
     store = MemoryStore()
     store.merge(
         "https://example.com",
@@ -204,7 +204,7 @@ def _large(protocol: str, count: int) -> Twin:
             for n in range(count)
         ],
     )
-    return Twin(
+    return SampleSite(
         protocol,
         {"/p/{n}": Page()},
         store=store,
@@ -218,18 +218,18 @@ def _large(protocol: str, count: int) -> Twin:
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 def test_past_50_000_urls_there_is_an_index_and_numbered_documents(protocol: str) -> None:
     site = _large(protocol, MAX_URLS_PER_DOCUMENT + 1)
-    index = entries(site.ask("/sitemap.xml").body)
+    index = entries(site.request("/sitemap.xml").body)
     assert list(index) == [f"https://example.com/sitemap-pages-{number}.xml" for number in (1, 2)]
     listed = []
     for number, (loc, fields) in enumerate(index.items(), 1):
-        answer = site.ask(f"/sitemap-pages-{number}.xml", headers=[("accept-encoding", "gzip")])
+        answer = site.request(f"/sitemap-pages-{number}.xml", headers=[("accept-encoding", "gzip")])
         assert answer.header("content-encoding") == "gzip"
         body = gzip.decompress(answer.body)
         assert max(entry["lastmod"] for entry in entries(body).values()) == fields["lastmod"], loc
         listed += locs(body)
     assert len(listed) == len(set(listed)) == MAX_URLS_PER_DOCUMENT + 1
     assert listed == [f"https://example.com/p/{number}" for number in range(MAX_URLS_PER_DOCUMENT + 1)]
-    assert [site.ask(f"/sitemap-pages-{number}.xml").status for number in ("3", "99999")] == [404, 404]
+    assert [site.request(f"/sitemap-pages-{number}.xml").status for number in ("3", "99999")] == [404, 404]
     stats = site.app.stats()
     assert (stats["listed"], stats["documents"]) == (MAX_URLS_PER_DOCUMENT + 1, 3)
 
@@ -237,8 +237,8 @@ def test_past_50_000_urls_there_is_an_index_and_numbered_documents(protocol: str
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 def test_where_one_document_holds_all_there_are_no_numbered_ones(protocol: str) -> None:
     site = _large(protocol, 3)
-    assert parsed(site.ask("/sitemap.xml").body).tag.endswith("urlset")
-    assert site.ask("/sitemap-pages-1.xml").status == 404
-    assert site.ask("/sitemap-pages-0.xml").body == site.ask("/no-such-page").body, (
+    assert parsed(site.request("/sitemap.xml").body).tag.endswith("urlset")
+    assert site.request("/sitemap-pages-1.xml").status == 404
+    assert site.request("/sitemap-pages-0.xml").body == site.request("/no-such-page").body, (
         "no document can have this name: the app answers"
     )

@@ -26,7 +26,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from sitemap_middleware import OptionError, SitemapMiddleware
 
 from ...support.documents import locs
-from ...support.wire import DRIVERS, Answer, Ask
+from ...support.wire import DRIVERS, Answer, RequestSpec
 
 
 def flask_app(*paths: str) -> flask.Flask:
@@ -58,7 +58,7 @@ class Site:
         self.wrapped = SitemapMiddleware(app, store="memory://", **({"verify": False} | options))
 
     def get(self, path: str, **more: Any) -> Answer:
-        return DRIVERS[self.protocol](self.wrapped, Ask(path, **more))
+        return DRIVERS[self.protocol](self.wrapped, RequestSpec(path, **more))
 
     def visit(self, *paths: str) -> Site:
         for path in paths:
@@ -204,7 +204,7 @@ def test_behind_werkzeugs_proxy_fix_the_prefix_stands_once() -> None:
         x_prefix=1,
     )
     headers = [("x-forwarded-proto", "https"), ("x-forwarded-host", "localhost"), ("x-forwarded-prefix", "/p")]
-    answer = DRIVERS["wsgi"](app, Ask("/sitemap.xml", headers=headers, host="internal"))
+    answer = DRIVERS["wsgi"](app, RequestSpec("/sitemap.xml", headers=headers, host="internal"))
     assert locs(answer.body) == ["https://localhost/p/", "https://localhost/p/a"]
 
 
@@ -219,17 +219,20 @@ def test_attribute_of_an_app_may_wrap_the_app_itself(before: Any, after: Any) ->
     app.wsgi_app = before(app.wsgi_app) if before else app.wsgi_app  # type: ignore[method-assign] # as Flask has it
     app.wsgi_app = SitemapMiddleware(app, store="memory://", verify=False)  # type: ignore[method-assign] # likewise
     app.wsgi_app = after(app.wsgi_app) if after else app.wsgi_app  # type: ignore[method-assign] # likewise
-    assert "Sitemap: http://testserver/sitemap.xml" in DRIVERS["wsgi"](app, Ask("/robots.txt")).text
-    assert DRIVERS["wsgi"](app, Ask("/about")).text == "a page of flask"
-    assert locs(DRIVERS["wsgi"](app, Ask("/sitemap.xml")).body) == ["http://testserver/", "http://testserver/about"]
+    assert "Sitemap: http://testserver/sitemap.xml" in DRIVERS["wsgi"](app, RequestSpec("/robots.txt")).text
+    assert DRIVERS["wsgi"](app, RequestSpec("/about")).text == "a page of flask"
+    assert locs(DRIVERS["wsgi"](app, RequestSpec("/sitemap.xml")).body) == [
+        "http://testserver/",
+        "http://testserver/about",
+    ]
 
 
 def test_what_quart_holds_in_its_own_place_may_wrap_the_app_itself() -> None:
     app = quart.Quart("site", static_folder=None)
     app.add_url_rule("/about", "about", lambda: "a page of quart")
     app.asgi_app = SitemapMiddleware(app, store="memory://", verify=False)  # type: ignore[method-assign] # as Quart has it
-    assert DRIVERS["asgi"](app, Ask("/about")).text == "a page of quart"
-    assert locs(DRIVERS["asgi"](app, Ask("/sitemap.xml")).body) == ["http://testserver/about"]
+    assert DRIVERS["asgi"](app, RequestSpec("/about")).text == "a page of quart"
+    assert locs(DRIVERS["asgi"](app, RequestSpec("/sitemap.xml")).body) == ["http://testserver/about"]
 
 
 class Opaque:
@@ -436,7 +439,7 @@ def test_an_app_hidden_from_its_own_middleware_is_named_by_routes() -> None:
     app = starlette_app("/", "/a")
     app.add_middleware(hidden)
     app.add_middleware(SitemapMiddleware, routes=app, store="memory://", verify=False)
-    assert locs(DRIVERS["asgi"](app, Ask("/sitemap.xml")).body) == ["http://testserver/", "http://testserver/a"]
+    assert locs(DRIVERS["asgi"](app, RequestSpec("/sitemap.xml")).body) == ["http://testserver/", "http://testserver/a"]
 
 
 @pytest.mark.parametrize(

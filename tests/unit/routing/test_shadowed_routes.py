@@ -20,7 +20,7 @@ from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.routing.shadowed_routes import EarlierRoutes
 
 from ...support.documents import locs
-from ...support.wire import Ask, asgi
+from ...support.wire import RequestSpec, asgi
 
 PATHS = ["/", "/late", "/late/", "/a/late", "/7", "/a/7", "/en/"]
 TEMPLATES = ["/{lang}", "/{lang}/", "/{n:int}", "/{p:path}", "/a/{x}", "/{x}/late", "/{x}/{n:int}", "/en{rest:path}"]
@@ -70,11 +70,11 @@ def test_a_static_route_is_listed_if_the_app_hands_its_path_to_it(written: list[
             own.update(path + below for below, _ in what)
     app = Starlette(routes=routes)
     site = SitemapMiddleware(app, store="memory://", verify=False, robots=False)
-    answer = asgi(site, Ask("/sitemap.xml"))
+    answer = asgi(site, RequestSpec("/sitemap.xml"))
     listed_paths = (
         {loc.removeprefix("http://testserver") for loc in locs(answer.body)} if answer.status == 200 else set()
     )
-    answers = {path: asgi(app, Ask(path)) for path in own if "{" not in path}
+    answers = {path: asgi(app, RequestSpec(path)) for path in own if "{" not in path}
     expected = {path for path, answer in answers.items() if (answer.status, answer.text) == (200, path)}
     assert listed_paths == expected
 
@@ -135,7 +135,7 @@ def test_mounts_and_files_may_be_shadowed_and_other_hosts_are_not(tmp_path: Path
         Mount("/s", StaticFiles(directory=tmp_path, html=True)),
     ]
     site = SitemapMiddleware(Starlette(routes=routes), store="memory://", verify=False)
-    assert locs(asgi(site, Ask("/sitemap.xml")).body) == ["http://testserver/s/other.html"]
+    assert locs(asgi(site, RequestSpec("/sitemap.xml")).body) == ["http://testserver/s/other.html"]
     assert "/s/late.{x}" in site.explain("/s/late.html").reason
 
 

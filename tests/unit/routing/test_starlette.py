@@ -26,15 +26,15 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from sitemap_middleware import SitemapMiddleware
 
 from ...support.documents import entries, locs
-from ...support.twins import Clock
-from ...support.wire import Ask, asgi
+from ...support.sample_sites import Clock
+from ...support.wire import RequestSpec, asgi
 
 NOW = 1_750_000_000
 
 
 def answered(site: Any, host: str = "testserver", root: str = "") -> list[str]:
     """The locs of a wrapped app's sitemap, requested under this host."""
-    answer = asgi(site, Ask("/sitemap.xml", host=host, root=root))
+    answer = asgi(site, RequestSpec("/sitemap.xml", host=host, root=root))
     return locs(answer.body) if answer.status == 200 else []
 
 
@@ -138,12 +138,12 @@ def test_a_route_is_listed_when_a_crawler_gets_one_page_by_it(routes: list[Any],
     app = Starlette(routes=routes)
     assert listed(app) == expected
     for path in expected:
-        assert asgi(app, Ask(path.replace("%C3%BC", "ü").replace("%20", " "))).text == "a page"
+        assert asgi(app, RequestSpec(path.replace("%C3%BC", "ü").replace("%20", " "))).text == "a page"
 
 
 def test_catch_all_mount_hides_the_routes_after_it() -> None:
     app = Starlette(routes=[Mount("/", routes=[Route("/a", page)]), Route("/b", page)])
-    assert asgi(app, Ask("/b")).status == 404
+    assert asgi(app, RequestSpec("/b")).status == 404
     assert listed(app) == ["/a"]
 
 
@@ -189,13 +189,16 @@ def test_a_mounted_app_may_have_a_sitemap_of_its_own() -> None:
     inner = Starlette(routes=[Route("/a", page)])
     inner.add_middleware(SitemapMiddleware, store="memory://", verify=False)
     outer = Starlette(routes=[Mount("/inner", app=inner)])
-    answer = asgi(outer, Ask("/inner/sitemap.xml"))
+    answer = asgi(outer, RequestSpec("/inner/sitemap.xml"))
     assert locs(answer.body) == ["http://testserver/inner/a"]
 
 
 def test_sitemap_route_of_the_app_wins_but_a_catch_all_does_not() -> None:
     assert (
-        asgi(SitemapMiddleware(Starlette(routes=[Route("/sitemap.xml", page)]), verify=False), Ask("/sitemap.xml")).text
+        asgi(
+            SitemapMiddleware(Starlette(routes=[Route("/sitemap.xml", page)]), verify=False),
+            RequestSpec("/sitemap.xml"),
+        ).text
         == "a page"
     )
     assert listed(Starlette(routes=[Route("/", page), Route("/{rest:path}", page)])) == ["/"]
@@ -262,7 +265,7 @@ def test_html_files_are_pages_dated_by_their_modification(tmp_path: Path) -> Non
         clock=Clock(NOW),
         verify=False,
     )
-    answer = asgi(site, Ask("/sitemap.xml"))
+    answer = asgi(site, RequestSpec("/sitemap.xml"))
     assert entries(answer.body) == {
         "http://testserver/": {"lastmod": "2025-06-14T15:06:40Z"},
         "http://testserver/about.html": {"lastmod": "2025-06-13T15:06:40Z"},
@@ -281,7 +284,7 @@ def test_every_page_that_is_listed_is_there(tmp_path: Path) -> None:
     app = files(folder(tmp_path, "index.html", "x.xhtml", "a/index.html", "a/b/INDEX.HTML", "a/100%.html"), "/site")
     paths = listed(app)
     assert paths == ["/site/", "/site/a/", "/site/a/100%25.html", "/site/a/b/INDEX.HTML", "/site/x.xhtml"]
-    assert {asgi(app, Ask(path.replace("%25", "%"))).status for path in paths} == {200}
+    assert {asgi(app, RequestSpec(path.replace("%25", "%"))).status for path in paths} == {200}
 
 
 def test_files_without_html_mode_are_assets(tmp_path: Path) -> None:
@@ -309,7 +312,7 @@ def test_the_first_of_several_folders_wins(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.syspath_prepend(tmp_path)
     both = StaticFiles(directory=tmp_path / "here", packages=["package_of_files"], html=True)
     site = SitemapMiddleware(Starlette(routes=[Mount("/", both)]), store="memory://", clock=Clock(NOW), verify=False)
-    listed_entries = entries(asgi(site, Ask("/sitemap.xml")).body)
+    listed_entries = entries(asgi(site, RequestSpec("/sitemap.xml")).body)
     assert list(listed_entries) == [f"http://testserver/{name}.html" for name in "abc"]
     assert listed_entries["http://testserver/b.html"] == {"lastmod": "2025-06-13T15:06:40Z"}
 
@@ -334,7 +337,7 @@ def test_links_out_of_the_folder_count_where_they_are_followed(tmp_path: Path, f
     app = files(top, follow_symlink=follow)
     expected = ["/a.html", "/file.html", "/folder/deep/secret.html", "/folder/secret.html"] if follow else ["/a.html"]
     assert listed(app) == expected
-    assert asgi(app, Ask("/folder/secret.html")).status == (200 if follow else 404)
+    assert asgi(app, RequestSpec("/folder/secret.html")).status == (200 if follow else 404)
 
 
 @pytest.mark.parametrize("follow", [False, True])
@@ -383,7 +386,7 @@ def test_mtime_shared_by_most_files_is_a_deployment(tmp_path: Path) -> None:
     folder(tmp_path, "a.html", "b.html", "c.html", last_modified=NOW - 1000)
     folder(tmp_path, "d.html")
     site = SitemapMiddleware(files(tmp_path), store="memory://", clock=Clock(NOW), verify=False)
-    assert entries(asgi(site, Ask("/sitemap.xml")).body) == {
+    assert entries(asgi(site, RequestSpec("/sitemap.xml")).body) == {
         "http://testserver/a.html": {},
         "http://testserver/b.html": {},
         "http://testserver/c.html": {},
@@ -405,7 +408,7 @@ def visited(app: Any, *paths: str, **options: Any) -> list[str]:
     """The paths of the sitemap after visits of a crawler."""
     site = SitemapMiddleware(app, store="memory://", **({"verify": False} | options))
     for path in paths:
-        asgi(site, Ask(path))
+        asgi(site, RequestSpec(path))
     site.flush()
     return [loc.removeprefix("http://testserver") for loc in answered(site)]
 
@@ -525,7 +528,7 @@ def test_the_documentation_of_the_api_is_never_listed(wrap: Any, mount: str) -> 
         app.mount(mount, inner)
     site = wrap(app)
     for path in DOCS:
-        assert asgi(site, Ask(mount + path)).status == 200
+        assert asgi(site, RequestSpec(mount + path)).status == 200
     assert answered(site) == [f"http://testserver{mount}/html"]
 
 
@@ -583,4 +586,4 @@ if hasattr(FastAPI, "frontend"):
         app.frontend("/other", directory=tmp_path)
         below = [f"{prefix}/", f"{prefix}/guide/", "/other/", "/other/guide/"]
         assert listed(app) == sorted([*below, "/html"])
-        assert {asgi(app, Ask(path)).status for path in below} == {200}
+        assert {asgi(app, RequestSpec(path)).status for path in below} == {200}

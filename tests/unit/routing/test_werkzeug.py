@@ -15,12 +15,12 @@ from werkzeug.wrappers import Request, Response
 from sitemap_middleware import SitemapMiddleware
 
 from ...support.documents import locs
-from ...support.wire import DRIVERS, Ask
+from ...support.wire import DRIVERS, RequestSpec
 
 
 def answered(site: Any, host: str = "testserver", protocol: str = "wsgi") -> list[str]:
     """The locs of a wrapped app's sitemap, requested under this host."""
-    answer = DRIVERS[protocol](site, Ask("/sitemap.xml", host=host))
+    answer = DRIVERS[protocol](site, RequestSpec("/sitemap.xml", host=host))
     return locs(answer.body) if answer.status == 200 else []
 
 
@@ -196,7 +196,7 @@ def test_the_app_may_be_wrapped_from_inside_or_from_outside() -> None:
 def test_sitemap_route_of_the_app_wins_while_it_exists(caplog: pytest.LogCaptureFixture) -> None:
     app = with_rule("/sitemap.xml")
     site = SitemapMiddleware(app, store="memory://", verify=False)
-    answers = [DRIVERS["wsgi"](site, Ask("/sitemap.xml")) for _ in range(3)]
+    answers = [DRIVERS["wsgi"](site, RequestSpec("/sitemap.xml")) for _ in range(3)]
     assert [answer.text for answer in answers] == ["a page"] * 3
     assert [record.getMessage() for record in caplog.records if "itself has a route" in record.getMessage()] == [
         "the app itself has a route for /sitemap.xml and keeps it; give SitemapMiddleware another path to have both"
@@ -275,7 +275,7 @@ def test_a_page_seen_on_one_host_is_not_evidence_for_another() -> None:
     app.add_url_rule("/about", "blog_about", lambda: flask.abort(404), host="blog.example.com")
     site = SitemapMiddleware(app, store="memory://", base_url="http://example.com", verify=False)
     for host in ("example.com", "blog.example.com"):
-        DRIVERS["wsgi"](site, Ask("/about", host=host))
+        DRIVERS["wsgi"](site, RequestSpec("/about", host=host))
     site.flush()
     assert answered(site, "example.com") == ["http://example.com/", "http://example.com/about"]
     assert answered(site, "blog.example.com") == ["http://blog.example.com/"]
@@ -288,7 +288,7 @@ def test_development_subdomains_are_no_evidence_for_each_other() -> None:
     app.view_functions["posts"] = lambda: flask.abort(404)
     site = SitemapMiddleware(app, store="memory://", verify=False)
     for host in ("localhost:5000", "blog.localhost:5000"):
-        DRIVERS["wsgi"](site, Ask("/posts", host=host))
+        DRIVERS["wsgi"](site, RequestSpec("/posts", host=host))
     site.flush()
     assert answered(site, "localhost:5000") == ["http://localhost:5000/", "http://localhost:5000/posts"]
     assert answered(site, "blog.localhost:5000") == []
@@ -359,6 +359,6 @@ def test_quart_shares_the_map_and_speaks_asgi() -> None:
 def test_quart_answers_the_same_when_wrapped_its_own_way() -> None:
     app = quart_app()
     app.asgi_app = SitemapMiddleware(app.asgi_app, store="memory://", verify=False)
-    assert DRIVERS["asgi"](app, Ask("/")).text == "a page"
+    assert DRIVERS["asgi"](app, RequestSpec("/")).text == "a page"
     app.asgi_app.flush()
     assert answered(app, protocol="asgi") == [f"http://testserver{path}" for path in ("/", "/outer/", "/posts/")]

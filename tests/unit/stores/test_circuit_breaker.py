@@ -13,7 +13,7 @@ from sitemap_middleware import StoreError
 from sitemap_middleware.stores.circuit_breaker import BACKOFF_FACTOR, MAX_BACKOFF_SECONDS, with_circuit_breaker
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
-from ...support.twins import Clock, Page, Twin
+from ...support.sample_sites import Clock, Page, SampleSite
 
 SITE = "https://example.com"
 FAILS = (
@@ -224,7 +224,7 @@ def test_what_is_pending_is_saved_at_the_end_whatever_the_pause(protocol: str, e
 
     store = Unwritable(clock)
     store.takes = 5
-    site = Twin(protocol, {"/": Page(), "/gone": Page(404)}, store=store, clock=clock, base_url=SITE)
+    site = SampleSite(protocol, {"/": Page(), "/gone": Page(404)}, store=store, clock=clock, base_url=SITE)
     site.visit("/gone")
     store.failing, store.takes = False, 0
     site.visit("/")
@@ -253,13 +253,13 @@ def test_other_attributes_of_the_store_are_passed_through(clock: Clock) -> None:
 def test_pages_are_served_while_a_store_hangs_and_merged_when_it_is_back(protocol: str, clock: Clock) -> None:
     store = Failing(clock)
     store.failing = False
-    site = Twin(protocol, {"/": Page(), "/gone": Page(404)}, store=store, clock=clock)
+    site = SampleSite(protocol, {"/": Page(), "/gone": Page(404)}, store=store, clock=clock)
     assert len(site.locs()) == 2
     store.failing, store.takes = True, 3
     site.visit("/gone")
-    before = site.ask("/sitemap.xml").body
+    before = site.request("/sitemap.xml").body
     calls_before = store.asked
-    assert site.ask("/sitemap.xml").body == before
+    assert site.request("/sitemap.xml").body == before
     assert store.asked == calls_before
     store.failing, store.takes = False, 0
     clock.pass_(MAX_BACKOFF_SECONDS)

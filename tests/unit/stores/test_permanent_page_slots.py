@@ -46,12 +46,14 @@ class Model:
         self.versions: dict[int, int] = {}
         self.documents = {UNLEARNED_BLOCK: 0}
         self.filling = PlacementCursor()
-        self.twins = False
+        self.sample_sites = False
 
     def merge(self, observations: list[Observation], limits: PageLimits) -> int:
         counts = Counter(page.route for page in self.pages.values() if page.learned)
         changed = {page.path: page for page in BatchMerger(counts, limits).merge(self.pages.get, observations)}
-        self.twins |= any(page.learned and not has_slash_like(page.path, page.route) for page in changed.values())
+        self.sample_sites |= any(
+            page.learned and not has_slash_like(page.path, page.route) for page in changed.values()
+        )
         self._grow(set(changed))
         for path, page in changed.items():
             before = self.pages.get(path)
@@ -93,7 +95,7 @@ class Model:
         self._touch(moved | self._twins_of(moved))
 
     def _twins_of(self, paths: set[str]) -> set[str]:
-        return {toggle_trailing_slash(path) for path in paths} if self.twins else set()
+        return {toggle_trailing_slash(path) for path in paths} if self.sample_sites else set()
 
     def _touch(self, touched: set[str]) -> None:
         for number, paths in self.blocks.items():

@@ -20,7 +20,7 @@ from sitemap_middleware.stores.sqlite.schema import SCHEMA_VERSION
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 from sitemap_middleware.stores.status_reader import SiteStatus, store_status
 
-from ...support.twins import Page, Twin
+from ...support.sample_sites import Page, SampleSite
 
 BASE = "https://bakery.example"
 NOW = 1_750_000_000
@@ -32,19 +32,21 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(command, ["status", *arguments], catch_exceptions=False)
 
 
-def bakery(file: Path, **options: Any) -> Twin:
+def bakery(file: Path, **options: Any) -> SampleSite:
     pages = {"/": Page(), "/menu": Page(), "/bread/{name}": Page()}
-    return Twin("wsgi", pages, **{"base_url": BASE, "learn": "/bread/{name}", "store": f"sqlite:///{file}", **options})
+    return SampleSite(
+        "wsgi", pages, **{"base_url": BASE, "learn": "/bread/{name}", "store": f"sqlite:///{file}", **options}
+    )
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """The store of a bakery that was visited, has a sitemap, and is closed."""
     file = tmp_path / "kept" / "sitemap.sqlite3"
-    twin = bakery(file)
-    twin.visit("/", "/menu", "/bread/rye", "/bread/spelt", "/bread/wheat")
-    assert len(twin.locs()) == 5
-    twin.app.close()
+    sample = bakery(file)
+    sample.visit("/", "/menu", "/bread/rye", "/bread/spelt", "/bread/wheat")
+    assert len(sample.locs()) == 5
+    sample.app.close()
     return file
 
 
@@ -102,21 +104,21 @@ def test_looking_changes_nothing(file: Path) -> None:
 
 
 def test_status_of_a_store_in_use_counts_all_its_files(file: Path) -> None:
-    twin = bakery(file)
-    twin.visit("/bread/baguette")
+    sample = bakery(file)
+    sample.visit("/bread/baguette")
     status = json.loads(run(f"sqlite:///{file}", "--json").stdout)
     assert status["sites"][0]["pages_learned"] == 4
     assert status["bytes"] == sum(path.stat().st_size for path in file.parent.iterdir()) > file.stat().st_size
-    twin.app.close()
+    sample.app.close()
 
 
 def test_development_machine_is_listed_as_a_site(file: Path) -> None:
     local = bakery(file, base_url=None)
-    local.ask("/", host="localhost:8000")
-    local.ask("/", host="127.0.0.1:8000")
+    local.request("/", host="localhost:8000")
+    local.request("/", host="127.0.0.1:8000")
     local.app.flush()
     for host in ("localhost:8000", "127.0.0.1:8000"):
-        assert local.ask("/sitemap.xml", host=host).status == 200
+        assert local.request("/sitemap.xml", host=host).status == 200
         local.clock.pass_(60)
     local.app.close()
     store = SQLiteStore(file)

@@ -1,4 +1,4 @@
-"""Twin apps: one description of a site, as a Flask app and as a Starlette app with equal responses."""
+"""Sample sites: one description of a site, as a Flask app and as a Starlette app with equal responses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 
-from .wire import DRIVERS, Answer, Ask, Headers
+from .wire import DRIVERS, Answer, Headers, RequestSpec
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Clock:
         self.now += seconds
 
 
-class Twin:
+class SampleSite:
     """A site of one protocol, wrapped, with its driver and its clock."""
 
     def __init__(
@@ -56,31 +56,31 @@ class Twin:
         self.bare = make(pages, marks or {})
         self.app = SitemapMiddleware(self.bare, **options)
 
-    def ask(self, ask: Ask | str, **changes: Any) -> Answer:
-        request = ask if isinstance(ask, Ask) else Ask(ask, **changes)
+    def request(self, spec: RequestSpec | str, **changes: Any) -> Answer:
+        request = spec if isinstance(spec, RequestSpec) else RequestSpec(spec, **changes)
         return DRIVERS[self.protocol](self.app, request)
 
     def visit(self, *paths: str) -> None:
         """Request pages as a crawler does, and merge the observations at once."""
         for path in paths:
-            self.ask(path)
+            self.request(path)
         self.app.flush()
 
     def locs(self, **changes: Any) -> list[str]:
         from .documents import locs
 
-        answer = self.ask("/sitemap.xml", **changes)
+        answer = self.request("/sitemap.xml", **changes)
         return locs(answer.body) if answer.status == 200 else []
 
     def entries(self, **changes: Any) -> dict[str, dict[str, str]]:
         from .documents import entries
 
-        answer = self.ask("/sitemap.xml", **changes)
+        answer = self.request("/sitemap.xml", **changes)
         return entries(answer.body) if answer.status == 200 else {}
 
 
 def flask_app(pages: dict[str, Page], marks: dict[str, Any]) -> flask.Flask:
-    app = flask.Flask("twin", static_folder=None)
+    app = flask.Flask("sample", static_folder=None)
     for number, path in enumerate(pages):
 
         def view(path: str = path, **_: Any) -> flask.Response:
