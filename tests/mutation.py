@@ -23,7 +23,7 @@ TESTS = {
     "evidence.response_headers": "unit/evidence/test_observation_merge unit/evidence/test_robots_directives",
     "evidence.response_parser": "unit/evidence/test_response_parser integration/test_canonical",
     "evidence.robots_directives": "unit/evidence/test_robots_directives unit/evidence/test_html_facts unit/evidence/test_observation_merge",
-    "request_filter.accept": "unit/test_request_filter",
+    "request_filter.accept": "unit/request_filter/test_accept",
     "request_filter.asgi": "unit/test_request_filter",
     "request_filter.header_rules": "unit/test_request_filter",
     "request_filter.reasons": "unit/test_request_filter",
