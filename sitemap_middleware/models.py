@@ -174,7 +174,7 @@ class Page(NamedTuple):
     route: str
     first_seen: int
     last_seen: int
-    """When the deciding evidence was seen. The fields from here to `last_modified` hold this evidence."""
+    """When the deciding evidence was seen. The fields from here to `last_seen_fraction` hold this evidence."""
     status: int
     media_type: str = ""
     noindex: bool = False
@@ -183,6 +183,8 @@ class Page(NamedTuple):
     expires_at: int | None = None
     canonical: str | None = None
     last_modified: int | None = None
+    last_seen_fraction: int = 0
+    """How much later than `last_seen` that was, in 1/256 seconds."""
     last_modified_history: History = ()
     """The latest values of its Last-Modified, in POSIX seconds, and when each was sent."""
     read_at: int = 0
@@ -194,6 +196,8 @@ class Page(NamedTuple):
     html_expires_at: int | None = None
     unread_reason: str = ""
     """Why its HTML was not read completely, as a phrase that follows "it"; empty if it was."""
+    read_fraction: int = 0
+    """How much later than `read_at` that was, in 1/256 seconds."""
     content_history: History = ()
     """The latest digests of its content, and when each was seen."""
     stated_date_history: History = ()

@@ -24,6 +24,13 @@ from itertools import combinations
 from typing import Final
 
 from ..models import Page, UnconfirmedAnswer
+from .observations import Observation
+
+_CONCLUSIVE_STATUSES: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
+"""Statuses other than 2xx that describe the page rather than the request."""
+
+_GONE_STATUSES: Final = frozenset({404, 410})
+"""Statuses that tell every visitor that the page does not exist."""
 
 MIN_SECONDS_BETWEEN_VISITORS: Final = 60
 """Minimum time between the answers to two visitors that confirm each other."""
@@ -47,6 +54,44 @@ _SIGN_IN_URL: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Part of a redirect's target that shows a login page, or that carries the page to return to after the login."""
+
+
+def is_conclusive(status: int) -> bool:
+    """Whether a status describes the page whatever the request was.
+
+    Any request can be written so that it gets another 4xx (400, 406, 422 ...). These count only while nothing better
+    is known, as for a route that needs a query.
+    """
+    return 200 <= status < 300 or status in _CONCLUSIVE_STATUSES
+
+
+def needs_confirmation(observation: Observation) -> bool:
+    """Whether an answer may concern this visitor only, such as a redirect by language or a 403 for one User-Agent.
+
+    404, 410 and any HTML are the same for everyone, and count at once if the request was usual. So does the answer to a
+    probe, which has no language, device or account, and a learned page that denies access: it may be private.
+    """
+    if observation.is_probe or not is_conclusive(observation.status):
+        return False
+    if observation.is_unusual and not may_be_listed(observation):
+        return not (observation.learned and observation.denies_access)
+    if observation.status in _GONE_STATUSES:
+        return False
+    if observation.status == 200 and observation.media_type in observation.listed_types:
+        return False
+    return not (observation.learned and observation.denies_access)
+
+
+def may_be_listed(observation: Observation) -> bool:
+    """Whether an answer, as far as it was read, lets its page be listed."""
+    html = observation.html
+    return (
+        observation.status == 200
+        and observation.media_type in observation.listed_types
+        and not (observation.noindex or observation.private or observation.obstacle or observation.canonical)
+        and observation.expires_at is None
+        and (html is None or not (html.noindex or html.canonical or html.obstacle or html.expires_at is not None))
+    )
 
 
 def denies_access(status: int, loc: str, target: str | None) -> bool:

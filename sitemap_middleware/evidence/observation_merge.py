@@ -12,27 +12,28 @@ from typing import Final
 from ..dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
 from ..history import History, Run, add_sighting, is_unchanged_by, significant, without_future
 from ..models import Page, UnconfirmedAnswer
-from .delisting_confirmation import add_answer, confirmed_contradiction, has_same_answers, since
+from .delisting_confirmation import (
+    add_answer,
+    confirmed_contradiction,
+    has_same_answers,
+    is_conclusive,
+    needs_confirmation,
+    since,
+)
 from .generated_dates import becomes_credible, is_credible
 from .observations import INDEXABLE_TYPES, HtmlFacts, Observation
 from .verdict import is_listable
 
-_CONCLUSIVE_STATUSES: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
-"""Statuses other than 2xx that describe the page rather than the request."""
-
-_GONE_STATUSES: Final = frozenset({404, 410})
-"""Statuses that tell every visitor that the page does not exist."""
-
 REFRESH_SECONDS: Final = 60 * 60
 """How long the last visit of an unchanged page may stay unwritten: one write an hour instead of one a visit."""
 
-_HtmlState = tuple[int, bool, str | None, str | None, str, int | None, str, History, History]
+_HtmlState = tuple[int, bool, str | None, str | None, str, int | None, str, int, History, History]
 """The fields of `Page` about its HTML, from `read_at` to `stated_date_history`."""
 
-_UNREAD_HTML: Final[_HtmlState] = (0, False, None, None, "", None, "", (), ())
+_UNREAD_HTML: Final[_HtmlState] = (0, False, None, None, "", None, "", 0, (), ())
 
 _HtmlSnapshot = tuple[bool, str | None, str | None, str, int | None, str]
-"""The part of `_HtmlState` that each reading replaces: without `read_at` and the two histories."""
+"""The part of `_HtmlState` that each reading replaces: without the times and the two histories."""
 
 # An observation's fields and the page's fields that keep them, in the same order.
 _observation_fields: Final = itemgetter(slice(Observation._fields.index("at"), Observation._fields.index("html")))
@@ -42,19 +43,10 @@ _html_fields: Final = itemgetter(slice(Page._fields.index("read_at"), Page._fiel
 _make: Final = tuple.__new__  # builds a named tuple in half the time of calling its class
 
 
-def is_conclusive(status: int) -> bool:
-    """Whether a status describes the page whatever the request was.
-
-    Any request can be written so that it gets another 4xx (400, 406, 422 ...). These count only while nothing better
-    is known, as for a route that needs a query.
-    """
-    return 200 <= status < 300 or status in _CONCLUSIVE_STATUSES
-
-
 def merge(page: Page | None, observation: Observation) -> Page:
     """The page with one more observation.
 
-    The latest evidence decides; within one second, the evidence that forbids more. HTML is not read on every visit, so
+    The latest evidence decides; of evidence of one moment, what forbids more. HTML is not read on every visit, so
     it has a date and a decision of its own. What may concern one visitor only waits in `Page.unconfirmed_answers`.
     """
     if page is None:
@@ -64,8 +56,8 @@ def merge(page: Page | None, observation: Observation) -> Page:
     if observation.last_modified is not None:
         last_modified_history = add_sighting(last_modified_history, observation.last_modified, at)
     if observation.html is not None:
-        html = _merge_html(html, observation.html, at)
-    unconfirmed = _needs_confirmation(observation)
+        html = _merge_html(html, observation.html, at, observation.fraction)
+    unconfirmed = needs_confirmation(observation)
     if unconfirmed:
         answers = add_answer(answers, UnconfirmedAnswer(at, observation.status, observation.visitor))
     if _is_decisive(observation, page, unconfirmed=unconfirmed):
@@ -86,15 +78,15 @@ def _first_page(observation: Observation) -> Page:
     """The page of a first observation. Written out for speed: each page of a growing site passes here."""
     (
         path, route, at, status, media_type, noindex, private, obstacle, expires_at, canonical, last_modified,
-        html_facts, learned, *_,
+        fraction, html_facts, learned, *_,
     ) = observation  # fmt: skip
     last_modified_history: History = () if last_modified is None else (_make(Run, (last_modified, at, at)),)
-    html = _UNREAD_HTML if html_facts is None else _merge_html(_UNREAD_HTML, html_facts, at)
-    unconfirmed = _needs_confirmation(observation)
+    html = _UNREAD_HTML if html_facts is None else _merge_html(_UNREAD_HTML, html_facts, at, fraction)
+    unconfirmed = needs_confirmation(observation)
     answers = (UnconfirmedAnswer(at, status, observation.visitor),) if unconfirmed else ()
     page = (
         path, route, at, at, status, media_type, noindex, private, obstacle, expires_at, canonical, last_modified,
-        last_modified_history, *html, learned, unconfirmed, answers,
+        fraction, last_modified_history, *html, learned, unconfirmed, answers,
     )  # fmt: skip
     return _make(Page, page)
 
@@ -133,14 +125,15 @@ def _is_decisive(observation: Observation, page: Page, *, unconfirmed: bool) -> 
             return conclusive
     if unconfirmed is not page.is_unconfirmed:
         return page.is_unconfirmed
-    if observation.at != page.last_seen:
-        return observation.at > page.last_seen
+    seen, last_seen = (observation.at, observation.fraction), (page.last_seen, page.last_seen_fraction)
+    if seen != last_seen:
+        return seen > last_seen
     types = observation.listed_types
     return _rank(observation, types) > _rank(page, types)
 
 
 def _rank(evidence: Observation | Page, listed_types: frozenset[str]) -> tuple[object, ...]:
-    """The sort key of evidence within one second: first what forbids more, then what all workers sort alike."""
+    """The sort key of evidence of one moment: first what forbids more, then what all workers sort alike."""
     return (
         evidence.status != 200,
         evidence.noindex,
@@ -162,25 +155,25 @@ def _expiry_rank(expires_at: int | None) -> tuple[bool, int]:
     return expires_at is not None, -(expires_at or 0)
 
 
-def _merge_html(html: _HtmlState, facts: HtmlFacts, at: int) -> _HtmlState:
+def _merge_html(html: _HtmlState, facts: HtmlFacts, at: int, fraction: int) -> _HtmlState:
     """The state of a page's HTML with one more reading: the latest one decides, and the histories keep all.
 
     A reading that did not reach the head counts only while there is no other.
     """
-    read_at, content_history, stated_date_history = html[0], html[-2], html[-1]
+    read_at, read_fraction, content_history, stated_date_history = html[0], *html[-3:]
     if not facts.has_head:
         reason = max(html[6], facts.unread_reason)
-        return html if read_at else (0, False, None, None, "", None, reason, (), ())
+        return html if read_at else (0, False, None, None, "", None, reason, 0, (), ())
     if facts.digest is not None:
         content_history = add_sighting(content_history, facts.digest, at)
     if facts.stated_date:
         stated_date_history = add_sighting(stated_date_history, timestamp_of_w3c(facts.stated_date), at)
-    if at < read_at:
+    if (at, fraction) < (read_at, read_fraction):
         return (*html[:-2], content_history, stated_date_history)
     snapshot = _html_snapshot(facts)
-    if at == read_at:
-        snapshot = max(html[1:-2], snapshot, key=_html_rank)
-    return (at, *snapshot, content_history, stated_date_history)
+    if (at, fraction) == (read_at, read_fraction):
+        snapshot = max(html[1:-3], snapshot, key=_html_rank)
+    return (at, *snapshot, fraction, content_history, stated_date_history)
 
 
 def _html_snapshot(facts: HtmlFacts) -> _HtmlSnapshot:
@@ -195,41 +188,12 @@ def _html_snapshot(facts: HtmlFacts) -> _HtmlSnapshot:
 
 
 def _html_rank(snapshot: _HtmlSnapshot) -> tuple[object, ...]:
-    """The sort key of readings within one second: first what forbids more, then what all workers sort alike."""
+    """The sort key of readings of one moment: first what forbids more, then what all workers sort alike."""
     noindex, canonical, stated_date, obstacle, expires_at, unread_reason = snapshot
     return noindex, obstacle, canonical or "", _expiry_rank(expires_at), stated_date or "", unread_reason
 
 
 # Answers that need confirmation
-
-
-def _needs_confirmation(observation: Observation) -> bool:
-    """Whether an answer may concern this visitor only, such as a redirect by language or a 403 for one User-Agent.
-
-    404, 410 and any HTML are the same for everyone, and count at once if the request was usual. So does the answer to a
-    probe, which has no language, device or account, and a learned page that denies access: it may be private.
-    """
-    if observation.is_probe or not is_conclusive(observation.status):
-        return False
-    if observation.is_unusual and not may_be_listed(observation):
-        return not (observation.learned and observation.denies_access)
-    if observation.status in _GONE_STATUSES:
-        return False
-    if observation.status == 200 and observation.media_type in observation.listed_types:
-        return False
-    return not (observation.learned and observation.denies_access)
-
-
-def may_be_listed(observation: Observation) -> bool:
-    """Whether an answer, as far as it was read, lets its page be listed."""
-    html = observation.html
-    return (
-        observation.status == 200
-        and observation.media_type in observation.listed_types
-        and not (observation.noindex or observation.private or observation.obstacle or observation.canonical)
-        and observation.expires_at is None
-        and (html is None or not (html.noindex or html.canonical or html.obstacle or html.expires_at is not None))
-    )
 
 
 def _is_good(page: Page, listed_types: frozenset[str]) -> bool:
@@ -301,9 +265,9 @@ def _is_repeat(page: Page, observation: Observation) -> bool:
         and observation.expires_at == page.expires_at
         and observation.route == page.route
         and observation.learned == page.learned
-        and not (page.is_unconfirmed and not _needs_confirmation(observation))
+        and not (page.is_unconfirmed and not needs_confirmation(observation))
         and not (
-            _is_good(page, observation.listed_types) and (page.unconfirmed_answers or _needs_confirmation(observation))
+            _is_good(page, observation.listed_types) and (page.unconfirmed_answers or needs_confirmation(observation))
         )
         and (html is None or _is_repeated_html(page, html, at))
     )
@@ -313,7 +277,7 @@ def _is_repeated_html(page: Page, html: HtmlFacts, at: int) -> bool:
     return (
         at < page.read_at + REFRESH_SECONDS
         and (html.digest is None or is_unchanged_by(page.content_history, html.digest, at))
-        and _html_snapshot(html) == _html_fields(page)[1:-2]
+        and _html_snapshot(html) == _html_fields(page)[1:-3]
         and (not html.stated_date or _is_known_date(page.stated_date_history, timestamp_of_w3c(html.stated_date), at))
     )
 
@@ -343,7 +307,7 @@ def _is_significant_change(page: Page, merged: Page, listed_types: frozenset[str
         or _differ(page.last_modified_history, merged.last_modified_history, exactly=late_visit)
         or _rank(merged, listed_types) != _rank(page, listed_types)
         or _has_new_contradiction(page, merged, listed_types)
-        or _html_fields(merged)[1:-2] != _html_fields(page)[1:-2]
+        or _html_fields(merged)[1:-3] != _html_fields(page)[1:-3]
         or _date_credibility(merged) != _date_credibility(page)
     )
 

@@ -52,6 +52,8 @@ class Observation(NamedTuple):
     """The canonical URL that its Link header names, if that is another page."""
     last_modified: int | None = None
     """A plausible Last-Modified, in POSIX seconds; see `dates.parse_last_modified`."""
+    fraction: int = 0
+    """How much later than `at` it was seen, in 1/256 seconds."""
     html: HtmlFacts | None = None
     """What its HTML says, if the body was sampled."""
     learned: bool = False

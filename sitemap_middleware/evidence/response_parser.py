@@ -22,6 +22,9 @@ from .response_headers import ResponseHeaders
 MAX_CACHED_HTML: Final = 4096
 """Parsed bodies cached at most; half as many are always kept."""
 
+FRACTIONS_PER_SECOND: Final = 256
+"""The unit of `Observation.fraction`: a byte in the store."""
+
 HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
 
 _MAX_URL_CHARS: Final = 2048
@@ -80,6 +83,7 @@ class ResponseParser:
             expires_at=robots.expires_at,
             canonical=_canonical_elsewhere(headers, loc, is_own_url),
             last_modified=parse_last_modified(headers.get_all("last-modified"), at),
+            fraction=int(captured.at % 1 * FRACTIONS_PER_SECOND),
             html=html,
             learned=learned,
             may_be_provided=may_be_provided,

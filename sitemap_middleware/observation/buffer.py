@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ..captured_response import CapturedResponse
-from ..evidence.observation_merge import is_conclusive
+from ..evidence.delisting_confirmation import is_conclusive
 from ..exceptions import StoreError
 from ..fork_safety import reset_after_fork
 from .shutdown import SHUTDOWN_TIMEOUT_SECONDS, flush_at_exit, flush_on_sigterm, install_exit_hooks

@@ -16,7 +16,7 @@ from ..bounded_cache import BoundedCache
 from ..captured_response import CapturedResponse
 from ..config import Options
 from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
-from ..evidence.observation_merge import may_be_listed
+from ..evidence.delisting_confirmation import may_be_listed
 from ..evidence.observations import Observation
 from ..evidence.response_parser import ResponseParser
 from ..fork_safety import WorkerId

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from ..bounded_cache import BoundedCache
 from ..captured_response import CapturedResponse
-from ..evidence.observation_merge import may_be_listed
+from ..evidence.delisting_confirmation import may_be_listed
 from ..evidence.observations import Observation
 from ..evidence.verdict import is_listable
 from ..models import Page, StoreKey

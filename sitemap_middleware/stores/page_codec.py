@@ -5,7 +5,8 @@
 | version | 1 |
 | flags | 2, below |
 | media type | 1: its index in `MEDIA_TYPES`, unless it is among the texts |
-| status | 4 |
+| status | 2 |
+| fractions | 1 each: of last seen, of HTML read at |
 | counts | 1 each: runs of the Last-Modified, content and stated date histories |
 | times | 8 each: first seen, last seen, Last-Modified, HTML read at |
 | runs | 24 each, in the order of the counts |
@@ -52,7 +53,7 @@ _ANY_TEXT: Final = sum(_TEXT_FLAGS)
 _UNCONFIRMED: Final = 1 << 15
 
 _MEDIA_TYPE_CODES: Final = {media_type: code for code, media_type in enumerate(MEDIA_TYPES)}
-_HEAD: Final = struct.Struct("<BHBiBBB")
+_HEAD: Final = struct.Struct("<BHBhBBBBB")
 _FIXED: Final = struct.Struct(_HEAD.format + "qqqq")
 _RUN: Final = struct.Struct("<qqq")
 _LENGTH: Final = struct.Struct("<I")
@@ -78,8 +79,9 @@ def packed_page(page: Page) -> PackedPage:
     """The page as it is stored. Raises `TooLargeError`."""
     (
         path, route, first_seen, last_seen, status, media_type, noindex, private, obstacle, expires_at, canonical,
-        last_modified, last_modified_runs, read_at, html_noindex, html_canonical, stated_date, html_obstacle,
-        html_expires_at, unread_reason, content_runs, stated_date_runs, learned, is_unconfirmed, unconfirmed_answers,
+        last_modified, last_seen_fraction, last_modified_runs, read_at, html_noindex, html_canonical, stated_date,
+        html_obstacle, html_expires_at, unread_reason, read_fraction, content_runs, stated_date_runs, learned,
+        is_unconfirmed, unconfirmed_answers,
     ) = page  # fmt: skip
     flags = 0 if last_modified is None else _LAST_MODIFIED
     if learned:
@@ -114,8 +116,8 @@ def packed_page(page: Page) -> PackedPage:
     times: tuple[int, ...] = (first_seen, last_seen, last_modified or 0, read_at)
     times = sum(last_modified_runs + content_runs + stated_date_runs, times)
     try:
-        counts = len(last_modified_runs), len(content_runs), len(stated_date_runs)
-        data = _fixed_struct(len(times)).pack(FORMAT_VERSION, flags, media_type_code or 0, status, *counts, *times)
+        numbers = last_seen_fraction, read_fraction, len(last_modified_runs), len(content_runs), len(stated_date_runs)
+        data = _fixed_struct(len(times)).pack(FORMAT_VERSION, flags, media_type_code or 0, status, *numbers, *times)
     except struct.error as error:
         raise TooLargeError(f"page {path!r} cannot be stored: {error}") from None
     if packed_texts:
@@ -133,7 +135,8 @@ def unpack_page(path: str, route: str, data: bytes) -> Page:
     """The page of a path and a route from its packed form. Raises ValueError if the data is damaged."""
     try:
         (
-            version, flags, media_type_code, status, last_modified_count, content_count, stated_date_count,
+            version, flags, media_type_code, status, last_seen_fraction, read_fraction,
+            last_modified_count, content_count, stated_date_count,
             first_seen, last_seen, last_modified, read_at,
         ) = _FIXED.unpack_from(data)  # fmt: skip
         content_end = last_modified_count + content_count
@@ -168,6 +171,7 @@ def unpack_page(path: str, route: str, data: bytes) -> Page:
             None if expires_at is None else int(expires_at),
             canonical,
             last_modified if flags & _LAST_MODIFIED else None,
+            last_seen_fraction,
             runs[:last_modified_count],
             read_at,
             flags & _HTML_NOINDEX != 0,
@@ -176,6 +180,7 @@ def unpack_page(path: str, route: str, data: bytes) -> Page:
             html_obstacle or "",
             None if html_expires_at is None else int(html_expires_at),
             unread_reason or "",
+            read_fraction,
             runs[last_modified_count:content_end],
             runs[content_end:],
             flags & _LEARNED != 0,

@@ -23,7 +23,7 @@ from sitemap_middleware.evidence.observation_merge import (
     merge_without_future,
     page_to_store,
 )
-from sitemap_middleware.evidence.observations import HtmlFacts, Observation
+from sitemap_middleware.evidence.observations import INDEXABLE_TYPES, HtmlFacts, Observation
 from sitemap_middleware.history import VOLATILE
 from sitemap_middleware.models import MergeResult, Page, PageLimits
 from sitemap_middleware.stores import open_store
@@ -172,6 +172,8 @@ OBSERVATIONS = st.builds(
     learned=st.just(False),
     may_be_provided=st.just(False),
     merged_at=st.just(0),
+    fraction=st.integers(0, 255),
+    listed_types=st.just(INDEXABLE_TYPES),
 )
 
 
@@ -252,7 +254,8 @@ def test_full_limits_refuse_new_pages_and_keep_updating_old_ones(store: Store) -
     assert store.merge(SITE, [learned("/x", route="/x/<y>"), learned("/y", route="/x/<y>")], limits) == MergeResult(
         1, 1
     )
-    assert store.merge(SITE, [learned("/d"), learned("/a", at=2000)._replace(status=404)], limits) == MergeResult(1, 1)
+    gone = learned("/a", at=2000)._replace(status=404)
+    assert store.merge(SITE, [learned("/d"), gone], limits) == MergeResult(1, 1, conflicting_paths=("/a",))
     assert [(page.path, page.status) for page in store.pages(SITE)] == [("/a", 404), ("/b", 200), ("/x", 200)]
 
 

@@ -336,6 +336,8 @@ observations = st.builds(
     learned=st.just(False),
     may_be_provided=st.just(False),
     merged_at=st.just(0),
+    fraction=st.sampled_from([0, 100, 255]),
+    listed_types=st.just(INDEXABLE_TYPES),
 )
 read = st.builds(
     Observation._replace,
@@ -417,6 +419,8 @@ def test_page_is_written_for_news_and_once_per_refresh_interval(
         stable = page._replace(
             last_seen=0,
             read_at=0,
+            last_seen_fraction=0,
+            read_fraction=0,
             last_modified_history=(),
             content_history=(),
             stated_date_history=(),

@@ -388,3 +388,25 @@ def test_pages_of_other_listed_types_need_confirmation_as_well(protocol: str, me
         sample.clock.pass_(61)
         sample.visit("/")
         assert sample.locs(), "a good answer lists it again"
+
+
+NOINDEX = Page(body=b"<!doctype html><title>page</title><meta name=robots content=noindex><p>A page.")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "other",
+    [Page(404), Page(200, [("content-type", "text/html"), ("x-robots-tag", "noindex")]), NOINDEX, Page(410)],
+    ids=["404", "noindex", "meta noindex", "410"],
+)
+@pytest.mark.parametrize("is_good_later", [True, False])
+@pytest.mark.parametrize("flushes", [True, False])
+def test_later_answer_of_one_second_wins(protocol: str, other: Page, *, is_good_later: bool, flushes: bool) -> None:
+    sample = SampleSite(protocol, {"/": Page()}, list_unseen=False)
+    for page in (other, Page()) if is_good_later else (Page(), other):
+        sample.clock.pass_(0.25)
+        sample.pages["/"] = page
+        sample.request("/")
+        if flushes:
+            sample.app.flush()
+    assert bool(sample.locs()) is is_good_later
