@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from ..dates import CLOCK_SKEW_SECONDS
 from ..history import VOLATILE, History, Run, last_change
 from ..models import Changefreq, Page
+from .daily_number_changes import without_number_changes
 from .generated_dates import changes_without_content, is_credible
 from .observation_merge import REFRESH_SECONDS
 from .site_signals import SiteSignals
@@ -191,8 +192,11 @@ def _estimate_by_dates(page: Page, signals: SiteSignals) -> _RateEstimate | None
 
 
 def _estimate_by_contents(page: Page, signals: SiteSignals) -> _RateEstimate | None:
-    """An estimate from the content, if that is not volatile. Changes that may be a template's do not count."""
-    contents = signals.own_content_history(page)
+    """An estimate from the content, if that is not volatile.
+
+    Changes that may be a template's do not count, nor those of numbers alone, which may be counters.
+    """
+    contents = without_number_changes(signals.own_content_history(page))
     if not _is_settled(contents):
         return None
     runs = _in_order(contents)

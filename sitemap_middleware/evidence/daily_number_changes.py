@@ -8,11 +8,25 @@ from __future__ import annotations
 from typing import Final
 
 from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
-from ..history import VOLATILE, History
+from ..history import RUN_ORDER, VOLATILE, History, Run
 from .term_hashes import integer_change
 
 _LONGEST_SECONDS: Final = SECONDS_PER_DAY + CLOCK_SKEW_SECONDS
 """For how long a daily counter may show one number."""
+
+
+def without_number_changes(history: History) -> History:
+    """The history, with contents that follow each other and differ by numbers alone as one content."""
+    contents: list[Run] = []
+    latest = VOLATILE
+    for run in sorted(history, key=lambda run: (run.first, run.last)):
+        is_content = VOLATILE not in {run.value, latest}
+        if contents and is_content and integer_change(latest, run.value) is not None:
+            contents[-1] = contents[-1]._replace(last=max(contents[-1].last, run.last))
+        else:
+            contents.append(run)
+        latest = run.value
+    return tuple(sorted(contents, key=RUN_ORDER))
 
 
 def may_be_daily_counter(history: History) -> bool:

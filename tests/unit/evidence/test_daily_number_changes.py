@@ -9,14 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.daily_number_changes import may_be_daily_counter
+from sitemap_middleware.evidence.changefreq import changefreq
+from sitemap_middleware.evidence.daily_number_changes import may_be_daily_counter, without_number_changes
 from sitemap_middleware.evidence.html_facts import parse_html
 from sitemap_middleware.evidence.lastmod import lastmod
 from sitemap_middleware.evidence.observation_merge import merge_if_changed
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals
 from sitemap_middleware.evidence.term_hashes import digest_term, integer_change
-from sitemap_middleware.history import VOLATILE, Run
+from sitemap_middleware.history import VOLATILE, History, Run, add_sighting
+from sitemap_middleware.models import Page
 
 NOW = 1_750_000_000
 HOUR = 3600
@@ -37,6 +39,46 @@ def dated(text: Callable[[int], str], every: int, days: int = 12) -> dict[int, s
             if result.text is not None:
                 dates[seen] = result.text
     return dates
+
+
+def contents(*texts: str, hours: int = 24) -> History:
+    """The history of a page that shows one text after the other, each for so many hours."""
+    history: History = ()
+    for number, text in enumerate(texts):
+        digest = parse_html(f"<main><h1>A page</h1><p>{text}</p></main>".encode(), "utf-8", is_truncated=False).digest
+        for at in range(NOW + number * hours * HOUR, NOW + (number + 1) * hours * HOUR, HOUR):
+            history = add_sighting(history, digest, at)
+    return history
+
+
+def changes(history: History) -> int:
+    return len(without_number_changes(history)) - 1
+
+
+def test_numbers_alone_make_no_change() -> None:
+    assert changes(contents(*(f"Day {day} of our journey" for day in range(124, 130)))) == 0
+    assert changes(contents("12 guests", "40 guests", "7 guests, 3 dogs")) == 1
+    assert changes(contents("Day 1, sunny", "Day 2, sunny", "Day 3, rain", "Day 4, rain")) == 1
+    assert changes(contents("Sunny", "Rain", "Snow")) == 2
+    assert without_number_changes(()) == ()
+
+
+def test_volatile_contents_stay_what_they_are() -> None:
+    history = add_sighting(contents("Day 1", "Day 2"), VOLATILE, NOW + 99 * DAY)
+    assert [run.value for run in without_number_changes(history)][1:] == [VOLATILE]
+    assert without_number_changes(add_sighting((), VOLATILE, NOW)) == add_sighting((), VOLATILE, NOW)
+
+
+@pytest.mark.parametrize(
+    "text", ["Day {} of our journey", "{} visitors so far", "Only {} left", "Noch {} mal schlafen"]
+)
+@pytest.mark.parametrize("hours", [1, 24, 7 * 24])
+def test_a_page_whose_numbers_tick_has_no_changefreq(text: str, hours: int) -> None:
+    page = Page("/", "/", NOW, NOW, 200, content_history=contents(*map(text.format, range(20, 27)), hours=hours))
+    assert changefreq(page, EVERYWHERE).word is None
+    words = ("bread", "cake", "tea", "rye", "spelt", "jam", "salt")
+    page = page._replace(content_history=contents(*map(text.format, words), hours=hours))
+    assert changefreq(page, EVERYWHERE).word is not None or hours == 1
 
 
 TEXTS = [
