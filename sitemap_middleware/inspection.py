@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -12,6 +13,7 @@ from .config import Options
 from .evidence.verdict import Verdict
 from .hosts import SiteResolver
 from .listing.candidates import SiteSnapshot
+from .listing.changes import PageChange, changes
 from .listing.entries import EntryBuilder
 from .listing.explain import explain
 from .listing.policy import EvaluationContext
@@ -101,9 +103,18 @@ class ServiceInspection:
             RouteReport(None, route, elsewhere) for route in snapshots[0].table.routes if route.host not in hosts
         ]
 
-    def url_report(self, snapshots: Sequence[SiteSnapshot]) -> list[UrlReportLine]:
-        """Every known URL of these sites, listed or not."""
-        return [line for snapshot in snapshots for line in url_report(self._entries, self.evaluation_context(snapshot))]
+    def url_report(self, snapshots: Sequence[SiteSnapshot]) -> Iterator[UrlReportLine]:
+        """Every known URL of these sites, listed or not. Raises `SitemapError` if the store or a provider fails."""
+        return chain.from_iterable(
+            url_report(self._entries, self.evaluation_context(snapshot)) for snapshot in snapshots
+        )
+
+    def changes(self, snapshots: Sequence[SiteSnapshot], since: int) -> Iterator[PageChange]:
+        """What changed in the sitemaps of these sites since a POSIX time. Raises like `url_report`."""
+        return chain.from_iterable(
+            changes(self._entries, self.evaluation_context(snapshot), self.options.media_types, since)
+            for snapshot in snapshots
+        )
 
     def snapshot(self, site: Site, store: Store) -> SiteSnapshot:
         """The inputs of a site's sitemap now, with its pages from this store."""

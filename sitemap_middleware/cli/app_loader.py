@@ -1,4 +1,4 @@
-"""Import the app that `module:attribute` names, and find its SitemapMiddleware."""
+"""Import the app that `module:attribute` or `file.py:attribute` names, and find its SitemapMiddleware."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import functools
 import importlib
 import inspect
 import os
+import re
 import sys
 import sysconfig
 import traceback
 from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -19,7 +21,7 @@ from ..middleware import SitemapMiddleware
 from ..middleware_lookup import ADD_MIDDLEWARE_HINT, closure_values
 from ..routing import wrapping
 from ..routing.frameworks import is_starlette
-from .output import CommandError, printable
+from .terminal import CommandError, printable
 
 _MAX_LAYERS: Final = 100
 """Layers of an app in which the middleware is searched."""
@@ -31,6 +33,12 @@ _LIBRARY_FOLDERS: Final = tuple(
 """Folders of code that is not the user's own."""
 
 _NAME_APP_HINT: Final = "name the app itself, without --factory or parentheses"
+
+_MODULE_OR_FILE: Final = re.compile(r"[^\W\d][\w.]*|.+\.py")
+
+_APP_NAME: Final = re.compile(rf"({_MODULE_OR_FILE.pattern}):(?![\\/])(.+)", re.DOTALL)
+
+_MAX_NAMES_IN_HINT: Final = 3
 
 _USUAL_APP_NAMES: Final = (
     "app",
@@ -48,7 +56,7 @@ _USUAL_APP_NAMES: Final = (
 
 
 def load_app(app: Any, *, factory: bool = False) -> tuple[Any, SitemapMiddleware]:
-    """Return an app, which may be given as `module:attribute`, and its middleware.
+    """Return an app, which may be given as `module:attribute` or `file.py:attribute`, and its middleware.
 
     A factory is called: with the arguments given, as in gunicorn's ``shop:create_app("production")``,
     else with none. Raises `CommandError`.
@@ -61,16 +69,28 @@ def load_app(app: Any, *, factory: bool = False) -> tuple[Any, SitemapMiddleware
         return app, middleware
     if not callable(app):
         raise CommandError(f"{name} is {_describe_type(app)}, not an app: WSGI and ASGI apps are callable")
+    if inspect.isfunction(app) and not inspect.iscoroutinefunction(app) and not _may_be_app(app):
+        raise CommandError(f"{name} is a function that is no app; if it makes one, give its arguments: {name}('...')")
     raise CommandError(f"{name} has no SitemapMiddleware; {ADD_MIDDLEWARE_HINT}")
 
 
+def is_app_name(text: str) -> bool:
+    """Whether a text has the form of an app's name, `module:attribute` or `file.py:attribute`."""
+    return _APP_NAME.fullmatch(text) is not None
+
+
 def _import_app(name: str, *, factory: bool) -> tuple[Any, str]:
-    """Return the app that `module:attribute` names, and what to call it in errors."""
-    module_name, _, expression = name.partition(":")
-    if not (module_name and expression):
-        raise CommandError(f"{name!r} does not name an app: give MODULE:ATTRIBUTE, such as app:app or shop.web:app")
+    """Return the app that a name stands for, and what to call it in errors."""
+    match = _APP_NAME.fullmatch(name)
+    if match is None:
+        example = f"{name}:app" if _MODULE_OR_FILE.fullmatch(name) else "app:app, shop.web:app or shop/web.py:app"
+        raise CommandError(
+            f"{name!r} does not name an app: give MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE, such as {example}"
+        )
+    place, expression = match.groups()
     attribute, arguments = _parse_attribute(expression, name)
-    app = _find_attribute(_import_module(module_name), module_name, attribute)
+    module_name = _module_of_file(place) if place.endswith(".py") else place
+    app = _find_attribute(_import_module(module_name), place, attribute)
     if arguments is None and (factory or _is_app_factory(app)):
         arguments = (), {}
         name += "()"
@@ -90,27 +110,54 @@ def _parse_attribute(expression: str, name: str) -> tuple[str, tuple[tuple[Any, 
     try:
         call = ast.parse(expression, mode="eval").body
         if isinstance(call, ast.Call):
-            keywords = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-            return ast.unparse(call.func), (tuple(map(ast.literal_eval, call.args)), keywords)
-    except (SyntaxError, ValueError):
+            keywords = {keyword.arg or "**": ast.literal_eval(keyword.value) for keyword in call.keywords}
+            if "**" not in keywords:
+                return ast.unparse(call.func), (tuple(map(ast.literal_eval, call.args)), keywords)
+    except (SyntaxError, TypeError, ValueError):
         pass
     raise CommandError(f"{name!r} cannot be read: give a call with plain values, such as shop:create_app('production')")
 
 
+def _module_of_file(place: str) -> str:
+    """Return the name of the module in a file, and make it importable: from the folder above its outermost package."""
+    file = Path(place).absolute()
+    if not file.is_file():
+        near = get_close_matches(file.name, (path.name for path in file.parent.glob("*.py")), 1)
+        hint = f"; did you mean {file.parent / near[0]}?" if near else ""
+        raise CommandError(f"no such file: {place}{hint}")
+    parts, folder = [] if file.stem == "__init__" else [file.stem], file.parent
+    while (folder / "__init__.py").exists():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    _search_first(folder)
+    return ".".join(parts)
+
+
+def _search_first(folder: Path) -> None:
+    """Add a folder to the module search path."""
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+
 def _import_module(name: str) -> Any:
-    working_directory = str(Path.cwd())
-    if working_directory not in sys.path:
-        sys.path.insert(0, working_directory)
+    working_directory = Path.cwd()
+    _search_first(working_directory)
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and f"{name}.".startswith(f"{error.name}."):
+            near = get_close_matches(error.name, _modules_in(working_directory), 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
             raise CommandError(
-                f"no module named {error.name!r} in {working_directory} or on Python's module search path"
+                f"no module named {error.name!r} in {working_directory} or on Python's module search path{hint}"
             ) from error
         _fail(f"module {name} cannot be imported", error)
     except (Exception, SystemExit) as error:
         _fail(f"module {name} cannot be imported", error)
+
+
+def _modules_in(folder: Path) -> list[str]:
+    return [*(path.stem for path in folder.glob("*.py")), *(path.parent.name for path in folder.glob("*/*.py"))]
 
 
 def _find_attribute(module: Any, module_name: str, attribute: str) -> Any:
@@ -123,8 +170,10 @@ def _find_attribute(module: Any, module_name: str, attribute: str) -> Any:
                 raise CommandError(
                     f"module {module_name} has no {attribute!r}: {_describe_type(value)} has no {part!r}"
                 ) from error
-            candidates = [name for name in _USUAL_APP_NAMES if name != part and callable(getattr(module, name, None))]
-            hint = f"; it has {candidates[0]}, so try {module_name}:{candidates[0]}" if candidates else ""
+            usual = (name for name in _USUAL_APP_NAMES if name != part and callable(getattr(module, name, None)))
+            public = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
+            candidates = list(dict.fromkeys([*get_close_matches(part, public), *usual]))[:_MAX_NAMES_IN_HINT]
+            hint = f"; it has {', '.join(candidates)}, so try {module_name}:{candidates[0]}" if candidates else ""
             raise CommandError(f"module {module_name} has no {part!r}{hint}") from error
     return value
 
@@ -133,10 +182,21 @@ def _is_app_factory(value: Any) -> bool:
     """Whether it is a function that can be called without arguments. An app cannot."""
     if not inspect.isfunction(value) or inspect.iscoroutinefunction(value):
         return False
-    parameters = inspect.signature(value).parameters.values()
-    return all(
-        parameter.default is not parameter.empty or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters
-    )
+    return not _required_parameters(value)
+
+
+def _may_be_app(function: Callable[..., Any]) -> bool:
+    """Whether a function takes the two arguments of WSGI, or the three of ASGI."""
+    required = _required_parameters(function)
+    return len(required) in {2, 3} or any(parameter.kind is parameter.VAR_POSITIONAL for parameter in required)
+
+
+def _required_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    return [
+        parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
+    ]
 
 
 def _call(function: Callable[[], Any], name: str) -> Any:

@@ -35,6 +35,19 @@ class File(NamedTuple):
     gzipped_body: bytes
 
 
+class ExportedFile(NamedTuple):
+    """A document that was written, and a compressed copy beside it."""
+
+    path: Path
+    urls: int
+    documents: int
+    """How many documents it names, if it is an index."""
+    size: int
+    """Bytes."""
+    gzipped_size: int
+    """Bytes of the compressed copy, whose name ends in `.gz`."""
+
+
 class _DocumentMissing(SitemapError):
     """The app answered 404."""
 
@@ -44,11 +57,11 @@ def export(
     site: Site,
     path: str,
     folder: Path,
-    on_progress: Callable[[int, int], None],
+    on_progress: Callable[[int, int | None], None],
     *,
     pause: Callable[[float], None] = time.sleep,
-) -> list[Path]:
-    """Write a sitemap and its documents into a folder, each also compressed with gzip; return the paths of the files.
+) -> list[ExportedFile]:
+    """Write a sitemap and its documents into a folder, each also compressed with gzip; return the files.
 
     Files are replaced atomically, the sitemap itself last, so that a reader never finds
     an index of missing files. Documents that only an earlier export wrote are removed.
@@ -68,7 +81,7 @@ def export(
     """
     fetcher = _DocumentFetcher(fetch, site, folder, pause)
     sitemap = fetcher.fetch_file(path)
-    document_paths, written, missing = list[str](), list[Path](), None
+    document_paths, written, missing = list[str](), list[ExportedFile](), None
     for _ in range(MAX_ROUNDS):
         document_paths = list(_document_paths(sitemap.body, site))
         written, missing = _write_documents(fetcher, document_paths, on_progress)
@@ -78,25 +91,26 @@ def export(
     if missing is not None:
         raise missing
     previous_files = _previously_exported(sitemap.path, site, folder)
-    written += _write(sitemap)
+    written.append(_write(sitemap))
     on_progress(len(document_paths) + 1, len(document_paths) + 1)
+    current_files = {path for file in written for path in (file.path, _gzipped(file.path))}
     for file in previous_files:
-        if file not in written:
+        if file not in current_files:
             file.unlink(missing_ok=True)
     return written
 
 
 def _write_documents(
-    fetcher: _DocumentFetcher, paths: list[str], on_progress: Callable[[int, int], None]
-) -> tuple[list[Path], _DocumentMissing | None]:
+    fetcher: _DocumentFetcher, paths: list[str], on_progress: Callable[[int, int | None], None]
+) -> tuple[list[ExportedFile], _DocumentMissing | None]:
     """Fetch and write documents; return the files, and the error of one that is missing."""
     total = len(paths) + 1
     on_progress(0, total)
-    written: list[Path] = []
+    written: list[ExportedFile] = []
     missing: _DocumentMissing | None = None
     for count, path in enumerate(paths, 1):
         try:
-            written += _write(fetcher.fetch_file(path))
+            written.append(_write(fetcher.fetch_file(path)))
         except _DocumentMissing as error:  # an error only if the index still names it when it is fetched again
             missing = error
         on_progress(count, total)
@@ -147,12 +161,13 @@ def _document_paths(body: bytes, site: Site) -> Iterator[str]:
             yield unquote((loc.text or "").removeprefix(site.base_url))
 
 
-def _write(file: File) -> list[Path]:
+def _write(file: File) -> ExportedFile:
     file.path.parent.mkdir(parents=True, exist_ok=True)
     gzipped_path = _gzipped(file.path)
     _replace(gzipped_path, file.gzipped_body)
     _replace(file.path, file.body)
-    return [file.path, gzipped_path]
+    urls, documents = file.body.count(b"<url>"), file.body.count(b"<sitemap>")
+    return ExportedFile(file.path, urls, documents, len(file.body), len(file.gzipped_body))
 
 
 def _gzipped(path: Path) -> Path:

@@ -1,15 +1,13 @@
-"""Print the results of commands: as text for people, and as JSON or CSV. Colours need a terminal."""
+"""Print the results of commands as text for people. Colours need a terminal."""
 
 from __future__ import annotations
 
-import csv
-import io
-import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
 
-import click
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -19,14 +17,14 @@ from ..evidence.delisting_confirmation import confirmed_contradiction
 from ..evidence.response_parser import HTML_TYPES
 from ..history import last_run
 from ..listing.candidates import SiteSnapshot
+from ..listing.changes import PageChange
 from ..listing.route_report import RouteReport
 from ..listing.url_report import UrlReportLine
 from ..models import Explanation
 from ..settings import Setting
 from ..stores.status_reader import StoreStatus
-
-PLAIN_WIDTH_COLUMNS: Final = 120
-"""Width of output that does not go to a terminal, so that it is the same everywhere."""
+from .export import ExportedFile
+from .terminal import Row, console, print_line, print_rows, printable
 
 _UNDECIDED_ROUTES_HINT: Final = (
     "these routes have parameters, and their pages are neither enumerated, learned nor excluded."
@@ -34,47 +32,31 @@ _UNDECIDED_ROUTES_HINT: Final = (
     " or name it in the option learn or exclude:"
 )
 
+_UNMATCHED_PATTERNS_HINT: Final = "these patterns match nothing:"
+
 _LAST_SEEN_NOTE: Final = "(recorded at most once an hour)"
-
-_PAGE_COLUMNS: Final = ("url", "listed", "reason", "lastmod", "lastmod_from", "route")
-
-_JSON_TYPES: Final = (bool, float, int, str, tuple, type(None))
 
 _LEASE_LABELS: Final = {"forget": "cleanup", "verify": "requests to unvisited pages"}
 """The job that a worker does under a lease, by the lease's name."""
 
+_CHANGE_HEADINGS: Final = {"new": "new", "dropped": "no longer listed", "changed": "changed"}
+"""The headings of the groups of changes, in their order."""
 
-class CommandError(click.ClickException):
-    """An error that ends a command. It is printed in one line."""
+_MAX_NARROW_COLUMNS: Final = 16
+"""Width of a column of a narrow table, at most."""
 
-    exit_code = 2
-
-    def __init__(self, message: str) -> None:
-        super().__init__(printable(" ".join(message.split())))
-
-
-def printable(text: str) -> str:
-    """Escape what could control the terminal, or cannot be encoded for it."""
-    escaped = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-    encoding = sys.stdout.encoding or "utf-8"
-    return escaped.encode(encoding, "backslashreplace").decode(encoding)
-
-
-def console() -> Console:
-    is_terminal = sys.stdout.isatty()
-    return Console(
-        width=None if is_terminal else PLAIN_WIDTH_COLUMNS, force_terminal=is_terminal, highlight=False, emoji=False
-    )
+_MIN_REASON_COLUMNS: Final = 40
+"""Width of the column with the reasons in a table of routes, at least."""
 
 
 def print_explanation(explanation: Explanation, notes: Sequence[str]) -> None:
     verdict, *details = str(explanation).splitlines()
-    lines = [Text(printable(verdict), "bold green" if explanation.listed else "bold red")]
-    lines += [Text(printable(line)) for line in (*details, *observation_lines(explanation))]
-    lines += [Text(printable(f"note: {note}"), "dim") for note in notes]
     out = console()
-    for line in lines:
-        out.print(line, soft_wrap=True)  # a URL broken into two lines cannot be copied
+    print_line(out, verdict, "bold green" if explanation.listed else "bold red")
+    for line in (*details, *observation_lines(explanation)):
+        print_line(out, line)
+    for note in notes:
+        print_line(out, f"note: {note}", "dim")
 
 
 def observation_lines(explanation: Explanation) -> Iterator[str]:
@@ -108,35 +90,59 @@ def print_route_report(
         f"{snapshots[0].site.base_url}{sitemap_path}:"
         f" routes {len(reports)}, pages seen {pages_seen}, pages listed {pages_listed}"
     )
-    out.print(Text(printable(heading), "bold"), soft_wrap=True)
-    out.print(_route_table(reports, is_terminal=out.is_terminal))
-    undecided = [report.route for report in reports if report.undecided]
-    if undecided:
-        out.print(Text(f"warning: {_UNDECIDED_ROUTES_HINT}", "yellow"), soft_wrap=True)
-        for route in undecided:
-            out.print(Text(printable(f"  {route.path} ({route.endpoint})")), soft_wrap=True)
+    print_line(out, heading, "bold")
+    out.print(_route_table(out, reports))
+    _print_warned_routes(out, _UNDECIDED_ROUTES_HINT, (report for report in reports if report.undecided))
+    _print_warned_routes(out, _UNMATCHED_PATTERNS_HINT, (report for report in reports if report.unmatched))
     for note in notes:
-        out.print(Text(printable(f"note: {note}"), "dim"), soft_wrap=True)
+        print_line(out, f"note: {note}", "dim")
 
 
-def _route_table(reports: Sequence[RouteReport], *, is_terminal: bool) -> Table:
-    """Build a table with one row for each route, and a column for the host if any route has one."""
+def _print_warned_routes(out: Console, hint: str, reports: Iterable[RouteReport]) -> None:
+    for number, report in enumerate(reports):
+        if not number:
+            print_line(out, f"warning: {hint}", "yellow")
+        reason, route = report.verdict.reason, report.route
+        print_line(out, f"  {reason if report.unmatched else f'{route.path} ({route.endpoint})'}")
+
+
+def _route_table(out: Console, reports: Sequence[RouteReport]) -> Table:
+    """Build a table with one row for each route, and a column for the host if any route has one.
+
+    On a terminal that is too narrow for a column of reasons, they stand below the routes.
+    """
     has_hosts = any(report.route.host for report in reports)
-    table = Table(box=box.SIMPLE_HEAD if is_terminal else box.ASCII2, safe_box=True)
-    for name in ("route", *(["host"] if has_hosts else []), "listed", "why", "seen", "lastmod from"):
-        table.add_column(name, overflow="fold", justify="right" if name == "seen" else "left")
-    for report in reports:
-        cells = [
-            report.route.path,
-            *([report.route.host or ""] if has_hosts else []),
-            "yes" if report.verdict.listed else "no",
-            report.verdict.reason,
-            str(report.known),
-            _lastmod_sources(report),
-        ]
-        style = "yellow" if report.undecided else "" if report.verdict.listed else "dim"
-        table.add_row(*(Text(printable(cell)) for cell in cells), style=style)
+    columns = {
+        "route": [printable(report.route.path) for report in reports],
+        **({"host": [printable(report.route.host or "") for report in reports]} if has_hosts else {}),
+        "listed": ["yes" if report.verdict.listed else "no" for report in reports],
+        "why": [printable(report.verdict.reason) for report in reports],
+        "seen": [str(report.known) for report in reports],
+        "lastmod from": [_lastmod_sources(report) for report in reports],
+    }
+    widths = {name: max(map(cell_len, (name, *cells))) for name, cells in columns.items()}
+    table = Table(box=box.SIMPLE_HEAD if out.is_terminal else box.ASCII2, safe_box=True)
+    width_for_reasons = out.width - _table_width(widths) + widths["why"]
+    if width_for_reasons >= min(widths["why"], _MIN_REASON_COLUMNS) or not out.is_terminal:
+        widths["why"] = min(widths["why"], max(width_for_reasons, _MIN_REASON_COLUMNS))
+    else:
+        reasons = columns.pop("why")
+        columns["route"] = [f"{route}\n{reason}" for route, reason in zip(columns["route"], reasons, strict=True)]
+        widths = {name: min(widths[name], _MAX_NARROW_COLUMNS) for name in columns} | {"route": 0}
+        widths["route"] = max(out.width - _table_width(widths), _MAX_NARROW_COLUMNS)
+        table.leading = 1
+    out.width = max(out.width, _table_width(widths))
+    for name in columns:
+        table.add_column(name, width=widths[name], overflow="fold", justify="right" if name == "seen" else "left")
+    for report, cells in zip(reports, zip(*columns.values(), strict=True), strict=True):
+        style = "yellow" if report.undecided or report.unmatched else "" if report.verdict.listed else "dim"
+        table.add_row(*map(Text, cells), style=style)
     return table
+
+
+def _table_width(widths: Mapping[str, int]) -> int:
+    """The width of a table with columns of these widths, their padding and the lines between."""
+    return sum(widths.values()) + 3 * len(widths) + 1
 
 
 def _lastmod_sources(report: RouteReport) -> str:
@@ -148,159 +154,89 @@ def _lastmod_sources(report: RouteReport) -> str:
 
 
 def print_status(status: StoreStatus) -> None:
-    lines = [Text(printable(f"{status.store}: {' '.join(filter(None, (status.engine, status.version)))}"), "bold")]
+    out = console()
+    print_line(out, status.store, "bold")
+    print_line(out, f"engine: {' '.join(filter(None, (status.engine, status.version)))}")
     if status.size is None:
-        lines.append(Text("size: not reported by this engine"))
+        print_line(out, "size: not reported by this engine")
     else:
         per_page = f", {status.size / status.pages:,.0f} a page" if status.pages else ""
-        lines.append(Text(f"size: {status.size:,} bytes{per_page}"))
+        print_line(out, f"size: {status.size:,} bytes{per_page}")
     for site in status.sites:
-        lines += [
-            Text(printable(f"site {base_url_of_key(site.site)}"), "bold"),
-            Text(f"  pages seen: {site.learned + site.named:,} ({site.learned:,} learned)"),
-            Text(f"  documents of learned pages: {site.documents:,}"),
-        ]
+        print_line(out, f"site {base_url_of_key(site.site)}", "bold")
+        print_line(out, f"  pages seen: {site.learned + site.named:,} ({site.learned:,} learned)")
+        print_line(out, f"  documents of learned pages: {site.documents:,}")
         if site.last_seen is not None:
-            lines.append(Text(f"  last seen: {w3c_from_timestamp(site.last_seen)} {_LAST_SEEN_NOTE}"))
+            print_line(out, f"  last seen: {w3c_from_timestamp(site.last_seen)} {_LAST_SEEN_NOTE}")
         if site.last_changed is not None:
-            lines.append(Text(f"  sitemap unchanged since {w3c_from_timestamp(site.last_changed)}"))
+            print_line(out, f"  sitemap unchanged since {w3c_from_timestamp(site.last_changed)}")
     for lease in status.leases or ():
         job = _LEASE_LABELS.get(lease.name, lease.name)
         until = w3c_from_timestamp(lease.until)
-        lines.append(Text(printable(f"{job} of {lease.site}: claimed by a worker until {until}")))
-    out = console()
-    for line in lines:
-        out.print(line, soft_wrap=True)
+        print_line(out, f"{job} of {lease.site}: claimed by a worker until {until}")
 
 
 def print_settings(settings: Collection[Setting]) -> None:
     """Print the value of each option, and where it comes from."""
     out = console()
     if settings:
-        out.print(Text("options", "bold"))
+        print_line(out, "options", "bold")
     for setting in settings:
         value = setting.public_value
         shown = ", ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
         line = " ".join(filter(None, (f"  {setting.name}:", shown, f"({setting.source_name})")))
-        out.print(Text(printable(line), "dim" if setting.source == "default" else ""), soft_wrap=True)
-
-
-def settings_as_json(settings: Collection[Setting]) -> dict[str, Any]:
-    """The value of each option and where it comes from, for JSON; empty if there are none."""
-    options = {
-        setting.name: {
-            "value": value if isinstance(value := setting.public_value, _JSON_TYPES) else str(value),
-            "source": setting.source_name,
-        }
-        for setting in settings
-    }
-    return {"options": options} if options else {}
+        print_line(out, line, "dim" if setting.source == "default" else "")
 
 
 def print_pages(lines: Iterable[UrlReportLine]) -> None:
-    """Print one line for each page: its URL and date, or the reason why it is not listed."""
+    """Print the URL and the date of each page, or the reason why it is not listed."""
+    print_rows(console(), map(_page_row, lines))
+
+
+def _page_row(line: UrlReportLine) -> Row:
+    if not line.listed:
+        return line.url, f"not listed: {line.reason}", "dim"
+    return line.url, f"{line.lastmod} ({line.lastmod_from})" if line.lastmod else "", ""
+
+
+def print_changes(changes: Sequence[PageChange], since: int, notes: Sequence[str]) -> None:
+    """Print changes in groups, the latest change of each first."""
     out = console()
-    for line in lines:
-        if line.listed:
-            detail = f"{line.lastmod} ({line.lastmod_from})" if line.lastmod else ""
-        else:
-            detail = f"not listed: {line.reason}"
-        out.print(Text(printable(f"{line.url}  {detail}".rstrip()), "" if line.listed else "dim"), soft_wrap=True)
-
-
-def print_notes(notes: Iterable[str]) -> None:
-    """Print notes to standard error, so that output for programs stays valid."""
+    print_line(out, f"changes known since {w3c_from_timestamp(since)}: {len(changes) or 'none'}", "bold")
+    for kind, heading in _CHANGE_HEADINGS.items():
+        group = sorted((change for change in changes if change.kind == kind), key=lambda change: change.at)
+        if group:
+            print_line(out, f"{heading}: {len(group)}", "bold")
+            print_rows(out, map(_change_row, reversed(group)))
     for note in notes:
-        print(printable(f"note: {note}"), file=sys.stderr)
+        print_line(out, f"note: {note}", "dim")
 
 
-def explanation_as_json(explanation: Explanation, notes: Sequence[str]) -> dict[str, Any]:
-    entry, page, route = explanation.entry, explanation.page, explanation.route
-    return {
-        "path": explanation.path,
-        "loc": explanation.loc,
-        "listed": explanation.listed,
-        "reason": explanation.reason,
-        "route": route.path if route else None,
-        "endpoint": route.endpoint if route else None,
-        "lastmod": entry.lastmod if entry else None,
-        "lastmod_from": explanation.lastmod_source,
-        "changefreq": entry.changefreq if entry else None,
-        "priority": entry.priority if entry else None,
-        "status": page.status if page else None,
-        "first_seen": w3c_from_timestamp(page.first_seen) if page else None,
-        "last_seen": w3c_from_timestamp(page.last_seen) if page else None,
-        "notes": list(notes),
-    }
+def _change_row(change: PageChange) -> Row:
+    if change.kind == "new":
+        return change.url, change.at, ""
+    if change.kind == "changed":
+        return change.url, f"{change.at} ({change.reason})", ""
+    return change.url, f"{change.reason}; its last good answer came between {change.last_good} and {change.at}", ""
 
 
-def route_report_as_json(
-    snapshots: Sequence[SiteSnapshot], reports: Sequence[RouteReport], notes: Sequence[str], sitemap_path: str
-) -> dict[str, Any]:
-    base_url = snapshots[0].site.base_url
-    return {
-        "site": base_url,
-        "sitemap": base_url + sitemap_path,
-        "routes": [
-            {
-                "route": report.route.path,
-                "endpoint": report.route.endpoint,
-                "host": report.route.host,
-                "static": report.route.static,
-                "listed": report.verdict.listed,
-                "reason": report.verdict.reason,
-                "pages_seen": report.known,
-                "pages_listed": report.listed,
-                "lastmod_from": {source or "none": count for source, count in sorted(report.lastmod.items())},
-                "undecided": report.undecided,
-            }
-            for report in reports
-        ],
-        "undecided": [report.route.path for report in reports if report.undecided],
-        "notes": list(notes),
-    }
+def print_build(site: str, files: Sequence[ExportedFile], folder: Path) -> None:
+    """Print the documents that were written, each with its size, and the totals."""
+    out = console()
+    print_rows(out, (_file_row(file, folder) for file in files))
+    urls, size = sum(file.urls for file in files), sum(file.size for file in files)
+    total = f"{_counted(urls, 'URL')} of {site}, {size:,} bytes: {2 * len(files)} files in {folder}"
+    print_line(out, total, "bold")
 
 
-def status_as_json(status: StoreStatus) -> dict[str, Any]:
-    return {
-        "store": status.store,
-        "engine": status.engine,
-        "version": status.version,
-        "bytes": status.size,
-        "pages": status.pages,
-        "bytes_per_page": round(status.size / status.pages, 1) if status.size is not None and status.pages else None,
-        "sites": [
-            {
-                "site": site.site,
-                "version": site.version,
-                "pages_learned": site.learned,
-                "pages_named": site.named,
-                "blocks": site.blocks,
-                "documents": site.documents,
-                "last_seen": None if site.last_seen is None else w3c_from_timestamp(site.last_seen),
-                "last_changed": None if site.last_changed is None else w3c_from_timestamp(site.last_changed),
-            }
-            for site in status.sites
-        ],
-        "leases": None
-        if status.leases is None
-        else [
-            {"site": lease.site, "name": lease.name, "until": w3c_from_timestamp(lease.until)}
-            for lease in status.leases
-        ],
-    }
+def _file_row(file: ExportedFile, folder: Path) -> Row:
+    content = _counted(file.documents, "document") if file.documents else _counted(file.urls, "URL")
+    name = file.path.relative_to(folder)
+    return str(name), f"{content}, {file.size:,} bytes; {file.gzipped_size:,} bytes as {name.name}.gz", ""
 
 
-def pages_as_json(lines: Iterable[UrlReportLine]) -> list[dict[str, Any]]:
-    return [dict(zip(_PAGE_COLUMNS, line, strict=True)) for line in lines]
-
-
-def pages_as_csv(lines: Iterable[UrlReportLine]) -> str:
-    out = io.StringIO()
-    rows = csv.writer(out, lineterminator="\n")
-    rows.writerow(_PAGE_COLUMNS)
-    rows.writerows(lines)
-    return out.getvalue()
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun if number == 1 else f'{noun}s'}"
 
 
 def base_url_of_key(key: str) -> str:

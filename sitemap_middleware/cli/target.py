@@ -19,7 +19,8 @@ from ..stores.base import StoreExtras
 from ..stores.status_reader import open_readonly
 from ..urls import ascii_host, normal_host, parse_base_url, root_of
 from .app_loader import load_app
-from .output import CommandError, base_url_of_key
+from .output import base_url_of_key
+from .terminal import CommandError
 
 
 @contextlib.contextmanager

@@ -37,6 +37,8 @@ class RouteReport:
     """By source of the lastmod: listed pages that have it. The empty name counts those without a lastmod."""
     undecided: bool = False
     """Whether it has parameters, and neither its settings nor the options say what becomes of its pages."""
+    unmatched: bool = False
+    """Whether it is a pattern of an option that matches nothing."""
 
 
 _UNREACHABLE: Final = Verdict(False, UNREACHABLE_REASON)
@@ -150,11 +152,11 @@ def _parametrised_verdict(
 def _with_unmatched_patterns(reports: list[RouteReport], options: Options, snapshot: SiteSnapshot) -> list[RouteReport]:
     """The reports, with the reasons of patterns that match nothing, and a report for each such pattern without one."""
     reasons = {unmatched.pattern: unmatched.reason for unmatched in unmatched_patterns(options, snapshot.table)}
-    reports = [
-        report
-        if report.verdict.listed
-        else replace(report, verdict=Verdict(False, reasons.pop(report.route.path, report.verdict.reason)))
-        for report in reports
-    ]
+    marked = []
+    for report in reports:
+        reason = None if report.verdict.listed else reasons.pop(report.route.path, None)
+        marked.append(replace(report, verdict=Verdict(False, reason), unmatched=True) if reason else report)
     routes = [Route(pattern, "named by an option", static=False) for pattern in reasons]
-    return reports + [RouteReport(snapshot.site, route, Verdict(False, reasons[route.path])) for route in routes]
+    return marked + [
+        RouteReport(snapshot.site, route, Verdict(False, reasons[route.path]), unmatched=True) for route in routes
+    ]

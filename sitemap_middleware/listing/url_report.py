@@ -27,14 +27,15 @@ def url_report(entries: EntryBuilder, context: EvaluationContext) -> Iterator[Ur
     Raises:
         ValuesError: a provider fails.
     """
-    return (_line(entries, context, candidate) for candidate in _candidates(entries, context))
+    return (_line(entries, context, candidate) for candidate in candidates(entries, context))
 
 
-def _candidates(entries: EntryBuilder, context: EvaluationContext) -> Iterator[Candidate]:
+def candidates(entries: EntryBuilder, context: EvaluationContext) -> Iterator[Candidate]:
+    """Everything that may be listed. Raises `ValuesError` if a provider fails."""
     yield from entries.route_candidates(context)
     for provider, routes in entries.providers(context.snapshot).values():
-        report, candidates = entries.provider_candidates(context, provider, routes)
-        yield from candidates
+        report, provided = entries.provider_candidates(context, provider, routes)
+        yield from provided
         if report.failure is not None:
             raise report.failure
     yield from stored_candidates(context.snapshot)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import re
 import sys
 import textwrap
 import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from sitemap_middleware.cli import export as export_module
 from sitemap_middleware.cli.export import MAX_ROUNDS, RETRY_SECONDS, export
@@ -25,6 +24,7 @@ from sitemap_middleware.sitemap_protocol import MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ...apps.terminal_site import BASE, NOW
+from ...support.command_line import cli_runner
 from ...support.documents import entries, locs
 
 SITE = "tests.apps.terminal_site"
@@ -40,7 +40,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SQLiteStore:
 
 
 def build(app: str, out: Path, *arguments: str) -> Result:
-    return CliRunner().invoke(command, ["build", app, "--out", str(out), *arguments], catch_exceptions=False)
+    return cli_runner().invoke(command, ["build", app, "--out", str(out), *arguments], catch_exceptions=False)
 
 
 def own(source: str, name: str) -> str:
@@ -59,8 +59,11 @@ def test_the_files_are_what_the_app_would_serve(shop: str, store: SQLiteStore, t
     out = tmp_path / "public"
     result = build(f"{SITE}:{shop}", out, "--factory")
     assert result.exit_code == 0, result.output
-    assert re.fullmatch(rf"[0-9]+ URLs of https://shop.example, [0-9,]+ bytes: 2 files in {out}\n", result.stdout)
-    body = (out / "sitemap.xml").read_bytes()
+    body, gzipped = (out / "sitemap.xml").read_bytes(), (out / "sitemap.xml.gz").read_bytes()
+    assert result.stdout.splitlines() == [
+        f"sitemap.xml  3 URLs, {len(body)} bytes; {len(gzipped)} bytes as sitemap.xml.gz",
+        f"3 URLs of https://shop.example, {len(body)} bytes: 2 files in {out}",
+    ]
     assert entries(body) == {
         f"{BASE}/": {"lastmod": "2020-05-01T06:30:00Z"},
         f"{BASE}/closed": {},
@@ -195,7 +198,7 @@ def test_failed_export_is_reported_in_one_line(case: str, store: SQLiteStore, tm
     source, words = FAILING[case]
     result = build(f"{own(source, f'own_{abs(hash(case))}')}:app", tmp_path / "public")
     assert result.exit_code == 2
-    assert words in result.output
+    assert words in result.stderr
     assert not (tmp_path / "public").exists()
 
 
@@ -203,7 +206,7 @@ def test_unwritable_folder_is_named_and_nothing_is_left(store: SQLiteStore, tmp_
     (tmp_path / "file").touch()
     result = build(f"{SITE}:flask_shop", tmp_path / "file" / "public", "--factory")
     assert result.exit_code == 2
-    assert f"{tmp_path / 'file' / 'public'} cannot be written" in result.output
+    assert f"{tmp_path / 'file' / 'public'} cannot be written" in result.stderr
     out = tmp_path / "public"
     (out / "sitemap.xml.gz").mkdir(parents=True)  # no file can take its place
     assert build(f"{SITE}:flask_shop", out, "--factory").exit_code == 2
@@ -230,7 +233,7 @@ def test_app_that_waits_for_a_disconnect_is_not_waited_for(store: SQLiteStore, t
     )
     result = build(f"{app}:app", tmp_path / "public")
     assert result.exit_code == 2
-    assert "the app has a route for /maps.xml" in result.output
+    assert "the app has a route for /maps.xml" in result.stderr
 
 
 # What is not there yet
@@ -259,16 +262,19 @@ def exported(responses: dict[str, list[Response]], out: Path) -> tuple[list[str]
         assert encoding == "gzip"
         return responses[path].pop(0) if len(responses[path]) > 1 else responses[path][0]
 
-    written = export(
-        send_request, Site("https", "shop.example"), "/sitemap.xml", out, lambda *_: None, pause=pauses.append
-    )
-    return [path.name for path in written], pauses
+    written = export(send_request, Site("https", "shop.example"), "/sitemap.xml", out, lambda *_: None, pause=pauses.append)
+    for file in written:
+        body, gzipped = file.path.read_bytes(), file.path.with_name(f"{file.path.name}.gz").read_bytes()
+        assert gzip.decompress(gzipped) == body
+        assert (file.size, file.gzipped_size) == (len(body), len(gzipped))
+        assert (file.urls, file.documents) == (body.count(b"<url>"), body.count(b"<sitemap>"))
+    return [file.path.name for file in written], pauses
 
 
 def test_export_waits_for_documents_that_are_being_generated(tmp_path: Path) -> None:
     responses = {"/sitemap.xml": [*[GENERATING] * 1000, index_of(1)], "/sitemap-1.xml": [GENERATING, MADE]}
     names, pauses = exported(responses, tmp_path)
-    assert names == ["sitemap-1.xml", "sitemap-1.xml.gz", "sitemap.xml", "sitemap.xml.gz"]
+    assert names == ["sitemap-1.xml", "sitemap.xml"]
     assert pauses == [RETRY_SECONDS] * 1001
     assert (tmp_path / "sitemap-1.xml").read_bytes() == b"<urlset/>"
 
@@ -307,7 +313,7 @@ def test_missing_document_of_an_index_is_an_error(tmp_path: Path) -> None:
 
 def test_an_index_that_never_rests_is_written_as_it_was_last(tmp_path: Path) -> None:
     responses = {"/sitemap.xml": [index_of(*[1] * times) for times in range(1, 50)], "/sitemap-1.xml": [MADE]}
-    assert exported(responses, tmp_path)[0][-1] == "sitemap.xml.gz"
+    assert exported(responses, tmp_path)[0][-1] == "sitemap.xml"
     assert len(responses["/sitemap.xml"]) == 49 - MAX_ROUNDS - 1
 
 

@@ -16,13 +16,14 @@ from typing import Any
 
 import flask
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from sitemap_middleware import SitemapMiddleware, __main__, sitemap
 from sitemap_middleware.cli.main import command, commands_for
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ...apps import terminal_site
+from ...support.command_line import cli_runner
 from ...support.sample_sites import Page, SampleSite
 from ...support.wire import RequestSpec, asgi, wsgi
 
@@ -68,7 +69,7 @@ def visit(shop: str, *paths: str) -> None:
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(command, list(arguments), catch_exceptions=False)
+    return cli_runner().invoke(command, list(arguments), catch_exceptions=False)
 
 
 def send_request(shop: str, name: str, *arguments: str) -> Result:
@@ -212,7 +213,7 @@ def test_what_could_move_the_cursor_is_printed_as_what_it_is(store: Path) -> Non
 
 
 def test_what_the_output_cannot_hold_is_escaped(store: Path) -> None:
-    answer = CliRunner(charset="ascii").invoke(command, ["explain", "--factory", f"{SITE}:flask_shop", "/ü"])
+    answer = cli_runner(charset="ascii").invoke(command, ["explain", "--factory", f"{SITE}:flask_shop", "/ü"])
     assert answer.exit_code == 1
     assert answer.stdout.startswith(r"/\xfc is not listed")
 
@@ -609,7 +610,7 @@ def test_middleware_is_found_in_any_position(way: str) -> None:
 
 
 def test_output_of_the_app_at_import_is_not_part_of_the_answer() -> None:
-    name = own("print('Hello!')\n" + textwrap.dedent(NAMELESS.format(trusted=None)))
+    name = own("print('Hello!', flush=True)\n" + textwrap.dedent(NAMELESS.format(trusted=None)))
     answer = run("routes", f"{name}:app", "--json")
     assert json.loads(answer.stdout)["site"] == "http://localhost"
     assert answer.stderr == "Hello!\n"
@@ -715,9 +716,10 @@ def test_invalid_path_is_refused(path: str) -> None:
 
 def test_without_arguments_the_usage_is_shown() -> None:
     answer = run()
-    assert answer.exit_code == 2
-    assert "explain" in answer.output
-    assert "routes" in answer.output
+    assert answer.exit_code in {0, 2}, "0 before click 8.2"
+    printed = answer.stdout + answer.stderr
+    assert "explain" in printed
+    assert "routes" in printed
 
 
 # The store is looked at, and left as it is
@@ -1114,6 +1116,6 @@ def test_commands_for_an_app_take_no_name_of_it(store: Path) -> None:
 
 def test_commands_for_an_app_without_the_middleware_say_so() -> None:
     app = flask.Flask("plain")
-    answer = CliRunner().invoke(commands_for(app), ["routes"])
+    answer = cli_runner().invoke(commands_for(app), ["routes"])
     assert answer.exit_code == 2
     assert answer.stderr.startswith("Error: <Flask 'plain'> has no SitemapMiddleware; add it: ")

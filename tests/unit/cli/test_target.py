@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from sitemap_middleware.cli.main import command
 from sitemap_middleware.cli.output import base_url_of_key
 from sitemap_middleware.models import Site
 from sitemap_middleware.urls import parse_base_url
 
+from ...support.command_line import cli_runner
 from ...support.wire import RequestSpec, asgi, wsgi
 
 BLOG = """
@@ -64,7 +65,7 @@ def _own_apps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(command, list(arguments), catch_exceptions=False)
+    return cli_runner().invoke(command, list(arguments), catch_exceptions=False)
 
 
 def refused(*arguments: str) -> str:
@@ -111,6 +112,54 @@ def visit_shop(root: str, *paths: str) -> None:
 def test_a_factory_is_called_as_servers_call_it(name: str) -> None:
     answer = run("explain", name, "/")
     assert (answer.exit_code, answer.stdout.splitlines()[1]) == (0, "loc: https://blog.example/")
+
+
+@pytest.mark.parametrize("place", ["own_blog.py", "./own_blog.py", "{folder}/own_blog.py", "../{name}/own_blog.py"])
+def test_an_app_is_named_by_its_file(place: str, tmp_path: Path) -> None:
+    place = place.format(folder=tmp_path, name=tmp_path.name)
+    answer = run("list", f"{place}:create_app")
+    assert (answer.exit_code, answer.stdout.splitlines()[0]) == (0, "https://blog.example/")
+    assert run("explain", f"{place}:create_app(name='blog')", "/").exit_code == 0
+    assert "memory://" not in run("status", f"{place}:create_app").stderr
+
+
+@pytest.mark.parametrize("name", ["web.py", "__init__.py"])
+def test_a_file_in_a_package_is_imported_as_its_module(name: str, tmp_path: Path) -> None:
+    package = tmp_path / "elsewhere" / "own_package"
+    package.mkdir(parents=True)
+    (package / "settings.py").write_text("BASE = 'https://package.example'")
+    (package / "__init__.py").touch()
+    (package / name).write_text(f"from .settings import BASE\n{BLOG}\napp = create_app(base_url=BASE)\n")
+    answer = run("list", f"elsewhere/own_package/{name}:app")
+    assert answer.stdout.splitlines()[0] == "https://package.example/", answer.stderr
+    for module in [module for module in sys.modules if module.startswith("own_package")]:
+        del sys.modules[module]
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("own_blog", "give MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE, such as own_blog:app"),
+        ("own_blog.py", "such as own_blog.py:app"),
+        ("own blog:", "such as app:app, shop.web:app or shop/web.py:app"),
+        ("own_blok.py:app", "no such file: own_blok.py; did you mean "),
+        ("nothing/like/it.py:app", "no such file: nothing/like/it.py\n"),
+        ("own_blok:app", "; did you mean own_blog?"),
+        ("own_blog:creat_app", "module own_blog has no 'creat_app'; it has create_app, so try own_blog:create_app"),
+        ("own_shop:apo", "module own_shop has no 'apo'; it has app, create_app, so try own_shop:app"),
+        ("own_blog.py:blog", "module own_blog.py has no 'blog'; it has create_app, so try own_blog.py:create_app"),
+        ("own_blog:create_app(**{'name': 'blog'})", "cannot be read: give a call with plain values"),
+        ("own_blog:create_app({[]: 1})", "cannot be read: give a call with plain values"),
+        (
+            "own_needy:make",
+            "own_needy:make is a function that is no app; if it makes one, give its arguments: own_needy:",
+        ),
+    ],
+)
+def test_what_does_not_exist_is_named_with_what_is_near(name: str, error: str) -> None:
+    Path("own_needy.py").write_text("def make(settings):\n    ...")
+    assert error in refused("list", name)
+    sys.modules.pop("own_needy", None)
 
 
 def test_version_is_printed() -> None:
@@ -342,3 +391,16 @@ def test_status_names_the_app_by_name_path_and_url(tmp_path: Path) -> None:
 def test_file_that_is_not_a_database_is_reported() -> None:
     Path("notes.sqlite3").write_text("no database" * 100, "utf-8")
     assert "notes.sqlite3 does not work now: file is not a database" in refused("status", "notes.sqlite3")
+
+
+@pytest.mark.parametrize(
+    ("options", "status"), [("", 0), ("exclude=['/serach']", 1), ("learn=['/posts-of/*'], exclude=['/tags/*']", 1)]
+)
+def test_strict_finds_patterns_that_match_nothing(options: str, status: int) -> None:
+    Path("own_patterns.py").write_text(BLOG.replace('"/<tag>"', '"/t/<tag>"') + f"\napp = create_app({options})\n")
+    answer = run("routes", "own_patterns:app", "--strict")
+    assert answer.exit_code == status, answer.stdout
+    assert ("warning: these patterns match nothing:" in answer.stdout) is bool(status)
+    report = json.loads(run("routes", "own_patterns:app", "--json").stdout)
+    assert bool(report["unmatched"]) is bool(status)
+    del sys.modules["own_patterns"]

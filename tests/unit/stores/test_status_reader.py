@@ -9,17 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from sitemap_middleware import Store, StoreError
 from sitemap_middleware.cli.main import command
-from sitemap_middleware.cli.output import print_status, status_as_json
+from sitemap_middleware.cli.output import print_status
+from sitemap_middleware.cli.structured_output import status_as_json
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.schema import SCHEMA_VERSION
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 from sitemap_middleware.stores.status_reader import SiteStatus, store_status
 
+from ...support.command_line import cli_runner
 from ...support.sample_sites import Page, SampleSite
 
 BASE = "https://bakery.example"
@@ -29,7 +31,7 @@ NEVER = 32_503_680_000
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(command, ["status", *arguments], catch_exceptions=False)
+    return cli_runner().invoke(command, ["status", *arguments], catch_exceptions=False)
 
 
 def bakery(file: Path, **options: Any) -> SampleSite:
@@ -60,7 +62,8 @@ def test_status_lists_a_store_by_site(file: Path) -> None:
     assert (answer.exit_code, answer.stderr) == (0, "")
     version = f"SQLite {sqlite3.sqlite_version}, file version {SCHEMA_VERSION}"
     assert answer.stdout.splitlines() == [
-        f"sqlite:///{file}: {version}",
+        f"sqlite:///{file}",
+        f"engine: {version}",
         f"size: {size:,} bytes, {size / 5:,.0f} a page",
         f"site {BASE}",
         "  pages seen: 5 (3 learned)",
@@ -150,7 +153,7 @@ def test_empty_store_is_reported(tmp_path: Path) -> None:
     SQLiteStore(tmp_path / "empty.sqlite3").check_writable()
     answer = run(f"sqlite:///{tmp_path}/empty.sqlite3")
     assert answer.exit_code == 0
-    assert answer.stdout.splitlines()[1].startswith("size: ")
+    assert answer.stdout.splitlines()[2].startswith("size: ")
     assert "a page" not in answer.stdout
     assert json.loads(run(f"sqlite:///{tmp_path}/empty.sqlite3", "--json").stdout)["bytes_per_page"] is None
 
@@ -242,7 +245,8 @@ def test_unknown_engine_is_reported_as_far_as_possible(capsys: pytest.CaptureFix
     assert [site._replace(version=2) for site in sites] == [KEPT, KEPT]
     print_status(status)
     assert capsys.readouterr().out.splitlines() == [
-        "shared://store.example: shared",
+        "shared://store.example",
+        "engine: shared",
         "size: not reported by this engine",
         f"site {BASE}",
         "  pages seen: 2 (1 learned)",

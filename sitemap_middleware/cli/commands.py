@@ -1,0 +1,286 @@
+"""The commands of `sitemap-middleware`: explain, list, changes, routes, build and status.
+
+`explain`, `list`, `changes` and `routes` import the app, call its `values` and read its store; they request no pages
+and write nothing. `build` requests the sitemap from the app, which saves what it learns in the store that it names.
+`status` reads a store.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from ..adapters.asgi import ASGIMiddleware
+from ..listing.candidates import SiteSnapshot
+from ..models import Explanation
+from ..settings import Setting
+from ..stores import Store, open_store
+from ..stores.default_store import only_existing_files
+from ..stores.status_reader import store_status
+from . import output, structured_output
+from .app_client import app_client
+from .app_loader import is_app_name, load_app
+from .export import export
+from .since import parse_since
+from .target import Target, open_target, reporting_errors
+from .terminal import CommandError, console, counted, print_line, print_notes, progress
+
+_QUERY_NOTE: Final = "a page with a query string is never listed; this is about the page without it"
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit status: 0 if all is well, 1 for the answer no (explain, routes --strict), 2 for an error.",
+)
+@click.version_option(package_name="sitemap-middleware", prog_name="sitemap-middleware")
+def command() -> None:
+    """Show which pages an app's SitemapMiddleware lists, and why.
+
+    APP is MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE, such as app:app, shop.web:create_app or shop/web.py:app: an app,
+    or a function that makes one.
+    """
+
+
+def _app_options(wrapped: Callable[..., None]) -> Callable[..., None]:
+    """Add the argument and the options of every command that loads an app."""
+    for decorate in (
+        click.option("--factory", is_flag=True, help="APP is a factory, even if it does not look like a function."),
+        click.option(
+            "--root-path", metavar="PATH", help="Path below which the server mounts the app, as in uvicorn --root-path."
+        ),
+        click.option("--base-url", metavar="URL", help="Scheme and host of the site, if the app does not set them."),
+        click.argument("app", metavar="APP"),
+    ):
+        wrapped = decorate(wrapped)
+    return wrapped
+
+
+@command.command()
+@_app_options
+@click.argument("pages", metavar="PAGE...", nargs=-1, required=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: a list with one object for each PAGE.")
+def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
+    """Show whether pages are listed, and why.
+
+    For each PAGE, a URL or a path that starts with a slash: which rule decided, and what was observed.
+    The exit status is 0 if all are listed, 1 if one is not, and 2 for an error.
+    """
+    with reporting_errors(), progress("reading"):
+        target = open_target(app, **options)
+        snapshots, notes = target.snapshots()
+        explanations, errors = _explain_pages(target, pages, snapshots)
+    if as_json and explanations:
+        rows = [
+            structured_output.explanation_as_json(explanation, notes)
+            | ({"listed": False, "reason": _QUERY_NOTE} if has_query else {})
+            for _, explanation, has_query in explanations
+        ]
+        click.echo(json.dumps(rows, indent=2))
+    elif not as_json:
+        for index, (page, explanation, has_query) in enumerate(explanations):
+            if index:
+                click.echo()
+            if has_query:
+                print_line(console(), f"{page} is not listed: {_QUERY_NOTE}")
+            output.print_explanation(explanation, notes)
+    for error in errors:
+        error.show()
+    if errors:
+        sys.exit(2)
+    sys.exit(0 if all(explanation.listed and not has_query for _, explanation, has_query in explanations) else 1)
+
+
+def _explain_pages(
+    target: Target, pages: Sequence[str], snapshots: Sequence[SiteSnapshot]
+) -> tuple[list[tuple[str, Explanation, bool]], list[CommandError]]:
+    """Return each page with its explanation and whether it has a query string; and the errors of the other pages."""
+    explanations, errors = [], []
+    for page in pages:
+        try:
+            snapshot, path, has_query = target.find_page(page, snapshots)
+        except CommandError as error:
+            errors.append(error)
+        else:
+            explanations.append((page, target.service.explain(path, snapshot), has_query))
+    return explanations, errors
+
+
+@command.command(name="list")
+@_app_options
+@click.option("--not-listed", is_flag=True, help="Print the known pages that are not listed, with the reason.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
+def list_(app: Any, *, not_listed: bool, form: str | None, **options: Any) -> None:
+    """List the pages in the sitemap, with their dates.
+
+    A route without parameters appears after the app's /sitemap.xml was requested once.
+    """
+    with reporting_errors(), progress("pages read") as update:
+        target = open_target(app, **options)
+        snapshots, notes = target.snapshots()
+        lines = [
+            line for line in counted(target.service.url_report(snapshots), update) if line.listed is not not_listed
+        ]
+    if form == "json":
+        click.echo(json.dumps(structured_output.pages_as_json(lines), indent=2))
+    elif form == "csv":
+        click.echo(structured_output.pages_as_csv(lines), nl=False)
+    else:
+        output.print_pages(lines)
+    print_notes(notes)
+
+
+@command.command()
+@_app_options
+@click.option(
+    "--since",
+    metavar="WHEN",
+    default="7d",
+    show_default=True,
+    help="An age such as 24h, 7d or 2w, or a date or datetime such as 2026-01-31.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def changes(app: Any, *, since: str, as_json: bool, **options: Any) -> None:
+    """Show what changed in the sitemap.
+
+    New pages, pages that are no longer listed, and dates that moved, as far as the store has evidence of them.
+    """
+    with reporting_errors(), progress("pages read"):
+        target = open_target(app, **options)
+        snapshots, notes = target.snapshots()
+        moment = parse_since(since, snapshots[0].now)
+        found = list(target.service.changes(snapshots, moment))
+    if as_json:
+        click.echo(json.dumps(structured_output.changes_as_json(moment, found, notes), indent=2))
+    else:
+        output.print_changes(found, moment, notes)
+
+
+@command.command(name="routes")
+@_app_options
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit with 1 if a route with parameters is neither enumerated, learned nor excluded, or a pattern of an"
+    " option matches nothing.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
+    """Show what becomes of every route.
+
+    For each route: whether it is listed, why not, and how many of its pages were seen.
+
+    Routes with parameters that are neither enumerated, learned nor excluded are repeated at the end, and so are
+    patterns of the options exclude, include and learn that match nothing.
+    """
+    with reporting_errors(), progress("reading"):
+        target = open_target(app, **options)
+        snapshots, notes = target.snapshots()
+        reports = target.service.route_report(snapshots)
+    sitemap_path = target.service.options.path
+    if as_json:
+        click.echo(
+            json.dumps(structured_output.route_report_as_json(snapshots, reports, notes, sitemap_path), indent=2)
+        )
+    else:
+        output.print_route_report(snapshots, reports, notes, sitemap_path)
+    sys.exit(1 if strict and any(report.undecided or report.unmatched for report in reports) else 0)
+
+
+@command.command()
+@_app_options
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Directory to write the files to.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def build(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
+    """Write the sitemap as files.
+
+    The documents that the app serves are written into DIR, each also compressed with gzip. The app keeps what it
+    learns in the store that it names. If it names none, the default sitemap.sqlite3 is used if there is one; no new one
+    is created.
+    """
+    with reporting_errors(), only_existing_files():
+        target = open_target(app, **options, serving=True)
+        site = target.sites()[0]
+        if not target.service.options.enabled:
+            raise CommandError(f"there is no sitemap: {target.service.not_served_reason()}")
+        if site.loopback and target.site_option is None:
+            raise CommandError("the app's base_url is not set: give --base-url, such as https://example.com")
+        if hint := target.other_site_hint(site):
+            raise CommandError(hint)
+        try:
+            with (
+                app_client(target.app, site, asynchronous=isinstance(target.middleware, ASGIMiddleware)) as fetch,
+                progress("documents") as update,
+            ):
+                files = export(fetch, site, target.service.options.path, out, update)
+        except OSError as error:
+            raise CommandError(f"{out} cannot be written: {error}") from error
+        finally:
+            target.middleware.close()
+    if as_json:
+        click.echo(json.dumps(structured_output.build_as_json(site.base_url, files), indent=2))
+    else:
+        output.print_build(site.base_url, files, out)
+
+
+@command.command()
+@click.argument("app", metavar="STORE")
+@click.option("--site", "sites", metavar="URL", multiple=True, help="Print only this site. May be repeated.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
+    """Show what is in a store.
+
+    For each site: how many pages are known, and when its sitemap last changed. Nothing is written to the store.
+
+    STORE is the path of an SQLite file, the URL that the app has as its store, or the app itself, as
+    MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE.
+
+    For an app, the value of each option is shown, too, and where it comes from.
+    """
+    with reporting_errors():
+        store, settings = _open_store(app)
+    try:
+        with reporting_errors():
+            store_contents = store_status(store, int(time.time()), sites)
+    except CommandError:
+        if settings and as_json:
+            click.echo(json.dumps(structured_output.settings_as_json(settings), indent=2))
+        else:
+            output.print_settings(settings)
+        raise
+    if as_json:
+        contents = structured_output.status_as_json(store_contents) | structured_output.settings_as_json(settings)
+        click.echo(json.dumps(contents, indent=2))
+    else:
+        output.print_status(store_contents)
+        output.print_settings(settings)
+
+
+def _open_store(target: Any) -> tuple[Store, Collection[Setting]]:
+    """Open the store that a path, a URL, an app or its name stands for. An app has settings, too."""
+    if isinstance(target, str):
+        if "://" in target:
+            return open_store(target, "STORE"), ()
+        file = Path(target)
+        if file.is_file() and file.suffix != ".py":
+            return open_store(f"sqlite:///{file.absolute()}", "STORE"), ()
+        if file.is_dir():
+            raise CommandError(f"{target} is a folder: give the store's file in it, such as {file / 'sitemap.sqlite3'}")
+        if not is_app_name(target):
+            raise CommandError(
+                f"no such file: {target}; give a store's path or URL, or an app as MODULE:ATTRIBUTE"
+            )
+    middleware = load_app(target)[1]
+    return middleware.service.store, middleware.settings.values()

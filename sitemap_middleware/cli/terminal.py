@@ -1,0 +1,130 @@
+"""What all commands share when they print: errors of one line, text that fits the terminal, progress."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeVar
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
+from rich.text import Text
+
+PLAIN_WIDTH_COLUMNS: Final = 120
+"""Width of tables that do not go to a terminal, so that they are the same everywhere."""
+
+_INDENT: Final = "    "
+
+_MAX_WORDS_OF_A_FIELD: Final = 2
+"""Words of a line that is just a value, or a name and a value."""
+
+_MAX_ALIGNED_COLUMNS: Final = 60
+"""Longest text that the texts beside others are aligned with."""
+
+_T = TypeVar("_T")
+
+Row = tuple[str, str, str]
+"""A text, what is said about it, and the style of both."""
+
+
+class CommandError(click.ClickException):
+    """An error that ends a command. It is printed in one line."""
+
+    exit_code = 2
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(" ".join(message.split())))
+
+
+def printable(text: str) -> str:
+    """Escape what could control the terminal, or cannot be encoded for it."""
+    escaped = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    encoding = sys.stdout.encoding or "utf-8"
+    return escaped.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def console() -> Console:
+    """A console for standard output. Colours and the terminal's width need a terminal."""
+    is_terminal = sys.stdout.isatty()
+    return Console(
+        width=None if is_terminal else PLAIN_WIDTH_COLUMNS, force_terminal=is_terminal, highlight=False, emoji=False
+    )
+
+
+def print_line(out: Console, text: str, style: str = "", *, indent: str = _INDENT) -> None:
+    """Print a line. On a terminal it is broken between words, and further lines are indented.
+
+    A long word is not broken here, so that a URL can be copied in one piece.
+    """
+    lines = [printable(text)]
+    if out.is_terminal and len(text) > out.width and len(text.split()) > _MAX_WORDS_OF_A_FIELD:
+        begin = " " * (len(text) - len(text.lstrip()))
+        lines = textwrap.wrap(
+            lines[0].strip(),
+            out.width,
+            initial_indent=begin,
+            subsequent_indent=begin + indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    for line in lines:
+        out.print(Text(line, style), soft_wrap=True)
+
+
+def print_rows(out: Console, rows: Iterable[Row]) -> None:
+    """Print texts with what is said about each.
+
+    On a terminal the second texts are aligned if all fit; those that do not fit stand below. Otherwise each row is one
+    line, for programs such as grep.
+    """
+    if not out.is_terminal:
+        for text, about, style in rows:
+            print_line(out, f"{text}  {about}".rstrip(), style)
+        return
+    rows = list(rows)
+    room = min(_MAX_ALIGNED_COLUMNS, out.width // 2)
+    width = max((len(text) for text, _, _ in rows if len(text) <= room), default=0)
+    for text, about, style in rows:
+        line = f"{text:<{width}}  {about}".rstrip()
+        if not about or len(line) <= out.width:
+            print_line(out, line, style)
+        else:
+            print_line(out, text, style)
+            print_line(out, f"{_INDENT}{about}", style, indent="")
+
+
+def print_notes(notes: Sequence[str]) -> None:
+    """Print notes to standard error, so that output for programs stays valid."""
+    for note in notes:
+        click.echo(printable(f"note: {note}"), err=True)
+
+
+@contextlib.contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int | None], None]]:
+    """Show on a terminal, on standard error, that a command works; provide a function that says how far it is.
+
+    The function takes the number of things done, and the number of all or None.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    columns = (SpinnerColumn("line"), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+
+        def update(done: int, total: int | None) -> None:
+            text = what if total is not None or not done else f"{what}: {done:,}"
+            bar.update(task, description=text, completed=done, total=total)
+
+        yield update
+
+
+def counted(things: Iterable[_T], update: Callable[[int, int | None], None]) -> Iterator[_T]:
+    """Yield things, and say every so often how many there were."""
+    for number, thing in enumerate(things):
+        if number % 1000 == 0:
+            update(number, None)
+        yield thing

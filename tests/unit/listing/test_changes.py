@@ -1,0 +1,165 @@
+"""What changed in a sitemap since a moment: only what the evidence tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+
+from sitemap_middleware import Entry, sitemap
+from sitemap_middleware.dates import w3c_from_timestamp
+from sitemap_middleware.exceptions import ValuesError
+from sitemap_middleware.listing.changes import PageChange
+from sitemap_middleware.models import Site
+
+from ...support.sample_sites import Page, SampleSite
+
+BASE = "https://shop.example"
+NOW = 1_750_000_000
+DAY = 86_400
+
+
+def site(pages: dict[str, Page], **options: Any) -> SampleSite:
+    return SampleSite("wsgi", pages, base_url=BASE, robots=False, **options)
+
+
+def changes(sample: SampleSite, since: int) -> list[PageChange]:
+    service: Any = sample.app.service
+    snapshot = service.snapshot(Site("https", "shop.example"), service.store)
+    return list(service.changes([snapshot], since))
+
+
+def kinds(sample: SampleSite, since: int) -> dict[str, str]:
+    return {change.url.removeprefix(BASE): change.kind for change in changes(sample, since)}
+
+
+def test_a_page_is_new_since_it_was_first_seen() -> None:
+    sample = site({"/old": Page(), "/new": Page(), "/never": Page()})
+    sample.visit("/old")
+    sample.clock.pass_(DAY)
+    sample.visit("/old", "/new")
+    assert changes(sample, NOW + 1) == [
+        PageChange("new", f"{BASE}/new", w3c_from_timestamp(NOW + DAY), "it answered 200 with text/html")
+    ]
+    assert kinds(sample, NOW) == {"/old": "new", "/new": "new"}
+    assert kinds(sample, NOW + DAY + 1) == {}
+
+
+def test_a_page_that_answered_otherwise_before_is_new_since_its_first_good_answer() -> None:
+    sample = site({"/draft": Page(403)})
+    sample.visit("/draft")
+    sample.clock.pass_(DAY)
+    sample.pages["/draft"] = Page()
+    sample.visit("/draft")
+    assert [(change.kind, change.at) for change in changes(sample, NOW + 1)] == [("new", w3c_from_timestamp(NOW + DAY))]
+
+
+def test_a_page_with_too_long_a_history_is_not_new() -> None:
+    sample = site({"/": Page()})
+    for number in range(12):
+        sample.pages["/"] = Page(body=b"<main>Issue %d of the paper</main>" % number)
+        sample.visit("/")
+        sample.clock.pass_(10 * DAY)
+    assert kinds(sample, NOW + 1) == {}
+
+
+def expired(page: Page, at: int) -> Page:
+    return page.with_headers(("X-Robots-Tag", f"unavailable_after: {formatdate(at, usegmt=True)}"))
+
+
+ENDS: dict[str, Callable[[], Page]] = {
+    "is gone": lambda: Page(410),
+    "fails to be found": lambda: Page(404),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_page_was_dropped_between_its_last_good_answer_and_the_present_one(end: str) -> None:
+    sample = site({"/": Page(), "/page": Page()})
+    sample.visit("/", "/page")
+    sample.clock.pass_(5 * DAY)
+    sample.pages["/page"] = answer = ENDS[end]()
+    sample.visit("/", "/page")
+    assert changes(sample, NOW + 1) == [
+        PageChange(
+            "dropped",
+            f"{BASE}/page",
+            w3c_from_timestamp(NOW + 5 * DAY),
+            f"it answered {answer.status}",
+            w3c_from_timestamp(NOW),
+        )
+    ]
+    assert kinds(sample, NOW + 6 * DAY) == {}
+
+
+def test_a_page_was_dropped_when_its_contrary_answer_was_confirmed() -> None:
+    sample = site({"/page": Page()})
+    sample.visit("/page")
+    sample.pages["/page"] = Page(403)
+    for _ in range(2):
+        sample.clock.pass_(2 * DAY)
+        sample.visit("/page")
+    (change,) = changes(sample, NOW + 1)
+    assert (change.kind, change.at, change.last_good) == (
+        "dropped",
+        w3c_from_timestamp(NOW + 4 * DAY),
+        w3c_from_timestamp(NOW),
+    )
+
+
+def test_a_page_was_dropped_when_its_unavailable_after_passed() -> None:
+    sample = site({"/offer": expired(Page(), NOW + DAY), "/closed": expired(Page(403), NOW + DAY)})
+    sample.visit("/offer", "/closed")
+    sample.clock.pass_(3 * DAY)
+    (change,) = changes(sample, NOW + 1)
+    assert (change.url, change.kind, change.at) == (f"{BASE}/offer", "dropped", w3c_from_timestamp(NOW + DAY))
+    assert changes(sample, NOW + 2 * DAY) == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(Page(403), id="a page that never answered well"),
+        pytest.param(Page(body=b"<meta name=robots content=noindex>"), id="a page that says noindex, since when ever"),
+    ],
+)
+def test_what_was_never_known_to_be_listed_was_not_dropped(page: Page) -> None:
+    sample = site({"/page": page})
+    sample.visit("/page")
+    assert changes(sample, NOW - 1) == []
+
+
+def test_a_gone_page_that_said_noindex_before_was_not_dropped() -> None:
+    sample = site({"/page": Page(body=b"<meta name=robots content=noindex><p>A page.")})
+    sample.visit("/page")
+    sample.clock.pass_(DAY)
+    sample.pages["/page"] = Page(410)
+    sample.visit("/page")
+    assert changes(sample, NOW) == []
+
+
+@pytest.mark.parametrize(
+    ("modified", "since", "is_reported"),
+    [
+        (date(2025, 6, 10), NOW - 6 * DAY, True),
+        (date(2025, 6, 10), 1_749_513_600 + DAY - 1, True),  # the day's last second
+        (date(2025, 6, 10), 1_749_513_600 + DAY, False),
+        (datetime(2025, 6, 10, 12), 1_749_556_800, True),  # noqa: DTZ001 (a naive datetime is in UTC)
+        (datetime(2025, 6, 10, 12), 1_749_556_801, False),  # noqa: DTZ001
+        (None, 0, False),
+    ],
+)
+def test_a_page_changed_if_its_lastmod_is_not_earlier(modified: date | None, since: int, is_reported: bool) -> None:
+    marks = {"/posts/{slug}": sitemap(values=[Entry({"slug": "rye"}, lastmod=modified)])}
+    sample = site({"/posts/{slug}": Page()}, marks=marks)
+    expected = [("changed", f"{BASE}/posts/rye", "the developer's date")] if is_reported else []
+    assert [(change.kind, change.url, change.reason) for change in changes(sample, since)] == expected
+
+
+def test_values_that_fail_are_an_error() -> None:
+    sample = site({"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=lambda: 1 / 0)})
+    with pytest.raises(ValuesError, match="ZeroDivisionError"):
+        changes(sample, 0)
