@@ -279,8 +279,6 @@ def _open_store(target: Any) -> tuple[Store, Collection[Setting]]:
         if file.is_dir():
             raise CommandError(f"{target} is a folder: give the store's file in it, such as {file / 'sitemap.sqlite3'}")
         if not is_app_name(target):
-            raise CommandError(
-                f"no such file: {target}; give a store's path or URL, or an app as MODULE:ATTRIBUTE"
-            )
+            raise CommandError(f"no such file: {target}; give a store's path or URL, or an app as MODULE:ATTRIBUTE")
     middleware = load_app(target)[1]
     return middleware.service.store, middleware.settings.values()
