@@ -262,7 +262,9 @@ def exported(responses: dict[str, list[Response]], out: Path) -> tuple[list[str]
         assert encoding == "gzip"
         return responses[path].pop(0) if len(responses[path]) > 1 else responses[path][0]
 
-    written = export(send_request, Site("https", "shop.example"), "/sitemap.xml", out, lambda *_: None, pause=pauses.append)
+    written = export(
+        send_request, Site("https", "shop.example"), "/sitemap.xml", out, lambda *_: None, pause=pauses.append
+    )
     for file in written:
         body, gzipped = file.path.read_bytes(), file.path.with_name(f"{file.path.name}.gz").read_bytes()
         assert gzip.decompress(gzipped) == body
