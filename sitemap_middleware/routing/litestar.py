@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from functools import partial
 from operator import attrgetter
 from typing import Any, Final
 
-from litestar import Litestar
+from litestar import Litestar, MediaType
 from litestar.exceptions import HTTPException
-from litestar.response import Redirect
+from litestar.response import Redirect, Response
+from litestar.response.base import ASGIResponse
 from litestar.utils import normalize_path
 
 from ..decorator import (
@@ -55,7 +57,7 @@ def read_routes(app: Litestar, position: MountPosition) -> Iterator[Route]:
             yield from _mounted_routes(handler, route.path, plain, position)
             continue
         own_settings, settings = settings_of_handler(handler)
-        path = position.prefix + route.path
+        path = position.prefix + _template(route)
         settings, not_learned_reason = inherited_settings(path, own_settings, settings)
         static = route.path in plain
         yield Route(
@@ -89,7 +91,7 @@ def matching_template(app: Litestar, path: str, host: str | None, match_below: M
     if path != normalize_path(path):
         return None
     routes = (route for route in app.routes if _get_handler(route) is handler and _parameters(route) == params.keys())
-    return next((route.path for route in routes), None)
+    return next(map(_template, routes), None)
 
 
 def trusted_hosts(app: Litestar) -> tuple[str, ...]:
@@ -114,6 +116,12 @@ def _is_mount(handler: Any) -> bool:
 def _parameters(route: Any) -> set[str]:
     """The names of the parameters of a route's path."""
     return {component.name for component in route.path_components if not isinstance(component, str)}
+
+
+def _template(route: Any) -> str:
+    """The path of a route without the spaces that Litestar allows: ``/posts/{number: int}``."""
+    path: str = route.path
+    return path if " " not in path else re.sub(r"\{[^{}/]*\}", lambda parameter: parameter[0].replace(" ", ""), path)
 
 
 def _find(app: Litestar, path: str) -> tuple[Any, str, Mapping[str, Any]]:
@@ -194,9 +202,19 @@ def _hidden_reason(route: Any, handler: Any, static: bool) -> HiddenReason | Non
     if handler.status_code != 200:
         return HiddenReason(f"it declares the status {handler.status_code}", is_declared=True)
     media_type = getattr(handler.media_type, "value", handler.media_type) or ""
+    if media_type == MediaType.JSON.value and _may_return_response(returned):
+        media_type = ""  # Litestar's own guess: the response that is returned decides
     if media_type and media_type.partition(";")[0] not in INDEXABLE_TYPES:
         return HiddenReason(f"it declares a response of {media_type}", is_declared=True)
     return _required_parameter(route) if static else None
+
+
+def _may_return_response(returned: Any) -> bool:
+    """Whether a return annotation is a response or an ASGI app, alone or in a union."""
+    for field in returned.inner_types if returned.is_union else (returned,):
+        if field.origin is Callable or field.is_subclass_of((Response, ASGIResponse)):
+            return True
+    return False
 
 
 def _required_parameter(route: Any) -> HiddenReason | None:
@@ -222,7 +240,7 @@ class _PathBuilder:
     def __init__(self, app: Litestar, route: Any, handler: Any, prefix: str) -> None:
         self._app = app
         self._components = route.path_components
-        self._template = route.path
+        self._template = _template(route)
         self._handler = handler
         self._prefix = prefix
         self.names = frozenset(_parameters(route))

@@ -17,6 +17,8 @@ from litestar import Controller, Litestar, MediaType, Response, Router, WebSocke
 from litestar.middleware import DefineMiddleware
 from litestar.params import Parameter
 from litestar.response import Redirect, Template
+from litestar.response.base import ASGIResponse
+from litestar.types import ASGIApp
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Route as StarletteRoute
@@ -101,6 +103,26 @@ async def response() -> Response[str]:
     return Response("")
 
 
+@get("/either")
+async def either() -> Template | Redirect:
+    return Redirect("/")
+
+
+@get("/perhaps")
+async def perhaps() -> Response[str] | None:
+    return None
+
+
+@get("/sent")
+async def sent() -> ASGIResponse:
+    return ASGIResponse(body=b"", media_type=MediaType.HTML)
+
+
+@get("/called")
+async def called() -> ASGIApp:
+    return HTMLResponse("")  # type: ignore[return-value] # another framework's types
+
+
 @get("/paged", media_type=MediaType.HTML)
 async def paged(number: int = 1) -> str:
     return str(number)
@@ -118,6 +140,10 @@ async def paged(number: int = 1) -> str:
         (language, "it needs the header 'X-Tongue'"),
         (template, None),
         (response, None),
+        (either, None),
+        (perhaps, None),
+        (sent, None),
+        (called, None),
         (paged, None),
         (page("/html"), None),
     ],
@@ -240,6 +266,12 @@ def test_values_that_lead_elsewhere_are_refused(value: str) -> None:
     assert builder is not None
     with pytest.raises(ValueError, match=r"does not lead back|has a slash"):
         builder.build({"it": value})
+
+
+def test_spaces_in_a_parameter_are_not_part_of_the_template() -> None:
+    app = Litestar([get("/p/{it : int}/{other: str}", media_type=MediaType.HTML)(_no_arguments)], openapi_config=None)
+    assert [*routes_of(app)] == ["/p/{it:int}/{other:str}"]
+    assert matching_template(app, "/p/7/x", None) == "/p/{it:int}/{other:str}"
 
 
 def test_a_parameter_that_is_not_of_its_type_leads_nowhere() -> None:
