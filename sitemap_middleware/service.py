@@ -123,6 +123,7 @@ class SitemapService(ServiceInspection):
             reasons=NoSitemapReasons(options, self._guarded_store),
             evaluation_context=lambda site: self.evaluation_context(self.snapshot(site, self._guarded_store)),
             ingester=self._ingester,
+            on_loss=self.tracker.start_over,
             on_error=self.log_fault,
         )
         if options.enabled:

@@ -63,6 +63,7 @@ class SitemapHandler:
         reasons: NoSitemapReasons,
         evaluation_context: Callable[[Site], EvaluationContext],
         ingester: Ingester,
+        on_loss: Callable[[], object],
         on_error: Callable[[str, Exception], None],
     ) -> None:
         """Wire the parts together.
@@ -80,6 +81,7 @@ class SitemapHandler:
             reasons: explains why a site has no sitemap.
             evaluation_context: what is known of a site now.
             ingester: counts the observations that this process has merged into the store.
+            on_loss: called when the store has lost what it held of a site.
             on_error: logs an error of the middleware itself, raised while a request is served.
         """
         self._options = options
@@ -95,6 +97,7 @@ class SitemapHandler:
         self._reasons = reasons
         self._evaluation_context = evaluation_context
         self._ingester = ingester
+        self._on_loss = on_loss
         self._on_error = on_error
         self._flushes = 0
         self._warned_explicit_route = False
@@ -206,6 +209,14 @@ class SitemapHandler:
         if serves_it and request.wait_seconds != TEST_CLIENT_WAIT_SECONDS:  # a test must see its own changes at once
             valid_until = self._prober.next_round_at(site) if self._options.verify else began + FRESH_SECONDS
             freshness = Freshness(self._generation, began, min(began + FRESH_SECONDS, valid_until))
+        document = self._publisher.find_document(site, table, rules, request, freshness, path=path, marks=marks)
+        if not self._publisher.take_loss(site):
+            return document
+        self._on_loss()
+        if self._options.verify:
+            self._prober.forget(site)
+            self._prober.probe(request, site, lambda: self._evaluation_context(site))
+            self._flush()
         return self._publisher.find_document(site, table, rules, request, freshness, path=path, marks=marks)
 
     def _flush(self) -> None:

@@ -78,6 +78,11 @@ class ResponseTracker(ObserverContext):
         for page in pages.copy().values():
             page.last_answer = NO_ANSWER
 
+    def start_over(self) -> None:
+        """Read the body of each page at its next response: the store has lost what was read of them."""
+        self.sampler.forget()
+        self.forget()
+
     def record(self, captured: CapturedResponse) -> None:
         """Record a response that no observer saw, such as a probe's. The page's last answer is then another one."""
         page = self._pages.get(captured.page_key)

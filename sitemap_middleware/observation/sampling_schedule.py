@@ -53,6 +53,10 @@ class BodySampler:
     """Schedules samples on the request path; the background thread reports their digests later."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all schedules: each page is sampled at its next response."""
         self._schedules = BoundedCache[int, SampleSchedule](MAX_SAMPLED_PAGES)
         """By the hash of the page's key, which takes a third of the memory. Clients cannot predict these hashes."""
 

@@ -79,6 +79,12 @@ class UnvisitedPageProber(BackgroundProber):
         """Whether this process has requested a decoded path."""
         return (site.store_key, path) in self._probed
 
+    def forget(self, site: Site) -> None:
+        """Forget which pages of a site were requested, because the store has lost their responses."""
+        for key in [key for key in self._probed.copy() if key[0] == site.store_key]:
+            self._probed.pop(key, None)
+        self._round_started_at.pop(site.store_key, None)
+
     def next_round_at(self, site: Site) -> float:
         """When a round may be due, in POSIX seconds."""
         return self._round_started_at.get(site.store_key, -math.inf) + ROUND_INTERVAL_SECONDS

@@ -85,6 +85,7 @@ class LearnedSection:
                 " what was lost is learned again",
                 self._site.base_url,
             )
+            self._resources.sites_lost.add(self._site.store_key)
             self._clear()
         if any(blocks[number].document != known.document for number, known in self._blocks.items()):
             self._clear()  # a repair has moved a block to another document; its pages must not be in both

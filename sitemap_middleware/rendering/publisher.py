@@ -97,6 +97,14 @@ class Publisher:
         self._resources.closing = threading.Event()
         self._sites.clear()
 
+    def take_loss(self, site: Site) -> bool:
+        """Whether the store has lost what it held of a site, since the last call."""
+        try:
+            self._resources.sites_lost.remove(site.store_key)
+        except KeyError:
+            return False
+        return True
+
     def close(self) -> None:
         """Render nothing more in the background: a server that shuts down waits for it."""
         self._resources.closing.set()

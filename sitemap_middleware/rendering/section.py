@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from ..fork_safety import WorkerId
 from ..listing.entries import EntryBuilder
 from ..listing.policy import EvaluationContext
+from ..models import StoreKey
 from ..request_response import Request
 from ..stores.base import Store
 from ..stores.refresh_marks import RefreshMarks
@@ -49,6 +50,8 @@ class RenderingResources:
     worker_id: WorkerId = field(default_factory=WorkerId)
     closing: threading.Event = field(default_factory=threading.Event)
     """Set when the process ends: then nothing more is rendered in the background."""
+    sites_lost: set[StoreKey] = field(default_factory=set)
+    """Sites of which the store has lost what it held, until `Publisher.take_loss` is called."""
     rendered_blocks: int = 0
     """Blocks of learned pages rendered since the process began."""
 

@@ -160,6 +160,34 @@ def test_a_store_that_was_emptied_is_filled_again_with_one_warning(
     assert "it was emptied" in line
 
 
+NOINDEX = Page(body=b"<!doctype html><title>page</title><meta name=robots content=noindex><p>A page.")
+
+
+@pytest.mark.parametrize("loss", ["empty", "restore"])
+@pytest.mark.parametrize("seconds", [1, 30, 120])
+def test_pages_are_listed_and_read_again_at_once_after_a_loss(
+    engine: SQLite | PostgreSQL | Redis, loss: str, seconds: int
+) -> None:
+    pages = {"/": Page(), "/about": Page(), "/gone": Page(404), "/posts/{slug}": Page(), "/drafts/{slug}": NOINDEX}
+    site = SampleSite("wsgi", pages, learn=["/posts/{slug}", "/drafts/{slug}"], store=engine.url, verify=True)
+    try:
+        site.visit("/posts/old")
+        engine.copy()
+        site.clock.pass_(10)
+        everything = [f"{LOCAL}{path}" for path in ("/", "/about", "/posts/new", "/posts/old")]
+        site.visit("/posts/old", "/posts/new", "/drafts/one")
+        assert sorted(site.locs()) == everything
+        site.clock.pass_(seconds)
+        getattr(engine, loss)()
+        known = everything[:2] if loss == "empty" else [*everything[:2], everything[3]]
+        assert sorted(site.locs()) == known, "the first request finds out"
+        site.clock.pass_(1)
+        site.visit("/posts/old", "/posts/new", "/drafts/one")
+        assert sorted(site.locs()) == everything, "the robots meta tag was read again"
+    finally:
+        site.app.close()
+
+
 @pytest.mark.parametrize("before", [0, 1, 2**62])
 def test_versions_grow_and_differ_by_remainder_as_counted_ones_do(before: int) -> None:
     versions = [before]
