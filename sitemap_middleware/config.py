@@ -11,11 +11,18 @@ from typing import Any, Final, Literal
 
 from .evidence.observations import INDEXABLE_TYPES
 from .exceptions import OptionError
-from .models import Changefreq, PageLimits, Site
+from .models import Changefreq, PageLimits, Provider, Site
 from .patterns import Pattern, Patterns
+from .provider_source import checked_values
 from .settings import CONSTRUCTOR_NAME, FLAG_WORDS, Setting
 from .sitemap_protocol import unknown_option_error, validate_changefreq, validate_priority
 from .urls import ascii_host, normal_host, parse_base_url, quote_path
+
+RESERVED_SECTIONS: Final = ("routes", "pages")
+"""The names of the sections of static routes and of learned pages, in the URLs of their documents."""
+
+_SECTION_NAME: Final = re.compile(r"(?=.{1,50}\Z)(?!.*-[0-9]+\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
+"""A number at the end would be that of a document."""
 
 _LISTS: Final = ("allowed_hosts", "include", "exclude", "learn", "media_types")
 
@@ -44,6 +51,8 @@ class Options:
     media_types: frozenset[str]
     clock: Callable[[], float]
     enabled: bool
+    sections: tuple[Provider, ...]
+    """The providers of named sections."""
     settings: Mapping[str, Setting]
     """Every option but `routes`, with the value in use and where it comes from."""
 
@@ -88,6 +97,7 @@ def validate_options(settings: Mapping[str, Setting], declared_root: str) -> Opt
         media_types=_media_types(get("media_types")),
         clock=_clock(get("clock")),
         enabled=_flag(get("enabled")),
+        sections=_sections(get("sections")),
         settings=settings,
     )
 
@@ -99,6 +109,29 @@ def refuse_unknown(options: Mapping[str, object], constructor: Callable[..., Any
     for name in options:
         if name not in known:
             raise unknown_option_error(CONSTRUCTOR_NAME, name, known)
+
+
+def _sections(sections: Setting) -> tuple[Provider, ...]:
+    if sections.value is None:
+        return ()
+    if not isinstance(sections.value, Mapping):
+        raise OptionError(
+            f"{sections.place}={sections.value!r} is not a mapping; give the items by the name of their section, "
+            'such as {"guides": all_guides}'
+        )
+    providers = []
+    for name, values in sections.value.items():
+        if not isinstance(name, str) or not _SECTION_NAME.fullmatch(name) or name in RESERVED_SECTIONS:
+            raise OptionError(
+                f"{sections.place}: {name!r} cannot name a section; give up to 50 of a-z, 0-9 and single hyphens,"
+                f' without a number at the end, such as "guides"; {" and ".join(RESERVED_SECTIONS)} are taken'
+            )
+        place = f"{sections.place}[{name!r}]"
+        provider = checked_values(values, place, name)
+        if provider is None:
+            raise OptionError(f"{place}: values=None is not iterable; give an iterable, or a callable that returns one")
+        providers.append(provider)
+    return tuple(providers)
 
 
 def _site(base_url: Setting, declared_root: str) -> Site | None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-import reprlib
 import weakref
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from datetime import date
 from types import FunctionType, MethodType
 from typing import Any, Final, Literal, TypeVar
 
 from .exceptions import OptionError
-from .models import Changefreq, Lastmod, Provider, RouteSettings
+from .models import Changefreq, Lastmod, RouteSettings
 from .patterns import Pattern
+from .provider_source import checked_values
 from .sitemap_protocol import unknown_option_error, validate_changefreq, validate_date, validate_priority
 
 T = TypeVar("T")
@@ -126,7 +126,7 @@ def checked_settings(given: Mapping[str, Any], place: str) -> RouteSettings:
         lastmod=_checked_lastmod(given.get("lastmod"), place),
         exclude=_checked_flag(given.get("exclude"), "exclude", place),
         learn=_checked_flag(given.get("learn"), "learn", place),
-        values=_checked_values(given.get("values"), place),
+        values=checked_values(given.get("values"), place),
     )
     if settings.values and settings.learn:
         raise OptionError(f"{place}: values and learn=True exclude each other; leave one out")
@@ -209,38 +209,6 @@ def _checked_lastmod(value: object, place: str) -> Lastmod | None:
     if value is None or (callable(value) and not isinstance(value, date)):
         return value
     return validate_date(value, place, "give a datetime.date, a datetime.datetime, or a callable that returns one")
-
-
-def _checked_values(value: object, place: str) -> Provider | None:
-    """The provider of a route, if its values can be read more than once."""
-    if value is None:
-        return None
-    name = reprlib.repr(value)
-    if isinstance(value, Iterator | AsyncIterator | Awaitable):
-        raise OptionError(
-            f"{place}: values={name} can be read only once; give a list, or the function itself without calling it"
-        )
-    if isinstance(value, str | bytes | Mapping):
-        raise OptionError(f"{place}: values={name} is a single item; give a list")
-    if isinstance(value, Iterable | AsyncIterable):
-        return Provider(value, place)
-    if not callable(value):
-        raise OptionError(f"{place}: values={name} is not iterable; give an iterable, or a callable that returns one")
-    if _needs_arguments(value):
-        raise OptionError(f"{place}: values={name} cannot be called without arguments; give one that needs none")
-    return Provider(value, place)
-
-
-def _needs_arguments(value: Callable[..., object]) -> bool:
-    try:
-        signature = inspect.signature(value)
-    except ValueError:  # some builtins have no signature
-        return False
-    try:
-        signature.bind()
-    except TypeError:
-        return True
-    return False
 
 
 def _checked_flag(value: object, name: str, place: str) -> bool | None:

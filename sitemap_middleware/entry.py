@@ -37,6 +37,7 @@ class Entry:
 
     Args:
         params: the route's parameters, by name, as its view takes them.
+        loc: the page itself, instead of parameters, in the option `sections`: its URL, or its path as in links.
         lastmod: when the page's content last changed: a date, a datetime (a naive one is UTC), or the text of either
             in ISO 8601, such as "2024-05-01". Text that is not a date counts as omitted, with a warning when the
             sitemap is made, because front matter may contain anything.
@@ -59,11 +60,19 @@ class Entry:
         self,
         params: Mapping[str, Any] = _PARAMS_NOT_GIVEN,
         *misplaced: object,
+        loc: str | None = None,
         lastmod: date | str | None = None,
         priority: float | None = None,
         changefreq: Changefreq | Literal["auto"] | None = None,
         **unknown: object,
     ) -> None:
+        if loc is not None:
+            if params is not _PARAMS_NOT_GIVEN or not isinstance(loc, str):
+                raise OptionError(
+                    f"Entry(loc={reprlib.repr(loc)}): loc is the URL or path of a page, and takes the place of the"
+                    ' parameters; write Entry(loc="/about")'
+                )
+            params = {"loc": loc}
         if params is _PARAMS_NOT_GIVEN:
             written = ", ".join(f"{name}={reprlib.repr(value)}" for name, value in unknown.items())
             items = ", ".join(f"{name!r}: {reprlib.repr(value)}" for name, value in unknown.items())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Meter
     from prometheus_client import CollectorRegistry
 
+    from .decorator import Values
     from .models import Changefreq
     from .stores import Store
 
@@ -36,3 +37,4 @@ class SitemapOptions(TypedDict, total=False):
     clock: Callable[[], float] | None
     metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None
     enabled: bool
+    sections: Mapping[str, Values] | None

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import Meter
     from prometheus_client import CollectorRegistry
 
+    from .decorator import Values
+
 T = TypeVar("T")
 
 
@@ -93,6 +95,9 @@ class SitemapMiddleware:
     An option that is not given comes from the framework's configuration, such as
     Flask's ``app.config["SITEMAP_BASE_URL"]``, else from an environment variable of the
     same name. Both are read at construction.
+        sections: pages that no route of the app gives, in documents of their own, by the name of the document:
+            ``{"guides": all_guides}`` is /sitemap-guides.xml. The items are those of `values`; each says which page
+            it is by `loc`, a path or URL of the same host.
 
     Raises:
         OptionError: for an unknown option or an invalid value.
@@ -145,6 +150,7 @@ class SitemapMiddleware:
         clock: Callable[[], float] | None = None,
         metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None = None,
         enabled: bool = True,
+        sections: Mapping[str, Values] | None = None,
     ) -> None:
         routed_app = app if routes is None else _checked_routes(routes)
         arguments = {
@@ -168,6 +174,7 @@ class SitemapMiddleware:
             "clock": clock,
             "metrics": metrics,
             "enabled": enabled,
+            "sections": sections,
         }
         config, config_place = _framework_config(routed_app)
         settings = collect_settings(arguments, self._given(arguments), config, os.environ, config_place)

@@ -80,6 +80,8 @@ class Provider:
     """An iterable, sync or async, or a callable that returns one."""
     place: str
     """Where it was declared, for messages."""
+    section: str | None = None
+    """The name of its section, if it is given by the option `sections` rather than to a route."""
 
 
 @dataclass(frozen=True, slots=True)

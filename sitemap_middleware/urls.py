@@ -172,6 +172,39 @@ def loc_of(site: Site, path: str) -> str | None:
     return loc if MIN_LOC_CHARS <= len(loc) <= MAX_LOC_CHARS else None
 
 
+def resolve_loc(site: Site, given: str) -> tuple[str, str]:
+    """The path below the site's root, and the loc, of a page that the developer gives by its URL or by its path.
+
+    A path is one as links have it: from the root of the host, percent-encoded or not. The path returned is
+    percent-encoded; it is the loc itself if the page is not below the site's root.
+
+    Raises:
+        ValueError: it is not a page of this host.
+    """
+    origin = f"{site.scheme}://{site.host}"
+    fix = f'give a path such as "/about", or a URL of {origin}'
+    if not given.startswith(("/", "http://", "https://")):
+        raise ValueError(f"{given!r} is neither a path nor a URL; {fix}")
+    if _CONTROL.search(given):
+        raise ValueError(f"{given!r} contains a character that is not allowed in URLs; {fix}")
+    try:
+        parts = urlsplit(urljoin(f"{origin}/", given))
+        host = normal_host(ascii_host(parts.netloc), parts.scheme)
+    except ValueError as error:
+        raise ValueError(f"{given!r} is not a URL ({error}); {fix}") from None
+    if host != site.host or parts.scheme != site.scheme:
+        raise ValueError(f"{given!r} is on another host; a sitemap lists pages of its own host only, so {fix}")
+    path = quote_path(unquote(parts.path or "/"))
+    if path is None or parts.query:
+        raise ValueError(f"{given!r}: {'it has a query string' if parts.query else UNREACHABLE_REASON}")
+    loc = f"{origin}{path}"
+    if not MIN_LOC_CHARS <= len(loc) <= MAX_LOC_CHARS:
+        raise ValueError(f"{given!r:.40}: {LOC_LENGTH_REASON}")
+    if not f"{path}/".startswith(f"{site.root}/"):
+        return loc, loc
+    return path.removeprefix(site.root) or "/", loc
+
+
 def toggle_trailing_slash(path: str) -> str:
     """Add a trailing slash to a path, or remove it."""
     return path[:-1] if path.endswith("/") else f"{path}/"

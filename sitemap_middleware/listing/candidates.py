@@ -48,6 +48,8 @@ class Candidate(NamedTuple):
     """The path with the other trailing slash, if the same page is listed under that one instead."""
     entry: Entry | None = None
     """The item of `values` that it was built from."""
+    loc: str | None = None
+    """Its loc, if it is a page of a named section."""
 
 
 def route_candidates(snapshot: SiteSnapshot, providers: Collection[Provider]) -> list[Candidate]:
@@ -73,6 +75,14 @@ def provider_candidates(
         pages = store.find_pages(site.store_key, [page.path for page in batch])
         for page in batch:
             path = decode_path(page.path)
+            if page.loc is not None:
+                if (owner := snapshot.table.find_route(site, path)) is None:
+                    yield Candidate(page.path, page.route, None, entry=page.entry, loc=page.loc)
+                else:
+                    report.skip(
+                        page.entry, f"it is a page of the app's own route {owner.path}, which is listed as such"
+                    )
+                continue
             route = static.pop(path, None) or page.route
             # The path of a static route of another view is a candidate of that route.
             if route.static or not snapshot.table.is_static(site, path):

@@ -21,10 +21,12 @@ def explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Exp
         return Explanation(path, None, False, LOC_LENGTH_REASON)
     route = snapshot.table.find_route(snapshot.site, path)
     report, candidate = _find_provided(entries, context, route, quoted)
+    if route is None:
+        candidate = _find_in_named_sections(entries, context, loc)
     if report is not None and report.failure:
         return Explanation(path, loc, False, str(report.failure), route=route)
     skipped = report.messages() if report else ()
-    if report is None:
+    if report is None and route is not None:
         candidate = _find_candidate(snapshot, route, quoted)
     if candidate is None:
         excluded = None if route is None else entries.policy.exclusion(route, path)
@@ -67,6 +69,17 @@ def _find_provided(
             matching = [candidate for candidate in candidates if candidate.path == quoted]
             return report, matching[-1] if matching else None
     return None, None
+
+
+def _find_in_named_sections(entries: EntryBuilder, context: EvaluationContext, loc: str) -> Candidate | None:
+    """Look a loc up in the named sections. Those that fail are passed over."""
+    for provider, routes in entries.providers(context.snapshot).values():
+        if provider.section is not None:
+            _, candidates = entries.provider_candidates(context, provider, routes)
+            matching = [candidate for candidate in candidates if candidate.loc == loc]
+            if matching:
+                return matching[0]
+    return None
 
 
 def _find_candidate(snapshot: SiteSnapshot, route: Route | None, quoted: str) -> Candidate | None:

@@ -39,7 +39,7 @@ class ListingPolicy:
     def evaluate(self, context: EvaluationContext, candidate: Candidate) -> tuple[str | None, Verdict]:
         """The loc of a candidate, None unless it is listed, and the verdict on it."""
         snapshot = context.snapshot
-        loc = loc_of(snapshot.site, candidate.path)
+        loc = candidate.loc or loc_of(snapshot.site, candidate.path)
         if loc is None:
             return None, Verdict(False, LOC_LENGTH_REASON)
         verdict = self._verdict(candidate, context.site_signals, snapshot.now)
@@ -79,6 +79,8 @@ class ListingPolicy:
         if (excluded := self.exclusion(route, path)) is not None:
             return excluded
         if candidate.entry is not None:
+            if candidate.loc is not None:
+                return Verdict(True, "the option sections includes it")
             if page is None:
                 return Verdict(True, "the values of its route include it, and no response forbids it")
             return page_verdict(page, options.media_types, now)

@@ -22,7 +22,8 @@ from ..exceptions import ValuesError, ValuesTimeout
 from ..fork_safety import reset_after_fork
 from ..models import Context, PathBuilder, Provider, Route, Site
 from ..request_response import AsyncCollector
-from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
+from ..routing.section_route import SectionBuilder
+from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, resolve_loc
 from .async_batches import MAX_BATCH_ITEMS, iterate_in_own_loop
 from .batch_queue import BatchQueue, as_values_error, describe_error
 from .path_set import PathSet
@@ -89,6 +90,8 @@ class ProvidedPage:
     """Percent-encoded."""
     route: Route
     entry: Entry
+    loc: str | None = None
+    """The loc, if the page is that of a named section."""
 
 
 class Providers:
@@ -316,14 +319,21 @@ def _pages_of_item(
         if failure is not None:
             reason = reason or f"{describe_error(failure)} ({route.path})"
             continue
-        quoted = quote_path(path)
-        if quoted is None or loc_of(site, quoted) is None:
+        loc: str | None = None
+        if isinstance(builder, SectionBuilder):
+            try:
+                path, loc = resolve_loc(site, path)
+            except ValueError as error:
+                reason = str(error)
+                continue
+        quoted = path if loc else quote_path(path)
+        if quoted is None or (loc or loc_of(site, quoted)) is None:
             reason = UNREACHABLE_REASON if quoted is None else LOC_LENGTH_REASON
             continue
         if not fits and page_entry.unusable_lastmod is not None:
             report.count_undated(quoted, page_entry.unusable_lastmod)
         fits = True
-        yield ProvidedPage(quoted, route, page_entry)
+        yield ProvidedPage(quoted, route, page_entry, loc)
     if not fits:
         report.skip(item, reason)
 

@@ -43,7 +43,7 @@ def candidates(entries: EntryBuilder, context: EvaluationContext) -> Iterator[Ca
 
 def _line(entries: EntryBuilder, context: EvaluationContext, candidate: Candidate) -> UrlReportLine:
     loc, verdict = entries.policy.evaluate(context, candidate)
-    url = context.snapshot.site.base_url + candidate.path
+    url = candidate.loc or context.snapshot.site.base_url + candidate.path
     if loc is None:
         return UrlReportLine(url, False, verdict.reason, None, None, candidate.route.path)
     entry, lastmod, _ = entries.build_entry(context, loc, candidate)

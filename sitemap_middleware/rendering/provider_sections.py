@@ -72,8 +72,13 @@ class ProviderSections:
     def documents(self) -> list[SectionDocument]:
         """The documents of each provider."""
         return [
-            SectionDocument(f"{section.name}-{number}", chunk_sources, section.reload_or_discard)
-            for section in self._sections.values()
+            SectionDocument(
+                section.name if provider.section and number == 1 else f"{section.name}-{number}",
+                chunk_sources,
+                section.reload_or_discard,
+                is_named=provider.section is not None,
+            )
+            for provider, section in self._sections.items()
             for number, chunk_sources in enumerate(section.documents(), 1)
         ]
 

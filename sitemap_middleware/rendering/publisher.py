@@ -89,7 +89,8 @@ class Publisher:
         self._sites: OrderedDict[str, _SiteSitemap] = OrderedDict()
         self._resources = RenderingResources(entries, store, options.clock, options.max_age)
         self._stem = options.path.removesuffix(".xml")
-        self._part_path = re.compile(re.escape(self._stem) + r"-(([A-Za-z0-9_.~-]+)-[1-9][0-9]{0,4})\.xml")
+        self._part_path = re.compile(re.escape(self._stem) + r"-(([A-Za-z0-9_.~-]+?)(-[1-9][0-9]{0,4})?)\.xml")
+        self._section_names = frozenset(provider.section for provider in options.sections)
         reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
@@ -114,9 +115,9 @@ class Publisher:
         if not path.startswith(self._stem):
             return False
         part = self._part_path.fullmatch(path)
-        return path == self._path or (
-            part is not None and part[2] in (ROUTES_SECTION, LEARNED_SECTION, *provider_names)
-        )
+        if part is None or part[3] is None:  # only the first document of a named section has no number
+            return path == self._path or (part is not None and part[2] in self._section_names)
+        return part[2] in (ROUTES_SECTION, LEARNED_SECTION, *provider_names)
 
     def cached_document(self, site: Site, path: str) -> CachedDocument | None:
         """A document in memory, fresh or not. Waits for nothing."""

@@ -34,6 +34,8 @@ class SectionDocument:
     """Called if data of a chunk are missing from the store."""
     is_incomplete: bool = False
     """Whether some of its pages have never been rendered."""
+    is_named: bool = False
+    """Whether the option `sections` names it, so that it is always a document of its own."""
 
     @property
     def chunks(self) -> Iterator[Chunk]:
@@ -63,6 +65,8 @@ class SectionDocument:
 
 
 def fits_one_document(documents: Sequence[SectionDocument]) -> bool:
-    """Whether one document can hold all entries, and all are rendered."""
+    """Whether one document can hold all entries, all are rendered, and no section has a name."""
+    if any(document.is_named for document in documents):
+        return False
     chunks = (chunk for document in documents for chunk in document.chunks)
     return not any(document.is_incomplete for document in documents) and len(list(islice(group_chunks(chunks), 2))) < 2

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import Any, Final
 
 from ..config import Options
-from ..models import Provider, Route
+from ..models import Context, Provider, Route
 from .change_detector import Snapshot
 from .route_discovery import discover_routes, matching_template, trusted_hosts
 from .route_table import RouteTable
@@ -102,11 +102,17 @@ class AppRoutes:
             snapshot.mark_incomplete()
             routes = table.routes if table else ()
         if table is None or table.routes != routes:
-            table = RouteTable(routes, self._options, partial(matching_template, self._app))
+            table = RouteTable(routes, self._options, partial(matching_template, self._app), self._new_context)
             self.version += 1
             self._warn_of_unused_values(routes)
         self._latest = table, snapshot
         return table
+
+    def _new_context(self) -> Context | None:
+        """A new application context of Flask or Quart; None for other frameworks."""
+        create = getattr(framework_app(self._app), "app_context", None)
+        context: Context | None = create() if callable(create) else None
+        return context
 
     def may_answer(self, path: str) -> bool:
         """Whether the app may answer a decoded path. Only a Flask app without middleware is known not to."""

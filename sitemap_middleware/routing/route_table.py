@@ -8,14 +8,14 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Final
 
-from ..config import Options
+from ..config import RESERVED_SECTIONS, Options
 from ..decorator import NO_SETTINGS
-from ..models import PathBuilder, Provider, Route, RouteSettings, Site
+from ..models import Context, PathBuilder, Provider, Route, RouteSettings, Site
 from ..patterns import Pattern
 from .prefix_index import PrefixIndex
+from .section_route import section_route
 
-ROUTES_SECTION: Final = "routes"
-LEARNED_SECTION: Final = "pages"
+ROUTES_SECTION, LEARNED_SECTION = RESERVED_SECTIONS
 """The names of two sections, in the URLs of their documents. A provider's section gets another name."""
 
 _PARAMETER_START: Final = re.compile("[<{]")
@@ -30,8 +30,16 @@ class RouteTable:
         routes: Iterable[Route],
         options: Options,
         match_template: Callable[[str, str | None], str | None] = lambda *_: None,
+        new_context: Callable[[], Context | None] = lambda: None,
     ) -> None:
-        """`match_template` asks the app's router: the template that takes a decoded path on a host, or None."""
+        """Index routes.
+
+        Args:
+            routes: the routes.
+            options: the options, with patterns and named sections.
+            match_template: asks the app's router: the template that takes a decoded path on a host, or None.
+            new_context: returns a context in which providers of named sections are called; None if they need none.
+        """
         self.routes = tuple(routes)
         self._match_template = match_template
         self._static: dict[str | None, dict[str, Route]] = {None: {}}
@@ -53,6 +61,8 @@ class RouteTable:
         self.hosts = frozenset(host for host in (*self._static, *(route.host for route in parametrised)) if host)
         self._templates = {route.path: route for route in reversed(parametrised)}
         self._provided = [(route.builder, route) for route in parametrised if route.builder]
+        self._sections = options.sections
+        self._section_routes = [section_route(provider, new_context) for provider in options.sections]
         self._builders: PrefixIndex[tuple[PathBuilder, Route]] = PrefixIndex()
         for builder, route in self._provided:
             self._builders.add(_PARAMETER_START.split(route.path, maxsplit=1)[0], (builder, route))
@@ -114,7 +124,7 @@ class RouteTable:
     def providers(self, site: Site) -> dict[str, tuple[Provider, list[Route]]]:
         """The providers of a site and their routes, by the name of the provider's section."""
         sections: dict[str, tuple[Provider, list[Route]]] = {}
-        for _, route in self._provided:
+        for route in (*self._section_routes, *(route for _, route in self._provided)):
             if route.host == site.routed and (provider := route.settings.values):
                 sections.setdefault(self._provider_names[provider], (provider, []))[1].append(route)
         return sections
@@ -127,8 +137,8 @@ class RouteTable:
     @cached_property
     def _provider_names(self) -> dict[Provider, str]:
         """A unique name for each provider: the endpoint of its first route, made fit for a URL."""
-        taken = {ROUTES_SECTION, LEARNED_SECTION}
-        names: dict[Provider, str] = {}
+        names = {provider: name for provider in self._sections if (name := provider.section)}
+        taken = {ROUTES_SECTION, LEARNED_SECTION, *names.values()}
         for _, route in self._provided:
             if (provider := route.settings.values) and provider not in names:
                 name = endpoint = re.sub(r"[^A-Za-z0-9_.~-]+", "-", route.endpoint).strip("-") or "values"

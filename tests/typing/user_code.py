@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator
-from datetime import date
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import falcon
 import falcon.asgi
@@ -23,6 +25,7 @@ from starlette.routing import Route
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
 from sitemap_middleware.flask import Sitemap
 from sitemap_middleware.litestar import SitemapPlugin
+from sitemap_middleware.sitemap_in_test import SitemapOf
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -186,7 +189,41 @@ def serve_wsgi(environ: WSGIEnvironment, start_response: StartResponse) -> Itera
     return wrapped_wsgi(environ, start_response)
 
 
+# values and sections, in every form
+
+
+@dataclass
+class Guide:
+    loc: str
+    lastmod: datetime
+
+
+async def all_slugs() -> list[str]:
+    return ["rye"]
+
+
+def all_guides() -> Iterator[Guide | Entry | str | dict[str, object]]:
+    yield Guide("/guides/rye", datetime(2024, 5, 1, tzinfo=UTC))
+    yield Entry(loc="/guides/cake", lastmod="2024-05-01")
+    yield "/guides/buns"
+    yield {"loc": "/guides/pies", "priority": 0.3}
+
+
+def page(slug: str) -> str:
+    return slug
+
+
+sitemap(values=["rye", UUID(int=7), date(2024, 5, 1), 7])(page)
+sitemap(values=({"slug": slug} for slug in "ab"))(page)
+sitemap(values=lambda: (Guide(slug, datetime.now(UTC)) for slug in "ab"))(page)
+sitemap(values=all_slugs)(page)
+sitemap(values=range(3))(page)
+wrapped_sections = SitemapMiddleware(flask_app, sections={"guides": all_guides, "users": all_users, "pies": ["/pies"]})
+
 # What an instance tells
+
+wrapped_flask.refresh()
+wrapped_flask.refresh("/posts/rye")
 
 wrapped_flask.flush()
 listed: bool = wrapped_flask.explain("/posts/rye").listed
@@ -205,6 +242,15 @@ class ShopSitemap(SitemapMiddleware):
 
 
 shop: ShopSitemap = ShopSitemap.of(flask_app)
+
+# A test with the pytest plugin
+
+
+def test_it(sitemap_of: SitemapOf) -> None:
+    sitemap = sitemap_of(flask_app, base_url="https://example.com")
+    assert "/posts/rye" in sitemap
+    assert sitemap.paths == [] or sitemap.dates.get("/") or sitemap.reasons["/"]
+
 
 # Mistakes that type checkers find
 

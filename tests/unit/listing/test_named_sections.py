@@ -1,0 +1,259 @@
+"""The option `sections`: pages that no route of the app gives, in documents with names of their own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import date
+from types import SimpleNamespace
+from typing import Any
+
+import flask
+import pytest
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
+
+from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
+from sitemap_middleware.sitemap_in_test import read_sitemap
+
+from ...support.documents import entries, locs
+from ...support.wire import Answer, Ask, asgi, wsgi
+
+BASE = "https://example.com"
+
+
+class Site:
+    """A site of one protocol with a home page, a post and a page that nobody lists."""
+
+    def __init__(self, protocol: str, sections: Any, root: str = "", **options: Any) -> None:
+        self.root = root
+        self.drive = wsgi if protocol == "wsgi" else asgi
+        self.app = SitemapMiddleware(
+            flask_app() if protocol == "wsgi" else fastapi_app(),
+            **{"base_url": BASE, "store": "memory://", "verify": False, "sections": sections, **options},
+        )
+
+    def get(self, path: str) -> Answer:
+        return self.drive(self.app, Ask(path, host="example.com", scheme="https", root=self.root))
+
+    def listed(self, section: str) -> list[str]:
+        while (answer := self.get(f"/sitemap-{section}.xml")).status == 503:
+            assert answer.header("x-sitemap-status") == "generating"  # a slow machine
+        return [] if answer.status == 404 else [loc.removeprefix(BASE) for loc in entries(answer.body)]
+
+
+def flask_app() -> flask.Flask:
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/", "home", lambda: "<h1>Home</h1>")
+    app.add_url_rule("/posts/<slug>", "post", sitemap(values=["rye"])(lambda slug: slug))
+    app.add_url_rule("/users/<name>", "user", lambda name: name)
+    return app
+
+
+def fastapi_app() -> FastAPI:
+    app = FastAPI(openapi_url=None)
+
+    @app.get("/", response_class=HTMLResponse)
+    def home() -> str:
+        return "<h1>Home</h1>"
+
+    @sitemap(values=["rye"])
+    def post(slug: str) -> str:
+        return slug
+
+    post.__qualname__ = "post"
+    app.get("/posts/{slug}", response_class=HTMLResponse)(post)
+
+    @app.get("/users/{name}", response_class=HTMLResponse)
+    def user(name: str) -> str:
+        return name
+
+    return app
+
+
+EVERYWHERE = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+
+
+@EVERYWHERE
+def test_each_named_section_is_a_document_of_the_index(protocol: str) -> None:
+    site = Site(protocol, {"guides": [Entry(loc="/guides/rye", lastmod="2024-05-01")], "shop-2024-a": ["/shop"]})
+    assert locs(site.get("/sitemap.xml").body) == [
+        f"{BASE}/sitemap-routes-1.xml",
+        f"{BASE}/sitemap-guides.xml",
+        f"{BASE}/sitemap-shop-2024-a.xml",
+        f"{BASE}/sitemap-post-1.xml",
+    ]
+    assert entries(site.get("/sitemap-guides.xml").body) == {f"{BASE}/guides/rye": {"lastmod": "2024-05-01"}}
+    assert site.listed("shop-2024-a") == ["/shop"]
+    assert site.listed("routes-1") == ["/"]
+    assert site.get("/sitemap-none.xml").status == site.get("/sitemap-routes.xml").status == 404
+    assert site.get("/sitemap-guides-2.xml").status == 404
+
+
+@EVERYWHERE
+def test_a_large_section_has_numbered_documents_after_the_first(protocol: str) -> None:
+    site = Site(protocol, {"guides": lambda: (f"/guides/{number}" for number in range(50_001))})
+    assert len(site.listed("guides")) == 50_000
+    assert site.listed("guides-2") == ["/guides/50000"]
+
+
+@EVERYWHERE
+def test_an_item_may_have_any_form(protocol: str) -> None:
+    async def guides() -> AsyncIterator[Any]:
+        for item in (
+            "/a",
+            {"loc": "/b", "lastmod": date(2024, 5, 1)},
+            SimpleNamespace(loc="/c", priority=0.3),
+            Entry(loc="/d", changefreq="weekly"),
+            Entry({"loc": "/e"}),
+            "/a",
+        ):
+            yield item
+
+    site = Site(protocol, {"guides": guides})
+    assert entries(site.get("/sitemap-guides.xml").body) == {
+        f"{BASE}/a": {},
+        f"{BASE}/b": {"lastmod": "2024-05-01"},
+        f"{BASE}/c": {"priority": "0.3"},
+        f"{BASE}/d": {"changefreq": "weekly"},
+        f"{BASE}/e": {},
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "loc"),
+    [
+        ("/about", "/about"),
+        ("https://example.com/about", "/about"),
+        ("https://EXAMPLE.com:443/about", "/about"),
+        ("https://example.com", "/"),
+        ("/über uns", "/%C3%BCber%20uns"),
+        ("/%C3%BCber%20uns", "/%C3%BCber%20uns"),
+        ("/about#team", "/about"),
+        ("//example.com/about", "/about"),
+        ("/a/../about", "/about"),
+    ],
+)
+def test_a_loc_is_a_path_as_links_have_it_or_a_url(given: str, loc: str) -> None:
+    home = {"exclude": "/"}
+    assert Site("wsgi", {"guides": [given]}, **home).listed("guides") == ([loc] if loc != "/" else [])
+    outside = Site("wsgi", {"guides": [given]}, root="/shop", **home)
+    assert outside.listed("guides") == [loc]
+
+
+@EVERYWHERE
+def test_pages_outside_the_root_path_may_be_listed(protocol: str) -> None:
+    site = Site(protocol, {"guides": ["/about", "/shop/guides/rye", "/shopping", "/shop", "/shop/posts/rye"]}, "/shop")
+    assert site.listed("guides") == ["/about", "/shop/guides/rye", "/shopping"]
+    assert site.listed("routes-1") == ["/shop/"]
+
+
+@pytest.mark.parametrize(
+    ("item", "reason"),
+    [
+        ("https://example.org/a", "'https://example.org/a' is on another host; a sitemap lists pages of its own host"),
+        ("http://example.com/a", "is on another host"),
+        ("//example.org/a", "is on another host"),
+        (
+            "about",
+            "'about' is neither a path nor a URL; give a path such as \"/about\", or a URL of https://example.com",
+        ),
+        ("", "is neither a path nor a URL"),
+        ("/find?q=rye", "it has a query string"),
+        ("/a\nb", "contains a character that is not allowed in URLs"),
+        ("https://[/a", "is not a URL"),
+        ("/a/%2e%2e/b", "no loc can be written that would lead to this path again"),
+        ("/" + "a" * 2048, "its loc would have 2,048 characters or more"),
+        (7, 'it does not say which page it is; give its path such as "/about", or Entry(loc="/about")'),
+        ({"slug": "a"}, "it does not say which page it is"),
+        ({"loc": "/a", "slug": "a"}, "it does not say which page it is"),
+        (Entry({"slug": "a"}), "it does not say which page it is"),
+        (SimpleNamespace(slug="a"), "has no attribute loc"),
+        (None, "None is not a text"),
+        ("/", "it is a page of the app's own route /, which is listed as such"),
+        ("/posts/rye", "it is a page of the app's own route /posts/<slug>, which is listed as such"),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_an_item_that_is_no_page_of_this_host_is_skipped_with_the_reason(
+    item: Any, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = Site("wsgi", {"guides": [item, "/b"]})
+    assert site.listed("guides") == ["/b"]
+    assert reason in caplog.text
+    assert "of the values of SitemapMiddleware: sections['guides'] make no page" in caplog.text
+    assert site.app.stats()["skipped"] == 1
+
+
+def test_pages_are_excluded_as_others_are() -> None:
+    site = Site("wsgi", {"guides": ["/guides/a", "/drafts/b", "/users/ada"]}, exclude="/drafts/*")
+    assert site.listed("guides") == ["/guides/a", "/users/ada"]
+    assert "exclude matches it" in site.app.explain("/drafts/b").reason
+
+
+def test_explain_and_the_report_know_them() -> None:
+    site = Site("wsgi", {"broken": lambda: 1 // 0, "guides": [Entry(loc="/guides/a", lastmod="2024-05-01")]})
+    explanation = site.app.explain("/guides/a")
+    assert explanation.listed
+    assert explanation.reason == "the option sections includes it"
+    assert explanation.entry is not None
+    assert explanation.entry.loc == f"{BASE}/guides/a"
+    assert not site.app.explain("/guides/b").listed
+
+
+def test_a_test_of_the_app_sees_them() -> None:
+    site = Site("wsgi", {"guides": ["/guides/a", "/"]})
+    assert read_sitemap(site.app).paths == ["/", "/guides/a", "/posts/rye"]
+
+
+def test_refresh_reads_them_again() -> None:
+    guides = ["/a"]
+    site = Site("wsgi", {"guides": lambda: guides})
+    assert site.listed("guides") == ["/a"]
+    guides.append("/b")
+    site.app.refresh()
+    assert site.listed("guides") == ["/a", "/b"]
+
+
+def test_a_view_named_like_a_section_gets_another_name() -> None:
+    site = Site("wsgi", {"post": ["/a"]})
+    assert site.listed("post") == ["/a"]
+    assert site.listed("post-2-1") == ["/posts/rye"]
+
+
+@pytest.mark.parametrize(
+    ("sections", "message"),
+    [
+        (["/a"], "SitemapMiddleware: sections=['/a'] is not a mapping; give the items by the name of their section"),
+        ({"Guides": []}, "'Guides' cannot name a section; give up to 50 of a-z, 0-9 and single hyphens"),
+        ({"guides-2": []}, "without a number at the end"),
+        ({"routes": []}, "routes and pages are taken"),
+        ({"pages": []}, "'pages' cannot name a section"),
+        ({"": []}, "'' cannot name a section"),
+        ({"a" * 51: []}, "cannot name a section"),
+        ({"a--b": []}, "cannot name a section"),
+        ({7: []}, "7 cannot name a section"),
+        ({"guides": None}, "sections['guides']: values=None is not iterable"),
+        ({"guides": "/a"}, "sections['guides']: values='/a' is a single item; give a list"),
+        ({"guides": iter([])}, "can be read only once"),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_an_invalid_option_is_refused_with_the_cure(sections: Any, message: str) -> None:
+    with pytest.raises(OptionError) as raised:
+        Site("wsgi", sections)
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize("make", [lambda: Entry(loc=7), lambda: Entry({"slug": "a"}, loc="/a")])  # type: ignore[arg-type]
+def test_an_entry_has_a_loc_or_parameters(make: Any) -> None:
+    with pytest.raises(OptionError, match="loc is the URL or path of a page, and takes the place of the parameters"):
+        make()
+    assert Entry(loc="/a") == Entry({"loc": "/a"})
+
+
+def test_an_entry_with_a_loc_is_not_one_of_a_route(caplog: pytest.LogCaptureFixture) -> None:
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/<slug>", "page", sitemap(values=["a", Entry(loc="/b")])(lambda slug: slug))
+    site = SitemapMiddleware(app, base_url=BASE, store="memory://")
+    assert read_sitemap(site).paths == ["/a"]
+    assert "Entry({'loc': '/b'}) was left out: the route's slug is missing" in caplog.text
