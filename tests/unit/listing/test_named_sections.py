@@ -16,7 +16,7 @@ from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
 from sitemap_middleware.sitemap_in_test import read_sitemap
 
 from ...support.documents import entries, locs
-from ...support.wire import Answer, Ask, asgi, wsgi
+from ...support.wire import Answer, RequestSpec, asgi, wsgi
 
 BASE = "https://example.com"
 
@@ -33,7 +33,7 @@ class Site:
         )
 
     def get(self, path: str) -> Answer:
-        return self.drive(self.app, Ask(path, host="example.com", scheme="https", root=self.root))
+        return self.drive(self.app, RequestSpec(path, host="example.com", scheme="https", root=self.root))
 
     def listed(self, section: str) -> list[str]:
         while (answer := self.get(f"/sitemap-{section}.xml")).status == 503:
