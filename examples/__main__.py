@@ -32,6 +32,7 @@ SERVERS = {
     "litestar": (*UVICORN, "litestar_site:app"),
     "quart": (*UVICORN, "quart_site:app"),
     "falcon": (*UVICORN, "falcon_site:app"),
+    "django": (*UVICORN, "django_site:app"),
 }
 
 

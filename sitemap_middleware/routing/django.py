@@ -39,7 +39,7 @@ def read_routes(_app: Any, position: MountPosition) -> Iterator[Route]:
     position.snapshot.add(partial(getattr, resolver, "url_patterns"))
     sections = sitemap_sections(position.snapshot)
     earlier: PrefixIndex[View] = PrefixIndex()
-    for view in views(resolver):
+    for view in _with_home_pages(views(resolver)):
         if view.names:
             earlier.add(view.template.partition("<")[0] if not view.is_regex else "/", view)
         if not _answers_get(view.callback) or (view.is_admin and view.names):
@@ -66,6 +66,18 @@ def read_routes(_app: Any, position: MountPosition) -> Iterator[Route]:
         )
     for section in sections:
         yield section.route(position.prefix, position.host)
+
+
+def _with_home_pages(found: Iterator[View]) -> Iterator[View]:
+    """Views, and the home page of each language that a catch-all answers, as that of a content management system."""
+    homes: dict[str, View] = {}
+    for view in found:
+        yield view
+        home = f"/{view.language}/" if view.template.startswith(f"/{view.language}/") else "/"
+        match = resolve(home, view.language) if view.is_regex and view.names and home not in homes else None
+        if match is not None and view.answers(match):
+            homes[home] = view
+            yield view._replace(template=home, names=frozenset())
 
 
 def matching_template(_app: Any, path: str, _host: str | None, _match_below: MatchBelow) -> str | None:

@@ -94,6 +94,7 @@ def sitemap_sections(snapshot: Snapshot) -> list[SitemapSection]:
 
     Raises:
         OptionError: the setting is neither a mapping of sitemaps nor the dotted path of one.
+        ImportError: a dotted path is wrong.
     """
     setting = getattr(settings, SETTING, None)
     snapshot.add(lambda: getattr(settings, SETTING, None))
@@ -107,13 +108,19 @@ def sitemap_sections(snapshot: Snapshot) -> list[SitemapSection]:
 
 
 def _mapping(setting: Any) -> Mapping[str, Any]:
-    sitemaps = import_string(setting) if isinstance(setting, str) else setting
-    if isinstance(sitemaps, Mapping) and all(hasattr(sitemap, "get_urls") for sitemap in sitemaps.values()):
-        return sitemaps
+    sitemaps = _imported(setting)
+    if isinstance(sitemaps, Mapping):
+        imported = {str(name): _imported(sitemap) for name, sitemap in sitemaps.items()}
+        if all(hasattr(sitemap, "get_urls") for sitemap in imported.values()):
+            return imported
     raise OptionError(
         f"{SETTING}={setting!r} is not a mapping of names to Sitemap classes; give the one that the view `sitemap`"
-        ' has, or its dotted path, such as "project.urls.sitemaps"'
+        ' has, or its dotted path, such as "project.urls.sitemaps", or dotted paths of the classes'
     )
+
+
+def _imported(value: Any) -> Any:
+    return import_string(value) if isinstance(value, str) else value
 
 
 def _match(path: str) -> ResolverMatch | None:

@@ -215,9 +215,16 @@ def test_routes_that_another_route_shadows() -> None:
     assert shadowed == {"/<slug>/": None, "/about/": "/<slug>/ (page)", "/a/b/": None}
 
 
-def test_a_catch_all_is_not_learned_by_its_own() -> None:
-    project = Project([re_path(r"^(?P<anything>.*)$", page)], SITEMAP_LEARN=["/<anything>"])
-    assert project.visit("/a/b/c", "/a").listed() == ["/a"]
+def test_of_a_catch_all_only_the_home_page_is_listed() -> None:
+    project = Project([re_path(r"^(?P<anything>.*)$", page)])
+    assert project.visit("/a/b/c", "/a").listed() == ["/"]
+
+
+def test_the_home_page_of_a_catch_all_is_listed_in_each_language() -> None:
+    cms = re_path(r"^((?:[\w\-]+/)*)$", page)
+    assert Project([cms]).listed() == ["/"]
+    assert Project(i18n_patterns(cms), **LANGUAGES).listed() == ["/de/", "/en/", "/pt-br/"]
+    assert Project([re_path(r"^(?P<needed>\w+)/$", page)]).listed() == []
 
 
 def test_explain_names_the_view_of_an_unlisted_path() -> None:
@@ -354,8 +361,9 @@ def test_sitemap_classes_enumerate_the_pages_of_their_views(handler: Any, outsid
     }
 
 
-def test_the_setting_may_be_a_dotted_path() -> None:
-    project = Project(SITE, SITEMAP_SITEMAPS=f"{__name__}.SECTIONS")
+@pytest.mark.parametrize("value", [f"{__name__}.SECTIONS", {"posts": f"{__name__}.Posts"}])
+def test_the_setting_may_have_dotted_paths(value: Any) -> None:
+    project = Project(SITE, SITEMAP_SITEMAPS=value)
     assert "/posts/first/" in project.listed()
 
 

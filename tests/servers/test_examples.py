@@ -66,6 +66,14 @@ SITEMAPS = {
         "/birds/saker": {"lastmod": "2025-04-01"},
         "/diary": {},
     },
+    "django_site": {
+        "/": {"changefreq": "monthly", "priority": "1.0"},
+        "/films": {"lastmod": "2025-10-03T18:00:00Z"},
+        "/films/dawn": {"lastmod": "2025-10-01"},
+        "/films/harbour": {"lastmod": "2025-10-01"},
+        "/films/letters": {"lastmod": "2025-10-01"},
+        "/reviews": {},
+    },
 }
 """As it is at first."""
 
@@ -76,6 +84,7 @@ LEARNED: dict[str, dict[str, dict[str, str]]] = {
     "litestar_site": {"/hives/north": {}, "/hives/orchard": {}},
     "quart_site": {"/menus/breakfast": {}, "/menus/supper": {}},
     "falcon_site": {"/diary/autumn": {}, "/diary/spring": {}},
+    "django_site": {"/reviews/piano": {}, "/reviews/seats": {}},
 }
 """What visits add."""
 
@@ -86,6 +95,7 @@ UNLISTED = {
     "litestar_site": {"/draft": 200, "/login": 200, "/admin": 302, "/api/weights": 200, "/hives/none": 404},
     "quart_site": {"/draft": 200, "/login": 200, "/admin": 302, "/api/delays": 200, "/menus/none": 404},
     "falcon_site": {"/draft": 200, "/login": 200, "/admin": 302, "/api/weights": 200, "/diary/none": 404},
+    "django_site": {"/draft": 200, "/login": 200, "/admin": 302, "/api/seats": 200, "/reviews/none": 404},
 }
 EACH = pytest.mark.parametrize("site", sorted(SITEMAPS))
 
@@ -112,7 +122,7 @@ def walk(server: Server) -> dict[str, int]:
         path = waiting.pop()
         answer = server.get(path)
         statuses[path] = answer.status
-        if "text/html" in (answer.header("content-type") or ""):
+        if answer.body and "text/html" in (answer.header("content-type") or ""):
             waiting += [link for link in html.fromstring(answer.text).xpath("//a/@href") if link not in statuses]
     return statuses
 

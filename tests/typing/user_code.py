@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
@@ -10,11 +10,15 @@ from uuid import UUID
 
 import falcon
 import falcon.asgi
+from bottle import Bottle
+from django.core.handlers.wsgi import WSGIHandler
+from django.http import HttpRequest, HttpResponse
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
 from flask import Blueprint, Flask
 from litestar import Controller, Litestar, MediaType, Router, get
 from litestar.middleware import DefineMiddleware
+from pyramid.config import Configurator
 from quart import Quart
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -23,6 +27,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
+from sitemap_middleware.django import SitemapMiddleware as DjangoMiddleware
 from sitemap_middleware.flask import Sitemap
 from sitemap_middleware.litestar import SitemapPlugin
 from sitemap_middleware.sitemap_in_test import SitemapOf
@@ -161,6 +166,22 @@ falcon_app = falcon.App()
 falcon_app.add_route("/bread/{name}", Bread())
 wrapped_falcon = SitemapMiddleware(falcon_app, base_url="https://example.com")
 wrapped_async_falcon = SitemapMiddleware(falcon.asgi.App(), base_url="https://example.com")
+
+# Django, Bottle and Pyramid
+
+
+def django_middleware(get_response: Callable[[HttpRequest], HttpResponse]) -> DjangoMiddleware:
+    return DjangoMiddleware(get_response)
+
+
+@sitemap(values=["rye"])
+def django_loaf(request: HttpRequest, name: str) -> HttpResponse:
+    return HttpResponse(name.encode())
+
+
+wrapped_django = SitemapMiddleware(WSGIHandler(), base_url="https://example.com")
+wrapped_bottle = SitemapMiddleware(Bottle(), base_url="https://example.com")
+wrapped_pyramid = SitemapMiddleware(Configurator().make_wsgi_app(), base_url="https://example.com")
 
 # Any app, from outside
 
