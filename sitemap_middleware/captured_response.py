@@ -11,6 +11,7 @@ class CapturedResponse:
     __slots__ = (
         "at",
         "body",
+        "file_path",
         "headers",
         "host",
         "is_foreign_host",
@@ -48,6 +49,8 @@ class CapturedResponse:
         self.headers = headers
         self.body = body
         """The body, if it was sampled."""
+        self.file_path: str | None = None
+        """The file that the server sends as the body, if it is to be read."""
         self.is_truncated = is_truncated
         """Whether `body` is only the beginning of a longer body."""
         self.is_volatile = False

@@ -155,6 +155,8 @@ class ASGIRequest(BaseRequest):
                             observer.on_end()
                     if is_last:
                         self.observer = None  # the response is complete: a later error does not retract it
+                elif message_type == "http.response.pathsend":
+                    observer.on_file(message.get("path"))
                 elif message_type not in _NON_BODY_MESSAGES:
                     observer.on_skipped_body()
         except Exception as error:

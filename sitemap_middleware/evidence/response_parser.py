@@ -22,6 +22,8 @@ from .response_headers import ResponseHeaders
 MAX_CACHED_HTML: Final = 4096
 """Parsed bodies cached at most; half as many are always kept."""
 
+UNREADABLE_FILE_REASON: Final = "was sent as a file that could not be read"
+
 FRACTIONS_PER_SECOND: Final = 256
 """The unit of `Observation.fraction`: a byte in the store."""
 
@@ -109,7 +111,8 @@ class ResponseParser:
         if unread_reason := undecodable_reason(headers.codings):
             return HtmlFacts(None, unread_reason=unread_reason, has_head=False)
         if captured.body is None:
-            return None
+            is_file = captured.file_path is not None
+            return HtmlFacts(None, unread_reason=UNREADABLE_FILE_REASON, has_head=False) if is_file else None
         metadata = self._html_metadata(captured.body, headers, is_truncated=captured.is_truncated)
         # Search engines ignore canonical links that contradict each other.
         canonical = metadata.canonicals[0] if len(metadata.canonicals) == 1 else None

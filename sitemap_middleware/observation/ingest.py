@@ -18,7 +18,7 @@ from ..config import Options
 from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from ..evidence.delisting_confirmation import may_be_listed
 from ..evidence.observations import Observation
-from ..evidence.response_parser import ResponseParser
+from ..evidence.response_parser import UNREADABLE_FILE_REASON, ResponseParser
 from ..fork_safety import WorkerId
 from ..listing.provider_reader import Providers
 from ..models import Route, Site, StoreKey
@@ -30,6 +30,7 @@ from ..urls import loc_of, quote_path
 from .changed_page_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, ChangedPageProber
 from .foreign_host_trust import ForeignHosts
 from .recent_pages import ResponseTracker
+from .sent_files import read_sent_file
 from .store_clock import StoreClock
 from .usual_headers import UsualHeaders, doubtful_evidence
 
@@ -141,6 +142,8 @@ class Ingester:
         if path is None or loc is None:
             self.unwritable += 1
             return None
+        if response.file_path is not None:
+            read_sent_file(response)
         observation = self._parse(response, path, route, loc)
         if (
             observation is not None
@@ -151,6 +154,8 @@ class Ingester:
         if response.body is not None:
             html = None if observation is None else observation.html
             self._tracker.sampler.record_digest(response.page_key, None if html is None else html.digest)
+        if response.file_path is not None:
+            response.body = None  # a batch that cannot be saved is kept without it
         return None if observation is None else observation._replace(merged_at=now)
 
     def _find_route(self, table: RouteTable, response: CapturedResponse) -> Route | None:
@@ -169,8 +174,9 @@ class Ingester:
             observation = self._parser.parse(
                 response, path, route.path, loc, learned=learned, may_be_provided=may_be_provided
             )
-        if observation is not None and observation.html is not None and not observation.html.has_head:
-            self._warn_of_unreadable_html(loc, observation.html.unread_reason)
+        html = None if observation is None else observation.html
+        if html is not None and not html.has_head and html.unread_reason != UNREADABLE_FILE_REASON:
+            self._warn_of_unreadable_html(loc, html.unread_reason)
         return observation
 
     def _is_foreign_evidence(

@@ -193,6 +193,7 @@ class Observer(CapturedResponse):
         self.status = status
         self.headers = headers
         self.body = None
+        self.file_path = None
         self.is_volatile = False
         self.is_probe = False
         self.routing_headers = ()
@@ -236,20 +237,33 @@ class Observer(CapturedResponse):
         self._page.must_sample = False
         with self._page.context.log_fault.guard("a body could not be sampled"):
             body, self.chunks = b"".join(self.chunks), None
-            sample = CapturedResponse(
-                self.site,
-                self.path,
-                at=self.at,
-                status=self.status,
-                headers=self.headers,
-                body=body,
-                host=self.host,
-                is_foreign_host=self.is_foreign_host,
-                is_truncated=self._size_bytes > MAX_HTML_BYTES,
-            )
-            sample.visitor = self.visitor
-            sample.routing_headers = self.routing_headers
-            self._page.context.buffer.sample(sample)
+            self._sample(body, None)
+
+    def on_file(self, path: Any) -> None:
+        """Buffer the sample: the server sends a file as the body. It is read later, off the request path."""
+        if self.chunks != [] or not isinstance(path, str):
+            self.on_skipped_body()
+            return
+        self._page.must_sample = False
+        self.chunks = None
+        self._sample(None, path)
+
+    def _sample(self, body: bytes | None, file_path: str | None) -> None:
+        sample = CapturedResponse(
+            self.site,
+            self.path,
+            at=self.at,
+            status=self.status,
+            headers=self.headers,
+            body=body,
+            host=self.host,
+            is_foreign_host=self.is_foreign_host,
+            is_truncated=self._size_bytes > MAX_HTML_BYTES,
+        )
+        sample.file_path = file_path
+        sample.visitor = self.visitor
+        sample.routing_headers = self.routing_headers
+        self._page.context.buffer.sample(sample)
 
 
 def _status_code(status: Any) -> int:

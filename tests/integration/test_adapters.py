@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -186,6 +188,44 @@ def test_asgi_page_is_read_however_it_is_sent_and_with_a_minimal_scope(
 )
 def test_incomplete_body_is_not_read(messages: list[dict[str, Any]]) -> None:
     site = wrapped(sends(*messages))
+    asyncio.run(site(SCOPE, received, sent))
+    assert is_listed(site, "asgi")
+
+
+PATHSEND = {"type": "http.response.pathsend"}
+
+
+@pytest.mark.parametrize("size", [0, 300_000, 2_000_000])
+def test_file_that_the_server_sends_by_its_path_is_read(tmp_path: Path, size: int) -> None:
+    file = tmp_path / "page.html"
+    file.write_bytes(HEAD + b"<p>text</p>" * (size // 11))
+    site = wrapped(sends(START, PATHSEND | {"path": str(file)}))
+    asyncio.run(site(SCOPE, received, sent))
+    assert not is_listed(site, "asgi"), "its robots meta tag says noindex"
+
+
+def unreadable(kind: str, folder: Path) -> Any:
+    if kind == "fifo":
+        os.mkfifo(folder / "fifo")
+    return {
+        "missing": str(folder / "none"),
+        "folder": str(folder),
+        "fifo": str(folder / "fifo"),
+        "no path": "a\0b",
+        "empty": "",
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["missing", "folder", "fifo", "no path", "empty"])
+def test_a_file_that_cannot_be_read_is_named_by_explain(tmp_path: Path, kind: str) -> None:
+    site = wrapped(sends(START, PATHSEND | {"path": unreadable(kind, tmp_path)}))
+    asyncio.run(site(SCOPE, received, sent))
+    assert is_listed(site, "asgi")
+    assert "it was sent as a file that could not be read" in str(site.explain("/"))
+
+
+def test_a_file_without_a_path_is_for_the_server_to_refuse() -> None:
+    site = wrapped(sends(START, PATHSEND))
     asyncio.run(site(SCOPE, received, sent))
     assert is_listed(site, "asgi")
 
