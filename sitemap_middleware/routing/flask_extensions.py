@@ -36,11 +36,9 @@ class DeclaredViews:
 
     def hidden_reason(self, view: Any) -> HiddenReason | None:
         """Why a view is not listed before a response shows that it is a page; None if it may be listed at once."""
-        if self._resources:
-            view_class = getattr(view, "view_class", None)
-            if isinstance(view_class, type) and issubclass(view_class, self._resources):
-                return _RESOURCE
-        return None
+        view_class = getattr(view, "view_class", None)
+        is_resource = isinstance(view_class, type) and issubclass(view_class, self._resources)
+        return _RESOURCE if is_resource else None
 
     def internal_reason(self, view: Any) -> str | None:
         """Why a view is never a page of the site; None if it may be. A documentation of the app's own is a page."""
@@ -52,12 +50,10 @@ class DeclaredViews:
 
 def dash_apps(app: Any) -> list[Any]:
     """The multi-page Dash apps that a Flask or Quart app serves."""
-    dash = sys.modules.get("dash")
-    if dash is None:
-        return []
+    dash_class = getattr(sys.modules.get("dash"), "Dash", ())
     views = (getattr(app, "view_functions", None) or {}).items()
     owners = (getattr(view, "__self__", None) for endpoint, view in views if str(endpoint).endswith(_DASH_LAYOUT))
-    return [owner for owner in owners if isinstance(owner, dash.Dash) and owner.use_pages]
+    return [owner for owner in owners if isinstance(owner, dash_class) and owner.use_pages]
 
 
 def dash_index(app: Any) -> str:
