@@ -12,6 +12,7 @@ from .adapters.litestar_app import app_around_route, install, installed_middlewa
 from .adapters.pass_through import pass_through_class
 from .config import refuse_unknown, validate_options
 from .exceptions import OptionError
+from .framework_config import declared_root, framework_config
 from .isolation_in_tests import isolated_class
 from .metrics_export import metrics_reporter
 from .middleware_lookup import find_middleware
@@ -19,9 +20,9 @@ from .models import Changefreq, Explanation
 from .nested_middleware import warn_of_nested_middleware
 from .protocol_detection import detect_protocol
 from .routing import wrapping
-from .routing.frameworks import EXTENSION_NAME, FRAMEWORK_NAMES, framework_of, is_starlette
+from .routing.frameworks import EXTENSION_NAME, FRAMEWORK_NAMES, is_starlette
 from .service import SitemapService
-from .settings import CONFIG_PLACE, Setting, collect_settings, warn_of_unknown_keys
+from .settings import Setting, collect_settings, warn_of_unknown_keys
 from .stores import FallbackStore, Store, open_store
 
 if TYPE_CHECKING:
@@ -176,9 +177,9 @@ class SitemapMiddleware:
             "enabled": enabled,
             "sections": sections,
         }
-        config, config_place = _framework_config(routed_app)
+        config, config_place = framework_config(routed_app)
         settings = collect_settings(arguments, self._given(arguments), config, os.environ, config_place)
-        options = validate_options(settings, _declared_root(routed_app, config))
+        options = validate_options(settings, declared_root(routed_app, config))
         warn_of_unknown_keys(arguments, config, os.environ, config_place)
         self.app = app
         self._original_attributes = {
@@ -347,24 +348,6 @@ def _checked_routes(app: Any) -> Any:
             f"SitemapMiddleware: routes={app!r} has no routes that can be read; give the {FRAMEWORK_NAMES} app itself"
         )
     return app
-
-
-def _framework_config(app: Any) -> tuple[Mapping[Any, Any], str]:
-    """The configuration of a Flask or Quart app, or Django's settings, and how errors name a key of it.
-
-    Empty for other apps.
-    """
-    framework = wrapping.framework_app(app)
-    if framework_of(framework) == "django":
-        from .routing.django import sitemap_settings
-
-        return sitemap_settings(), "settings.{}"
-    config = getattr(framework, "config", None)
-    return config if isinstance(config, dict) else {}, CONFIG_PLACE
-
-
-def _declared_root(app: Any, config: Mapping[Any, Any]) -> str:
-    return str(config.get("APPLICATION_ROOT") or wrapping.root_path(app) or "")
 
 
 def _make_store(setting: Setting, app: Any) -> Store:

@@ -1,0 +1,29 @@
+"""Reads the options that the framework's own configuration gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .routing import wrapping
+from .routing.frameworks import framework_of
+from .settings import CONFIG_PLACE
+
+
+def framework_config(app: Any) -> tuple[Mapping[Any, Any], str]:
+    """The configuration of a Flask or Quart app, or Django's settings, and how errors name a key of it.
+
+    Empty for other apps.
+    """
+    framework = wrapping.framework_app(app)
+    if framework_of(framework) == "django":
+        from .routing.django import sitemap_settings
+
+        return sitemap_settings(), "settings.{}"
+    config = getattr(framework, "config", None)
+    return config if isinstance(config, dict) else {}, CONFIG_PLACE
+
+
+def declared_root(app: Any, config: Mapping[Any, Any]) -> str:
+    """The root path that the app or its configuration declares."""
+    return str(config.get("APPLICATION_ROOT") or wrapping.root_path(app) or "")
