@@ -94,9 +94,9 @@ def _faults(
 ) -> Iterator[tuple[str, contextlib.AbstractContextManager[Fault], str]]:
     """Yield each fault: its name, the store to break, and the URL of the sound store."""
     yield "none, as a control", _through(server, lambda _: None, lambda _: None), server.fresh()
-    yield "hung", _through(server, Proxy.hang, Proxy.mend), server.fresh()
+    yield "hung", _through(server, Proxy.hang, Proxy.repair), server.fresh()
     yield f"slow, {LAG * 1e3:g} ms a message", _through(server, _lags(LAG), _lags(0)), server.fresh()
-    yield "cut", _through(server, Proxy.cut, Proxy.mend), server.fresh()
+    yield "cut", _through(server, Proxy.cut, Proxy.repair), server.fresh()
     yield "refused", _refused(server), server.fresh()
     yield "locked (SQLite)", _locked(folder / "broken.sqlite3"), f"sqlite:///{folder}/sound.sqlite3"
 

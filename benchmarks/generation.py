@@ -177,7 +177,7 @@ def _republished(entries: int, rounds: int, file: Path) -> Table:
     living = shutil.copy(file, file.with_suffix(".living"))
     store = SQLiteStore(living)
     middleware = site.wrapped(f"sqlite:///{living}")
-    site.take(middleware)
+    site.read_document(middleware)
     numbers = count()
 
     def change() -> None:
@@ -194,7 +194,7 @@ def _republished(entries: int, rounds: int, file: Path) -> Table:
         variants[f"all is written and gzipped, {name}"] = partial(_render_all, posts, compress_all)
         variants[f"one chunk is written, {name}"] = partial(_render_last_chunk, posts, chunks, by)
     variants["a request, nothing is rendered"] = partial(_from_store, file)
-    variants["a request, one page changed"] = partial(site.take, middleware)
+    variants["a request, one page changed"] = partial(site.read_document, middleware)
     timed = pairs.rounds(
         {name: _times(make) for name, make in variants.items()},
         rounds,
@@ -260,14 +260,14 @@ def _memory_of(
         store.close()
         for warm_up in (_take_rows, _take_values):
             warm_up(small, 5)()
-    take = make(file, entries)
+    read_sitemap = make(file, entries)
     with measured() as extra:
-        take()
+        read_sitemap()
     return extra.at_most
 
 
 def _take_ready(file: Path, _: int) -> Callable[[], object]:
-    return lambda: site.take(site.wrapped(f"sqlite:///{file}"))
+    return lambda: site.read_document(site.wrapped(f"sqlite:///{file}"))
 
 
 def _take_rows(file: Path, entries: int) -> Callable[[], object]:
@@ -281,19 +281,19 @@ def _take_all_changed(file: Path, entries: int) -> Callable[[], object]:
     shutil.copy(file, living)
     site.clear(living)
     middleware = site.wrapped(f"sqlite:///{living}")
-    site.take(middleware)
+    site.read_document(middleware)
     store = SQLiteStore(living)
     seen = int(time.time()) - site.HOUR
     site.merge(store, (site.seen(number, seen, seen) for number in range(0, entries, CHUNK // 20)))
     store.close()
     rendered = middleware.stats()["rendered"]
 
-    def take() -> None:
+    def read_sitemap() -> None:
         while middleware.stats()["rendered"] - rendered < -(-entries // CHUNK):  # a request waits a second for them
             middleware.flush()  # without it, what others have written shows within a second
-            site.take(middleware)
+            site.read_document(middleware)
 
-    return take
+    return read_sitemap
 
 
 def _take_values(file: Path, entries: int) -> Callable[[], object]:
@@ -303,4 +303,4 @@ def _take_values(file: Path, entries: int) -> Callable[[], object]:
         store=f"sqlite:///{file.with_suffix('.values')}",
         verify=False,
     )
-    return lambda: site.take(middleware)
+    return lambda: site.read_document(middleware)

@@ -136,7 +136,7 @@ def kind(path: str) -> str | None:
 REAL = frozenset(real())
 
 
-class Look:
+class FloodSample:
     """Pages, memory and file size at one moment."""
 
     def __init__(self, requests: int, file: Path, store: SQLiteStore, listed: list[str]) -> None:
@@ -151,14 +151,14 @@ class Look:
         self.real = len(listed) - len(kinds)
 
 
-async def run(urls: int) -> list[Look]:
+async def run(urls: int) -> list[FloodSample]:
     with TemporaryDirectory() as folder:
         file = Path(folder, "pages.sqlite3")
         store = SQLiteStore(file)
         site = SitemapMiddleware(
             app(), base_url=BASE, store=store, max_pages_per_route=CAP, max_age=0, robots=False, verify=False
         )
-        looks: list[Look] = []
+        samples: list[FloodSample] = []
         paths = made_up(urls)
         for number in range(LOOKS + 1):
             for count in range(0 if number == 0 else urls // LOOKS):
@@ -169,12 +169,14 @@ async def run(urls: int) -> list[Look]:
                 await get(site, path)
             document = await get(site, "/sitemap.xml")
             listed = [part.partition(b"</loc>")[0].decode() for part in document.split(b"<loc>")[1:]]
-            looks.append(Look(number * (urls // LOOKS), file, store, [loc.removeprefix(BASE) for loc in listed]))
+            samples.append(
+                FloodSample(number * (urls // LOOKS), file, store, [loc.removeprefix(BASE) for loc in listed])
+            )
         site.close()
-        return looks
+        return samples
 
 
-def table(looks: list[Look]) -> Table:
+def table(samples: list[FloodSample]) -> Table:
     table = Table(
         "What a flood of made-up URLs leaves behind",
         [
@@ -187,15 +189,15 @@ def table(looks: list[Look]) -> Table:
             "file, MB",
         ],
     )
-    for look in looks:
+    for sample in samples:
         table.add(
-            f"{look.requests:,}",
-            f"{look.known:,}",
-            str(look.real),
-            str(look.strict),
-            f"{look.caught:,}",
-            f"{look.memory:.0f}",
-            f"{look.size:.1f}",
+            f"{sample.requests:,}",
+            f"{sample.known:,}",
+            str(sample.real),
+            str(sample.strict),
+            f"{sample.caught:,}",
+            f"{sample.memory:.0f}",
+            f"{sample.size:.1f}",
         )
     table.notes.append(
         f"Each route may have {CAP:,} pages here. The catch-all answers 200 to anything, and is marked as learned."
@@ -203,20 +205,24 @@ def table(looks: list[Look]) -> Table:
     return table
 
 
-def targets(looks: list[Look]) -> tuple[Table, bool]:
+def targets(samples: list[FloodSample]) -> tuple[Table, bool]:
     table = Table("Targets", ["", "wanted", "found", ""])
-    half = looks[len(looks) // 2]
-    memory, size = looks[-1].memory / half.memory - 1, looks[-1].size / half.size - 1
+    half = samples[len(samples) // 2]
+    memory, size = samples[-1].memory / half.memory - 1, samples[-1].size / half.size - 1
     met = (
-        all(look.strict == 0 for look in looks),
-        all(look.caught <= CAP for look in looks),
-        all(look.real == len(REAL) for look in looks),
+        all(sample.strict == 0 for sample in samples),
+        all(sample.caught <= CAP for sample in samples),
+        all(sample.real == len(REAL) for sample in samples),
         memory < 0.05,
         size < 0.02,
     )
-    table.add("made-up URLs listed, but of the catch-all", "0", str(max(look.strict for look in looks)), _met(met[0]))
-    table.add("those of the catch-all", f"{CAP:,} at most", f"{max(look.caught for look in looks):,}", _met(met[1]))
-    table.add("pages of the site listed", str(len(REAL)), str(min(look.real for look in looks)), _met(met[2]))
+    table.add(
+        "made-up URLs listed, but of the catch-all", "0", str(max(sample.strict for sample in samples)), _met(met[0])
+    )
+    table.add(
+        "those of the catch-all", f"{CAP:,} at most", f"{max(sample.caught for sample in samples):,}", _met(met[1])
+    )
+    table.add("pages of the site listed", str(len(REAL)), str(min(sample.real for sample in samples)), _met(met[2]))
     table.add("memory, over the second half", "under 5 %", f"{memory:+.1%}", _met(met[3]))
     table.add("the file's size, over the second half", "under 2 %", f"{size:+.1%}", _met(met[4]))
     return table, all(met)
@@ -226,7 +232,7 @@ def _met(met: bool) -> str:
     return "met" if met else "MISSED"
 
 
-def plot(looks: list[Look], file: Path) -> None:
+def plot(samples: list[FloodSample], file: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -237,16 +243,16 @@ def plot(looks: list[Look], file: Path) -> None:
         (
             axes[0],
             "memory and file, MB",
-            {"memory": [look.memory for look in looks], "file": [look.size for look in looks]},
+            {"memory": [sample.memory for sample in samples], "file": [sample.size for sample in samples]},
         ),
         (
             axes[1],
             "URLs",
-            {"pages known": [look.known for look in looks], "listed": [len(look.listed) for look in looks]},
+            {"pages known": [sample.known for sample in samples], "listed": [len(sample.listed) for sample in samples]},
         ),
     ):
         for name, line in values.items():
-            panel.plot([look.requests for look in looks], line, label=name, marker=".")
+            panel.plot([sample.requests for sample in samples], line, label=name, marker=".")
         panel.set_title(title)
         panel.set_xlabel("made-up URLs asked for")
         panel.set_ylim(bottom=0)
@@ -263,13 +269,13 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw it there, as SVG")
     options = parser.parse_args()
     began = time.perf_counter()
-    looks = asyncio.run(run(options.urls))
+    samples = asyncio.run(run(options.urls))
     print(f"{options.urls:,} made-up URLs; {time.perf_counter() - began:.0f} s.\n")
-    print(table(looks))
-    verdict, met = targets(looks)
+    print(table(samples))
+    verdict, met = targets(samples)
     print(verdict)
     if options.plot:
-        plot(looks, options.plot)
+        plot(samples, options.plot)
     sys.exit(0 if met else 1)
 
 

@@ -78,12 +78,12 @@ CRAWLER = {
 
 @dataclass(frozen=True)
 class Case:
-    """What is asked for, and whether ours learns from the answer."""
+    """What is requested, and whether ours counts the request as evidence."""
 
     title: str
     path: str = "/"
     headers: Mapping[str, str] = field(default_factory=lambda: BROWSER)
-    teaches: bool = True
+    is_evidence: bool = True
 
 
 PAGE = Case("a page, asked for by a browser")
@@ -92,7 +92,9 @@ CASES = (
     Case("a page, asked for by a crawler", headers=CRAWLER),
     Case("a page unknown to the routes", "/users/ada"),
     Case(
-        "a request with a cookie", headers={**BROWSER, "cookie": "session=0123456789abcdef; theme=dark"}, teaches=False
+        "a request with a cookie",
+        headers={**BROWSER, "cookie": "session=0123456789abcdef; theme=dark"},
+        is_evidence=False,
     ),
 )
 
@@ -115,7 +117,7 @@ def _table(
     title: str, case: Case, apps: dict[str, Any], sender: Callable[[Any], Callable[[int], object]], rounds: int
 ) -> Table:
     timed = pairs.rounds({name: sender(app) for name, app in apps.items()}, rounds, BATCH)
-    assert (_seen(apps[OURS]) > 0) is case.teaches, "it was not observing that was measured"
+    assert (_seen(apps[OURS]) > 0) is case.is_evidence, "it was not observing that was measured"
     table = Table(f"{title}: {case.title}", ["", "µs", "added", "from", "to", "times bare", "of CORS's added"])
     cors = timed.added(CORS, BARE).middle if CORS in apps else None
     for name in apps:
@@ -164,18 +166,18 @@ def _seconds_apart() -> Callable[[], float]:
 def _sampled(apps: dict[str, Any], visit: Callable[[Any], None]) -> dict[str, Any]:
     """Bare, and ours with bodies read as they are in use and not at all.
 
-    The clock goes on by two seconds whenever it is asked, once for a request. The
+    The clock advances by two seconds whenever it is read, once for a request. The
     page has been known for so long that its body is read every quarter of an hour.
     """
     chosen = {BARE: apps[BARE]}
     for name in (OURS, UNSAMPLED):
         clock = [1_750_000_000.0]
 
-        def tell(clock: list[float] = clock) -> float:
+        def advancing_clock(clock: list[float] = clock) -> float:
             clock[0] += 2
             return clock[0]
 
-        chosen[name] = ours = SitemapMiddleware(apps[BARE], include="/", clock=tell, **OPTIONS)
+        chosen[name] = ours = SitemapMiddleware(apps[BARE], include="/", clock=advancing_clock, **OPTIONS)
         for _ in range(12):
             visit(ours)
             ours.flush()

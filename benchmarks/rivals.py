@@ -230,8 +230,8 @@ def sqlite() -> Iterator[Trio]:
         store = open_store(f"sqlite:///{folder}/ours.sqlite3", "store")
         pair = [SQLAlchemyCore(folder / f"{number}.sqlite3") for number in range(2)]
         yield store, *pair
-        for one in (store, *pair):
-            one.close()
+        for engine in (store, *pair):
+            engine.close()
 
 
 @contextmanager
@@ -254,8 +254,8 @@ def redis() -> Iterator[Trio]:
         store = open_store(servers[0].url, "store")
         pair = [HashAPage(server.url) for server in servers[1:]]
         yield store, *pair
-        for one in (store, *pair):
-            one.close()
+        for engine in (store, *pair):
+            engine.close()
     finally:
         for server in servers:
             server.remove()

@@ -232,21 +232,21 @@ def _all(file: Path, pages: int) -> float:
     paths = site.documents(middleware)
     assert len(paths) == -(-pages // MAX_URLS_PER_DOCUMENT), f"{len(paths)} documents hold {pages} pages"
     for path in paths:
-        site.take(middleware, path)
+        site.read_document(middleware, path)
     middleware.close()
     return time.process_time() - begun
 
 
 def _first(file: Path) -> float:
-    return _clocked(lambda: site.take(site.wrapped(f"sqlite:///{file}")))
+    return _clocked(lambda: site.read_document(site.wrapped(f"sqlite:///{file}")))
 
 
 def _change(file: Path, pages: int, rounds: int) -> Figures:
     _warm()
     store = SQLiteStore(file)
     middleware = site.wrapped(f"sqlite:///{file}")
-    site.take(middleware)
-    calm = [_clocked(lambda: site.take(middleware)) for _ in range(rounds)]
+    site.read_document(middleware)
+    calm = [_clocked(lambda: site.read_document(middleware)) for _ in range(rounds)]
     changed = []
     with apart.resident() as extra:
         for number in range(rounds):
@@ -255,7 +255,7 @@ def _change(file: Path, pages: int, rounds: int) -> Figures:
             site.merge(store, [site.seen(number * (pages // rounds), edition, edition % 10**6)])
             assert middleware.service.store.version(site.BASE) > before, "nothing has changed"
             middleware.flush()  # without it, what others have written shows within a second
-            changed.append(_clocked(lambda: site.take(middleware)))
+            changed.append(_clocked(lambda: site.read_document(middleware)))
     middleware.close()
     store.close()
     return {
@@ -276,7 +276,7 @@ def _warm() -> None:
     """Have everything imported and made that is when it is first used."""
     store = MemoryStore()
     site.fill(store, 100)
-    site.take(site.wrapped(store))
+    site.read_document(site.wrapped(store))
 
 
 def _in_memory(pages: int) -> float:

@@ -111,7 +111,7 @@ def send_request(app: Any, path: str = SITEMAP, encoding: str = "gzip") -> Itera
     raise Unanswered(f"{path} was answered {answered}: {b''.join(parts)!r}")
 
 
-def take(app: Any, path: str = SITEMAP) -> int:
+def read_document(app: Any, path: str = SITEMAP) -> int:
     """Read a gzipped document without keeping it; return its size in bytes."""
     return sum(map(len, send_request(app, path)))
 

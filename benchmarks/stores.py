@@ -103,7 +103,7 @@ def run(pages: Collection[int] = tuple(BATCHES), rounds: int | None = None, item
             table.add(name.partition(",")[0], *_room(engine, count))
     yield table
     table = Table("Memory, bytes a page", ["", "bytes", "times"], notes=[f"Of {items:,} pages that were seen once."])
-    ours, plain = apart.job(_kept, items), apart.job(_held, items)
+    ours, plain = apart.job(_growth_with_store, items), apart.job(_growth_with_objects, items)
     table.add("memory://", ours, 1.0)
     table.add("a dict of pages", plain, plain / ours)
     yield table
@@ -154,13 +154,13 @@ def _room(engine: Engine, pages: int) -> Iterator[float]:
                 yield (store_status(store, NEW).size or 0) / pages
 
 
-def _kept(pages: int) -> float:
+def _growth_with_store(pages: int) -> float:
     """Bytes a page of a store in memory."""
     store = MemoryStore()
     return _grown(pages, lambda seen: site.merge(store, seen))
 
 
-def _held(pages: int) -> float:
+def _growth_with_objects(pages: int) -> float:
     """Bytes a page of a dict of them."""
     with rivals.memory() as (_, rival, _):
         return _grown(pages, lambda seen: rivals.merge(rival, seen))

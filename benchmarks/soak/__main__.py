@@ -65,8 +65,8 @@ def main() -> None:
     if chosen.store == "sqlite" and chosen.workers < 2:
         parser.error("one worker is ended now and then: give --workers 2 or more")
     soak = run(chosen)
-    found, met = report.tables(soak)
-    for table in found:
+    tables, met = report.tables(soak)
+    for table in tables:
         print(table)
     if chosen.plot:
         report.save(chosen.plot, f"{chosen.store}-{chosen.protocol}", soak)
@@ -93,16 +93,16 @@ def run(chosen: argparse.Namespace) -> Soak:
         _await_sitemap(server, chosen.workers)
         began = time.time()
         until = began + seconds
-        asking = {
+        clients = {
             "traffic": _apart(
                 traffic.run, script, server.port, until, rate=chosen.rate, width=seconds / WINDOWS, seed=chosen.seed
             ),
             "crawler": _apart(crawler.run, script, server.port, until, chosen.workers),
         }
         kills = _kills(seconds, chosen.kill_every * 60, Random(chosen.seed))
-        pids = {name: process.pid for name, (process, _) in asking.items()}
-        _watch(soak, server, store, asking=pids, began=began, kills=kills)
-        soak.traffic, soak.crawler = (_result(*one) for one in asking.values())
+        pids = {name: process.pid for name, (process, _) in clients.items()}
+        _watch(soak, server, store, clients=pids, began=began, kills=kills)
+        soak.traffic, soak.crawler = (_result(*client) for client in clients.values())
         soak.crawler.unavailable = [(at - began, *rest) for at, *rest in soak.crawler.unavailable]
         soak.logged = _faults(server.log, fails=store.fails)
     return soak
@@ -143,12 +143,12 @@ def _unready(path: str, answer: servers.Answer) -> str | None:
     """Why a document is not yet as it is to be. On a small site there is but the first."""
     if answer.status != 200 and (path, answer.status) != (DOCUMENTS[1], 404):
         return answer.text
-    listed = [one for one in UNLISTED if f"{BASE}{one}<" in answer.text]
+    listed = [path for path in UNLISTED if f"{BASE}{path}<" in answer.text]
     return f"{listed[0]} is listed in {path}" if listed else None
 
 
 def _apart(job: Any, *arguments: Any, **named: Any) -> tuple[Any, Any]:
-    """A job in a process of its own, and the pipe through which it tells what came of it."""
+    """A job in a separate process, and the pipe through which it sends its result."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=job, args=(there, *arguments), kwargs=named, daemon=True)
@@ -159,9 +159,9 @@ def _apart(job: Any, *arguments: Any, **named: Any) -> tuple[Any, Any]:
 
 def _result(process: Any, pipe: Any) -> Any:
     with closing(pipe):
-        found = pipe.recv()
+        result = pipe.recv()
     process.join()
-    return found
+    return result
 
 
 def _kills(seconds: float, every: float, random: Random) -> list[tuple[float, float]]:
@@ -178,12 +178,12 @@ def _watch(
     server: servers.Server,
     store: Engine,
     *,
-    asking: dict[str, int],
+    clients: dict[str, int],
     began: float,
     kills: list[tuple[float, float]],
 ) -> None:
-    """Until the traffic ends: look at memory and CPU time, kill and start the engine when it is due."""
-    used = {name: Used() for name in ("server", "engine", *asking)}
+    """Until the traffic ends, measure memory and CPU time, and kill and start the engine when it is due."""
+    used = {name: Used() for name in ("server", "engine", *clients)}
     first: dict[str, float] = {}
     down = 0.0
     pending = sorted([(at, "kill") for at, _ in kills] + [(at, "start") for _, at in kills])
@@ -191,17 +191,17 @@ def _watch(
     while (now := time.time() - began) < soak.seconds:
         serving = workers(server.process.pid)
         engine_pid = store.pid
-        used["server"].look([server.process.pid, *serving])
-        used["engine"].look([] if engine_pid is None else [engine_pid, *children(engine_pid)])
-        for name, pid in asking.items():
-            used[name].look([pid])
-        first = first or {name: one.seconds for name, one in used.items()}
+        used["server"].measure([server.process.pid, *serving])
+        used["engine"].measure([] if engine_pid is None else [engine_pid, *children(engine_pid)])
+        for name, pid in clients.items():
+            used[name].measure([pid])
+        first = first or {name: used_by.seconds for name, used_by in used.items()}
         for pid in serving:
             if size := resident(pid):
                 soak.memory.setdefault(pid, []).append((now, size))
         while pending and pending[0][0] <= now:
-            _, deed = pending.pop(0)
-            if deed == "kill":
+            _, action = pending.pop(0)
+            if action == "kill":
                 down = time.time() - began
                 store.kill(serving)
             else:
@@ -210,7 +210,7 @@ def _watch(
         number += 1
         due = min([soak.seconds * number / SAMPLES, *(at for at, _ in pending[:1])])
         time.sleep(max(0.01, due - (time.time() - began)))
-    soak.cpu = {name: (one.seconds - first[name]) / soak.seconds for name, one in used.items()}
+    soak.cpu = {name: (used_by.seconds - first[name]) / soak.seconds for name, used_by in used.items()}
 
 
 def _faults(log: Path, *, fails: bool) -> list[str]:

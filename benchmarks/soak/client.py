@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-PATIENCE: Final = 30.0
+TIMEOUT_SECONDS: Final = 30.0
 """Seconds after which an answer is no longer waited for."""
 
 USES: Final = 12
@@ -59,19 +59,19 @@ class Client:
 
     def __init__(self, port: int, uses: int = USES) -> None:
         self.again = 0
-        """Requests that were sent a second time, for the first connection was closed unanswered."""
+        """Requests that were sent a second time, because the first connection was closed without a response."""
         self._port = port
         self._uses = uses
         self._idle: list[_Connection] = []
 
-    async def request(self, asked: bytes) -> Reply:
-        """Ask, and once more where the server hung up without a word: that is what clients do (RFC 9110, 9.2.2)."""
-        async with asyncio.timeout(PATIENCE):
+    async def request(self, sent: bytes) -> Reply:
+        """Send a request, and once more if the server hung up without a word, as clients do (RFC 9110, 9.2.2)."""
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             try:
-                return await self._ask(self._idle.pop() if self._idle else await self._connect(), asked)
+                return await self._request(self._idle.pop() if self._idle else await self._connect(), sent)
             except HungUp:
                 self.again += 1
-                return await self._ask(await self._connect(), asked)
+                return await self._request(await self._connect(), sent)
 
     async def close(self) -> None:
         for connection in self._idle:
@@ -80,9 +80,9 @@ class Client:
     async def _connect(self) -> _Connection:
         return _Connection(*await asyncio.open_connection("127.0.0.1", self._port))
 
-    async def _ask(self, connection: _Connection, asked: bytes) -> Reply:
+    async def _request(self, connection: _Connection, sent: bytes) -> Reply:
         try:
-            reply = await connection.request(asked)
+            reply = await connection.request(sent)
         except BaseException:
             connection.close()
             raise
@@ -107,9 +107,9 @@ class _Connection:
     def close(self) -> None:
         self._writer.close()
 
-    async def request(self, asked: bytes) -> Reply:
+    async def request(self, sent: bytes) -> Reply:
         try:
-            self._writer.write(asked)
+            self._writer.write(sent)
             head = await self._reader.readuntil(b"\r\n\r\n")
         except asyncio.IncompleteReadError as error:
             if not error.partial:
@@ -121,7 +121,7 @@ class _Connection:
         pairs = (line.partition(b":") for line in rest.split(b"\r\n") if line)
         fields = {name.decode("latin-1").lower(): value.decode("latin-1").strip() for name, _, value in pairs}
         status = int(first[9:12])
-        bare = asked.startswith(b"HEAD") or status in {204, 304}
+        bare = sent.startswith(b"HEAD") or status in {204, 304}
         return Reply(status, fields, b"" if bare else await self._body(fields))
 
     async def _body(self, fields: Mapping[str, str]) -> bytes:

@@ -65,7 +65,7 @@ class Crawler:
     """Looks at the sitemap of one server again and again."""
 
     def __init__(self, script: Script, port: int, seed: int = 1) -> None:
-        self.found = Found()
+        self.results = Found()
         self._script = script
         self._client = Client(port, uses=5)
         self._random = Random(seed)
@@ -81,7 +81,7 @@ class Crawler:
         """The ETag that each process gave to each document, in whichever coding."""
         self._every: Entries = {}
 
-    async def look(self) -> Entries | None:
+    async def read_sitemap(self) -> Entries | None:
         """Return everything that is listed; None if a document could not be read."""
         await self._robots()
         index = await self._document(SITEMAP)
@@ -93,8 +93,8 @@ class Crawler:
             if part is None:
                 return None
             every |= part
-        self.found.looks += 1
-        self.found.listed.append((time.time(), len(every)))
+        self.results.looks += 1
+        self.results.listed.append((time.time(), len(every)))
         return every
 
     async def _robots(self) -> None:
@@ -110,7 +110,7 @@ class Crawler:
         reply = await self._client.request(request(path, headers))
         if reply.status == 503 and "retry-after" in reply.fields:
             had = (reply.worker, path) in self._served
-            self.found.unavailable.append((time.time(), reply.worker, path, had))
+            self.results.unavailable.append((time.time(), reply.worker, path, had))
             return None
         if reply.status not in {200, 304} or not reply.worker:
             self._fault(f"{path} was answered {reply.status}")
@@ -126,7 +126,7 @@ class Crawler:
     def _entries_of(self, path: str, coding: str, reply: Reply) -> Entries | None:
         etag = reply.fields.get("etag", "")
         if reply.status == 304:
-            self.found.unchanged += 1
+            self.results.unchanged += 1
             if etag != self._etags.get((path, coding)):
                 self._fault(f"{path} was a 304 of {etag}, which was not asked for")
                 return None
@@ -135,7 +135,7 @@ class Crawler:
         digest = hashlib.sha256(reply.body).digest()
         if self._bodies.setdefault((path, coding, etag), digest) != digest:
             self._fault(f"{path} came with ETag {etag} twice, and was not the same")
-        self.found.documents += 1
+        self.results.documents += 1
         try:
             entries = {url.findtext(f"{NS}loc", ""): url.findtext(f"{NS}lastmod") for url in parsed(body)}
         except (etree.DocumentInvalid, etree.XMLSyntaxError) as error:
@@ -166,7 +166,7 @@ class Crawler:
                 self._fault(f"{path} lists {loc}{words}")
 
     def _fault(self, words: str) -> None:
-        self.found.fault(f"{words}, {time.time() - self._script.began:.0f} s after the beginning")
+        self.results.fault(f"{words}, {time.time() - self._script.began:.0f} s after the beginning")
 
     async def close(self) -> None:
         await self._client.close()
@@ -188,15 +188,15 @@ class Crawler:
             await asyncio.sleep(PAUSE)
         every = self._every
         edited = [number for number in range(self._script.posts) if self._watched(number)]
-        self.found.edited = len(edited)
-        self.found.dated = sum(every[BASE + self._script.post(number)] is not None for number in edited)
+        self.results.edited = len(edited)
+        self.results.dated = sum(every[BASE + self._script.post(number)] is not None for number in edited)
 
     async def _unlike(self, workers: int) -> str | None:
         """In what the sitemaps of so many processes are not what there is, or not the same; None where they are."""
         truth = {BASE + path for path in self._script.listed(time.time())}
         self._etags_by_worker.clear()
         for _ in range(LOOKS):
-            every = await self.look()
+            every = await self.read_sitemap()
             if every is None:
                 return "the sitemap could not be had at the end"
             missing, strange = sorted(truth - every.keys()), sorted(every.keys() - truth)
@@ -241,15 +241,15 @@ async def crawl(script: Script, port: int, until: float, workers: int) -> Found:
     crawler = Crawler(script, port)
     while time.time() < until:
         try:
-            await crawler.look()
+            await crawler.read_sitemap()
         except Exception as error:
-            crawler.found.fault(f"the sitemap was not answered: {error!r}")
+            crawler.results.fault(f"the sitemap was not answered: {error!r}")
         await asyncio.sleep(PAUSE)
     await crawler.visit_all()
     await asyncio.sleep(SETTLE_SECONDS)
     await crawler.conclude(workers)
     await crawler.close()
-    return crawler.found
+    return crawler.results
 
 
 def run(pipe: Any, *arguments: Any) -> None:

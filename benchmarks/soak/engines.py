@@ -96,5 +96,5 @@ class SQLite:
 
 
 def engine(name: str, folder: Path) -> Engine:
-    made: Engine = {"redis": Redis, "postgresql": PostgreSQL, "sqlite": SQLite}[name](folder)
-    return made
+    engine: Engine = {"redis": Redis, "postgresql": PostgreSQL, "sqlite": SQLite}[name](folder)
+    return engine

@@ -22,12 +22,12 @@ _TICK: Final = os.sysconf("SC_CLK_TCK")
 
 def children(pid: int) -> list[int]:
     """Its children, all the way down."""
-    found: list[int] = []
+    pids: list[int] = []
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in (task / "children").read_text().split():
-                found += [int(child), *children(int(child))]
-    return found
+                pids += [int(child), *children(int(child))]
+    return pids
 
 
 def workers(pid: int) -> list[int]:
@@ -68,7 +68,7 @@ class Used:
     seconds: float = 0.0
     _last: dict[tuple[int, int], int] = field(default_factory=dict)
 
-    def look(self, pids: Iterable[int]) -> None:
+    def measure(self, pids: Iterable[int]) -> None:
         for pid in pids:
             with suppress(OSError):
                 stat = _stat(pid)
@@ -95,7 +95,7 @@ def slope(samples: Sequence[tuple[float, float]]) -> Slope | None:
     for at, size in samples:
         bins[min(BINS - 1, int((at - start) / (end - start) * BINS))].append(size)
     points = [
-        ((number + 0.5) * (end - start) / BINS, statistics.fmean(found)) for number, found in enumerate(bins) if found
+        ((number + 0.5) * (end - start) / BINS, statistics.fmean(pids)) for number, pids in enumerate(bins) if pids
     ]
     if len(points) < BINS:
         return None

@@ -33,7 +33,7 @@ def items() -> Iterator[dict[str, str]]:
     return ({"item": f"item-{number}"} for number in range(SCRIPT.items))
 
 
-def told(path: str, *, query: bool, cookie: bool) -> Answer:
+def scripted_answer(path: str, *, query: bool, cookie: bool) -> Answer:
     return SCRIPT.answer(path, time.time(), query=query, cookie=cookie, token=secrets.token_hex(8))
 
 
@@ -41,7 +41,7 @@ def told(path: str, *, query: bool, cookie: bool) -> Answer:
 
 
 async def view(request: Request) -> Response:
-    answer = told(request.url.path, query=bool(request.url.query), cookie="cookie" in request.headers)
+    answer = scripted_answer(request.url.path, query=bool(request.url.query), cookie="cookie" in request.headers)
     response = Response(answer.body, answer.status)
     response.raw_headers += [(name.lower().encode(), value.encode()) for name, value in answer.headers]
     if request.url.path == "/stream":
@@ -77,9 +77,9 @@ def starlette_app() -> Any:
 
 
 def page(**_: str) -> flask.Response:
-    asked = flask.request
-    answer = told(asked.path, query=bool(asked.query_string), cookie="Cookie" in asked.headers)
-    if asked.path == "/stream":
+    request = flask.request
+    answer = scripted_answer(request.path, query=bool(request.query_string), cookie="Cookie" in request.headers)
+    if request.path == "/stream":
         step = len(answer.body) // PARTS + 1
         parts = (answer.body[start : start + step] for start in range(0, len(answer.body), step))
         return flask.Response(parts, answer.status, list(answer.headers))

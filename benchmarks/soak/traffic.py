@@ -53,7 +53,7 @@ class RequestSpec:
 class Window:
     """The results of one time window."""
 
-    asked: int = 0
+    requests: int = 0
     seconds: dict[str, array[float]] = field(default_factory=dict)
     """From when each was due to its last byte: of pages, and of sitemaps."""
 
@@ -206,7 +206,7 @@ async def drive(script: Script, port: int, until: float, *, rate: float, width: 
         mix.note(spec, reply)
         results.statuses[f"{spec.kind}: {reply.status}"] += 1
         window = windows.setdefault(int((due - began) / width), Window())
-        window.asked += 1
+        window.requests += 1
         group = "sitemaps" if spec.path.startswith("/sitemap") else "pages"  # made-up ones, too
         window.seconds.setdefault(group, array("d")).append(now - due)
 
@@ -225,7 +225,7 @@ async def drive(script: Script, port: int, until: float, *, rate: float, width: 
     results.again = client.again
     results.late = quantile(late, 0.99)
     results.windows = [
-        {"at": (number + 0.5) * width, "asked": window.asked, **_quantiles(window)}
+        {"at": (number + 0.5) * width, "asked": window.requests, **_quantiles(window)}
         for number, window in sorted(windows.items())
     ]
     return results
