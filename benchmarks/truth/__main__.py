@@ -6,6 +6,7 @@ import argparse
 import math
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from random import Random
 
@@ -19,6 +20,11 @@ from .trials import APART, HELD, TRIALS, trial
 BEYONDS = (BEYOND, "Last-Modified of the worker's start", "deployments of one section's template")
 WANTED = {WATCHING: (0.001, 0.97), VERIFY: (0.0005, 0.99)}
 """By mode: the limit of the share of wrong dates, and the least share of changes dated."""
+AGES = {"under a day": 1.0, "under 10 days": 10.0, "more": math.inf}
+"""Days since the new content was first read."""
+LOOKS = {"one look": 2.0, "2 to 4": 5.0, "5 or more": math.inf}
+MOST_SITES = 15
+"""Lines of one kind in the table of changes without a date."""
 GAPS = (2 * HOUR, 8 * DAY)
 
 
@@ -30,6 +36,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="of the random numbers (1)")
     parser.add_argument("--moments", type=int, default=20, help="moments to check before the end (20)")
     parser.add_argument("--mistakes", type=int, default=10, help="how many wrong dates to print in full (10)")
+    parser.add_argument("--undated", action="store_true", help="print why changes have no date")
     parser.add_argument("--without-held", action="store_true", help="leave out the trials that are held back")
     parser.add_argument("--without-trials", action="store_true", help="leave out all trials")
     parser.add_argument("--only", action="append", default=[], help="run only this trial; repeat for several")
@@ -53,6 +60,9 @@ def main() -> None:
         print(by_policy(f"Policies {title}", table))
     print(by_change(score))
     print(by_pace(score))
+    if options.undated:
+        for mode in OURS:
+            print(undated(score, mode))
     met = True
     for mode in OURS:
         verdict, all_met = targets(score, mode)
@@ -128,6 +138,33 @@ def by_pace(score: Score) -> Table:
     for pace in PACES:
         result.add(pace, *_shares(list(score.by_pace.get(pace, {}).values())))
     return result
+
+
+def undated(score: Score, mode: str) -> Table:
+    """The changes that have no date, by reason, by kind of page, and by site."""
+    heads = ["", "changes", *(f"{age} old" for age in AGES), *(f"at {looks}" for looks in LOOKS)]
+    result = Table(f"Changes without a date, {mode}", heads)
+    changes = list(score.undated.get(mode, {}).values())
+    for what in ("reason", "kind", "site"):
+        for name, count in Counter(getattr(change, what) for change in changes).most_common(MOST_SITES):
+            of_name = [change for change in changes if getattr(change, what) == name]
+            ages = Counter(_first(AGES, change.days) for change in of_name)
+            looks = Counter(_first(LOOKS, change.looks) for change in of_name)
+            result.add(
+                f"{what}: {name}",
+                f"{count:,}",
+                *(str(ages[age]) for age in AGES),
+                *(str(looks[look]) for look in LOOKS),
+            )
+    result.notes.append(
+        "The age of the new content, and the number of looks that showed it, are those at the last such look."
+    )
+    return result
+
+
+def _first(limits: dict[str, float], value: float) -> str:
+    """The first name whose limit is above a value."""
+    return next(name for name, limit in limits.items() if value < limit)
 
 
 def targets(score: Score, mode: str) -> tuple[Table, bool]:

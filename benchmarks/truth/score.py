@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -24,6 +25,9 @@ COUNTED: Final = frozenset({*KINDS, *(f"trial: {name}" for name in TRIALS)})
 """The kinds of pages that the totals count."""
 UNEDITED: Final = frozenset({*VOLATILE, *(f"trial: {name}" for name in UNEDITED_TRIALS)})
 """The kinds of pages that look edited although nobody edits them."""
+
+
+MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
 @dataclass
@@ -57,6 +61,19 @@ class Tally:
 
 
 @dataclass
+class Undated:
+    """A change that two visits saw and no look found dated: why, at the last look that showed it."""
+
+    kind: str
+    site: str
+    reason: str
+    days: float
+    """How long before that look the new content was first read."""
+    looks: int
+    """How many looks showed it."""
+
+
+@dataclass
 class Score:
     """The results of one or more sites, by policy and kind of page."""
 
@@ -66,6 +83,8 @@ class Score:
     """By kind and reason for counting apart: for each change that two visits saw, whether each mode ever dated it."""
     by_pace: dict[str, dict[str, dict[str, bool]]] = field(default_factory=dict)
     """The same by the number of visits between two edits, without what is counted apart."""
+    undated: dict[str, dict[str, Undated]] = field(default_factory=dict)
+    """By mode: the changes without a date so far, without what is counted apart."""
     mistakes: list[str] = field(default_factory=list)
     pages: int = 0
     sites: int = 0
@@ -127,6 +146,14 @@ class Score:
         change[mode] = change.get(mode, False) or fits
         if not apart and not site.beyond:
             self.by_pace.setdefault(_pace(site, page), {})[name] = change
+        undated = self.undated.setdefault(mode, {})
+        before = undated.pop(name, None)
+        if kind in COUNTED and not apart and not change[mode]:
+            source = moment.dates[mode][page.path].source
+            reason = MOMENT.sub("…", source) if text is None else f"the date of another change, by {source}"
+            days = (moment.at - truth.spans[epoch][0]) / DAY
+            looks = 1 + (before.looks if before else 0)
+            undated[name] = Undated(kind, f"{site.name}, {len(site.pages)} pages", reason, days, looks)
 
 
 def _mistake(site: Site, page: Page, moment: Moment, mode: str) -> str:

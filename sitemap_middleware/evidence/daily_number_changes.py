@@ -29,16 +29,27 @@ def without_number_changes(history: History) -> History:
     return tuple(sorted(contents, key=RUN_ORDER))
 
 
-def may_be_daily_counter(history: History) -> bool:
-    """Whether the present content differs from the one before by numbers alone, and neither lasted for over a day.
+def may_be_daily_counter(contents: History, own: History) -> bool:
+    """Whether the present content differs from an earlier one by numbers alone, and the last two lasted a day or less.
 
     An edited number looks the same on its first day. If the number before it lasted
     for over a day, it is an edit at once; otherwise as soon as the new one did.
+
+    Args:
+        contents: the page's contents as they were seen, which show how long each number lasted.
+        own: the same without template changes. They change numbers too, such as a version, and an edit of words may
+            stand between.
     """
-    repeated = [run for run in history if run.was_repeated and run.value != VOLATILE]
+    repeated = [run for run in own if run.was_repeated and run.value != VOLATILE]
     if not repeated:
         return False
     present = repeated[-1]
-    runs = [run for run in history if run.value != VOLATILE and integer_change(run.value, present.value) is not None]
-    latest = sorted(runs, key=lambda run: run.first)[-2:]
-    return len(latest) == 2 and all(run.last - run.first <= _LONGEST_SECONDS for run in latest)
+    if len(_alike(own, present)) < 2:
+        return False
+    latest = sorted(_alike(contents, present), key=lambda run: run.first)[-2:]
+    return all(run.last - run.first <= _LONGEST_SECONDS for run in latest)
+
+
+def _alike(history: History, present: Run) -> list[Run]:
+    """The contents that differ from the present one by numbers alone, and it itself."""
+    return [run for run in history if run.value != VOLATILE and integer_change(run.value, present.value) is not None]

@@ -155,7 +155,7 @@ def _by_content_change(page: Page, signals: SiteSignals) -> LastmodResult | None
     change = last_change(own, is_complete=any(run.first == first_seen for run in own))
     if change is None:
         return LastmodResult(None, _undated_reason(page.content_history, signals))
-    if may_be_daily_counter(page.content_history):
+    if may_be_daily_counter(page.content_history, own):
         return LastmodResult(None, "only numbers in its content changed, and they may change every day")
     earlier, later = change
     if not signals.is_distinguishable(later):

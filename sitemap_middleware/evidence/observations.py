@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 INDEXABLE_TYPES: Final = frozenset({"text/html", "application/xhtml+xml", "application/pdf"})
 """Media types listed by default. Plain text is left out: it is mostly robots.txt and health checks."""
+
+MAX_DELAY_SECONDS: Final = 6 * 60 * 60
+"""For how long a response may wait for the store and still show when the page had its content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +75,22 @@ class Observation(NamedTuple):
     """Whether the request carried headers that this site's requests usually do not, and that the app may believe."""
     listed_types: frozenset[str] = INDEXABLE_TYPES
     """The media types that the site lists: an answer of one of them is good."""
+
+
+def at_merge(observation: Observation, now: int) -> Observation:
+    """The observation as it is merged at a time.
+
+    If it is dated long before, the worker's clock is behind the store's, or the store could not be reached. A worker
+    whose clock is months behind would show new content at a time when the page had another, and the page would seem to
+    alternate for months. So such an observation decides whether the page is listed, but has no content and no dates.
+
+    Args:
+        observation: what a response says.
+        now: the store's time, in POSIX seconds.
+    """
+    if observation.at >= now - MAX_DELAY_SECONDS:
+        return observation._replace(merged_at=now)
+    html = observation.html
+    if html is not None:
+        html = replace(html, digest=None, stated_date=None)
+    return observation._replace(merged_at=now, html=html, last_modified=None)

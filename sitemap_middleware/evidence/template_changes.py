@@ -80,7 +80,7 @@ class TemplateChanges:
         for group, contents in contents_by_group.items():
             lifespans = self._settled_lifespans(contents)
             all_lifespans.extend(lifespans)
-            self._groups[group] = AmbiguousPeriods(lifespans, min_seen=0, min_changed=MIN_PAGES_AROUND_CHANGE)
+            self._groups[group] = AmbiguousPeriods(lifespans, min_seen=0, min_changed=MIN_PAGES)
         self._site = AmbiguousPeriods(
             all_lifespans, min_seen=min(MIN_PAGES_AROUND_CHANGE, len(all_lifespans.first_seen)), min_changed=MIN_PAGES
         )
@@ -99,7 +99,8 @@ class TemplateChanges:
         """A page's content history since the last change that may have been a template's, without shared differences.
 
         What came before such a change is left out with it, because an edit may hide behind it. Then the date of an
-        earlier edit would be wrong.
+        earlier edit would be wrong. A content that was seen only once, after one that was seen twice, leaves nothing
+        out, because it is not confirmed.
         """
         if len(contents) < 2:
             return contents
@@ -114,7 +115,7 @@ class TemplateChanges:
         for run in sorted(merged, key=LIFESPAN_ORDER):
             if run in volatile or run in rolled_back or run.first <= last_flap:
                 continue
-            if own:
+            if own and (run.was_repeated or not own[-1].was_repeated):  # one reading does not confirm a change
                 start, end = change_gap(own, run)
                 if any(period.overlaps(start, end) for period in periods):
                     own = [earlier for earlier in own if earlier.last > run.first]

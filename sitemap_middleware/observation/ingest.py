@@ -17,7 +17,7 @@ from ..captured_response import CapturedResponse
 from ..config import Options
 from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from ..evidence.delisting_confirmation import may_be_listed
-from ..evidence.observations import Observation
+from ..evidence.observations import Observation, at_merge
 from ..evidence.response_parser import UNREADABLE_FILE_REASON, ResponseParser
 from ..fork_safety import WorkerId
 from ..listing.provider_reader import Providers
@@ -156,7 +156,7 @@ class Ingester:
             self._tracker.sampler.record_digest(response.page_key, None if html is None else html.digest)
         if response.file_path is not None:
             response.body = None  # a batch that cannot be saved is kept without it
-        return None if observation is None else observation._replace(merged_at=now)
+        return None if observation is None else at_merge(observation, now)
 
     def _find_route(self, table: RouteTable, response: CapturedResponse) -> Route | None:
         try:

@@ -214,6 +214,21 @@ def test_without_a_clock_given_the_servers_time_decides(
     assert match[2] == ("ahead of" if ahead > 0 else "behind")
 
 
+def test_what_a_clock_far_behind_sees_is_listed_without_a_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = SHARED["redis"](tmp_path)
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() - DAY)
+    dated = Page().with_headers(("last-modified", "Mon, 02 Jun 2025 09:13:07 GMT"))
+    slow = worker(url, None, {"/": dated, "/posts/{slug}": Page()})
+    visits(slow, "/")
+    assert slow.locs() == [f"{LOCAL}/"]
+    assert slow.app.explain("/").entry.lastmod is None
+    monkeypatch.setattr(time, "time", real)
+    right = worker(url, None, {"/": dated, "/posts/{slug}": Page()})
+    visits(right, "/")
+    assert right.app.explain("/").entry.lastmod == "2025-06-02T09:13:07Z"
+
+
 def test_a_lease_taken_by_a_clock_that_is_ahead_does_not_count(url: str) -> None:
     store = open_for_test(url)
     assert store.lease(SITE, "job", "ahead", 1000 + DAY, HOUR)

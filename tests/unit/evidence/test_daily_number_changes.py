@@ -137,25 +137,45 @@ def test_edit_dates_a_page_with_a_counter_until_it_moves() -> None:
     assert edited <= min(dates) <= max(dates) < edited + DAY
 
 
-def runs_of(*contents: tuple[str, int, int]) -> tuple[Run, ...]:
+def runs_of(*contents: tuple[str, int, int]) -> History:
     """Runs of texts, each seen from one hour to another."""
     return tuple(Run(digest_term(text), NOW + start * HOUR, NOW + end * HOUR) for text, start, end in contents)
 
 
+def may_count(*contents: tuple[str, int, int]) -> bool:
+    """Whether a page without template changes may be a daily counter."""
+    runs = runs_of(*contents)
+    return may_be_daily_counter(runs, runs)
+
+
 def test_contents_that_lasted_for_up_to_a_day_may_be_a_counter() -> None:
-    assert may_be_daily_counter(runs_of(("Day:7", 0, 24), ("Day:8", 25, 49)))
-    assert not may_be_daily_counter(runs_of(("Day:7", 0, 25), ("Day:8", 26, 49)))
-    assert not may_be_daily_counter(runs_of(("Day:7", 0, 24), ("Day:8", 25, 50)))
-    assert not may_be_daily_counter(runs_of(("Day:7", 0, 24), ("Night:8", 25, 49)))
-    assert not may_be_daily_counter(runs_of(("Day:7", 0, 24)))
-    assert not may_be_daily_counter(())
-    assert not may_be_daily_counter((Run(VOLATILE, NOW, NOW + 60),))
+    assert may_count(("Day:7", 0, 24), ("Day:8", 25, 49))
+    assert not may_count(("Day:7", 0, 25), ("Day:8", 26, 49))
+    assert not may_count(("Day:7", 0, 24), ("Day:8", 25, 50))
+    assert not may_count(("Day:7", 0, 24), ("Night:8", 25, 49))
+    assert not may_count(("Day:7", 0, 24))
+    assert not may_count()
+    volatile = (Run(VOLATILE, NOW, NOW + 60),)
+    assert not may_be_daily_counter(volatile, volatile)
 
 
 def test_counter_that_starts_to_run_is_one_from_its_second_move() -> None:
     still = ("Day:0", 0, 500)
-    assert not may_be_daily_counter(runs_of(still, ("Day:1", 501, 520)))
-    assert may_be_daily_counter(runs_of(still, ("Day:1", 501, 520), ("Day:2", 525, 530)))
+    assert not may_count(still, ("Day:1", 501, 520))
+    assert may_count(still, ("Day:1", 501, 520), ("Day:2", 525, 530))
+
+
+def test_number_of_the_template_does_not_make_an_edit_a_counter() -> None:
+    contents = runs_of(("Old", 0, 100), ("Release:1", 101, 110), ("Release:2", 111, 120))
+    edit = contents[0], Run(contents[2].value, contents[1].first, contents[2].last)
+    assert may_be_daily_counter(contents, contents)
+    assert not may_be_daily_counter(contents, edit)
+
+
+def test_counter_is_one_although_some_of_its_moves_are_a_templates() -> None:
+    contents = runs_of(("Day:7", 0, 20), ("Day:8", 24, 44), ("Day:9", 48, 68))
+    some_moves = contents[0], Run(contents[2].value, contents[1].first, contents[2].last)
+    assert may_be_daily_counter(contents, some_moves)
 
 
 @given(st.text("ab #-.ä", max_size=5), st.text("xy%)!", max_size=5), st.integers(0, 999_999), st.integers(0, 999_999))

@@ -111,6 +111,49 @@ def test_template_of_one_route_is_recognised_by_its_pages() -> None:
     assert dated(pages) == (5, 9)
 
 
+def test_template_of_a_few_pages_is_recognised_among_pages_that_always_change() -> None:
+    """One page of the route differs at every visit, so four show its template: all that changed."""
+    shop = [
+        page((number(which), 1), (number(which), 5), (number(which, 1), 9), (number(which, 1), 20))
+        for which in range(MIN_PAGES_AROUND_CHANGE - 1)
+    ]
+    always_new = page(*((number(50, hour), hour) for hour in range(0, 20, 5)))
+    pages = [*shop, always_new, *calm(50)]
+    routes = ["/shop/{x}"] * MIN_PAGES_AROUND_CHANGE + ["/{x}"] * 50
+    assert [dated(pages, which, routes) for which in range(len(shop))] == [None] * len(shop)
+
+
+def test_content_read_once_takes_away_no_date() -> None:
+    """An edit may hide behind the template change, but one reading does not confirm that the content changed."""
+    sights = [(number(9), 1), (number(9), 3), (number(9, 1), 5), (number(9, 1), 7)]
+    reworded = [
+        page((number(which), 1), (number(which), 8), (number(which, 1), 12), (number(which, 1), 50))
+        for which in range(MIN_PAGES_AROUND_CHANGE)
+    ]
+    assert dated([page(*sights), *reworded]) == (3, 5)
+    sights.append((number(9, 2), 14))
+    assert dated([page(*sights), *reworded]) == (3, 5)
+    assert dated([page(*sights, (number(9, 2), 15)), *reworded]) is None
+    assert dated([page(*sights, (number(9, 3), 30), (number(9, 3), 40)), *reworded]) == (14, 30)
+
+
+def test_second_content_read_once_takes_the_date_away() -> None:
+    """By then the page changed: by an edit, by the template, or by both."""
+    sights = [
+        (number(9), 1),
+        (number(9), 3),
+        (number(9, 1), 5),
+        (number(9, 1), 6),
+        (number(9, 2), 7),
+        (number(9, 3), 12),
+    ]
+    reworded = [
+        page((number(which), 1), (number(which), 8), (number(which, 1), 12), (number(which, 1), 50))
+        for which in range(MIN_PAGES_AROUND_CHANGE)
+    ]
+    assert dated([page(*sights), *reworded]) is None
+
+
 def test_two_changed_pages_of_a_route_wait_for_more_pages() -> None:
     changed = [
         page((number(which), 1), (number(which), 5), (number(which, 1), 9), (number(which, 1), 20))
