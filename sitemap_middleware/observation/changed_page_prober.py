@@ -71,8 +71,9 @@ class ChangedPageProber(BackgroundProber):
 
     def close(self) -> None:
         """Forget the live requests too: what is saved last is news, and would start another job behind one of them."""
-        super().close()
-        self._requests.clear()
+        with self._lock:
+            super().close()
+            self._requests.clear()
 
     def remember_request(self, site: Site, request: Request) -> None:
         """Remember a live request, to run a background job behind it once there are pages to check.
@@ -98,6 +99,10 @@ class ChangedPageProber(BackgroundProber):
                     self._pending_keys.add(key)
                     self._pending.append(_PendingCheck(site, path, times))
             if self._working or not self._pending:
+                return
+            if site.store_key not in self._requests:  # `close` came between
+                self._pending.clear()
+                self._pending_keys.clear()
                 return
             self._working = True
             self._closing.clear()

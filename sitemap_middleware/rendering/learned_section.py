@@ -225,7 +225,7 @@ class LearnedSection:
 
     def _render_remaining(self, evaluation: EvaluationContext) -> None:
         """Render all that is stale, with pauses, so that the app's own requests go first."""
-        resources = self._resources
+        resources, closing = self._resources, self._resources.closing
         with self._lock:  # a request may be reading blocks
             stale = self._stale_blocks(evaluation)
         for number in stale:
@@ -236,7 +236,7 @@ class LearnedSection:
                 return
             with self._lock:
                 self._render(evaluation, number)
-            if resources.closing.wait(PAUSE_FACTOR * max(0.0, resources.clock() - began)):
+            if closing.wait(PAUSE_FACTOR * max(0.0, resources.clock() - began)):
                 return
 
     # The index of each document: what is rendered of it, in the store

@@ -58,7 +58,8 @@ class RenderingResources:
     def run_in_background(self, request: Request, work: Callable[[], None]) -> BackgroundJob:
         """Do some work after a request, or at the same time."""
         job = BackgroundJob(work)
-        self.closing.clear()
+        if self.closing.is_set():  # the app goes on; what ran before must end all the same
+            self.closing = threading.Event()
         request.run_in_background(job.run)
         return job
 

@@ -263,6 +263,25 @@ def test_closed_middleware_probes_nothing_until_there_is_news() -> None:
     assert site.asked == ["page"] + ["other"] * (1 + CHECKS_AT_FIRST_SIGHT)
 
 
+def test_no_job_starts_if_the_middleware_is_closed_meanwhile() -> None:
+    site = Site("wsgi")
+    wsgi(site.app, RequestSpec("/page"))
+    may_probe = site.doubts._may_probe
+
+    def closed_meanwhile(*page: Any) -> bool:
+        site.doubts._lock.release()  # as if it were closed just before the lock is taken
+        site.doubts.close()
+        site.doubts._lock.acquire()
+        allowed: bool = may_probe(*page)
+        return allowed
+
+    site.doubts._may_probe = closed_meanwhile
+    site.app.flush()
+    assert site.asked == ["page"]
+    assert site.doubts._closing.is_set()
+    assert not site.doubts._pending
+
+
 def test_closing_saves_news_and_probes_nothing() -> None:
     site = Site("wsgi")
     wsgi(site.app, RequestSpec("/page"))
