@@ -1,0 +1,110 @@
+"""What only Bottle has: its syntax of rules, mounts, and several methods at one path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from bottle import Bottle
+from flask import Flask
+
+from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.routing.bottle import _template
+
+from ..support.documents import locs
+from ..support.wire import RequestSpec, wsgi
+
+
+def page(**_: Any) -> str:
+    return "<h1>A page"
+
+
+def view_of_page() -> Any:
+    """A view of its own, for a mark of its own."""
+
+    def view(slug: str) -> str:
+        return page()
+
+    return view
+
+
+def wrapped(app: Any, **options: Any) -> Any:
+    return SitemapMiddleware(app, base_url="http://testserver", store="memory://", **options)
+
+
+def listed(app: Any) -> list[str]:
+    answer = wsgi(app, RequestSpec("/sitemap.xml"), validate=False)
+    return [loc.removeprefix("http://testserver") for loc in locs(answer.body)] if answer.status == 200 else []
+
+
+@pytest.mark.parametrize(
+    ("rule", "template", "names"),
+    [
+        ("/about", "/about", ()),
+        ("/<name>", "/<name>", ("name",)),
+        ("/<number:int>/<share:float>", "/<int:number>/<float:share>", ("number", "share")),
+        ("/files/<file:path>", "/files/<path:file>", ("file",)),
+        ("/<name:re:[a-z]+>.html", "/<name>.html", ("name",)),
+        ("/<rest:re:.*>", "/<path:rest>", ("rest",)),
+        ("/<:re:[a-z]+>/<:int>", "/<anon0>/<int:anon1>", ("anon0", "anon1")),
+        ("/:name/:kind#[a-z]+#", "/<name>/<kind>", ("name", "kind")),
+        (r"/a\<b>", "/a<b>", ()),
+        (r"/a\:b", "/a:b", ()),
+    ],
+)
+def test_rules_are_written_as_in_options(rule: str, template: str, names: tuple[str, ...]) -> None:
+    assert _template(rule) == (template, names)
+
+
+def test_the_first_route_that_takes_get_answers() -> None:
+    app = Bottle()
+    app.route("/<name>", callback=page)
+    app.route("/about", method="ANY", callback=page)  # Bottle tries all routes for GET before those for any method
+    app.route("/contact", callback=page)
+    assert listed(wrapped(app)) == ["/contact"]
+    shadowed = {
+        route.path: route.shadowed_by for route in SitemapMiddleware.of(wrapped(app)).service.app_routes.table.routes
+    }
+    assert shadowed["/about"] == "/<name> (page)"
+
+
+def test_values_that_lead_to_another_route_are_left_out() -> None:
+    app = Bottle()
+    app.route("/posts/latest", callback=page)
+    app.route("/posts/<slug>", callback=sitemap(values=["one", "latest", "a/b", "\u00e4 %"])(view_of_page()))
+    site = wrapped(app)
+    assert listed(site) == ["/posts/latest", "/posts/one", "/posts/%C3%A4%20%25"]
+    assert site.stats()["skipped"] == 2
+
+
+def test_mounted_apps_of_other_frameworks_have_their_own_routes() -> None:
+    app, inner = Bottle(), Flask("inner", static_folder=None)
+    app.route("/", callback=page)
+    inner.add_url_rule("/", "home", page)
+    inner.add_url_rule("/about", "about", page)
+    inner.add_url_rule("/posts/<slug>", "post", page)
+    app.mount("/inner/", inner.wsgi_app)
+    site = wrapped(app)
+    assert listed(site) == ["/", "/inner/", "/inner/about"]
+    assert "/inner/posts/<slug>" in str(site.explain("/inner/posts/one"))
+    assert "route:" not in str(site.explain("/inner/nowhere"))
+    assert not site.explain("/nowhere").listed
+
+
+def test_a_mount_without_a_slash_is_read_once() -> None:
+    app, inner = Bottle(), Flask("inner", static_folder=None)
+    inner.add_url_rule("/about", "about", page)
+    app.mount("/inner", inner.wsgi_app)
+    assert listed(wrapped(app)) == ["/inner/about"]
+    assert len(SitemapMiddleware.of(wrapped(app)).service.app_routes.table.routes) == 1
+
+
+def test_a_bottle_app_in_a_dispatcher() -> None:
+    from werkzeug.middleware.dispatcher import DispatcherMiddleware
+
+    inner = Bottle()
+    inner.route("/posts/<slug>", callback=sitemap(values=["one"])(view_of_page()))
+    app = DispatcherMiddleware(Flask("outer", static_folder=None), {"/blog": inner})
+    site = wrapped(app)
+    assert listed(site) == ["/blog/posts/one"]
+    assert site.explain("/blog/posts/one").listed
