@@ -44,7 +44,7 @@ class DeclaredResponses:
         """
         if type(original) is StarletteRoute:  # it declares nothing else
             return None if original.include_in_schema else _NOT_IN_SCHEMA
-        if self._nicegui_pages and getattr(original.endpoint, "__wrapped__", None) in self._nicegui_pages:
+        if self._is_nicegui_page(getattr(original, "endpoint", None)):
             return _required_parameter(original) if static else None
         response_class = getattr(route, "response_class", None)
         response_class = getattr(response_class, "value", response_class)  # the default is in a DefaultPlaceholder
@@ -57,6 +57,9 @@ class DeclaredResponses:
         if not getattr(route, "include_in_schema", True):
             return _NOT_IN_SCHEMA
         return _required_parameter(original) if static else None
+
+    def _is_nicegui_page(self, endpoint: Any) -> bool:
+        return bool(self._nicegui_pages) and getattr(endpoint, "__wrapped__", None) in self._nicegui_pages
 
 
 def _not_a_page(response_class: type) -> HiddenReason | None:

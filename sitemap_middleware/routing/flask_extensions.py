@@ -34,6 +34,10 @@ class DeclaredViews:
         self._resources = tuple(module.Resource for module in modules)
         self._restx_api = getattr(sys.modules.get("flask_restx"), "Api", ())
 
+    def __bool__(self) -> bool:
+        """Whether an extension is imported: without, there may be 10,000 rules to read quickly."""
+        return bool(self._resources)
+
     def hidden_reason(self, view: Any) -> HiddenReason | None:
         """Why a view is not listed before a response shows that it is a page; None if it may be listed at once."""
         view_class = getattr(view, "view_class", None)

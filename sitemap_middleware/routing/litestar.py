@@ -30,6 +30,7 @@ from ..exceptions import OptionError
 from ..models import Context, HiddenReason, Route, RouteSettings
 from .mount_position import MatchBelow, MountPosition
 from .path_builder_checks import check_params, restrict_to_free_paths
+from .wrapping import framework_app
 
 _DOCUMENTATION_MODULES: Final = ("litestar.openapi.", "litestar._openapi.")
 """Beginnings of the modules whose handlers are Litestar's own documentation of the API."""
@@ -50,10 +51,9 @@ def read_routes(app: Litestar, position: MountPosition) -> Iterator[Route]:
     position.snapshot.add(partial(getattr, app, "routes"))
     routes = sorted(app.routes, key=attrgetter("path"))  # Litestar keeps the paths of a handler in a set
     found = [(route, handler) for route in routes if (handler := _get_handler(route)) is not None]
-    mounts = {route.path: handler for route, handler in found if _is_mount(handler)}
-    plain = {route.path for route, handler in found if route.path not in mounts and not _parameters(route)}
+    plain = {route.path for route, handler in found if not _is_mount(handler) and not _parameters(route)}
     for route, handler in found:
-        if route.path in mounts:
+        if _is_mount(handler):
             yield from _mounted_routes(handler, route.path, plain, position)
             continue
         own_settings, settings = settings_of_handler(handler)
@@ -83,8 +83,8 @@ def matching_template(app: Litestar, path: str, host: str | None, match_below: M
     if handler is None:
         return None
     if _is_mount(handler):
-        mount_path = path.rstrip("/").removesuffix(rest.rstrip("/"))
-        if path.endswith("/") is isinstance(handler.fn, Litestar):
+        mount_path = path.rstrip("/").removesuffix(rest.strip("/")).rstrip("/")
+        if path.endswith("/") is isinstance(framework_app(handler.fn), Litestar):
             return None
         template = match_below(handler.fn, path[len(mount_path) :], host)
         return None if template is None else mount_path + template
@@ -146,10 +146,11 @@ def _mounted_routes(handler: Any, mount_path: str, plain: set[str], position: Mo
     """
     app, prefix = handler.fn, position.prefix
     mount_path = mount_path.rstrip("/")
+    needs_slash = not isinstance(framework_app(app), Litestar)
 
     def is_reached(path: str) -> bool:
         below = path.removeprefix(prefix)
-        return normalize_path(below) not in plain and (isinstance(app, Litestar) or below.endswith("/"))
+        return normalize_path(below) not in plain and (below.endswith("/") or not needs_slash)
 
     _, outer = settings_of_handler(handler)
     routes = (route for route in position.below(app, mount_path) if is_reached(route.path))

@@ -52,8 +52,8 @@ def read_routes(app: Any, position: MountPosition) -> Iterator[Route]:
             static_path is not None,
             host or position.host,
             settings,
-            declared.hidden_reason(view),
-            declared.internal_reason(view),
+            declared.hidden_reason(view) if declared else None,
+            declared.internal_reason(view) if declared else None,
             not_learned_reason=not_learned_reason,
             builder=_PathBuilder(app, rule, position.prefix) if settings.values and static_path is None else None,
         )

@@ -313,6 +313,18 @@ def test_a_mounted_litestar_app_is_reached_without_one() -> None:
     assert matching_template(app, "/sub/p/1/", None) is None
 
 
+def test_a_mounted_litestar_app_may_be_wrapped() -> None:
+    class Wrapper:
+        def __init__(self, app: Any) -> None:
+            self.app = app
+
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            await self.app(scope, receive, send)
+
+    app = with_plugin(*mounting(Wrapper(Litestar([page("/a")], openapi_config=None))))
+    assert listed(app) == ["/sub/a", "/sub/own"]
+
+
 def test_settings_of_a_mount_are_those_of_its_routes() -> None:
     inner = Litestar([page("/a")], openapi_config=None)
     mount = asgi("/sub", is_mount=True, copy_scope=True, sitemap={"exclude": True})(inner)
@@ -321,7 +333,9 @@ def test_settings_of_a_mount_are_those_of_its_routes() -> None:
 
 def test_an_app_mounted_at_the_top_yields_to_the_routes_of_the_app() -> None:
     inner = Litestar([page(), page("/a"), page("/sub/own")], openapi_config=None)
-    assert sorted(routes_of(*mounting(inner, "/"))) == ["/", "/a", "/sub/own"]
+    app = Litestar(mounting(inner, "/"), openapi_config=None)
+    assert sorted(routes_of(app)) == ["/", "/a", "/sub/own"]
+    assert matching_template(app, "/a", None) == "/a"
 
 
 # Hosts
@@ -340,6 +354,7 @@ def test_the_plugin_answers_without_and_with_a_lifespan_and_saves_when_it_ends()
     app = with_plugin(page())
     assert listed(app) == ["/"]
     middleware = app.state.sitemap
+    assert SitemapMiddleware.of(app) is middleware
     middleware.flush()
     sent: list[str] = []
 
