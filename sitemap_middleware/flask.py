@@ -38,7 +38,7 @@ class Sitemap:
         OptionError: an unknown option, an invalid value, or an app that has a `SitemapMiddleware`.
     """
 
-    __signature__ = inspect.Signature(
+    __signature__: inspect.Signature = inspect.Signature(
         [
             inspect.Parameter("app", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation="Flask | None"),
             *(

@@ -37,7 +37,7 @@ class WorkerId:
         reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
-        self.name = token_hex(8)
+        self.name: str = token_hex(8)
 
 
 class ForkSafeLock:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
     from prometheus_client.registry import CollectorRegistry
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 SITEMAP_ATTRIBUTE: Final = "sitemap"
 """The attribute that distinguishes the middlewares of a process: the sitemap's URL, or its path without base_url."""

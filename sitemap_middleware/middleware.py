@@ -107,7 +107,7 @@ class SitemapMiddleware:
     service: SitemapService
     _passed: frozenset[str]
     """The options that the constructor was called with."""
-    __signature__ = _ConstructorSignature()
+    __signature__: _ConstructorSignature = _ConstructorSignature()
 
     # Type checkers check calls by `__init__` too, which names every option.
     def __new__(cls, app: Any, *arguments: Any, **options: Any) -> Self:
@@ -181,7 +181,7 @@ class SitemapMiddleware:
         settings = collect_settings(arguments, self._given(arguments), config, os.environ, config_place)
         options = validate_options(settings, declared_root(routed_app, config))
         warn_of_unknown_keys(arguments, config, os.environ, config_place)
-        self.app = app
+        self.app: Any = app
         self._original_attributes = {
             **_replaceable_attributes(app),
             "": app,

@@ -11,7 +11,7 @@ from .routing import wrapping
 from .routing.frameworks import is_starlette
 from .settings import collect_settings
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MAX_MOUNT_DEPTH: Final = 32
 """Nested mounts that are searched. A deeper nesting is a cycle."""

@@ -15,7 +15,7 @@ from .routing.route_table import RouteTable
 from .stores.base import Store
 from .urls import canonical_hint
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MAX_PAGES_CHECKED: Final = 200
 """If no page is listed, this many pages are checked for a canonical link to another URL."""

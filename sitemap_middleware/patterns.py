@@ -33,14 +33,14 @@ class Pattern:
     __slots__ = ("_matches", "is_readable", "is_too_wide", "literal", "prefix", "secret", "text")
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.is_readable = not _BRACKET.search(_TOKEN.sub("", text))
+        self.text: str = text
+        self.is_readable: bool = not _BRACKET.search(_TOKEN.sub("", text))
         """False if it has a bracket that does not delimit a parameter."""
         pieces: list[str] = []
-        self.literal = True
-        self.prefix = text
+        self.literal: bool = True
+        self.prefix: str = text
         """The literal text that every matching path begins with."""
-        self.is_too_wide = False
+        self.is_too_wide: bool = False
         """Whether it is a catch-all, such as `<path:name>` or `/*`."""
         self.secret: str | None = None
         """The name of a parameter that is named like a secret, if there is one."""

@@ -34,7 +34,7 @@ from .stores.base import Store
 from .stores.checksums import verify, with_checksum
 from .urls import is_other_host, quote_path, redirect_target
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MAX_CACHED_SITES: Final = 64
 """Sites whose rules are cached."""

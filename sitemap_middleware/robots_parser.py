@@ -60,7 +60,7 @@ class RobotsFile:
     def __init__(self, body: bytes, codec: str) -> None:
         self._body = body
         self._codec = codec
-        self.text = body[:MAX_ROBOTS_BYTES].decode(codec, "replace").removeprefix("\ufeff")
+        self.text: str = body[:MAX_ROBOTS_BYTES].decode(codec, "replace").removeprefix("\ufeff")
         if len(body) > MAX_ROBOTS_BYTES:  # a rule that is cut off would forbid more than intended
             self.text = self.text[: max(self.text.rfind("\n"), self.text.rfind("\r")) + 1]
 

@@ -44,7 +44,7 @@ from .stores.base import Store, StoreExtras
 from .stores.circuit_breaker import with_circuit_breaker
 from .stores.refresh_marks import RefreshMarkStore
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 
 class SitemapService(ServiceInspection):
@@ -59,8 +59,8 @@ class SitemapService(ServiceInspection):
         self.clock = options.clock
         self.options = options
         self.store = store
-        self.app_routes = AppRoutes(app, options)
-        self.log_fault = FaultLog()
+        self.app_routes: AppRoutes = AppRoutes(app, options)
+        self.log_fault: FaultLog = FaultLog()
         self._guarded_store = with_circuit_breaker(store, options.clock)
         buffer = ResponseBuffer(
             self._ingest,
@@ -70,7 +70,7 @@ class SitemapService(ServiceInspection):
             on_shutdown=self.stop_background_work,
             on_exit=StoreExtras.of(store).release or store.close,
         )
-        self.tracker = ResponseTracker(buffer, self.app_routes, options.clock, self.log_fault)
+        self.tracker: ResponseTracker = ResponseTracker(buffer, self.app_routes, options.clock, self.log_fault)
         self._site_resolver = SiteResolver(self.app_routes, options)
         self._policy = ListingPolicy(options, self._was_probed)
         self._providers = Providers(options.clock)

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from .urls import without_password
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 CONSTRUCTOR_NAME: Final = "SitemapMiddleware"
 

@@ -11,7 +11,7 @@ from .models import Site, StoreKey
 from .stores.base import Store
 from .stores.checksums import verify, with_checksum
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MAX_UNNAMED_SITES: Final = 1000
 """Sites in a store that no setting names in full, such as those below a wildcard, at root paths or at ports."""

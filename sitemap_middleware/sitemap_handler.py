@@ -42,7 +42,7 @@ FLUSH_WAIT_SECONDS: Final = 2.0
 UNAVAILABLE_RETRY_SECONDS: Final = 60
 """Retry-After, in seconds, of a sitemap that cannot be made now."""
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 
 class SitemapHandler:
@@ -101,7 +101,7 @@ class SitemapHandler:
         self._on_error = on_error
         self._flushes = 0
         self._warned_explicit_route = False
-        self.unavailable_responses = 0
+        self.unavailable_responses: int = 0
         """Requests answered 503 since the process began."""
 
     def handles(self, request: Request) -> bool:

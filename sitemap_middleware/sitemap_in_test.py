@@ -34,11 +34,11 @@ class SitemapInTest:
     """
 
     def __init__(self, site: Site, entries: Mapping[str, str | None], reasons: _Reasons) -> None:
-        self.locs = list(entries)
+        self.locs: list[str] = list(entries)
         """The `<loc>` of each page."""
-        self.paths = [_path_of(site, loc) for loc in entries]
+        self.paths: list[str] = [_path_of(site, loc) for loc in entries]
         """The path of each page."""
-        self.dates = {_path_of(site, loc): lastmod for loc, lastmod in entries.items() if lastmod}
+        self.dates: dict[str, str] = {_path_of(site, loc): lastmod for loc, lastmod in entries.items() if lastmod}
         """The `<lastmod>` of each page that has one, by path: text as it is written, such as "2024-05-01"."""
         self.reasons: Mapping[str, str] = reasons
         """Why a page is not listed, by path. It can be asked for any path; it contains those that the app has."""

@@ -83,7 +83,7 @@ class ResponseCollector:
             on_endless: called if the body is longer, or has no end. It stops the app.
             on_complete: called when the app has sent the whole response.
         """
-        self.status = 0
+        self.status: int = 0
         self._headers: list[tuple[str, str]] = []
         self._parts: list[bytes] = []
         self._max_bytes = max_bytes

@@ -17,7 +17,7 @@ from ..listing.async_batches import iterate_in_batches
 from ..listing.batch_queue import BatchQueue
 from ..models import Context
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MAX_THREADS: Final = 20
 """Threads that handle requests for sitemaps. They are extra ones, because a sitemap may wait for

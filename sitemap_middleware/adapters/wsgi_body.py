@@ -136,7 +136,7 @@ class ObservedGenerator(ObservedIterator):
     def __init__(self, body: Any, listener: BodyListener) -> None:
         self._sitemap_body = body
         self._sitemap_listener = listener
-        self.close = body.close
+        self.close: Any = body.close
 
 
 class ObservedBody:

@@ -16,7 +16,9 @@ class CompactHistoryList:
 
     def __init__(self) -> None:
         # The single run of each page that has had one content only.
-        self.values, self.first_seen, self.last_seen = array("q"), array("q"), array("q")
+        self.values: array[int] = array("q")
+        self.first_seen: array[int] = array("q")
+        self.last_seen: array[int] = array("q")
         self.changed: list[History] = []
         """The histories of the pages that have had several contents."""
 

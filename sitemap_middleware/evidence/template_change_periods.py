@@ -44,7 +44,8 @@ class Lifespans:
     """When each page of a group was first and last seen, and when pages may have changed."""
 
     def __init__(self) -> None:
-        self.first_seen, self.last_seen = array("q"), array("q")
+        self.first_seen: array[int] = array("q")
+        self.last_seen: array[int] = array("q")
         self.changes: list[tuple[int, int]] = []
         """The first and last second of each interval in which a page may have changed."""
         self.rollbacks: list[tuple[int, int]] = []

@@ -25,7 +25,7 @@ from .policy import EvaluationContext, ListingPolicy
 from .provider_reader import ProviderReport, Providers
 from .site_signals_cache import CachedSiteSignals, SiteSignalsCache
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 _HIGH_PRIORITY: Final = 0.5
 """A site whose pages all have the same priority above this one gets a warning."""

@@ -34,7 +34,7 @@ class AttributeParams(dict[str, Any]):
     __slots__ = ("fields", "missing", "of")
 
     def __init__(self, of: str) -> None:
-        self.of = of
+        self.of: str = of
         self.missing: dict[str, str] = {}
         self.fields: dict[str, Any] = {}
         """The attributes that are named like fields of an `Entry`, and that no parameter is named like."""
@@ -49,7 +49,7 @@ class UnreadableItem:
     __slots__ = ("reason",)
 
     def __init__(self, item: object, error: Exception) -> None:
-        self.reason = f"it is of type {type(item).__name__}, and cannot be read ({type(error).__name__})"
+        self.reason: str = f"it is of type {type(item).__name__}, and cannot be read ({type(error).__name__})"
 
     def __repr__(self) -> str:
         return "one item"

@@ -20,7 +20,7 @@ from ..exceptions import StoreError
 from ..fork_safety import reset_after_fork
 from .shutdown import SHUTDOWN_TIMEOUT_SECONDS, flush_at_exit, flush_on_sigterm, install_exit_hooks
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MAX_PENDING_RESPONSES: Final = 10_000
 """Pages with a pending response, and pending body samples. This bounds the memory, whatever is requested."""
@@ -74,8 +74,8 @@ class ResponseBuffer:
             on_shutdown: called when the process is about to end, before the last flush.
             on_exit: called when the process ends, after the last flush. It closes the store.
         """
-        self.seen = 0
-        self.dropped = 0
+        self.seen: int = 0
+        self.dropped: int = 0
         self._ingest = ingest
         self._has_route = has_route
         self._capacity = capacity

@@ -16,7 +16,7 @@ from ..models import StoreKey
 from ..stores.base import Store
 from ..stores.checksums import verify, with_checksum
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MAX_HANGING_PAGES: Final = 64
 """Pages recorded for a site, at most: those requested last."""

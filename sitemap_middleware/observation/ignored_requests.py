@@ -17,7 +17,7 @@ class IgnoredRequests:
     """How many requests of this process did not count as evidence, and why the last one for each path did not."""
 
     def __init__(self) -> None:
-        self.counts = dict.fromkeys(IGNORE_REASONS, 0)
+        self.counts: dict[str, int] = dict.fromkeys(IGNORE_REASONS, 0)
         self._last_reasons: dict[str, IgnoreReason] = {}
 
     def count(self, path: str, reason: IgnoreReason) -> None:

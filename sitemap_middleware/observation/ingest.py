@@ -40,7 +40,7 @@ CLEANUP_INTERVAL_SECONDS: Final = 60 * 60
 MAX_SITES: Final = 2000
 """Sites whose last cleanup is remembered."""
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 
 @dataclass(slots=True)
@@ -94,11 +94,11 @@ class Ingester:
         self._worker_id = WorkerId()
         self._cleaned_up_at = BoundedCache[str, float](MAX_SITES)
         self._warned_of_unreadable = False
-        self.merged = 0
+        self.merged: int = 0
         """Observations merged into the store."""
-        self.refused = 0
+        self.refused: int = 0
         """New pages left out because the route or the site has its maximum of pages."""
-        self.unwritable = 0
+        self.unwritable: int = 0
         """Responses of paths that cannot be written as a loc."""
 
     def ingest(self, batch: list[CapturedResponse]) -> None:

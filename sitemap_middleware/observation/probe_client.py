@@ -27,7 +27,7 @@ from ..request_response import (
 )
 from ..urls import is_other_host, is_same_path, loc_of, quote_path
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MIN_PAUSE_SECONDS: Final = 0.1
 """Seconds between two requests, at least: at most ten requests are made a second."""

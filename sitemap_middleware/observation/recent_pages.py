@@ -25,7 +25,7 @@ class ResponseTracker(ObserverContext):
         self, buffer: ResponseBuffer, app_routes: AppRoutes, clock: Callable[[], float], log_fault: FaultLog
     ) -> None:
         super().__init__(buffer, app_routes, clock, log_fault)
-        self.routes_version = 0
+        self.routes_version: int = 0
         """`AppRoutes.version` when the tracked pages were resolved."""
         self.reset_after_fork()
         reset_after_fork(self)

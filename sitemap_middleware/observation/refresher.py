@@ -20,7 +20,7 @@ from ..request_response import TEST_CLIENT_WAIT_SECONDS, Request
 from ..stores.refresh_marks import MAX_PAGES, RefreshMarks, RefreshMarkStore
 from .unvisited_page_prober import UnvisitedPageProber
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 WAIT_SECONDS: Final = 1.0
 """Seconds that `refresh` waits for the store, at most."""

@@ -19,7 +19,7 @@ from ..models import StoreKey
 from ..stores.base import Store, StoreExtras
 from ..stores.checksums import verify, with_checksum
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MEASUREMENT_SECONDS: Final = 60
 """Seconds for which the measured difference between the process's clock and the store's is used."""

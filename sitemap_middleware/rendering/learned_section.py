@@ -24,7 +24,7 @@ from .chunking import make_chunks
 from .section import LEASE_SECONDS, WAIT_SECONDS, BackgroundJob, RefreshContext, RenderingResources
 from .section_document import SectionDocument
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MAX_WAITED_BLOCKS: Final = 100
 """Blocks that a request for the index waits for. If more are stale, all are rendered in the background."""

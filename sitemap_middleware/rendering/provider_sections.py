@@ -23,7 +23,7 @@ from .section import (
 )
 from .section_document import SectionDocument
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 PROVIDER_FAILING_REASON: Final = "the app fails to enumerate its pages"
 """What clients are told if there is no document because a provider fails."""

@@ -69,7 +69,7 @@ class BackgroundJob:
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work
-        self.done = threading.Event()
+        self.done: threading.Event = threading.Event()
         self.error: Exception | None = None
         """Why it failed."""
 

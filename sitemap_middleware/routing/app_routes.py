@@ -14,7 +14,7 @@ from .route_discovery import discover_routes, matching_template, trusted_hosts
 from .route_table import RouteTable
 from .wrapping import framework_app, only_routes_answer, proxy_middleware, root_path
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 LARGE_APP_ROUTES: Final = 2000
 """A check of a larger app costs too much for every request: that of 10,000 Flask routes takes half a millisecond."""
@@ -35,12 +35,12 @@ class AppRoutes:
         self._latest: tuple[RouteTable, Snapshot] | None = None
         self._checked_at: tuple[RouteTable | None, float] = None, 0.0
         """The table that the latest quick check found current, if it did, and when that was."""
-        self.root_path = root_path(app)
+        self.root_path: str = root_path(app)
         """The root path that the app itself declares."""
         self._warned = set[Provider]()
-        self.bound = False
+        self.bound: bool = False
         """Whether `bind` has been called."""
-        self.version = 0
+        self.version: int = 0
         """Grows when a reload finds other routes than before."""
 
     def bind(self, app: Any) -> None:

@@ -32,9 +32,9 @@ class SitemapSection:
     """
 
     def __init__(self, name: str, sitemap: Any) -> None:
-        self.name = re.sub(r"\W", "_", name)
+        self.name: str = re.sub(r"\W", "_", name)
         self._sitemap = sitemap
-        self.provider = Provider(self._items, f"{SETTING}[{name!r}]")
+        self.provider: Provider = Provider(self._items, f"{SETTING}[{name!r}]")
         self.static_settings: Mapping[str, RouteSettings] = {}
         """The settings of static routes, by path. Replaced when the sitemap was read to its end."""
         self.routes: frozenset[str] = frozenset()

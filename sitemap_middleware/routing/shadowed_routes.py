@@ -21,7 +21,7 @@ class EarlierRoutes:
     """
 
     def __init__(self) -> None:
-        self.any = False
+        self.any: bool = False
         self._count = 0
         self._shapes: dict[str, list[tuple[int, int]]] = {}
         """By folder of the literal beginning: the shapes, which are the lengths of beginning and end."""

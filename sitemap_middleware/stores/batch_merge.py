@@ -31,7 +31,7 @@ class BatchMerger:
         self._counts_before = counts
         self._counts = dict(counts)
         self._total = sum(counts.values())
-        self.changed = 0
+        self.changed: int = 0
         """Pages that are new or changed."""
         self._refused = 0
         self._new_paths: list[str] = []

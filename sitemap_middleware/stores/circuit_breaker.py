@@ -18,7 +18,7 @@ from ..exceptions import StoreError
 from ..fork_safety import reset_after_fork
 from .base import STORE_METHODS, Store
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 BACKOFF_FACTOR: Final = 10
 """The pause after a failed call, as a multiple of the call's duration."""
@@ -48,7 +48,7 @@ class CircuitBreaker:
     """Forwards every attribute to a store; guards the methods of the contract, and `now`, which can hang as well."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
-        self.failures = 0
+        self.failures: int = 0
         self._store = store
         self._clock = clock
         self._failing_since: float | None = None

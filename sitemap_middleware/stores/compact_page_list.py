@@ -21,7 +21,7 @@ class CompactPageList:
     """
 
     def __init__(self, data: bytes = b"") -> None:
-        self.data = bytearray(data)
+        self.data: bytearray = bytearray(data)
         try:
             for _ in self:
                 pass

@@ -18,7 +18,7 @@ from ..models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from .base import UNLIMITED, Block, RecordOwner, Store, StoreExtras
 from .compact_page_list import CompactPageList
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 
 FILE_NAME: Final = "sitemap.sqlite3"

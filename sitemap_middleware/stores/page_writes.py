@@ -77,7 +77,7 @@ class SiteChanges(Generic[Location]):
         block_of: Callable[[Location], int],
     ) -> None:
         self.cursor = cursor
-        self.unlearned_slots = unlearned_slots
+        self.unlearned_slots: int = unlearned_slots
         self.has_slash_variants = has_slash_variants
         self._store_key = store_key
         self._block_of = block_of

@@ -39,7 +39,7 @@ class RebuiltSite(Generic[Route]):
         self._pages = Counter[int]()
         self._slots = Counter[int]()
         self._entry_bytes = Counter[int]()
-        self.routes = Counter[Route]()
+        self.routes: Counter[Route] = Counter[Route]()
         """Learned pages of each route."""
 
     def add(self, block: int, position: int, path: str, route: Route) -> None:

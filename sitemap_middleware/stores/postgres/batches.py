@@ -67,7 +67,7 @@ class PageReader:
         self._site = site
         self._route_paths = route_paths
         first = list(islice(paths, BATCH_PAGES))
-        self.hashes = path_hashes(site, first)
+        self.hashes: dict[str, int] = path_hashes(site, first)
         """The hash of each path, in the order of the paths."""
         self._requested = self._request(list(self.hashes.values()))
         # while the server looks for the first batch

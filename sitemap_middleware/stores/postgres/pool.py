@@ -179,7 +179,7 @@ class Session:
     def __init__(self, connection: Connection, schema: str) -> None:
         self.connection = connection
         self.schema = schema
-        self.was_committed = False
+        self.was_committed: bool = False
         """COMMIT was sent already."""
         self.was_rolled_back = False
         """Nothing was changed: a ROLLBACK saves the server a write to disk."""

@@ -27,7 +27,7 @@ from .url import display_name, parse_url
 
 Result = TypeVar("Result")
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MIN_REPAIR_INTERVAL_SECONDS: Final = 60.0
 """A repair reads every page, so the next one waits."""
@@ -102,7 +102,7 @@ class PostgresStore:
         self._url = url
         self._may_create = create
         self.schema, parameters = parse_url(url)
-        self.name = display_name(self.schema, parameters)
+        self.name: str = display_name(self.schema, parameters)
         self._passwords = [str(parameters[key]) for key in ("password", "sslpassword") if parameters.get(key)]
         self._pool = Pool(parameters)
         self._repaired_at = -math.inf

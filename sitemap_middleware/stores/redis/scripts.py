@@ -36,8 +36,8 @@ class Script:
 
     def __init__(self, *parts: str) -> None:
         constants = f"local HASH_BYTES, MAX_VALUES = {PATH_HASH_BYTES}, {MAX_COMMAND_VALUES}"
-        self.text = "\n".join(("local key, call = KEYS[1], redis.call", constants, *parts))
-        self.sha = sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+        self.text: str = "\n".join(("local key, call = KEYS[1], redis.call", constants, *parts))
+        self.sha: str = sha1(self.text.encode(), usedforsecurity=False).hexdigest()
 
 
 _VERSION_AND_BLOCKS: Final = """

@@ -38,7 +38,7 @@ MIN_REPAIR_INTERVAL_SECONDS: Final = 60.0
 MAX_SITES_WITH_REPAIR_TIME: Final = 1000
 """Sites for which the time of the last repair is remembered."""
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 _Result = TypeVar("_Result")
 _Site = TypeVar("_Site", bound=str)

@@ -24,7 +24,7 @@ from .pages import SELECT_ROWS, SitePages, checked_int, pages_of, select_in_batc
 from .repair import is_damage, repair
 from .schema import SCHEMA_VERSION, file_versions
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 Result = TypeVar("Result")
 

@@ -16,7 +16,7 @@ from ...exceptions import StoreError
 from .base_store import BaseSQLiteStore
 from .schema import APPLICATION_ID, SCHEMA_VERSION, create_schema, file_versions
 
-log = logging.getLogger("sitemap_middleware")
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 BUSY_TIMEOUT_SECONDS: Final = 5.0
 
@@ -34,7 +34,7 @@ class SQLiteStore(BaseSQLiteStore):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path).absolute()
+        self.path: Path = Path(path).absolute()
         self.name = f"sqlite:///{self.path}"
         self._inode = 0
         """Inode of the file that was opened last; 0 before the first one."""

@@ -882,6 +882,7 @@ STORELESS = """
 """
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("name", "app"),
     [

@@ -342,6 +342,7 @@ def most_calls() -> int:
     return max(calls(page.encode()) for page in LARGE.values())
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", DEMANDING)
 def test_oversized_text_has_no_digest_and_bounded_work(name: str) -> None:
     body = NOINDEX + DEMANDING[name].encode()

@@ -82,6 +82,7 @@ FAMILIES: dict[str, Make] = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("family", FAMILIES)
 def test_reading_takes_a_time_that_grows_with_the_length_alone(family: str) -> None:
     make = FAMILIES[family]

@@ -193,6 +193,7 @@ def play(worker: Worker, step: tuple[str, Any, Any]) -> None:
         worker.documents()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("all_", [10_000, 4], ids=["small", "large"])
 @pytest.mark.parametrize(
     "options", [{"include": ("/about",)}, {"priority": "auto", "changefreq": "auto"}], ids=["plain", "auto"]

@@ -188,6 +188,7 @@ def test_rows_that_are_not_as_long_as_they_say_are_refused(data: bytes) -> None:
         list(islice(parse_pages(data), 10))
 
 
+@pytest.mark.once
 @given(st.lists(PAGES, max_size=5))
 def test_packed_pages_keep_their_order_and_content(pages: list[Page]) -> None:
     sample = CompactPageList()
