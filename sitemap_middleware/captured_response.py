@@ -40,28 +40,28 @@ class CapturedResponse:
         is_foreign_host: bool = False,
         is_truncated: bool = False,
     ) -> None:
-        self.site = site
-        self.path = path
+        self.site: Site = site
+        self.path: str = path
         self.page_key: tuple[str, str] = (site.store_key, path)
         """Identifies the page among those of all sites."""
-        self.at = at
-        self.status = status
-        self.headers = headers
-        self.body = body
+        self.at: float = at
+        self.status: int = status
+        self.headers: RawHeaders = headers
+        self.body: bytes | None = body
         """The body, if it was sampled."""
         self.file_path: str | None = None
         """The file that the server sends as the body, if it is to be read."""
-        self.is_truncated = is_truncated
+        self.is_truncated: bool = is_truncated
         """Whether `body` is only the beginning of a longer body."""
-        self.is_volatile = False
+        self.is_volatile: bool = False
         """Whether the content differed a few seconds earlier, without an edit."""
-        self.is_probe = is_probe
+        self.is_probe: bool = is_probe
         """Whether the prober sent the request. Such a request states no language, device or account."""
-        self.host = host
+        self.host: str | bytes = host
         """The request's Host as sent. Any client can choose it, so it is compared but never published."""
-        self.is_foreign_host = is_foreign_host
+        self.is_foreign_host: bool = is_foreign_host
         """Whether `host` is not the site's own."""
         self.routing_headers: RoutingHeaders = ()
         """The request's headers that an app may believe to state the requested URL."""
-        self.visitor = 0
+        self.visitor: int = 0
         """`UnconfirmedAnswer.visitor`, if the answer may depend on the visitor; else 0."""

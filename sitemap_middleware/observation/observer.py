@@ -37,8 +37,8 @@ class ObserverContext:
         self.buffer = buffer
         self.clock = clock
         self.log_fault = log_fault
-        self.sampler = BodySampler()
-        self.ignored = IgnoredRequests()
+        self.sampler: BodySampler = BodySampler()
+        self.ignored: IgnoredRequests = IgnoredRequests()
         self.repeated = 0
         """Responses that repeated the last one of their page within one second, and so were not captured."""
         self._app_routes = app_routes
@@ -73,18 +73,18 @@ class TrackedPage:
     def __init__(
         self, context: ObserverContext, site: Site, path: str, page_key: tuple[str, str], *, is_foreign_host: bool
     ) -> None:
-        self.context = context
+        self.context: ObserverContext = context
         self._last_ignore_reason: IgnoreReason | None = None
         """The reason of the last request that was ignored after the app had run."""
-        self.site = site
-        self.path = path
-        self.page_key = page_key
-        self.is_foreign_host = is_foreign_host
-        self.last_answer = NO_ANSWER
+        self.site: Site = site
+        self.path: str = path
+        self.page_key: tuple[str, str] = page_key
+        self.is_foreign_host: bool = is_foreign_host
+        self.last_answer: Observer = NO_ANSWER
         """The last captured response, once nothing of it changes any more."""
         self.schedule: SampleSchedule | None = None
         """When to sample the body again; None if it is not sampled."""
-        self.must_sample = False
+        self.must_sample: bool = False
         """Whether to sample the next body whatever the schedule says: the last response failed, or was not a page."""
 
     def on_response_start(
@@ -185,14 +185,14 @@ class Observer(CapturedResponse):
         # `super().__init__` would make the page's key again.
         self._page = page
         self.host = host
-        self.is_foreign_host = page.is_foreign_host
-        self.site = page.site
-        self.path = page.path
+        self.is_foreign_host: bool = page.is_foreign_host
+        self.site: Site = page.site
+        self.path: str = page.path
         self.page_key = page.page_key
         self.at = at
         self.status = status
         self.headers = headers
-        self.body = None
+        self.body: None = None
         self.file_path = None
         self.is_volatile = False
         self.is_probe = False

@@ -40,7 +40,7 @@ class RouteTable:
             match_template: asks the app's router: the template that takes a decoded path on a host, or None.
             new_context: returns a context in which providers of named sections are called; None if they need none.
         """
-        self.routes = tuple(routes)
+        self.routes: tuple[Route, ...] = tuple(routes)
         self._match_template = match_template
         self._static: dict[str | None, dict[str, Route]] = {None: {}}
         """Static routes, by host and path."""
@@ -58,7 +58,9 @@ class RouteTable:
                 host = route.host
                 of_host = self._static.setdefault(host, {})
             of_host.setdefault(route.path, route)
-        self.hosts = frozenset(host for host in (*self._static, *(route.host for route in parametrised)) if host)
+        self.hosts: frozenset[str] = frozenset(
+            host for host in (*self._static, *(route.host for route in parametrised)) if host
+        )
         self._templates = {route.path: route for route in reversed(parametrised)}
         self._provided = [(route.builder, route) for route in parametrised if route.builder]
         self._sections = options.sections
