@@ -13,9 +13,12 @@ from .exceptions import OptionError, SitemapError
 from .middleware import SitemapMiddleware
 from .models import Explanation, Site
 from .protocol_detection import detect_protocol
-from .request_response import TEST_CLIENT_WAIT_SECONDS
+from .request_response import GENERATING_HEADER, TEST_CLIENT_WAIT_SECONDS
 from .service import SitemapService
 from .urls import parse_base_url
+
+MAX_WAITS: Final = 6
+"""How often a sitemap that is being generated is requested again. Each request waits ten seconds for it."""
 
 _XML: Final = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 
@@ -126,6 +129,10 @@ def _site_of(service: SitemapService, base_url: str | None) -> Site:
 def _read_entries(fetch: Fetch, site: Site, path: str) -> dict[str, str | None]:
     """The loc and lastmod of each entry of a document, and of those that it names if it is an index."""
     response = fetch(path, "identity")
+    for _ in range(MAX_WAITS):  # a large sitemap, or a slow machine
+        if GENERATING_HEADER[1] not in dict(response.headers).values():
+            break
+        response = fetch(path, "identity")
     if response.status == 404:
         return {}
     if response.status != 200:

@@ -79,9 +79,7 @@ def provider_candidates(
                 if (owner := snapshot.table.find_route(site, path)) is None:
                     yield Candidate(page.path, page.route, None, entry=page.entry, loc=page.loc)
                 else:
-                    report.skip(
-                        page.entry, f"it is a page of the app's own route {owner.path}, which is listed as such"
-                    )
+                    report.skip(page.loc, f"it is a page of the app's own route {owner.path}, which is listed as such")
                 continue
             route = static.pop(path, None) or page.route
             # The path of a static route of another view is a candidate of that route.

@@ -139,7 +139,11 @@ class Refresher:
             if self._is_saving:
                 return
             self._is_saving = True
-        threading.Thread(target=self._save, name="sitemap_middleware-refresh", daemon=True).start()
+        try:
+            threading.Thread(target=self._save, name="sitemap_middleware-refresh", daemon=True).start()
+        except RuntimeError as error:  # the process ends, or may have no more threads
+            log.debug("refresh is not recorded yet: %s", error)
+            self._is_saving = False
 
     def _save(self) -> None:
         """Mark all that is pending. What cannot be marked stays pending until the next call or sitemap request."""

@@ -142,7 +142,10 @@ class UnvisitedPageProber(BackgroundProber):
 
     def _start_round(self, request: Request, site: Site, lease: str, work: Callable[[], object]) -> None:
         """Run a round within or behind a request, unless one runs in any process; wait a moment for its end."""
-        if not self._acquire_lease(site, self._clock(), lease) or not self._round_lock.acquire(blocking=False):
+        if not self._round_lock.acquire(blocking=False):
+            return
+        if not self._acquire_lease(site, self._clock(), lease):
+            self._round_lock.release()
             return
         self._closing.clear()
         done = threading.Event()

@@ -85,6 +85,11 @@ class Worker:
     def request(self, path: str, **more: Any) -> Any:
         return wsgi(self.app, RequestSpec(path, host="example.com", scheme="https", **more))
 
+    def listed_later(self) -> dict[str, dict[str, str]]:
+        """What it lists when its memory does not count as fresh any more."""
+        self.app.service.options.clock.now += 1  # type: ignore[attr-defined] # the clock of a test
+        return self.listed()
+
     def listed(self) -> dict[str, dict[str, str]]:
         answer = self.request("/sitemap.xml")
         assert answer.status == 200, answer.text
@@ -375,6 +380,86 @@ def test_a_refresh_during_an_outage_is_made_up_for(caplog: pytest.LogCaptureFixt
     assert "/items/sourdough" in worker.listed()
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
     assert "store unavailable" in caplog.text
+
+
+def test_an_outage_while_pages_are_requested_has_them_requested_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    shop, store = Shop(), SwitchableStore()
+    worker = shop.worker(store, clock=Clock())  # type: ignore[arg-type] # it has all methods
+    worker.listed()
+    refresher = worker.app.service._refresher
+    marks, done = refresher._marks, refresher._marks.unmark_pages
+
+    def fail(pages: Any) -> None:
+        monkeypatch.setattr(marks, "unmark_pages", done)
+        raise StoreError("it is down")
+
+    monkeypatch.setattr(marks, "unmark_pages", fail)
+    shop.requests.clear()
+    worker.app.refresh("/offers")
+    for _ in range(3):
+        worker.listed_later()
+    assert shop.requests == ["/offers", "/offers"]
+
+
+def test_an_outage_before_pages_are_requested_has_them_requested_later() -> None:
+    shop, worker = memory()
+    worker.listed()
+    refresher = worker.app.service._refresher
+    may_probe, refresher._may_probe = refresher._may_probe, failing
+    shop.requests.clear()
+    worker.app.refresh("/offers")
+    assert sorted(worker.listed()) == ALL
+    refresher._may_probe = may_probe
+    worker.listed_later()
+    assert shop.requests == ["/offers"]
+
+
+def failing(*_: Any) -> bool:
+    raise StoreError("it is down")
+
+
+def test_without_a_thread_it_is_recorded_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sitemap_middleware.observation.refresher.WAIT_SECONDS", 0.05)
+    shop, worker = memory()
+    worker.listed()
+    shop.items.append("sourdough")
+
+    def no_thread(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sitemap_middleware.observation.refresher.threading.Thread", no_thread)
+        worker.app.refresh()
+    assert "/items/sourdough" in worker.listed_later()
+
+
+def test_too_many_pending_paths_stand_for_everything() -> None:
+    shop, store = Shop(), SwitchableStore()
+    worker = shop.worker(store, clock=Clock())  # type: ignore[arg-type] # it has all methods
+    worker.listed()
+    store.fails = True
+    for number in range(MAX_PAGES + 1):
+        worker.app.refresh(f"/items/{number}")
+    store.fails = False
+    shop.items.append("sourdough")
+    assert "/items/sourdough" in worker.listed()
+    assert worker.app.service._refresher._marks.load("", []).everything
+
+
+def test_on_a_server_with_one_thread_pages_wait_for_an_anonymous_request() -> None:
+    shop, worker = memory()
+    worker.listed()
+    shop.requests.clear()
+    worker.app.refresh("/offers")
+    one_thread = {"wsgi.multithread": False, "HTTP_COOKIE": "session=1"}
+
+    def app(environ: Any, start_response: Any) -> Any:
+        return worker.app({**environ, **one_thread}, start_response)
+
+    wsgi(app, RequestSpec("/sitemap.xml", host="example.com", scheme="https"))
+    assert shop.requests == []
+    worker.listed_later()
+    assert shop.requests == ["/offers"]
 
 
 def test_it_does_not_wait_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
 
 from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
+from sitemap_middleware.routing.section_route import SectionBuilder
 from sitemap_middleware.sitemap_in_test import read_sitemap
 
 from ...support.documents import entries, locs
@@ -169,7 +170,7 @@ def test_pages_outside_the_root_path_may_be_listed(protocol: str) -> None:
         (Entry({"slug": "a"}), "it does not say which page it is"),
         (SimpleNamespace(slug="a"), "has no attribute loc"),
         (None, "None is not a text"),
-        ("/", "it is a page of the app's own route /, which is listed as such"),
+        ("/", "'https://example.com/' was left out: it is a page of the app's own route /, which is listed as such"),
         ("/posts/rye", "it is a page of the app's own route /posts/<slug>, which is listed as such"),
     ],
     ids=lambda value: repr(value)[:30],
@@ -203,6 +204,15 @@ def test_explain_and_the_report_know_them() -> None:
 def test_a_test_of_the_app_sees_them() -> None:
     site = Site("wsgi", {"guides": ["/guides/a", "/"]})
     assert read_sitemap(site.app).paths == ["/", "/guides/a", "/posts/rye"]
+
+
+def test_a_test_of_the_app_sees_those_outside_the_root_path() -> None:
+    site = Site("wsgi", {"guides": ["/guides/a", "/shop/b"]})
+    assert read_sitemap(site.app, base_url=f"{BASE}/shop").paths == ["/", f"{BASE}/guides/a", "/b", "/posts/rye"]
+
+
+def test_no_path_is_that_of_a_named_section_without_reading_it() -> None:
+    assert not SectionBuilder(lambda: None).matches("/a")
 
 
 def test_refresh_reads_them_again() -> None:

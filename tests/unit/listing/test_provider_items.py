@@ -184,12 +184,14 @@ def test_an_object_and_a_mapping_may_have_the_fields_of_an_entry(make: Any, conv
         {"slug": "b", "lastmod": dt.date(2024, 5, 2), "priority": Decimal("0.3")},
         {"slug": "c", "lastmod": None, "priority": None, "changefreq": None},
         {"slug": "d"},
+        {"slug": "e", "lastmod": "2024-05-01", "priority": 7.5},
     ]
     assert rendered(make, [convert(fields) for fields in given]) == {
         "/posts/a": {"lastmod": "2024-05-01T10:00:00Z", "priority": "0.8", "changefreq": "weekly"},
         "/posts/b": {"lastmod": "2024-05-02", "priority": "0.3"},
         "/posts/c": {},
         "/posts/d": {},
+        "/posts/e": {"lastmod": "2024-05-01"},
     }
 
 
@@ -458,5 +460,6 @@ def test_values_on_a_route_without_parameters_are_warned_of_once(caplog: pytest.
 
 def test_the_package_tells_its_version_when_it_is_asked() -> None:
     assert sitemap_middleware.__version__.count(".") >= 1
+    assert {"sitemap", "Entry", "__all__"} <= set(dir(sitemap_middleware))
     with pytest.raises(AttributeError, match="no attribute 'version'"):
         _ = sitemap_middleware.version
