@@ -77,6 +77,7 @@ APPS = {
     "An Otter Wiki": App("otterwiki_site", ("otterwiki==2.26.1",), sitemap="/pages.xml"),
     "MoinMoin": App("moin_site", ("moin==2.0.0b5",)),
     "bepasty": App("bepasty_site", ("bepasty==1.2.2",), asking=frozenset({"/", "/+list"})),
+    "Wagtail": App("wagtail_site", ("wagtail==8.0.1",)),
     "Fava": App("fava_site", ("fava==1.30.16",)),
     "Flask-Admin": App("flask_admin_site", ("flask-admin[sqlalchemy]==2.2.1", "flask-sqlalchemy", "flask-login")),
     "Flask-Admin, Werkzeug 2.3": App(

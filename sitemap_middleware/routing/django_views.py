@@ -80,7 +80,7 @@ def _patterns(
         patterns = (*outer, entry.pattern)
         if isinstance(entry, URLPattern):
             yield patterns, entry.callback, language, is_admin
-        elif isinstance(entry, URLResolver):
+        else:
             of_admin = is_admin or (entry.app_name == "admin" and any(map(_is_admin_view, entry.url_patterns)))
             languages = _languages() if isinstance(entry.pattern, LocalePrefixPattern) else [language]
             for code in languages:

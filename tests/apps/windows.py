@@ -12,12 +12,15 @@ from sitemap_middleware import SitemapMiddleware
 QUESTION = "/__explain__"
 
 
-def explaining_wsgi(middleware: SitemapMiddleware) -> Any:
-    """Answers `/__explain__` with what the middleware says of paths, and passes everything else on."""
+def explaining_wsgi(middleware: SitemapMiddleware, app: Any = None) -> Any:
+    """Answers `/__explain__` with what the middleware says of paths, and passes everything else on.
+
+    `app` is given if the middleware is in it, and not around it.
+    """
 
     def window(environ: Any, start_response: Any) -> Any:
         if environ["PATH_INFO"] != QUESTION:
-            return middleware(environ, start_response)
+            return (app or middleware)(environ, start_response)
         start_response("200 OK", [("Content-Type", "application/json")])
         return [_explanations(middleware, environ["QUERY_STRING"])]
 

@@ -168,6 +168,12 @@ def test_a_page_behind_a_login_is_not_listed() -> None:
 # URLconfs
 
 
+def test_files_of_the_project_beside_the_sitemap_are_its_own(handler: Any) -> None:
+    project = Project([path("", page), path("feed.xml", page)], handler=handler)
+    assert project.visit("/feed.xml").request("/feed.xml").status == 200
+    assert project.listed() == ["/", "/feed.xml"]
+
+
 def test_the_trailing_slash_is_the_urlconfs() -> None:
     project = Project([path("about/", page)], MIDDLEWARE=["django.middleware.common.CommonMiddleware"])
     assert project.request("/about").status == 301
