@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
 from concurrent.futures import Future
 from functools import partial
+from operator import itemgetter
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -48,6 +49,9 @@ from .probe_headers import (
 )
 
 _CONDITIONAL_HEADERS: Final = {name.encode(): name for name in CONDITIONAL_HEADERS}
+
+_NAME_OF: Final = itemgetter(0)
+"""The name of a header."""
 
 _NON_BODY_MESSAGES: Final = (
     "http.response.debug",
@@ -122,6 +126,8 @@ class ASGIRequest(BaseRequest):
     @property
     def routing_headers(self) -> RoutingHeaders:
         names = rule_cache.routing
+        if names.isdisjoint(map(_NAME_OF, self.headers)):
+            return ()
         return tuple([(name, value) for name, value in self.headers if name in names])
 
     def visitor(self, status: int) -> int:

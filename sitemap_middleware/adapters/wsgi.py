@@ -144,8 +144,10 @@ class WSGIRequest(BaseRequest):
 
     @property
     def routing_headers(self) -> RoutingHeaders:
-        environ = self._environ
-        return tuple([(key, environ[key]) for key in rule_cache.routing if key in environ])
+        environ, keys = self._environ, rule_cache.routing
+        if environ.keys().isdisjoint(keys):
+            return ()
+        return tuple([(key, environ[key]) for key in keys if key in environ])
 
     def visitor(self, status: int) -> int:
         environ = self._environ
