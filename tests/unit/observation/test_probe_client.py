@@ -199,6 +199,24 @@ def test_views_that_hang_do_not_delay_the_others(protocol: str, monkeypatch: pyt
     assert released == [True, True, True]
 
 
+def test_slow_pages_take_turns_if_no_more_may_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wsgi_adapter, "_MAX_HANGING_REQUESTS", 2)
+    monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 30.0)
+    monkeypatch.setattr(concurrent_probes, "MOVE_ON_SECONDS", 0.01)
+    running: set[str] = set()
+
+    def view(path: str, *_: Any) -> str:
+        running.add(path)
+        assert len(running) <= 2
+        threading.Event().wait(0.2)
+        running.remove(path)
+        return "A page"
+
+    paths = ["/a", "/b", "/c", "/d"]
+    app = site("wsgi", view, *paths, base_url=BASE)
+    assert listed("wsgi", app, host="example.com") == [f"{BASE}{path}" for path in paths]
+
+
 @BOTH
 def test_slow_pages_are_requested_again_by_https_if_the_app_requires_it(
     protocol: str, monkeypatch: pytest.MonkeyPatch

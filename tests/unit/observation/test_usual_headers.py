@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from sitemap_middleware.captured_response import CapturedResponse
+from sitemap_middleware.evidence.observation_merge import merge
+from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation.usual_headers import MAX_COUNTED_ANSWERS, UsualHeaders
+from sitemap_middleware.observation.usual_headers import MAX_COUNTED_ANSWERS, UsualHeaders, doubtful_evidence
 from sitemap_middleware.request_filter.header_rules import MAX_CACHED_NAMES, HeaderRuleCache, is_routing_header
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
@@ -268,6 +270,15 @@ def response(*headers: tuple[str, str], path: str = "/a") -> CapturedResponse:
     captured = CapturedResponse(Site("https", "example.com"), path, at=1.0, status=200)
     captured.routing_headers = headers
     return captured
+
+
+@pytest.mark.parametrize(("digest", "kept"), [(7, 7), (8, None)])
+def test_known_content_counts_and_new_one_does_not(digest: int, kept: int | None) -> None:
+    page = merge(None, Observation("/a", "/a", 1, 200, "text/html", html=HtmlFacts(7)))
+    seen = Observation("/a", "/a", 9, 200, "text/html", html=HtmlFacts(digest))
+    proven = doubtful_evidence(seen, page, ["x-forwarded-port"])
+    assert proven is not None
+    assert proven.html == HtmlFacts(kept)
 
 
 def test_requests_for_one_page_in_a_row_count_once() -> None:
