@@ -33,7 +33,21 @@ from mutation import mutation
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".venv-tests"
 BIN = "Scripts" if sys.platform == "win32" else "bin"
-FRAMEWORKS = ("bottle", "django", "falcon", "fastapi", "flask", "litestar", "pyramid", "starlette", "werkzeug")
+FRAMEWORKS = (
+    "bottle",
+    "click",
+    "django",
+    "falcon",
+    "fastapi",
+    "flask",
+    "litestar",
+    "pyramid",
+    "rich",
+    "starlette",
+    "werkzeug",
+)
+"""Frameworks and the libraries of the command line: those whose lowest versions are tested."""
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 REQUIREMENTS = [PROJECT["build-system"], PROJECT["project"], PROJECT["dependency-groups"], PROJECT["tool"]["uv"]]
 """The environments are rebuilt if these change. The package itself is installed in editable mode."""
@@ -61,6 +75,9 @@ NEWEST_ONLY = (
 )
 """Test files that run with the newest frameworks only: they need servers and engines that other environments lack, or
 state rules that do not depend on the interpreter and the frameworks."""
+
+BUILD_EPOCH = "1700000000"
+"""The time of all files in the distributions that are compared, in POSIX seconds."""
 
 PYTEST: list[str | Path] = ["-m", "pytest", "-q", "-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]
 """One process more than there are cores, because many tests wait for their servers."""
@@ -226,7 +243,7 @@ def fewer_tests() -> list[str]:
 
 
 def lowest() -> list[str]:
-    """Return the requirements that pin each framework to the lowest version pyproject.toml declares."""
+    """Return the requirements that pin each of `FRAMEWORKS` to the lowest version pyproject.toml declares."""
     extras = PROJECT["project"]["optional-dependencies"].values()
     declared = [*PROJECT["project"]["dependencies"], *(requirement for extra in extras for requirement in extra)]
     frameworks = [requirement for requirement in declared if re.split(r"[^a-z0-9-]", requirement)[0] in FRAMEWORKS]
@@ -248,17 +265,34 @@ def covered(here: Path, more: list[str]) -> int:
 
 
 def wheel(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
-    """Build the wheel, install it into a clean environment and try it outside of the sources."""
+    """Build the wheel and the source distribution, check them, and try the wheel outside of the sources."""
+    here = environment(uv, sys.executable, "newest")
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        subprocess.run([uv, "build", "--quiet", "--wheel", "--out-dir", folder, ROOT], check=True)
+        for build in ("first", "second"):
+            subprocess.run(
+                [uv, "build", "--quiet", "--out-dir", folder / build, ROOT],
+                env={**os.environ, "SOURCE_DATE_EPOCH": BUILD_EPOCH},
+                check=True,
+            )
+        built = [*(folder / "first").glob("*.whl"), *(folder / "first").glob("*.tar.gz")]
+        yield same_bytes(built, folder / "second")
+        yield run([here / "twine", "check", "--strict", *built], "the metadata of the distributions")
+        yield run([here / "check-wheel-contents", built[0]], "the files of the wheel")
         subprocess.run(
             [uv, "venv", "--quiet", "--no-python-downloads", "--python", sys.executable, folder / "env"], check=True
         )
         python = folder / "env" / BIN / "python"
-        (built,) = folder.glob("*.whl")
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", python, f"{built}[flask,fastapi]"], check=True)
+        subprocess.run([uv, "pip", "install", "--quiet", "--python", python, f"{built[0]}[flask,fastapi]"], check=True)
         yield run([python, "-I", ROOT / "tests" / "wheel.py"], "the built wheel", cwd=folder)
+
+
+def same_bytes(built: list[Path], other: Path) -> int:
+    """Compare two builds of the same sources; return 1 and print which files differ if some do."""
+    print("\n== reproducible builds", flush=True)
+    differing = [path.name for path in built if path.read_bytes() != (other / path.name).read_bytes()]
+    print(f"== FAILED: {', '.join(differing)} differ" if differing else f"{len(built)} files are equal", flush=True)
+    return int(bool(differing) or len(built) != 2)
 
 
 CHECKS = {

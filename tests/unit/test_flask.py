@@ -22,6 +22,7 @@ import sitemap_middleware.flask
 from sitemap_middleware import MiddlewareLookupError, OptionError, SitemapMiddleware, sitemap
 from sitemap_middleware.flask import Sitemap, SitemapOptions
 
+from ..support.command_line import RUNNER_OPTIONS
 from ..support.documents import locs
 from ..support.wire import RequestSpec, wsgi
 
@@ -221,7 +222,7 @@ def test_its_options_are_those_of_the_middleware_but_the_routes() -> None:
 
 
 def run(app: flask.Flask, *words: str) -> Any:
-    return app.test_cli_runner().invoke(args=["sitemap", *words])
+    return app.test_cli_runner(**RUNNER_OPTIONS).invoke(args=["sitemap", *words])
 
 
 @pytest.fixture
@@ -349,7 +350,7 @@ def test_a_missing_library_of_the_commands_is_named(
         assert answer.stderr == 'Error: the command needs rich: pip install "sitemap-middleware[cli]"\n'
     else:
         assert isinstance(answer.exception, ModuleNotFoundError)
-    assert "sitemap" in site.test_cli_runner().invoke(args=["--help"]).output
+    assert "sitemap" in site.test_cli_runner(**RUNNER_OPTIONS).invoke(args=["--help"]).output
 
 
 def test_flask_finds_the_commands_in_a_factory(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from sitemap_middleware.cli.main import command, commands_for
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ...apps import terminal_site
-from ...support.command_line import cli_runner
+from ...support.command_line import RUNNER_OPTIONS, cli_runner
 from ...support.sample_sites import Page, SampleSite
 from ...support.wire import RequestSpec, asgi, wsgi
 
@@ -1104,7 +1104,7 @@ def test_commands_for_an_app_take_no_name_of_it(store: Path) -> None:
     visit("flask_shop", "/")
     app = terminal_site.flask_shop()
     app.cli.add_command(commands_for(app))
-    runner = app.test_cli_runner()
+    runner = app.test_cli_runner(**RUNNER_OPTIONS)
     answer = runner.invoke(args=["sitemap", "explain", "/"])
     assert (answer.exit_code, answer.output) == (0, send_request("flask_shop", "explain", "/").output)
     assert runner.invoke(args=["sitemap", "list"]).output == send_request("flask_shop", "list").output
