@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from email.utils import formatdate
 from http import HTTPStatus
@@ -45,6 +45,10 @@ class Fickle(MemoryStore):
     def _try(self) -> None:
         if self.down:
             raise StoreError("the disk is full")
+
+    def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
+        self._try()
+        return super().load(site, names)
 
     def merge(self, site: str, observations: Sequence[Observation], limits: PageLimits = UNLIMITED) -> MergeResult:
         self._try()
