@@ -50,26 +50,32 @@ class View(NamedTuple):
 def views(resolver: URLResolver) -> Iterator[View]:
     """The views of the URLconf in the order in which Django tries them."""
     for patterns, callback, language, is_admin in _patterns(resolver, settings.LANGUAGE_CODE, ()):
-        with translation.override(language):
-            route = ""
-            for pattern in reversed(patterns):
-                route = str(pattern) + route.removeprefix("^") if str(pattern) else route
-            converters = {name: converter for pattern in patterns for name, converter in pattern.converters.items()}
-            is_regex = not all(isinstance(pattern, RoutePattern | LocalePrefixPattern) for pattern in patterns)
-            for forms in islice(product(*map(_forms, patterns)), _MAX_FORMS):
-                names = frozenset(name for form in forms for name in form[2])
-                template, path_format = "".join(form[0] for form in forms), "".join(form[1] for form in forms)
-                yield View(
-                    f"/{template}",
-                    f"/{path_format}",
-                    names,
-                    converters,
-                    route,
-                    language,
-                    callback,
-                    is_admin,
-                    is_regex,
-                )
+        with translation.override(language):  # not around the `yield`: the language is the thread's
+            found = _forms_of_view(patterns, callback, language, is_admin=is_admin)
+        yield from found
+
+
+def _forms_of_view(patterns: tuple[Any, ...], callback: Any, language: str, *, is_admin: bool) -> list[View]:
+    """The forms of one view, in the active language.
+
+    Args:
+        patterns: from that of the root's first `include()` to its own.
+        callback: the view.
+        language: the active language.
+        is_admin: whether it belongs to an admin.
+    """
+    route = ""
+    for pattern in reversed(patterns):
+        route = str(pattern) + route.removeprefix("^") if str(pattern) else route
+    converters = {name: converter for pattern in patterns for name, converter in pattern.converters.items()}
+    is_regex = not all(isinstance(pattern, RoutePattern | LocalePrefixPattern) for pattern in patterns)
+    found = []
+    for forms in islice(product(*map(_forms, patterns)), _MAX_FORMS):
+        template = "/" + "".join(form[0] for form in forms)
+        path_format = "/" + "".join(form[1] for form in forms)
+        names = frozenset(name for form in forms for name in form[2])
+        found.append(View(template, path_format, names, converters, route, language, callback, is_admin, is_regex))
+    return found
 
 
 def _patterns(
