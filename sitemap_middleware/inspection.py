@@ -146,7 +146,7 @@ class ServiceInspection:
         return list(by_host.values())
 
     def stats(self) -> dict[str, float]:
-        """Counters since the process started, and gauges; `metrics.METRICS` tells which is which."""
+        """Counters since the process started, and gauges; `metrics_export.METRICS` tells which is which."""
         return {
             "seen": self.tracker.buffer.seen + self.tracker.repeated,
             "dropped": self.tracker.buffer.dropped,
