@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+import flask
 import pytest
 
-from sitemap_middleware import sitemap
-from sitemap_middleware.listing.candidates import decode_path
+from sitemap_middleware import Entry, SitemapMiddleware, sitemap
+from sitemap_middleware.config import Options
+from sitemap_middleware.evidence.observation_merge import merge
+from sitemap_middleware.evidence.observations import Observation
+from sitemap_middleware.evidence.site_signals import SiteSignals
+from sitemap_middleware.listing.candidates import Candidate, SiteSnapshot, decode_path
+from sitemap_middleware.listing.policy import EvaluationContext, ListingPolicy
+from sitemap_middleware.listing.site_signals_cache import CachedSiteSignals, SignalsRecord
+from sitemap_middleware.models import HiddenReason, Route, RouteSettings, Site
+from sitemap_middleware.models import Page as StoredPage
+from sitemap_middleware.robots_parser import RobotsRules
+from sitemap_middleware.routing.route_table import RouteTable
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ...support.documents import locs
 from ...support.sample_sites import Page, SampleSite
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 BASE = "https://example.com"
+SITE = Site("https", "example.com")
 DAY = 24 * 60 * 60
+NOW = 1_750_000_000
 HTML = [("content-type", "text/html; charset=utf-8")]
 JSON = [("content-type", "application/json")]
 
@@ -268,3 +282,204 @@ def test_url_that_is_too_long_is_not_listed() -> None:
 )
 def test_path_is_decoded_as_the_router_sees_it(path: str, decoded: str) -> None:
     assert decode_path(path) == decoded
+
+
+# The policy by itself: what one candidate is evaluated as, whether a probe may request it
+
+
+def route(path: str = "/page", **more: Any) -> Route:
+    return Route(path, more.pop("endpoint", "view"), **more)
+
+
+def observed(path: str = "/page", **more: Any) -> StoredPage:
+    merged = merge(
+        None, Observation(path, path, NOW, more.pop("status", 200), more.pop("media_type", "text/html"), **more)
+    )
+    assert merged is not None
+    return merged
+
+
+def options_of(**options: Any) -> Options:
+    return SitemapMiddleware(flask.Flask("policy"), base_url=BASE, store="memory://", **options).service.options
+
+
+def policy_of(probed: frozenset[str] = frozenset(), **options: Any) -> ListingPolicy:
+    return ListingPolicy(options_of(**options), lambda _, path: path in probed)
+
+
+def context(rules: str = "", *, at: int = 0, version: int = 0) -> EvaluationContext:
+    snapshot = SiteSnapshot(SITE, RouteTable([], options_of()), MemoryStore(), RobotsRules(rules), NOW)
+    record = SignalsRecord(at, version, 0, b"", b"", b"", b"")
+    signals = CachedSiteSignals(record, lambda: (SiteSignals(), frozenset()))
+    return EvaluationContext(snapshot, signals, frozenset(), b"")
+
+
+@pytest.mark.parametrize(
+    ("options", "candidate", "verdict"),
+    [
+        # never visited
+        ({}, Candidate("/page", route(), None), (False, "it was not requested yet: request /sitemap.xml once", True)),
+        (
+            {"verify": False},
+            Candidate("/page", route(), None),
+            (True, "it is a static route, and no response forbids it", False),
+        ),
+        (
+            {"verify": False},
+            Candidate("/page", route(hidden=HiddenReason("it declares a redirect")), None),
+            (False, "it declares a redirect, and no response has shown that it is a page", False),
+        ),
+        (
+            {"include": ["/page"]},
+            Candidate("/page", route(hidden=HiddenReason("it declares a redirect")), None),
+            (True, "the option include matches it, and no response forbids it", True),
+        ),
+        (
+            {"include": ["/page"], "verify": False},
+            Candidate("/page", route(), None),
+            (True, "the option include matches it, and no response forbids it", False),
+        ),
+        (
+            {"include": ["/logout"]},
+            Candidate("/logout", route("/logout"), None),
+            (True, "the option include matches it, and no response forbids it", False),
+        ),
+        (
+            {"include": ["/items/{id}"], "verify": False},
+            Candidate("/items/1", route("/items/{id}"), None),
+            (True, "the option include matches it, and no response forbids it", False),
+        ),
+        # excluded
+        (
+            {},
+            Candidate("/docs", route("/docs", internal="it is the framework's own page"), observed("/docs")),
+            (False, "it is the framework's own page", False),
+        ),
+        (
+            {"include": ["/docs"]},
+            Candidate("/docs", route("/docs", internal="it is the framework's own page"), observed("/docs")),
+            (True, "it answered 200 with text/html", False),
+        ),
+        (
+            {"include": ["/docs/{name}"]},
+            Candidate("/docs/a", route("/docs/{name}", internal="it is the framework's own page"), observed("/docs/a")),
+            (True, "it answered 200 with text/html", False),
+        ),
+        (
+            {"exclude": ["/items/{id}"]},
+            Candidate("/items/1", route("/items/{id}", static=False), observed("/items/1", learned=True)),
+            (False, "the option exclude matches it: '/items/{id}'", False),
+        ),
+        ({}, Candidate("/sitemap.xml", route("/sitemap.xml"), None), (False, "it is the sitemap itself", False)),
+        # health checks
+        (
+            {},
+            Candidate("/healthz", route("/healthz"), observed("/healthz")),
+            (
+                False,
+                "'healthz' in its path is that of a health check or of operations; the option include lists it",
+                False,
+            ),
+        ),
+        (
+            {"include": ["/healthz"]},
+            Candidate("/healthz", route("/healthz"), observed("/healthz")),
+            (True, "it answered 200 with text/html", False),
+        ),
+        (
+            {},
+            Candidate("/healthz", route("/healthz", last_modified=NOW), observed("/healthz")),
+            (True, "it answered 200 with text/html", False),
+        ),
+        # observed
+        ({}, Candidate("/page", route(), observed()), (True, "it answered 200 with text/html", False)),
+        (
+            {},
+            Candidate("/items/1", route("/items/{id}", static=False), observed("/items/1", learned=True), "/items/1/"),
+            (False, "it is the same page as /items/1/", False),
+        ),
+        (
+            {},
+            Candidate(
+                "/items/1", route("/items/{id}", static=False), observed("/items/1", learned=True)._replace(last_seen=0)
+            ),
+            (False, "it was not visited in the last 365 days", False),
+        ),
+        # given by the developer
+        (
+            {},
+            Candidate("/p/1", route("/p/{id}", static=False), None, entry=Entry({"id": 1})),
+            (True, "the values of its route include it, and no response forbids it", False),
+        ),
+        (
+            {},
+            Candidate("/p/1", route("/p/{id}", static=False), observed("/p/1", status=404), entry=Entry({"id": 1})),
+            (False, "it answered 404", False),
+        ),
+        (
+            {},
+            Candidate(
+                "/p/1",
+                route("/p/{id}", static=False),
+                observed("/p/1", expires_at=NOW - 1),
+                entry=Entry({"id": 1}),
+            ),
+            (False, "", False),
+        ),
+    ],
+)
+def test_verdict_on_a_candidate(options: Any, candidate: Candidate, verdict: tuple[bool, str, bool]) -> None:
+    loc, (listed, reason, unverified) = policy_of(**options).evaluate(context(), candidate)
+    assert (listed, unverified) == (verdict[0], verdict[2])
+    assert type(listed) is type(unverified) is bool
+    assert reason == verdict[1] or not verdict[1]
+    assert loc == (f"{BASE}{candidate.path}" if listed else None)
+
+
+@pytest.mark.parametrize(
+    ("at", "version", "probed", "reason"),
+    [
+        (0, 0, frozenset(), "it was not requested yet: request /sitemap.xml once"),
+        (0, 0, frozenset({"/page é"}), "it was not visited yet, and has not answered a probe"),
+        (0, 7, frozenset(), "it was not visited yet, and has not answered a probe"),
+        (NOW, 0, frozenset(), "it was not visited yet, and has not answered a probe"),
+    ],
+)
+def test_reason_says_whether_the_page_was_requested(at: int, version: int, probed: frozenset[str], reason: str) -> None:
+    candidate = Candidate("/page%20%C3%A9", route("/page é"), None)
+    _, verdict = policy_of(probed).evaluate(context(at=at, version=version), candidate)
+    assert verdict == (False, reason, True)
+
+
+def test_robots_txt_decides_last() -> None:
+    forbidding = context("User-agent: *\nDisallow: /page\n")
+    disallowed = (None, (False, "the app's robots.txt disallows it", False))
+    assert policy_of(verify=False).evaluate(forbidding, Candidate("/page", route(), None)) == disallowed
+    assert policy_of().evaluate(forbidding, Candidate("/page", route(), None)) == disallowed
+    assert policy_of().evaluate(forbidding, Candidate("/page", route(), observed())) == disallowed
+    _, verdict = policy_of().evaluate(forbidding, Candidate("/page", route(), observed(status=404)))
+    assert "404" in verdict.reason
+
+
+@pytest.mark.parametrize("length", [2047, 2048])
+def test_loc_has_at_most_2047_characters(length: int) -> None:
+    path = "/" + "x" * (length - len(BASE) - 1)
+    loc, verdict = policy_of(verify=False).evaluate(context(), Candidate(path, route(path), None))
+    assert (loc is not None) is verdict.listed is (length == 2047)
+    assert type(verdict.listed) is bool
+
+
+@pytest.mark.parametrize(
+    ("options", "requested", "may"),
+    [
+        ({}, route(), True),
+        ({"exclude": ["/page"]}, route(), False),
+        ({}, route("/logout"), False),
+        ({}, route("/page", endpoint="delete_account"), False),
+        ({}, route("/page", internal="it is the framework's own page"), False),
+        ({}, route("/page", settings=RouteSettings(exclude=True)), False),
+        ({}, route("/sitemap.xml"), False),
+    ],
+)
+def test_probes_request_only_what_would_be_listed(options: Any, requested: Route, *, may: bool) -> None:
+    assert policy_of(**options).may_be_probed(requested, requested.path) is may
