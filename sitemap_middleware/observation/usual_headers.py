@@ -26,6 +26,7 @@ from ..evidence.delisting_confirmation import may_be_listed
 from ..evidence.observations import Observation
 from ..evidence.verdict import is_listable
 from ..models import Page, StoreKey
+from ..request_filter.header_rules import HOST_HEADERS
 
 MAX_SITES: Final = 128
 MAX_COUNTED_ANSWERS: Final = 1000
@@ -36,7 +37,9 @@ MAX_HEADERS: Final = 16
 
 MAX_VALUE_CHARS: Final = 200
 
-_ADDRESS_PARAMETER: Final = re.compile(r"\s*(?:for|by)\s*=", re.IGNORECASE)
+_UNCOUNTED_PARAMETER: Final = re.compile(r"(?:for|by|host)\s*=|$")
+"""Parameters of Forwarded that differ between visitors, or that name a host."""
+
 _PATH_NAME: Final = re.compile(r"(?:ur[il]|path|prefix|script-name|root|info)$")
 """Headers by which an app may answer with another page."""
 
@@ -89,11 +92,16 @@ def _is_usual(counts: Counter[str | _Field], field: _Field) -> bool:
 
 
 def _normal_fields(response: CapturedResponse) -> list[_Field]:
-    """The routing headers, without what differs from request to request although the proxy is the same."""
+    """The routing headers, without what differs from request to request although the proxy is the same.
+
+    The hosts that headers name are left out: a request for a host that is not the site's own does not count at all.
+    """
     fields = {
-        (name, _normal_value(name, value, response.path)) for name, value in map(_as_text, response.routing_headers)
+        (name, _normal_value(name, value, response.path))
+        for name, value in map(_as_text, response.routing_headers)
+        if name == "forwarded" or name not in HOST_HEADERS
     }
-    return sorted(fields)[:MAX_HEADERS]
+    return sorted(field for field in fields if field != ("forwarded", ""))[:MAX_HEADERS]
 
 
 def _as_text(field: tuple[str | bytes, str | bytes]) -> _Field:
@@ -105,7 +113,7 @@ def _as_text(field: tuple[str | bytes, str | bytes]) -> _Field:
 def _normal_value(name: str, value: str, path: str) -> str:
     if name == "forwarded":
         parts = (part.strip().lower() for part in re.split("[;,]", value))
-        value = ";".join(sorted({part for part in parts if not _ADDRESS_PARAMETER.match(part)}))
+        value = ";".join(sorted({part for part in parts if not _UNCOUNTED_PARAMETER.match(part)}))
     elif _URL_NAME.search(name):
         # A proxy repeats the requested path, perhaps below a prefix.
         stated = re.split("[?#]", value)[0] if value.startswith("/") else _path_of(value)
