@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
@@ -56,7 +56,7 @@ class SitemapService(ServiceInspection):
 
     def __init__(self, app: Any, options: Options, store: Store) -> None:
         import_http_parsers()
-        self.clock = options.clock
+        self.clock: Callable[[], float] = options.clock
         self.options = options
         self.store = store
         self.app_routes: AppRoutes = AppRoutes(app, options)

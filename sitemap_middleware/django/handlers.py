@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import iscoroutinefunction
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.wsgi import WSGIHandler
 
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+    from starlette.types import ASGIApp
 
-class InnerWSGIApp(WSGIHandler):  # type: ignore[misc] # Django is untyped
+
+class _InnerWSGIApp(WSGIHandler):  # type: ignore[misc] # Django is untyped
     """The middleware below this one and the views, in sync mode."""
 
     def __init__(self, get_response: Any) -> None:
@@ -20,7 +24,7 @@ class InnerWSGIApp(WSGIHandler):  # type: ignore[misc] # Django is untyped
         self._middleware_chain = self._inner_get_response
 
 
-class InnerASGIApp(ASGIHandler):  # type: ignore[misc] # Django is untyped
+class _InnerASGIApp(ASGIHandler):  # type: ignore[misc] # Django is untyped
     """The middleware below this one and the views, in async mode."""
 
     def __init__(self, get_response: Any) -> None:
@@ -31,6 +35,6 @@ class InnerASGIApp(ASGIHandler):  # type: ignore[misc] # Django is untyped
         self._middleware_chain = self._inner_get_response
 
 
-def inner_app(get_response: Any) -> InnerWSGIApp | InnerASGIApp:
+def inner_app(get_response: Any) -> WSGIApplication | ASGIApp:
     """The app for a `get_response`, of the protocol that fits its mode."""
-    return InnerASGIApp(get_response) if iscoroutinefunction(get_response) else InnerWSGIApp(get_response)
+    return _InnerASGIApp(get_response) if iscoroutinefunction(get_response) else _InnerWSGIApp(get_response)

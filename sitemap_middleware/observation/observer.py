@@ -12,7 +12,7 @@ from ..evidence.body_decoding import undecodable_reason
 from ..evidence.html_facts import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from ..evidence.response_headers import ResponseHeaders
 from ..evidence.response_parser import HTML_TYPES, OBSERVED_STATUSES
-from ..models import Site
+from ..models import RoutingHeaders, Site
 from ..request_filter.reasons import IgnoreReason
 from ..request_response import KEY_HOST, Request
 from ..routing.app_routes import AppRoutes
@@ -188,15 +188,15 @@ class Observer(CapturedResponse):
         self.is_foreign_host: bool = page.is_foreign_host
         self.site: Site = page.site
         self.path: str = page.path
-        self.page_key = page.page_key
+        self.page_key: tuple[str, str] = page.page_key
         self.at = at
         self.status = status
         self.headers = headers
         self.body: None = None
-        self.file_path = None
+        self.file_path: str | None = None
         self.is_volatile = False
         self.is_probe = False
-        self.routing_headers = ()
+        self.routing_headers: RoutingHeaders = ()
         self.visitor = 0
         self.chunks: list[bytes] | None = None
         """The body so far; None if it is not sampled."""

@@ -76,9 +76,9 @@ class SiteChanges(Generic[Location]):
         has_slash_variants: bool,
         block_of: Callable[[Location], int],
     ) -> None:
-        self.cursor = cursor
+        self.cursor: PlacementCursor = cursor
         self.unlearned_slots: int = unlearned_slots
-        self.has_slash_variants = has_slash_variants
+        self.has_slash_variants: bool = has_slash_variants
         self._store_key = store_key
         self._block_of = block_of
         self._paths: set[str] = set()

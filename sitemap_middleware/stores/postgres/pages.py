@@ -96,7 +96,7 @@ class SitePages:
         self._select_site = _SELECT_SITE_FOR_UPDATE if for_update else _SELECT_SITE
         self.version: int
         self._has_slash_variants: bool
-        self.site = number or 0
+        self.site: int = number or 0
         """The site's number; 0 if it has none yet."""
         if not self.site:
             self._read_site(session(self._select_site, (site.encode(),)))

@@ -101,6 +101,7 @@ class PostgresStore:
         """
         self._url = url
         self._may_create = create
+        self.schema: str
         self.schema, parameters = parse_url(url)
         self.name: str = display_name(self.schema, parameters)
         self._passwords = [str(parameters[key]) for key in ("password", "sslpassword") if parameters.get(key)]

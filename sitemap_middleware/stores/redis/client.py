@@ -66,6 +66,7 @@ class RedisClient:
         `name` is the store's name in messages.
         """
         self.name = name
+        self.prefix: str
         self._url, self.prefix = split_url(url)
         self._single = self._create_client()
         self.reset_after_fork()

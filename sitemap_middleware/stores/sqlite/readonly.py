@@ -19,7 +19,7 @@ class ReadOnlySQLiteStore(BaseSQLiteStore):
     """A store's file, opened for reading. Every call raises `StoreError` if this version cannot read it."""
 
     def __init__(self, file: Path) -> None:
-        self.name = f"sqlite:///{file}"
+        self.name: str = f"sqlite:///{file}"
         self.file = file
         super().__init__()
 

@@ -35,7 +35,7 @@ class SQLiteStore(BaseSQLiteStore):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path: Path = Path(path).absolute()
-        self.name = f"sqlite:///{self.path}"
+        self.name: str = f"sqlite:///{self.path}"
         self._inode = 0
         """Inode of the file that was opened last; 0 before the first one."""
         self._may_be_corrupt = False
