@@ -194,7 +194,7 @@ def _estimate_by_dates(page: Page, signals: SiteSignals) -> _RateEstimate | None
 def _estimate_by_contents(page: Page, signals: SiteSignals) -> _RateEstimate | None:
     """An estimate from the content, if that is not volatile.
 
-    Changes that may be a template's do not count, nor those of numbers alone, which may be counters.
+    Changes that may be a template's do not count, nor those of a daily counter.
     """
     contents = without_number_changes(signals.own_content_history(page))
     if not _is_settled(contents):

@@ -16,16 +16,18 @@ _LONGEST_SECONDS: Final = SECONDS_PER_DAY + CLOCK_SKEW_SECONDS
 
 
 def without_number_changes(history: History) -> History:
-    """The history, with contents that follow each other and differ by numbers alone as one content."""
+    """The history, with contents that follow each other as a daily counter's do as one content.
+
+    They differ by numbers alone, and neither lasted for over a day.
+    """
     contents: list[Run] = []
-    latest = VOLATILE
+    before: Run | None = None
     for run in sorted(history, key=lambda run: (run.first, run.last)):
-        is_content = VOLATILE not in {run.value, latest}
-        if contents and is_content and integer_change(latest, run.value) is not None:
+        if before is not None and _is_tick(before, run):
             contents[-1] = contents[-1]._replace(last=max(contents[-1].last, run.last))
         else:
             contents.append(run)
-        latest = run.value
+        before = run
     return tuple(sorted(contents, key=RUN_ORDER))
 
 
@@ -47,7 +49,20 @@ def may_be_daily_counter(contents: History, own: History) -> bool:
     if len(_alike(own, present)) < 2:
         return False
     latest = sorted(_alike(contents, present), key=lambda run: run.first)[-2:]
-    return all(run.last - run.first <= _LONGEST_SECONDS for run in latest)
+    return all(map(_is_short, latest))
+
+
+def _is_tick(before: Run, after: Run) -> bool:
+    return (
+        VOLATILE not in {before.value, after.value}
+        and _is_short(before)
+        and _is_short(after)
+        and integer_change(before.value, after.value) is not None
+    )
+
+
+def _is_short(run: Run) -> bool:
+    return run.last - run.first <= _LONGEST_SECONDS
 
 
 def _alike(history: History, present: Run) -> list[Run]:
