@@ -26,6 +26,9 @@ _SECTION_NAME: Final = re.compile(r"(?=.{1,50}\Z)(?!.*-[0-9]+\Z)[a-z0-9]+(?:-[a-
 
 _LISTS: Final = ("allowed_hosts", "include", "exclude", "learn", "media_types")
 
+_DECORATOR_ONLY: Final = ("lastmod", "values")
+"""Arguments of `@sitemap` that are no options."""
+
 _MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
 """A type and a subtype without parameters (RFC 6838, section 4.2)."""
 
@@ -107,6 +110,10 @@ def refuse_unknown(options: Mapping[str, object], constructor: Callable[..., Any
     parameters = inspect.signature(constructor).parameters.values()
     known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
     for name in options:
+        if name in _DECORATOR_ONLY:
+            raise OptionError(
+                f"{CONSTRUCTOR_NAME}: {name} is no option, but an argument of @sitemap; decorate the view with it"
+            )
         if name not in known:
             raise unknown_option_error(CONSTRUCTOR_NAME, name, known)
 

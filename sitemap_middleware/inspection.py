@@ -65,7 +65,9 @@ class ServiceInspection:
         if snapshot is not None:
             return explain(self._entries, self.evaluation_context(snapshot), path)
         self.flush()
-        snapshot = self.snapshot(self._site_resolver.default_site(), self._guarded_store)
+        site = self._site_resolver.default_site()
+        self.complete_routes(site)
+        snapshot = self.snapshot(site, self._guarded_store)
         explanation = explain(self._entries, self.evaluation_context(snapshot), path)
         ignored = self.tracker.ignored.summary(path, known=explanation.page is not None)
         return replace(explanation, ignored=ignored, note=self.not_served_reason())
@@ -120,6 +122,10 @@ class ServiceInspection:
         """The inputs of a site's sitemap now, with its pages from this store."""
         now = self._store_clock.now(site.store_key) if store is self._guarded_store else int(self.clock())
         return SiteSnapshot(site, self.app_routes.reload(), store, self._robots.cached_rules(site, store), now)
+
+    def complete_routes(self, site: Site) -> None:
+        """Have all that is known of the routes after the first sitemap known now. It may call `values`."""
+        self._entries.complete_routes(site, self.app_routes.reload())
 
     def sites(self, wanted: Site | None = None) -> list[Site]:
         """A site, and after it the sites of the hosts that the options and routes name.

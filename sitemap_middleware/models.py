@@ -82,6 +82,11 @@ class Provider:
     """Where it was declared, for messages."""
     section: str | None = None
     """The name of its section, if it is given by the option `sections` rather than to a route."""
+    examples: Callable[[], list[dict[str, Any]]] | None = None
+    """Returns an item of each other route that its items were found to be pages of, when they were last read.
+
+    None if it gives pages of its own routes only. Else its routes match no path before it was read.
+    """
 
 
 @dataclass(frozen=True, slots=True)

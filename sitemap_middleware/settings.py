@@ -6,9 +6,9 @@ import logging
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, Final, Literal
 
+from .sitemap_protocol import likely_name
 from .urls import without_password
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -118,11 +118,11 @@ def warn_of_unknown_keys(
     ):
         known = {name.upper() for name in known_names}
         for key in _unknown_keys(keys, known):
-            close = get_close_matches(key.removeprefix(PREFIX), known, n=1)
+            likely = likely_name(key.removeprefix(PREFIX).lower(), sorted(known_names))
             log.warning(
                 "%s is not read: it is no option of SitemapMiddleware; %s",
                 place.format(key),
-                f"did you mean {PREFIX}{close[0]}?" if close else "ignore this if it belongs to another package",
+                f"did you mean {PREFIX}{likely.upper()}?" if likely else "ignore this if it belongs to another package",
             )
 
 

@@ -92,6 +92,7 @@ def read_sitemap(app: Any, *, base_url: str | None = None) -> SitemapInTest:
         app = app()
     middleware = SitemapMiddleware.of(app)
     site = _site_of(middleware.service, base_url)
+    middleware.service.complete_routes(site)
     with app_client(
         app, site, asynchronous=detect_protocol(app, app) == "asgi", wait_seconds=TEST_CLIENT_WAIT_SECONDS
     ) as fetch:

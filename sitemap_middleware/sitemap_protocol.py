@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from difflib import get_close_matches
@@ -91,8 +91,29 @@ def parse_date(text: str) -> date | None:
     return None
 
 
+_OTHER_NAMES: Final = {
+    "base_url": {"base", "domain", "host", "hostname", "server_name", "site", "site_url", "url"},
+    "exclude": {"hide", "hidden", "ignore", "include", "index", "listed", "noindex", "skip"},
+    "values": {"entries", "items", "pages", "params", "urls"},
+    "include": {"entries", "items", "pages", "static", "urls"},
+    "lastmod": {"modified", "updated", "updated_at"},
+    "changefreq": {"freq", "frequency"},
+    "max_age": {"cache", "cache_timeout", "cache_ttl", "timeout", "ttl"},
+    "store": {"database", "db", "storage"},
+}
+"""Names of options, and what other libraries call them."""
+
+
+def likely_name(name: str, known: Collection[str]) -> str | None:
+    """Return the known option that somebody meant who wrote another name; None if none is likely."""
+    for option, others in _OTHER_NAMES.items():
+        if option in known and name.lower() in others:
+            return option
+    return next(iter(get_close_matches(name, known, n=1)), None)
+
+
 def unknown_option_error(place: object, name: str, known: Sequence[str]) -> OptionError:
-    """The error for an unknown option, with the closest known name."""
-    close = get_close_matches(name, known, n=1)
-    fix = f"did you mean {close[0]}?" if close else f"the options are {', '.join(known)}"
+    """The error for an unknown option, with the known one that was meant."""
+    likely = likely_name(name, known)
+    fix = f"did you mean {likely}?" if likely else f"the options are {', '.join(known)}"
     return OptionError(f"{place}: there is no option {name!r}; {fix}")

@@ -83,7 +83,13 @@ def _import_app(name: str, *, factory: bool) -> tuple[Any, str]:
     """Return the app that a name stands for, and what to call it in errors."""
     match = _APP_NAME.fullmatch(name)
     if match is None:
-        example = f"{name}:app" if _MODULE_OR_FILE.fullmatch(name) else "app:app, shop.web:app or shop/web.py:app"
+        module, _, attribute = name.rpartition(".")
+        or_attribute = f" or {module}:{attribute}" if module and attribute != "py" else ""
+        example = (
+            f"{name}:app{or_attribute}"
+            if _MODULE_OR_FILE.fullmatch(name)
+            else "app:app, shop.web:app or shop/web.py:app"
+        )
         raise CommandError(
             f"{name!r} does not name an app: give MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE, such as {example}"
         )

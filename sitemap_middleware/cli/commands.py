@@ -219,6 +219,7 @@ def build(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
             raise CommandError("the app's base_url is not set: give --base-url, such as https://example.com")
         if hint := target.other_site_hint(site):
             raise CommandError(hint)
+        target.service.complete_routes(site)
         try:
             with (
                 app_client(target.app, site, asynchronous=isinstance(target.middleware, ASGIMiddleware)) as fetch,

@@ -204,10 +204,11 @@ def print_changes(changes: Sequence[PageChange], since: int, notes: Sequence[str
     out = console()
     print_line(out, f"changes known since {w3c_from_timestamp(since)}: {len(changes) or 'none'}", "bold")
     for kind, heading in _CHANGE_HEADINGS.items():
-        group = sorted((change for change in changes if change.kind == kind), key=lambda change: change.at)
+        group = sorted((change for change in changes if change.kind == kind), key=lambda change: change.url)
+        group.sort(key=lambda change: change.at, reverse=True)
         if group:
             print_line(out, f"{heading}: {len(group)}", "bold")
-            print_rows(out, map(_change_row, reversed(group)))
+            print_rows(out, map(_change_row, group))
     for note in notes:
         print_line(out, f"note: {note}", "dim")
 

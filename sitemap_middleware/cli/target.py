@@ -105,6 +105,7 @@ class Target:
         snapshots = []
         for site in sites:
             store, missing = open_readonly(service.store)
+            service.complete_routes(site)
             snapshots.append(service.snapshot(site, store))
             if missing:
                 notes[missing] = None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import date
 from hashlib import blake2b
 from typing import Final, Literal
@@ -18,6 +20,7 @@ from ..evidence.site_signals import changed_since, depends_on_site_signals
 from ..evidence.soft_not_found import LearnedContents
 from ..exceptions import ValuesError
 from ..models import Page, Provider, Route, Site, SitemapUrl
+from ..routing.route_table import RouteTable
 from ..sitemap_protocol import validate_date
 from . import priority
 from .candidates import Candidate, SiteSnapshot, decode_path, learned_candidates, provider_candidates, route_candidates
@@ -87,6 +90,13 @@ class EntryBuilder:
                 report.failure = error
 
         return report, candidates()
+
+    def complete_routes(self, site: Site, table: RouteTable) -> None:
+        """Read the providers whose routes match no path before, unless this process has read them."""
+        for provider, routes in table.providers(site).values():
+            if provider.examples and not self._providers.were_read(site, provider):
+                with suppress(ValuesError):  # who reads its pages next is told
+                    deque(self._providers.pages(site, provider, routes, None, ProviderReport()), maxlen=0)
 
     def unverified_paths(self, context: EvaluationContext) -> list[str]:
         """The decoded paths that are to be probed, because nothing was observed of them yet."""

@@ -48,7 +48,8 @@ class ListingPolicy:
             verdict = Verdict(False, reason, unverified=True)
         # Last, because matching the rules costs more than all the checks before.
         if (verdict.listed or verdict.unverified) and not snapshot.rules.allows(loc):
-            verdict = Verdict(False, "the app's robots.txt disallows it")
+            own = 'the option robots="disallow" keeps the site out of search engines'
+            verdict = Verdict(False, own if self._options.disallows_all else "the app's robots.txt disallows it")
         return loc if verdict.listed else None, verdict
 
     def exclusion(self, route: Route, path: str) -> Verdict | None:

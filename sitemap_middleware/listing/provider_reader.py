@@ -160,6 +160,10 @@ class Providers:
         paths = None if route.settings.values is None else self._paths.get((site.store_key, route.settings.values))
         return None if paths is None else path in paths
 
+    def were_read(self, site: Site, provider: Provider) -> bool:
+        """Whether this process has read the items of a provider to their end."""
+        return (site.store_key, provider) in self._paths
+
     def _items(
         self, provider: Provider, builder: PathBuilder, names: Collection[str], async_collector: AsyncCollector | None
     ) -> Generator[Any]:

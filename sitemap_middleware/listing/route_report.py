@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -66,15 +66,35 @@ def route_report(entries: EntryBuilder, options: Options, context: EvaluationCon
     tallies: dict[tuple[bool, str], _RouteTally] = {}
     for route in routes:
         tallies.setdefault((route.static, route.path), _RouteTally(route))
-    provider_reports = {}
+    provider_reports, elsewhere = {}, dict[str, str]()
     for provider, routes in entries.providers(snapshot).values():
         provider_reports[provider], candidates = entries.provider_candidates(context, provider, routes)
         for candidate in candidates:
             _count(tallies, entries, context, candidate)
+        elsewhere |= _routes_of_examples(snapshot, provider, routes)
     for candidate in (*entries.route_candidates(context), *stored_candidates(snapshot)):
         _count(tallies, entries, context, candidate)
-    reports = [_report(entries.policy, options, context, tally, provider_reports) for tally in tallies.values()]
+    reports = [
+        _with_pages_elsewhere(_report(entries.policy, options, context, tally, provider_reports), elsewhere)
+        for tally in tallies.values()
+    ]
     return reports if snapshot.site.routed is not None else _with_unmatched_patterns(reports, options, snapshot)
+
+
+def _routes_of_examples(snapshot: SiteSnapshot, provider: Provider, routes: Sequence[Route]) -> dict[str, str]:
+    """The routes whose pages a provider of other routes enumerates, by path; and where that provider was declared."""
+    examples = provider.examples() if provider.examples else ()
+    paths = (route.builder.build(item) for item in examples for route in routes if route.builder)
+    found = (snapshot.table.matching_route(snapshot.site, path) for path in paths)
+    return {route.path: provider.place for route in found if route is not None}
+
+
+def _with_pages_elsewhere(report: RouteReport, elsewhere: Mapping[str, str]) -> RouteReport:
+    """The report, decided if another route's provider enumerates its pages."""
+    place = elsewhere.get(report.route.path)
+    if place is None or not report.undecided:
+        return report
+    return replace(report, verdict=Verdict(False, f"its pages are listed by {place}"), undecided=False)
 
 
 def _pattern_routes(options: Options) -> list[Route]:

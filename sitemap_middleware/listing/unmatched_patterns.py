@@ -30,6 +30,8 @@ class UnmatchedPattern(NamedTuple):
 
     @property
     def fix(self) -> str:
+        if ",/" in (text := self.pattern.replace(" ", "")):
+            return f"give several patterns as a list: {text.split(',')}"
         return f"did you mean {self.nearest}?" if self.nearest else "correct it, or leave it out"
 
     @property

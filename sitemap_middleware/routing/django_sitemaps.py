@@ -34,11 +34,11 @@ class SitemapSection:
     def __init__(self, name: str, sitemap: Any) -> None:
         self.name: str = re.sub(r"\W", "_", name)
         self._sitemap = sitemap
-        self.provider: Provider = Provider(self._items, f"{SETTING}[{name!r}]")
+        self.provider: Provider = Provider(self._items, f"{SETTING}[{name!r}]", examples=self._examples)
         self.static_settings: Mapping[str, RouteSettings] = {}
         """The settings of static routes, by path. Replaced when the sitemap was read to its end."""
-        self.routes: frozenset[str] = frozenset()
-        """The routes with parameters that its locations lead to, as in `ResolverMatch.route`."""
+        self.routes: Mapping[str, str] = {}
+        """The routes with parameters that its locations lead to, as in `ResolverMatch.route`, and a path of each."""
 
     def route(self, prefix: str, host: str | None) -> Route:
         """The route that stands for all views with pages in this sitemap."""
@@ -54,10 +54,13 @@ class SitemapSection:
     def _instance(self) -> Any:
         return self._sitemap() if isinstance(self._sitemap, type) else self._sitemap
 
+    def _examples(self) -> list[dict[str, Any]]:
+        return [{self.name: path} for path in self.routes.values()]
+
     def _items(self) -> Iterator[dict[str, Any]]:
         """The pages of views with parameters. Views that are decorated to be excluded or enumerated are left out."""
         static: dict[str, RouteSettings] = {}
-        routes = set[str]()
+        routes: dict[str, str] = {}
         prefix = get_script_prefix()
         set_script_prefix("/")  # locations are made by `reverse`, and the root path is added later
         try:
@@ -76,11 +79,11 @@ class SitemapSection:
                         static[path] = RouteSettings(**fields)
                         continue
                     if match is not None:
-                        routes.add(match.route)
+                        routes.setdefault(match.route, path)
                     yield {self.name: path if match else url["location"], **fields}
         finally:
             set_script_prefix(prefix)
-        self.routes = frozenset(routes)
+        self.routes = routes
         if static != self.static_settings:
             self.static_settings = static
 

@@ -184,7 +184,10 @@ class RouteTable:
         if not self.routes or self.has_explicit_route(path):
             return True
         templates = (
-            template for template in self._templates if path.startswith(_PARAMETER_START.split(template, maxsplit=1)[0])
+            template
+            for template, route in self._templates.items()
+            if not (route.settings.values and route.settings.values.examples)
+            and path.startswith(_PARAMETER_START.split(template, maxsplit=1)[0])
         )
         return any(Pattern(template).matches(path) for template in templates)
 

@@ -394,6 +394,28 @@ def test_a_page_that_the_sitemap_class_leaves_out_is_not_listed() -> None:
     assert "/posts/first/" in project.visit("/posts/first/").listed()
 
 
+def test_explain_reads_the_sitemap_classes_that_no_request_has_read() -> None:
+    project = Project(SITE, SITEMAP_SITEMAPS={"posts": Posts})
+    assert project.middleware.explain("/posts/first/").listed
+    assert project.middleware.explain("/posts/third/").listed is False
+
+
+def test_routes_whose_pages_a_sitemap_class_lists_are_decided() -> None:
+    service = Project(SITE, SITEMAP_SITEMAPS=SECTIONS).middleware.service
+    site = service.sites()[0]
+    service.complete_routes(site)
+    reports = {report.route.path: report for report in service.route_report([service.snapshot(site, service.store)])}
+    assert reports["/posts/<slug>/"].verdict.reason == "its pages are listed by SITEMAP_SITEMAPS['posts']"
+    assert not any(report.undecided for report in reports.values())
+    assert not service.app_routes.table.may_answer("/robots.txt")
+
+
+def test_a_test_reads_the_first_sitemap_with_the_priorities_of_sitemap_classes() -> None:
+    project = Project(SITE, SITEMAP_SITEMAPS=SECTIONS)
+    project.middleware.service.complete_routes(project.middleware.service.sites()[0])
+    assert project.entries()["/"] == {"priority": "1.0"}
+
+
 def test_the_decorator_comes_before_a_sitemap_class() -> None:
     about = sitemap(priority=0.9)(view_of_page())
     project = Project([path("", page, name="home"), path("about/", about, name="about")], SITEMAP_SITEMAPS=SECTIONS)

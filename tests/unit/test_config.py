@@ -248,12 +248,20 @@ def test_no_password_stands_in_a_refusal(monkeypatch: pytest.MonkeyPatch, option
         ("base_ur", r"did you mean base_url\?"),
         ("baseurl", r"did you mean base_url\?"),
         ("excludes", r"did you mean exclude\?"),
-        ("lastmod", "the options are base_url, allowed_hosts, path, store, "),
+        ("host", r"did you mean base_url\?"),
+        ("ignore", r"did you mean exclude\?"),
+        ("urls", r"did you mean include\?"),
+        ("ttl", r"did you mean max_age\?"),
         ("unknown", "the options are .*, clock"),
     ],
 )
 def test_an_unknown_option_is_refused_with_the_one_that_was_meant(name: str, cure: str) -> None:
     refused(f"^SitemapMiddleware: there is no option {name!r}; {cure}", **{name: 1})
+
+
+@pytest.mark.parametrize("name", ["lastmod", "values"])
+def test_an_argument_of_the_decorator_is_no_option(name: str) -> None:
+    refused(f"^SitemapMiddleware: {name} is no option, but an argument of @sitemap", **{name: 1})
 
 
 NUMBER = r"outside the protocol; give a number from 0\.0 to 1\.0"

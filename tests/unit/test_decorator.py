@@ -573,6 +573,8 @@ NUMBER = r"outside the protocol; give a number from 0\.0 to 1\.0"
         ({"exclude": 1}, r"exclude=1 is neither"),
         ({"exlude": True}, r"there is no option 'exlude'; did you mean exclude\?"),
         ({"Priority": 0.5}, r"there is no option 'Priority'; did you mean priority\?"),
+        ({"items": ["a"]}, r"there is no option 'items'; did you mean values\?"),
+        ({"noindex": True}, r"there is no option 'noindex'; did you mean exclude\?"),
         ({"xyz": 1}, r"there is no option 'xyz'; the options are priority, changefreq, lastmod, exclude"),
     ],
 )

@@ -97,7 +97,7 @@ def normal(name: str, value: Any) -> Any:
 
 def test_every_option_that_a_text_can_stand_for_has_a_variable() -> None:
     options = inspect.signature(SitemapMiddleware).parameters
-    assert set(options) - {"app", "routes", "clock"} == set(TEXTS) == set(OTHER_VALUES)
+    assert set(options) - {"app", "routes", "clock", "sections"} == set(TEXTS) == set(OTHER_VALUES)
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -239,6 +239,7 @@ def test_an_invalid_text_is_refused_where_it_stands(
     [
         ("SITEMAP_BASEURL", "did you mean SITEMAP_BASE_URL?"),
         ("SITEMAP_EXCLUDES", "did you mean SITEMAP_EXCLUDE?"),
+        ("SITEMAP_HOST", "did you mean SITEMAP_BASE_URL?"),
         ("SITEMAP_ROBOT", "did you mean SITEMAP_ROBOTS?"),
         ("SITEMAP_URL_SCHEME", "ignore this if it belongs to another package"),
         ("SITEMAP_INCLUDE_RULES_WITHOUT_PARAMS", "ignore this if it belongs to another package"),

@@ -185,10 +185,11 @@ def test_a_changefreq_that_is_inferred_is_explained_and_none_too(store: Path) ->
         from sitemap_middleware import SitemapMiddleware
 
         clock = [1_750_000_000.0]
+        breads = b"rye spelt rolls buns tarts pies pretzels bagels muffins scones loaves wheat".split()
 
         def app(environ, start_response):
             start_response("200 OK", [("Content-Type", "text/html")])
-            return [b"<main>Issue %d" % (clock[0] / 86400 / 6)]
+            return [b"<main>Our %s" % breads[int(clock[0] / 86400 / 6) % len(breads)]]
 
         app = SitemapMiddleware(
             app, base_url="https://shop.example", include="/", robots=False, changefreq="auto", clock=lambda: clock[0]

@@ -140,7 +140,8 @@ def test_a_file_in_a_package_is_imported_as_its_module(name: str, tmp_path: Path
     ("name", "error"),
     [
         ("own_blog", "give MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE, such as own_blog:app"),
-        ("own_blog.py", "such as own_blog.py:app"),
+        ("own_blog.py", "such as own_blog.py:app\n"),
+        ("own_blog.create_app", "such as own_blog.create_app:app or own_blog:create_app\n"),
         ("own blog:", "such as app:app, shop.web:app or shop/web.py:app"),
         ("own_blok.py:app", "no such file: own_blok.py; did you mean "),
         ("nothing/like/it.py:app", "no such file: nothing/like/it.py\n"),

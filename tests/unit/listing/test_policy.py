@@ -151,6 +151,12 @@ def test_robots_txt_forbids_what_would_be_listed_and_leaves_other_reasons() -> N
     assert reason_for(site(pages, robots=False), "/private").startswith("listed: ")
 
 
+def test_a_staging_site_is_not_said_to_have_a_robots_txt_of_the_app() -> None:
+    sample = site({"/": Page()}, robots="disallow")
+    reason = 'the option robots="disallow" keeps the site out of search engines'
+    assert reason_for(sample, "/") == f"not listed: {reason}"
+
+
 # Pages that were observed
 
 

@@ -99,6 +99,12 @@ def test_unmatched_pattern_gets_one_warning_and_a_line_in_the_report(
 
 
 @BOTH
+def test_several_patterns_in_one_text_are_recognised(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
+    site(protocol, exclude="/login, /admin/*").request("/sitemap.xml")
+    assert "give several patterns as a list: ['/login', '/admin/*']" in caplog.text
+
+
+@BOTH
 @pytest.mark.parametrize(
     ("option", "pattern"),
     [
