@@ -143,6 +143,7 @@ OBSERVATIONS = st.builds(
     private=st.just(False),
     canonical=st.none(),
     last_modified=st.none(),
+    fraction=st.integers(0, 255),
     may_be_provided=st.booleans(),
 )
 FOLDS = st.tuples(st.sampled_from(SITES), st.lists(OBSERVATIONS, max_size=8))
