@@ -6,8 +6,9 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self
 
+from .adapters.adapter_class import adapter_class
 from .adapters.litestar_app import app_around_route, install, installed_middleware
 from .adapters.pass_through import pass_through_class
 from .config import refuse_unknown, validate_options
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from .decorator import Values
-
-T = TypeVar("T")
 
 
 class _ConstructorSignature:
@@ -92,13 +91,13 @@ class SitemapMiddleware:
             prometheus_client registry or OpenTelemetry Meter of your own.
         enabled: if false, the middleware does nothing: it observes nothing, opens no
             store, and the path of the sitemap is the app's own.
+        sections: pages that no route of the app gives, in documents of their own, by the name of the document:
+            ``{"guides": all_guides}`` is /sitemap-guides.xml. The items are those of `values`; each says which page
+            it is by `loc`, a path or URL of the same host.
 
     An option that is not given comes from the framework's configuration, such as
     Flask's ``app.config["SITEMAP_BASE_URL"]``, else from an environment variable of the
     same name. Both are read at construction.
-        sections: pages that no route of the app gives, in documents of their own, by the name of the document:
-            ``{"guides": all_guides}`` is /sitemap-guides.xml. The items are those of `values`; each says which page
-            it is by `loc`, a path or URL of the same host.
 
     Raises:
         OptionError: for an unknown option or an invalid value.
@@ -122,7 +121,7 @@ class SitemapMiddleware:
             if installed_middleware(litestar_app) is None:
                 install(litestar_app, functools.partial(cls, **options))
             return app  # type: ignore[no-any-return] # not an instance: nothing is between Litestar and its route
-        instance: Self = object.__new__(_adapter_class(cls, detect_protocol(app, options.get("routes"))))  # type: ignore[arg-type] # a class is hashable
+        instance: Self = object.__new__(adapter_class(cls, detect_protocol(app, options.get("routes"))))  # type: ignore[arg-type] # a class is hashable
         instance._passed = frozenset(options)
         return instance
 
@@ -325,21 +324,6 @@ def _replaceable_attributes(app: Any) -> dict[str, Any]:
     """The callables of a Flask or Quart app that middleware replaces, by the names of their attributes."""
     names = ("wsgi_app", "asgi_app") if wrapping.framework_app(app) is app else ()
     return {name: original for name in names if callable(original := getattr(app, name, None))}
-
-
-@functools.cache
-def _adapter_class(cls: type[T], protocol: Literal["asgi", "wsgi"]) -> type[T]:
-    """A subclass with the adapter of a protocol: servers recognise an ASGI app by its async `__call__`."""
-    adapter: type
-    if protocol == "asgi":
-        from .adapters.asgi import ASGIMiddleware
-
-        adapter = ASGIMiddleware
-    else:
-        from .adapters.wsgi import WSGIMiddleware
-
-        adapter = WSGIMiddleware
-    return type(cls.__name__, (adapter, cls), {"__module__": cls.__module__, "__doc__": cls.__doc__})
 
 
 def _checked_routes(app: Any) -> Any:

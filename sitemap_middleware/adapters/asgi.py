@@ -7,7 +7,6 @@ from concurrent.futures import Future
 from functools import partial
 from operator import itemgetter
 from typing import Any, Final
-from urllib.parse import quote
 
 from anyio.from_thread import run_sync as run_on_loop
 from anyio.to_thread import run_sync
@@ -36,17 +35,12 @@ from ..routing.frameworks import EXTENSION_NAME
 from ..routing.starlette import set_state
 from ..service import SitemapService
 from ..sitemap_handler import DOCUMENT_SUFFIXES
-from .asgi_client import request_app
+from .asgi_client import probe_scope, request_app
 from .asgi_streaming import send_response
 from .async_bridge import AsyncBridge, loop_caller, run_in_background, run_in_thread, start_task, thread_limiter
 from .base_request import BaseRequest
 from .probe_calls import call_without_context
-from .probe_headers import (
-    Connection,
-    forwarded_hosts,
-    probe_client_address,
-    probe_headers,
-)
+from .probe_headers import forwarded_hosts
 
 _CONDITIONAL_HEADERS: Final = {name.encode(): name for name in CONDITIONAL_HEADERS}
 
@@ -60,9 +54,6 @@ _NON_BODY_MESSAGES: Final = (
     "http.response.trailers",
 )
 """Messages without a part of the body. Any other may carry one. A tuple, because a type may be unhashable."""
-
-_CONNECTION_KEYS: Final = ("asgi", "http_version", "scheme", "server", "app")
-"""The keys of a scope that are about the connection or the app rather than the one request."""
 
 _TEST_CLIENT_ADDRESSES: Final = frozenset({("testclient", 50000), ("127.0.0.1", 123)})
 """The made-up addresses of Starlette's TestClient and httpx's ASGITransport. Real clients do not use port 123."""
@@ -181,9 +172,10 @@ class ASGIRequest(BaseRequest):
     def start_probe(self, probe: ProbeRequest) -> Future[Response | None]:
         """Call the app on its own event loop. Called on a worker thread, such as the one of `handle`."""
         future: Future[Response | None] = Future()
-        request = partial(
-            request_app, self.adapter.app, self._probe_scope(probe), future, allow_truncated=probe.allow_truncated
-        )
+        adapter = self.adapter
+        app_root = adapter.service.app_routes.root_path
+        scope = probe_scope(probe, self, self.scope, self._decoded_headers(), app_root, state=adapter.state)
+        request = partial(request_app, adapter.app, scope, future, allow_truncated=probe.allow_truncated)
         self._call_in_loop(call_without_context, start_task, request)
         return future
 
@@ -216,32 +208,6 @@ class ASGIRequest(BaseRequest):
                 yield batch
         finally:
             bridge.cancel()
-
-    def _probe_scope(self, probe: ProbeRequest) -> Scope:
-        """The scope of a request of the middleware itself. It holds nothing of the visitor's."""
-        full_path, live_headers = f"{self.root}{probe.path}", self._decoded_headers()
-        scope: Scope = {name: self.scope[name] for name in _CONNECTION_KEYS if name in self.scope}
-        if self.adapter.state is not None:
-            scope["state"] = self.adapter.state.copy()  # servers give each request its own copy
-        elif "state" in self.scope:
-            scope["state"] = {}
-        address, port = self.scope.get("client") or (None, 0)
-        scope["client"] = (probe_client_address(live_headers, address), port)
-        scope.update(type="http", method="GET", path=full_path, raw_path=quote(full_path).encode(), query_string=b"")
-        scope.update(root_path=self.root, extensions={})
-        if probe.scheme:
-            scope["scheme"] = probe.scheme
-        connection = Connection(self.scheme, (self.root, self.adapter.service.app_routes.root_path))
-        public_host = probe.host or self.host
-        headers = probe_headers(
-            live_headers,
-            connection,
-            host=self.host if probe.keep_host else public_host,
-            public_host=public_host,
-            scheme=probe.scheme,
-        )
-        scope["headers"] = [(name.encode(), value.encode("latin-1")) for name, value in headers]
-        return scope
 
     def detached(self) -> ASGIRequest:
         request = ASGIRequest()

@@ -3,22 +3,63 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import Final
+from typing import Any, Final
+from urllib.parse import quote
 
 from anyio import CancelScope, Event, current_time, move_on_after
 from starlette.types import ASGIApp, Message, Scope
 
-from ..request_response import MAX_PROBE_BYTES, PROBE_TIMEOUT_SECONDS, Response
+from ..request_response import MAX_PROBE_BYTES, PROBE_TIMEOUT_SECONDS, ProbeRequest, Request, Response
 from .async_bridge import start_task
 from .probe_calls import as_exception, is_endless, truncated_response
+from .probe_headers import headers_of_probe, probe_client_address
 
 CLEANUP_TIMEOUT_SECONDS: Final = 0.1
 """Seconds that a complete response waits for the app to close its files. Else they may stay open."""
 
+_CONNECTION_KEYS: Final = ("asgi", "http_version", "scheme", "server", "app")
+"""The keys of a scope that are about the connection or the app rather than the one request."""
+
 _FINAL_STATUSES: Final = range(200, 1000)
 """Statuses that servers let an app answer with (RFC 9110, section 15)."""
+
+
+def probe_scope(
+    probe: ProbeRequest,
+    request: Request,
+    live_scope: Scope,
+    live_headers: list[tuple[str, str]],
+    app_root: str,
+    *,
+    state: Mapping[str, Any] | None,
+) -> Scope:
+    """The scope of a request of the middleware itself. It holds nothing of the visitor's.
+
+    Args:
+        probe: what to request.
+        request: the live request, whose scope and headers, with names in lower case, are the next two.
+        live_scope: the scope.
+        live_headers: the headers.
+        app_root: the root path that the app itself declares.
+        state: the lifespan state of the app; None if no lifespan was seen.
+    """
+    full_path = f"{request.root}{probe.path}"
+    scope: Scope = {name: live_scope[name] for name in _CONNECTION_KEYS if name in live_scope}
+    if state is not None:
+        scope["state"] = dict(state)  # servers give each request its own copy
+    elif "state" in live_scope:
+        scope["state"] = {}
+    address, port = live_scope.get("client") or (None, 0)
+    scope["client"] = (probe_client_address(live_headers, address), port)
+    scope.update(type="http", method="GET", path=full_path, raw_path=quote(full_path).encode(), query_string=b"")
+    scope.update(root_path=request.root, extensions={})
+    if probe.scheme:
+        scope["scheme"] = probe.scheme
+    headers = headers_of_probe(probe, request, live_headers, app_root)
+    scope["headers"] = [(name.encode(), value.encode("latin-1")) for name, value in headers]
+    return scope
 
 
 async def request_app(app: ASGIApp, scope: Scope, future: Future[Response | None], *, allow_truncated: bool) -> None:

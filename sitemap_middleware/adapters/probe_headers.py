@@ -13,7 +13,15 @@ from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 from ..request_filter.header_rules import HOST_HEADERS
-from ..request_response import ADDRESS_HEADERS, FORWARDING_HEADERS, PROBE_ACCEPT, PROBE_USER_AGENT, SCHEME_HEADERS
+from ..request_response import (
+    ADDRESS_HEADERS,
+    FORWARDING_HEADERS,
+    PROBE_ACCEPT,
+    PROBE_USER_AGENT,
+    SCHEME_HEADERS,
+    ProbeRequest,
+    Request,
+)
 
 PROBE_CLIENT_ADDRESS: Final = "192.0.2.1"
 """The client address of the middleware's own requests. It is reserved for documentation (RFC 5737)."""
@@ -43,6 +51,27 @@ class Connection(NamedTuple):
         """Whether a prefix that a header states is the end of a known root path."""
         prefix = "/" + prefix.strip().strip("/")
         return any(f"/{root.strip('/')}".endswith(prefix) for root in self.roots if root.strip("/"))
+
+
+def headers_of_probe(
+    probe: ProbeRequest, request: Request, live: Iterable[tuple[str, str]], app_root: str
+) -> list[tuple[str, str]]:
+    """The headers of a probe that a live request starts, with names in lower case.
+
+    Args:
+        probe: the probe.
+        request: the live request.
+        live: its headers, with names in lower case.
+        app_root: the root path that the app itself declares.
+    """
+    public_host = probe.host or request.host
+    return probe_headers(
+        live,
+        Connection(request.scheme, (request.root, app_root)),
+        host=request.host if probe.keep_host else public_host,
+        public_host=public_host,
+        scheme=probe.scheme,
+    )
 
 
 def probe_headers(

@@ -32,14 +32,9 @@ from ..service import SitemapService
 from ..sitemap_handler import DOCUMENT_SUFFIXES
 from .base_request import BaseRequest
 from .probe_calls import call_without_context
-from .probe_headers import (
-    Connection,
-    forwarded_hosts,
-    probe_client_address,
-    probe_headers,
-)
+from .probe_headers import forwarded_hosts
 from .wsgi_body import observed_body
-from .wsgi_client import CONNECTION_KEYS, resolve_response
+from .wsgi_client import probe_environ, resolve_response
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -184,7 +179,7 @@ class WSGIRequest(BaseRequest):
         request = partial(
             resolve_response,
             self.adapter.app,
-            self._probe_environ(probe),
+            probe_environ(probe, self, self._environ, self._headers(), self.adapter.service.app_routes.root_path),
             future,
             allow_truncated=probe.allow_truncated,
         )
@@ -193,27 +188,6 @@ class WSGIRequest(BaseRequest):
         else:
             threading.Thread(target=call_without_context, args=(request,), name="sitemap-request", daemon=True).start()
         return future
-
-    def _probe_environ(self, probe: ProbeRequest) -> WSGIEnvironment:
-        """The environ of a request of the middleware itself. It holds nothing of the visitor's."""
-        live_headers = self._headers()
-        environ: WSGIEnvironment = {key: self._environ[key] for key in CONNECTION_KEYS if key in self._environ}
-        environ |= {"REQUEST_METHOD": "GET", "QUERY_STRING": "", "wsgi.input": BytesIO()}
-        environ |= {"PATH_INFO": probe.path.encode().decode("latin-1"), "SCRIPT_NAME": self.key[KEY_ROOT]}
-        environ["REMOTE_ADDR"] = probe_client_address(live_headers, self._environ.get("REMOTE_ADDR"))
-        if probe.scheme is not None:
-            environ.pop("HTTPS", None)
-            environ["wsgi.url_scheme"] = probe.scheme
-        connection = Connection(self.scheme, (self.root, self.adapter.service.app_routes.root_path))
-        public_host = probe.host or self.host
-        headers = probe_headers(
-            live_headers,
-            connection,
-            host=self.host if probe.keep_host else public_host,
-            public_host=public_host,
-            scheme=probe.scheme,
-        )
-        return environ | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers}
 
     @property
     def wait_seconds(self) -> float | None:

@@ -7,16 +7,18 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from io import BytesIO
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from ..request_response import MAX_PROBE_BYTES, PROBE_TIMEOUT_SECONDS, Response
+from ..request_response import KEY_ROOT, MAX_PROBE_BYTES, PROBE_TIMEOUT_SECONDS, ProbeRequest, Request, Response
 from .probe_calls import as_exception, is_endless, truncated_response, wsgi_response
+from .probe_headers import headers_of_probe, probe_client_address
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
 
-CONNECTION_KEYS: Final = (
+_CONNECTION_KEYS: Final = (
     "HTTPS",
     "REMOTE_PORT",
     "SERVER_NAME",
@@ -33,6 +35,33 @@ CONNECTION_KEYS: Final = (
     "wsgi.version",
 )
 """The keys of an environ that are about the connection rather than the one request."""
+
+
+def probe_environ(
+    probe: ProbeRequest,
+    request: Request,
+    live_environ: WSGIEnvironment,
+    live_headers: list[tuple[str, str]],
+    app_root: str,
+) -> WSGIEnvironment:
+    """The environ of a request of the middleware itself. It holds nothing of the visitor's.
+
+    Args:
+        probe: what to request.
+        request: the live request, whose environ and headers, with names in lower case, are the next two.
+        live_environ: the environ.
+        live_headers: the headers.
+        app_root: the root path that the app itself declares.
+    """
+    environ: WSGIEnvironment = {key: live_environ[key] for key in _CONNECTION_KEYS if key in live_environ}
+    environ |= {"REQUEST_METHOD": "GET", "QUERY_STRING": "", "wsgi.input": BytesIO()}
+    environ |= {"PATH_INFO": probe.path.encode().decode("latin-1"), "SCRIPT_NAME": request.key[KEY_ROOT]}
+    environ["REMOTE_ADDR"] = probe_client_address(live_headers, live_environ.get("REMOTE_ADDR"))
+    if probe.scheme is not None:
+        environ.pop("HTTPS", None)
+        environ["wsgi.url_scheme"] = probe.scheme
+    headers = headers_of_probe(probe, request, live_headers, app_root)
+    return environ | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers}
 
 
 def resolve_response(
