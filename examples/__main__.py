@@ -24,15 +24,18 @@ HOME = ROOT / ".venv-examples"
 PYTHON = HOME / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 HOST = "127.0.0.1"
 HERE = str(ROOT / "examples")
-UVICORN = ("uvicorn", "--app-dir", HERE, "--log-level", "warning")
+WSGI = (f"{HERE}/wsgi_server.py",)
+UVICORN = ("-m", "uvicorn", "--app-dir", HERE, "--log-level", "warning")
 SERVERS = {
-    "flask": ("flask", "--app", f"{HERE}/flask_site.py", "run"),
+    "flask": ("-m", "flask", "--app", f"{HERE}/flask_site.py", "run"),
     "starlette": (*UVICORN, "starlette_site:app"),
     "fastapi": (*UVICORN, "fastapi_site:app"),
     "litestar": (*UVICORN, "litestar_site:app"),
     "quart": (*UVICORN, "quart_site:app"),
     "falcon": (*UVICORN, "falcon_site:app"),
     "django": (*UVICORN, "django_site:app"),
+    "bottle": (*WSGI, "bottle_site:app"),
+    "pyramid": (*WSGI, "pyramid_site:app"),
 }
 
 
@@ -93,7 +96,7 @@ def serve(site: str, port: int) -> int:
     """Run a site's server until it ends or is interrupted."""
     folder = HOME / site  # the working directory, in which the site creates sitemap.sqlite3
     folder.mkdir(exist_ok=True)
-    command = [PYTHON, "-m", *SERVERS[site], "--host", HOST, "--port", str(port)]
+    command = [PYTHON, *SERVERS[site], "--host", HOST, "--port", str(port)]
     # In a new session, so that Ctrl-C reaches the server once, from here.
     server = subprocess.Popen(command, cwd=folder, start_new_session=True)
     try:

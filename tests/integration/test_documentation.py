@@ -19,7 +19,7 @@ import click
 import pytest
 
 import sitemap_middleware
-from sitemap_middleware import Entry, Explanation, SitemapMiddleware, sitemap
+from sitemap_middleware import Entry, Explanation, SitemapError, SitemapMiddleware, sitemap
 from sitemap_middleware.cli.main import command as program
 from sitemap_middleware.sitemap_in_test import read_sitemap
 
@@ -228,6 +228,24 @@ def test_reference_names_every_command_and_option() -> None:
         for parameter in command.params:
             if isinstance(parameter, click.Option):
                 assert parameter.opts[0] in text, (name, parameter.opts)
+
+
+def test_reference_names_every_public_error() -> None:
+    errors = {
+        name
+        for name in sitemap_middleware.__all__
+        if inspect.isclass(cls := getattr(sitemap_middleware, name)) and issubclass(cls, SitemapError)
+    }
+    assert set(first_table("reference/errors.md")) == errors
+
+
+def test_index_and_readme_lead_to_every_guide() -> None:
+    index = (DOCS / "howto" / "index.md").read_text("utf-8")
+    names = {guide.stem for guide in (DOCS / "howto").glob("*.md")} - {"index"}
+    assert {name for name in names if f"]({name}.md)" not in index} == set()
+    readme = README.read_text("utf-8")
+    frameworks = ("django", "quart", "litestar", "falcon", "bottle", "pyramid", "dash-and-nicegui", "other-apps")
+    assert [name for name in frameworks if f"(docs/howto/{name}.md)" not in readme] == []
 
 
 def test_decision_records_are_complete() -> None:

@@ -399,3 +399,36 @@ def test_settings_of_django_are_named_as_django_does(caplog: pytest.LogCaptureFi
     assert [record.getMessage() for record in caplog.records if "is not read" in record.getMessage()] == [
         "settings.SITEMAP_MAXAGE is not read: it is no option of SitemapMiddleware; did you mean SITEMAP_MAX_AGE?"
     ]
+
+
+INVALID = {
+    "base_url": "example.com",
+    "allowed_hosts": ["a b"],
+    "path": "/sitemap",
+    "store": "nowhere://",
+    "include": 5,
+    "exclude": ["login"],
+    "learn": ["/<path:anything>"],
+    "list_unseen": "perhaps",
+    "verify": "perhaps",
+    "priority": 2,
+    "changefreq": "often",
+    "robots": "perhaps",
+    "max_age": -1,
+    "max_age_days": 0,
+    "max_pages": 0,
+    "max_pages_per_route": 0,
+    "media_types": ["html"],
+    "clock": 5,
+    "metrics": "paper",
+    "enabled": "perhaps",
+    "sections": ["guides"],
+}
+
+
+@pytest.mark.parametrize("option", INVALID)
+def test_an_invalid_setting_of_django_is_named_as_django_does(option: str) -> None:
+    with pytest.raises(OptionError) as raised:
+        django_site.in_settings(django_site.build(), **{option: INVALID[option]})
+    assert f"settings.SITEMAP_{option.upper()}" in str(raised.value)
+    assert "app.config" not in str(raised.value)
