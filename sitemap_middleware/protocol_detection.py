@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from .exceptions import OptionError
 from .routing import wrapping
+
+_GET_RESPONSE_MODULE: Final = "django.core.handlers.exception"
+"""The module of the function that Django hands to its middleware."""
 
 
 def detect_protocol(app: Any, routed_app: Any) -> Literal["asgi", "wsgi"]:
     """Detect the protocol by the app's signature, or else by that of the first wrapped app that has a clear one."""
     if not callable(app):
         raise OptionError(f"SitemapMiddleware: app={app!r} cannot be called; give a WSGI or ASGI app")
+    if getattr(app, "__globals__", {}).get("__name__") == _GET_RESPONSE_MODULE:
+        raise OptionError(
+            'SitemapMiddleware: in MIDDLEWARE of Django, its name is "sitemap_middleware.django.SitemapMiddleware"'
+        )
     for layer in (app, *wrapping.layers(app), *wrapping.layers(routed_app)):
         call = layer if inspect.isroutine(layer) or isinstance(layer, functools.partial) else type(layer).__call__
         if inspect.iscoroutinefunction(call):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import reprlib
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from .exceptions import OptionError
 from .models import Provider
@@ -23,6 +24,10 @@ def checked_values(value: object, place: str, section: str | None = None) -> Pro
     """
     if value is None:
         return None
+    if isinstance(value, Iterable | AsyncIterable) and not isinstance(
+        value, Iterator | AsyncIterator | Awaitable | str | bytes | Mapping
+    ):
+        return Provider(value, place, section)  # without its repr: that of a QuerySet of Django asks the database
     name = reprlib.repr(value)
     if isinstance(value, Iterator | AsyncIterator | Awaitable):
         raise OptionError(
@@ -30,13 +35,16 @@ def checked_values(value: object, place: str, section: str | None = None) -> Pro
         )
     if isinstance(value, str | bytes | Mapping):
         raise OptionError(f"{place}: values={name} is a single item; give a list")
-    if isinstance(value, Iterable | AsyncIterable):
-        return Provider(value, place, section)
     if not callable(value):
         raise OptionError(f"{place}: values={name} is not iterable; give an iterable, or a callable that returns one")
     if _needs_arguments(value):
         raise OptionError(f"{place}: values={name} cannot be called without arguments; give one that needs none")
     return Provider(value, place, section)
+
+
+def unread(source: Any) -> Any:
+    """Return an iterable that reads anew: a QuerySet of Django keeps the rows that it has read."""
+    return source.all() if hasattr(source, "_result_cache") and hasattr(source, "all") else source
 
 
 def _needs_arguments(value: Callable[..., object]) -> bool:

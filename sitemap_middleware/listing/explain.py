@@ -14,6 +14,8 @@ def explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Exp
     """Explain why a decoded path is listed or not."""
     snapshot = context.snapshot
     quoted = quote_path(path)
+    if not path.startswith("/"):
+        return Explanation(path, None, False, 'it is no path: give one from the first slash on, such as "/about"')
     if quoted is None:
         return Explanation(path, None, False, UNREACHABLE_REASON)
     loc = loc_of(snapshot.site, quoted)

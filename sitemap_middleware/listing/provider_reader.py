@@ -21,6 +21,7 @@ from ..entry import EMPTY_ENTRY, Entry
 from ..exceptions import ValuesError, ValuesTimeout
 from ..fork_safety import reset_after_fork
 from ..models import Context, PathBuilder, Provider, Route, Site
+from ..provider_source import unread
 from ..request_response import AsyncCollector
 from ..routing.section_route import SectionBuilder
 from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, resolve_loc
@@ -248,11 +249,11 @@ class Providers:
             context = builder.context()
             if isinstance(context, AbstractContextManager):
                 stack.enter_context(context)
-            source = provider.source
+            source = unread(provider.source)
             if not isinstance(source, Iterable | AsyncIterable):
                 source = source()
                 self._refuse_exhausted(provider, source)
-            if isinstance(source, AsyncIterable | Awaitable):
+            if isinstance(source, AsyncIterable | Awaitable) and not isinstance(source, Iterable):
                 queue.put(_AsyncBatch(source))
                 return
             items = iter(source)

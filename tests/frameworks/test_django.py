@@ -637,6 +637,35 @@ def test_a_large_sitemap_is_sent_in_parts(handler: Any) -> None:
     assert len(locs(answer.body)) == 30_000
 
 
+def test_a_query_set_is_read_anew_for_each_sitemap_and_not_before() -> None:
+    from django.contrib.auth.models import Group
+    from django.db.models import QuerySet
+
+    names, reads = ["a"], []
+
+    class Groups(QuerySet[Group]):
+        def _fetch_all(self) -> None:
+            if self._result_cache is None:
+                reads.append(1)
+                self._result_cache = [Group(name=name) for name in names]
+
+    groups: Any = Groups(model=Group)
+    project = Project([path("<name>/", sitemap(values=groups)(view_of_page()))])
+    assert reads == []
+    assert project.listed() == ["/a/"]
+    names.append("b")
+    project.middleware.refresh()
+    assert project.listed() == ["/a/", "/b/"]
+
+
+@pytest.mark.parametrize(
+    "name", ["sitemap_middleware.SitemapMiddleware", "sitemap_middleware.middleware.SitemapMiddleware"]
+)
+def test_another_name_in_the_settings_gets_the_right_one(name: str) -> None:
+    with pytest.raises(OptionError, match=r'in MIDDLEWARE of Django, its name is "sitemap_middleware\.django\.'):
+        Project([path("", page)], outside=True, SITEMAP_STORE="memory://", MIDDLEWARE=[name])
+
+
 def test_values_may_use_the_database_on_their_thread() -> None:
     from django.db import connection
 
