@@ -29,6 +29,9 @@ _LISTS: Final = ("allowed_hosts", "include", "exclude", "learn", "media_types")
 _DECORATOR_ONLY: Final = ("lastmod", "values")
 """Arguments of `@sitemap` that are no options."""
 
+_LARGEST_NUMBER: Final = 1_000_000_000
+"""Of any option: dates and columns of stores hold what is computed from it, and it is as good as no limit."""
+
 _MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
 """A type and a subtype without parameters (RFC 6838, section 4.2)."""
 
@@ -245,6 +248,8 @@ def _number(setting: Setting, unit: str, least: int) -> int:
     value = setting.value
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise OptionError(f"{setting.place}={value!r} is not a number of {unit}; give {least} or more")
+    if value > _LARGEST_NUMBER:
+        raise OptionError(f"{setting.place}: the number of {unit} is too large; give {_LARGEST_NUMBER} or less")
     return value
 
 
