@@ -188,10 +188,13 @@ def resolve_loc(site: Site, given: str) -> tuple[str, str]:
     if _CONTROL.search(given):
         raise ValueError(f"{given!r} contains a character that is not allowed in URLs; {fix}")
     try:
+        names_host = given.startswith("/") or bool(urlsplit(given).netloc)
         parts = urlsplit(urljoin(f"{origin}/", given))
         host = normal_host(ascii_host(parts.netloc), parts.scheme)
     except ValueError as error:
         raise ValueError(f"{given!r} is not a URL ({error}); {fix}") from None
+    if not names_host:
+        raise ValueError(f"{given!r} is a URL without a host; {fix}")
     if host != site.host or parts.scheme != site.scheme:
         raise ValueError(f"{given!r} is on another host; a sitemap lists pages of its own host only, so {fix}")
     path = quote_path(unquote(parts.path or "/"))

@@ -162,6 +162,8 @@ def test_pages_outside_the_root_path_may_be_listed(protocol: str) -> None:
         ("/find?q=rye", "it has a query string"),
         ("/a\nb", "contains a character that is not allowed in URLs"),
         ("https://[/a", "is not a URL"),
+        ("https:///example.com/a", "is a URL without a host"),
+        ("https://", "is a URL without a host"),
         ("/a/%2e%2e/b", "no loc can be written that would lead to this path again"),
         ("/" + "a" * 2048, "its loc would have 2,048 characters or more"),
         (7, 'it does not say which page it is; give its path such as "/about", or Entry(loc="/about")'),
