@@ -18,6 +18,7 @@ from ..fork_safety import ForkSafeLock, reset_after_fork
 from ..models import Site, StoreKey
 from ..request_response import TEST_CLIENT_WAIT_SECONDS, Request
 from ..stores.refresh_marks import MAX_PAGES, RefreshMarks, RefreshMarkStore
+from ..urls import MAX_LOC_CHARS
 from .unvisited_page_prober import UnvisitedPageProber
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -82,8 +83,8 @@ class Refresher:
         Raises:
             OptionError: the path is not one.
         """
-        if path is not None and not str(path).startswith("/"):
-            raise OptionError(f'refresh({path!r}): give the path of a page, such as refresh("/about"), or nothing')
+        if path is not None:
+            path = _checked_path(path)
         with self._lock:
             if len(self._pending) >= MAX_PAGES:
                 self._pending = {None}
@@ -160,6 +161,8 @@ class Refresher:
             except Exception as error:
                 level = logging.DEBUG if isinstance(error, StoreError) else logging.ERROR  # an outage is logged already
                 log.log(level, "refresh could not be recorded: %s", error, exc_info=level == logging.ERROR)
+                if not isinstance(error, StoreError):
+                    pending = {None}  # what cannot be recorded must not stop later calls
                 with self._lock:
                     self._pending |= pending
                     self._is_saving = False
@@ -173,7 +176,16 @@ class Refresher:
             self._marks.mark_everything()
             return
         sections = {section for path in paths for section in self._sections_of(path)}
-        self._marks.mark_pages([] if self._prober is None else paths, sections)
+        can_have_page = [path for path in paths if len(path) <= MAX_LOC_CHARS]
+        self._marks.mark_pages([] if self._prober is None else can_have_page, sections)
+
+
+def _checked_path(path: object) -> str:
+    """A path as text. It may be given as an object that stands for its text, as Django's `reverse_lazy` returns."""
+    text = str(path)
+    if not text.startswith("/"):
+        raise OptionError(f'refresh({path!r}): give the path of a page, such as refresh("/about"), or nothing')
+    return text
 
 
 def _patience_seconds() -> float:

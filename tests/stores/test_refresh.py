@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import flask
@@ -306,6 +306,41 @@ def test_a_path_that_is_none_is_refused(path: Any) -> None:
         worker.app.refresh(path)
 
 
+class StyledText(str):
+    """A text of a subclass, such as Django's `SafeString`."""
+
+    __slots__ = ()
+
+
+class Lazy:
+    """An object that stands for a text, such as Django's `reverse_lazy` returns."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+
+@pytest.mark.parametrize("path", [Lazy("/items/rye"), PurePosixPath("/items/rye"), StyledText("/items/rye")], ids=repr)
+def test_a_path_may_be_an_object_that_stands_for_its_text(path: Any) -> None:
+    shop, worker = memory()
+    assert sorted(worker.listed()) == ALL
+    shop.items[:] = ["rye", "spelt"]
+    worker.app.refresh(path)
+    assert "/items/spelt" in worker.listed()
+    assert shop.requests[-1] == "/items/rye"
+
+
+def test_a_path_that_no_loc_may_hold_is_not_kept() -> None:
+    shop, worker = memory()
+    assert sorted(worker.listed()) == ALL
+    shop.items.append("spelt")
+    worker.app.refresh("/items/" + "a" * 3000)
+    assert worker.app.service._refresher._marks.load("site", []).pages == {}
+    assert "/items/spelt" in worker.listed()
+
+
 def test_it_may_be_called_by_many_threads_at_once() -> None:
     shop, worker = memory()
     worker.listed()
@@ -494,6 +529,16 @@ def test_a_fault_while_it_is_recorded_is_logged_and_not_raised(caplog: pytest.Lo
         "refresh could not be recorded: list index out of range",
     )
     assert record.exc_info
+
+
+def test_a_fault_while_it_is_recorded_does_not_stop_later_calls() -> None:
+    shop, worker = memory()
+    assert sorted(worker.listed()) == ALL
+    worker.app.service._refresher._sections_of = lambda path: [path][1:][0]
+    worker.app.refresh("/offers")
+    shop.items.append("spelt")
+    worker.app.refresh("/items/spelt")
+    assert "/items/spelt" in worker.listed()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
