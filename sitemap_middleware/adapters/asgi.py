@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
 from concurrent.futures import Future
 from functools import partial
-from operator import itemgetter
 from typing import Any, Final
 
 from anyio.from_thread import run_sync as run_on_loop
@@ -13,9 +12,9 @@ from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..listing.batch_queue import BatchQueue, as_values_error
-from ..models import Context, RoutingHeaders
+from ..models import Context
 from ..private_stdlib import mark_coroutine_function
-from ..request_filter.asgi import ignore_reason_of_headers, ignore_reason_of_scope, rule_cache
+from ..request_filter.asgi import HOST_NAMES, ignore_reason_of_headers, ignore_reason_of_scope
 from ..request_filter.reasons import IgnoreReason
 from ..request_filter.visitors import visitor_fingerprint
 from ..request_response import (
@@ -43,9 +42,6 @@ from .probe_calls import call_without_context
 from .probe_headers import forwarded_hosts
 
 _CONDITIONAL_HEADERS: Final = {name.encode(): name for name in CONDITIONAL_HEADERS}
-
-_NAME_OF: Final = itemgetter(0)
-"""The name of a header."""
 
 _NON_BODY_MESSAGES: Final = (
     "http.response.debug",
@@ -104,22 +100,20 @@ class ASGIRequest(BaseRequest):
         return any(str(value).strip("/") in root for value in parameters.values())
 
     def ignore_reason(self) -> IgnoreReason | None:
-        return ignore_reason_of_headers(self.headers, self._ignore_reason_of_hosts) or ignore_reason_of_scope(
+        self.routing_headers = ()
+        return ignore_reason_of_headers(self.headers, self._ignore_reason_of_routing) or ignore_reason_of_scope(
             self.scope
         )
 
-    def _ignore_reason_of_hosts(self) -> IgnoreReason | None:
-        return self.adapter.service.ignore_reason_of_hosts(self, forwarded_hosts(self._decoded_headers()))
+    def _ignore_reason_of_routing(self, headers: tuple[tuple[bytes, bytes], ...]) -> IgnoreReason | None:
+        self.routing_headers = headers
+        for name, _ in headers:
+            if name in HOST_NAMES:
+                return self.adapter.service.ignore_reason_of_hosts(self, forwarded_hosts(self._decoded_headers()))
+        return None
 
     def _decoded_headers(self) -> list[tuple[str, str]]:
         return [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self.headers]
-
-    @property
-    def routing_headers(self) -> RoutingHeaders:
-        names = rule_cache.routing
-        if names.isdisjoint(map(_NAME_OF, self.headers)):
-            return ()
-        return tuple([(name, value) for name, value in self.headers if name in names])
 
     def visitor(self, status: int) -> int:
         agent = language = b""

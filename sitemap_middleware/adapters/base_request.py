@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..models import RoutingHeaders
 from ..observation.observer import Observer, TrackedPage
 from ..request_response import KEY_METHOD, KEY_SCHEME, RequestKey
 
@@ -9,10 +10,12 @@ from ..request_response import KEY_METHOD, KEY_SCHEME, RequestKey
 class BaseRequest:
     """The attributes of a `Request` that both protocols have, and the observer of its response."""
 
-    __slots__ = ("key", "observer", "tracked_page")
+    __slots__ = ("key", "observer", "routing_headers", "tracked_page")
 
     key: RequestKey
     """Path, Host, scheme, root, method and query, each as the protocol gives it."""
+    routing_headers: RoutingHeaders
+    """The headers that an app may believe to state the requested URL. `ignore_reason` finds them."""
     tracked_page: TrackedPage | None
     """The page that the request is for; None if the response is not observed."""
     observer: Observer | None

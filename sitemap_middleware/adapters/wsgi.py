@@ -10,11 +10,10 @@ from http import HTTPStatus
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
-from ..models import RoutingHeaders
 from ..request_filter.header_rules import HOST_HEADERS
 from ..request_filter.reasons import COOKIE, IgnoreReason
 from ..request_filter.visitors import visitor_fingerprint
-from ..request_filter.wsgi import ignore_reason_of_environ, rule_cache
+from ..request_filter.wsgi import ignore_reason_of_environ
 from ..request_response import (
     CONDITIONAL_HEADERS,
     KEY_HOST,
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 _CONDITIONAL_HEADERS: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in CONDITIONAL_HEADERS)
-_HOST_KEYS: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in sorted(HOST_HEADERS))
+_HOST_NAMES: Final = {f"HTTP_{name.upper().replace('-', '_')}": name for name in HOST_HEADERS}
 
 _LOCAL_ADDRESSES: Final = frozenset({None, "127.0.0.1"})
 """The client addresses of Werkzeug's and Flask's test clients."""
@@ -122,11 +121,17 @@ class WSGIRequest(BaseRequest):
         environ = self._environ
         if environ.get("HTTP_COOKIE"):
             return COOKIE
-        return ignore_reason_of_environ(environ, self._keys, self._accept, self._ignore_reason_of_hosts)
+        self.routing_headers = ()
+        return ignore_reason_of_environ(environ, self._keys, self._accept, self._ignore_reason_of_routing)
 
-    def _ignore_reason_of_hosts(self) -> IgnoreReason | None:
-        environ = self._environ
-        headers = [(name, value) for key, name in _HOST_KEYS if isinstance(value := environ.get(key), str)]
+    def _ignore_reason_of_routing(self, items: tuple[tuple[str, Any], ...]) -> IgnoreReason | None:
+        self.routing_headers = items
+        for key, _ in items:
+            if key in _HOST_NAMES:
+                break
+        else:
+            return None
+        headers = [(_HOST_NAMES[key], value) for key, value in items if key in _HOST_NAMES and isinstance(value, str)]
         return self.adapter.service.ignore_reason_of_hosts(self, forwarded_hosts(headers))
 
     def _headers(self) -> list[tuple[str, str]]:
@@ -136,13 +141,6 @@ class WSGIRequest(BaseRequest):
             for key, value in self._environ.items()
             if key.startswith("HTTP_") and isinstance(value, str)
         ]
-
-    @property
-    def routing_headers(self) -> RoutingHeaders:
-        environ, keys = self._environ, rule_cache.routing
-        if environ.keys().isdisjoint(keys):
-            return ()
-        return tuple([(key, environ[key]) for key in keys if key in environ])
 
     def visitor(self, status: int) -> int:
         environ = self._environ

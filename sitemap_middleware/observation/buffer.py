@@ -124,7 +124,7 @@ class ResponseBuffer:
         if captured.status not in _COMMON_STATUSES or captured.routing_headers:
             if captured.status >= 400 and key in pending and not is_conclusive(captured.status):
                 return  # an error that any odd request can trigger does not replace a good response
-            key = _buffer_key(captured)
+            key = (*key, str(captured.status))
         if len(pending) >= self._half and key not in pending and not self._has_room(captured):
             self.dropped += 1
             return

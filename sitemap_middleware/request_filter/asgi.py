@@ -18,41 +18,52 @@ from .reasons import (
 from .uptime_monitors import is_monitor
 from .visitors import is_authenticated_user
 
+Field = tuple[bytes, bytes]
+"""Name and value of a header."""
+
 harmless_fields: Final[set[tuple[bytes, bytes]]] = set()
 """Accept, User-Agent and Sec-Fetch-Dest headers with values that do not count against a request."""
 
-_HOST_NAMES: Final = frozenset(name.encode() for name in HOST_HEADERS)
-rule_cache: Final = HeaderRuleCache(_HOST_NAMES)
+HOST_NAMES: Final = frozenset(name.encode() for name in HOST_HEADERS)
+"""Headers that may name another host than Host does."""
+
+rule_cache: Final = HeaderRuleCache(HOST_NAMES)
 
 
 def ignore_reason_of_headers(
-    headers: Sequence[tuple[bytes, bytes]], reason_of_hosts: Callable[[], IgnoreReason | None] | None = None
+    headers: Sequence[Field], reason_of_routing: Callable[[tuple[Field, ...]], IgnoreReason | None] | None = None
 ) -> IgnoreReason | None:
     """Why a request with these headers does not count; None if it does.
 
     Args:
         headers: those of the scope.
-        reason_of_hosts: called if a header may name another host than Host does, and nothing else is a reason.
+        reason_of_routing: called with the headers that state the requested URL, if there are any and nothing else is a
+            reason.
     """
-    harmless_names, harmless = rule_cache.harmless, harmless_fields
+    harmless_names, harmless, routing_names = rule_cache.harmless, harmless_fields, rule_cache.routing
+    routing: list[Field] | None = None
     try:
         for field in reversed(headers):  # browsers send Cookie last
             if field[0] not in harmless_names:
                 if field[0] == b"cookie" and field[1]:
                     return COOKIE
                 if field not in harmless:
-                    return _ignore_reason_of_unknown_headers(headers, reason_of_hosts)
+                    if field[0] not in routing_names:
+                        return _ignore_reason_of_unknown_headers(headers, reason_of_routing)
+                    if routing is None:
+                        routing = []
+                    routing.append(field)
     except TypeError:  # the pairs may be lists (ASGI, "HTTP Connection Scope"), which have no hash
-        return _ignore_reason_of_unknown_headers([(name, value) for name, value in headers], reason_of_hosts)
-    return None
+        return _ignore_reason_of_unknown_headers([(name, value) for name, value in headers], reason_of_routing)
+    return reason_of_routing(tuple(reversed(routing))) if routing and reason_of_routing is not None else None
 
 
 def _ignore_reason_of_unknown_headers(
-    headers: Iterable[tuple[bytes, bytes]], reason_of_hosts: Callable[[], IgnoreReason | None] | None
+    headers: Iterable[Field], reason_of_routing: Callable[[tuple[Field, ...]], IgnoreReason | None] | None
 ) -> IgnoreReason | None:
-    """Do as `ignore_reason_of_headers` does, for headers that are not all known to be harmless."""
+    """Do as `ignore_reason_of_headers` does, for headers that are not all known."""
     harmless_names, accept, destination, agent = rule_cache.harmless, b"", b"", b""
-    is_prefetch = names_hosts = False
+    is_prefetch, routing = False, list[Field]()
     for name, value in headers:
         if name in harmless_names:
             continue
@@ -62,8 +73,8 @@ def _ignore_reason_of_unknown_headers(
             agent = value
         elif name == b"sec-fetch-dest":
             destination = value
-        elif name in _HOST_NAMES:
-            names_hosts = True
+        elif name in rule_cache.routing:
+            routing.append((name, value))
         else:
             text = name.decode("latin-1")
             if text.lower() in PREFETCH_HEADERS:
@@ -72,6 +83,8 @@ def _ignore_reason_of_unknown_headers(
             rule = rule_cache.find(name, text)
             if rule is not None and rule_applies(rule, text, value.decode("latin-1")):
                 return rule.reason
+            if name in rule_cache.routing:
+                routing.append((name, value))
     if destination and destination != b"document" and not is_prefetch:
         return ignore_reason_of_destination(destination.decode("latin-1"))
     if agent and is_monitor(agent):
@@ -80,7 +93,7 @@ def _ignore_reason_of_unknown_headers(
         return reason
     for field in ((b"accept", accept), (b"user-agent", agent), (b"sec-fetch-dest", b"document")):
         remember_harmless(harmless_fields, field, len(field[1]))
-    return reason_of_hosts() if names_hosts and reason_of_hosts is not None else None
+    return reason_of_routing(tuple(routing)) if routing and reason_of_routing is not None else None
 
 
 def ignore_reason_of_scope(scope: Mapping[str, Any]) -> IgnoreReason | None:

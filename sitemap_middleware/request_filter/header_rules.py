@@ -208,29 +208,31 @@ class HeaderRuleCache:
         self.routing: set[Any] = set(host_names)
         """Names by which a proxy states where a request came from, of those seen so far."""
         self.harmless: set[Any] = set()
+        """Names seen so far that mean nothing here: neither is there a rule for them, nor are they in `routing`."""
+        self.known: set[Any] = set(host_names)
+        """The names in `harmless` and in `routing`."""
         self._rules: dict[Any, HeaderRule] = {}
 
     def __len__(self) -> int:
-        return len(self.harmless) + len(self._rules)
+        return len(self.known) + len(self._rules)
 
     def find(self, name: Any, header: str) -> HeaderRule | None:
         """The rule for a name as the protocol gives it, whose text is `header`."""
         rule = self._rules.get(name)
         if rule is None:
             rule = rule_for_header(header)
-            self.add(name, rule)
-            if rule is None and name in self.harmless and is_routing_header(header):
-                self.routing.add(name)
+            self.add(name, rule, is_routing=rule is None and is_routing_header(header))
         return rule
 
-    def add(self, name: Any, rule: HeaderRule | None) -> None:
-        """Remember the rule for a name; None if it is harmless."""
+    def add(self, name: Any, rule: HeaderRule | None, *, is_routing: bool = False) -> None:
+        """Remember the rule for a name; None if it is harmless, or one of `routing`."""
         if len(self) >= MAX_CACHED_NAMES:
             self.harmless.clear()
-            self.routing = set(self._host_names)
+            self.routing, self.known = set(self._host_names), set(self._host_names)
             self._rules.clear()
         if len(name) <= MAX_NAME_CHARS:
-            if rule is None:
-                self.harmless.add(name)
-            else:
+            if rule is not None:
                 self._rules[name] = rule
+            else:
+                (self.routing if is_routing else self.harmless).add(name)
+                self.known.add(name)

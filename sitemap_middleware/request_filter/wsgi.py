@@ -17,15 +17,14 @@ harmless_accepts: Final[set[str]] = set()
 
 _KEYS_READ_BY_VALUE: Final = frozenset({"HTTP_ACCEPT", "HTTP_SEC_FETCH_DEST"})
 _PREFETCH_KEYS: Final = tuple(f"HTTP_{name.upper().replace('-', '_')}" for name in PREFETCH_HEADERS)
-_HOST_KEYS: Final = frozenset(f"HTTP_{name.upper().replace('-', '_')}" for name in HOST_HEADERS)
-rule_cache: Final = HeaderRuleCache(_HOST_KEYS)
+rule_cache: Final = HeaderRuleCache([f"HTTP_{name.upper().replace('-', '_')}" for name in HOST_HEADERS])
 
 
 def ignore_reason_of_environ(
     environ: dict[str, Any],
     keys: list[Any] | None,
     accept: str,
-    reason_of_hosts: Callable[[], IgnoreReason | None] | None = None,
+    reason_of_routing: Callable[[tuple[tuple[str, Any], ...]], IgnoreReason | None] | None = None,
 ) -> IgnoreReason | None:
     """Why a request with this environ does not count; None if it does.
 
@@ -33,22 +32,28 @@ def ignore_reason_of_environ(
         environ: as it is now. The app may have changed it; some apps put the user into it.
         keys: its keys when the request came; None if the app has not been called.
         accept: its Accept header when the request came.
-        reason_of_hosts: called if a header may name another host than Host does, and nothing else is a reason.
+        reason_of_routing: called with the items of the headers that state the requested URL, if there are any and
+            nothing else is a reason.
     """
-    harmless, names_hosts, get = rule_cache.harmless, False, environ.get
+    routing: list[tuple[str, Any]] | None = None
+    harmless, get = rule_cache.harmless, environ.get
     if keys is None:
-        are_harmless = harmless.issuperset(environ)
+        keys, is_changed = list(environ), False
     else:
         # A dict appends new keys, so the size and the last key show whether the app has added or removed any.
-        are_harmless = harmless.issuperset(keys) and (
-            (len(environ) == len(keys) and next(reversed(environ), None) == keys[-1]) or harmless.issuperset(environ)
-        )
-    if not are_harmless:
-        for key in {*(keys or ()), *environ}.difference(harmless):
-            if key in _HOST_KEYS:
-                names_hosts = True
-            elif reason := _ignore_reason_of_key(key, get(key, "removed by the app")):
-                return reason
+        is_changed = len(environ) != len(keys) or next(reversed(environ), None) != keys[-1]
+    if not harmless.issuperset(keys) or (is_changed and not harmless.issuperset(environ)):
+        if not is_changed and rule_cache.known.issuperset(keys):
+            routing = [(key, environ[key]) for key in environ.keys() & rule_cache.routing]
+        else:
+            routing = []
+            for key in {*keys, *environ}.difference(harmless):
+                if key not in rule_cache.known and (
+                    reason := _ignore_reason_of_key(key, get(key, "removed by the app"))
+                ):
+                    return reason
+                if key in rule_cache.routing and key in environ:
+                    routing.append((key, environ[key]))
     destination = get("HTTP_SEC_FETCH_DEST", "document")
     if destination != "document" and destination and not any(key in environ for key in _PREFETCH_KEYS):
         return ignore_reason_of_destination(destination)
@@ -61,7 +66,7 @@ def ignore_reason_of_environ(
         if accept and (reason := ignore_reason_of_accept(accept)):
             return reason
         remember_harmless(harmless_accepts, accept, len(accept))
-    return reason_of_hosts() if names_hosts and reason_of_hosts is not None else None
+    return reason_of_routing(tuple(routing)) if routing and reason_of_routing is not None else None
 
 
 def _ignore_reason_of_key(key: Any, value: Any) -> IgnoreReason | None:
