@@ -28,7 +28,10 @@ import venv
 from collections.abc import Iterator
 from pathlib import Path
 
-from mutation import mutation
+if __package__:  # imported by `python3 -m tests.real_apps`
+    from .mutation import mutation
+else:  # `python3 tests` runs this file outside of its package
+    from mutation import mutation
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".venv-tests"
@@ -122,6 +125,9 @@ def lint(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
 def types(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
     here = environment(uv, sys.executable, "newest")
     yield run([here / "mypy"], "types")
+    complete: list[str | Path] = [here / "pyright", "--verifytypes", "sitemap_middleware", "--ignoreexternal"]
+    env = {"PYTHONPATH": str(ROOT)}
+    yield run(complete, "types of public names, by pyright", env=env, after="Symbols used in public interface:")
     yield run([here / "pyright", "--pythonpath", here / "python", "tests/typing"], "types of user code, by pyright")
 
 
@@ -158,16 +164,28 @@ def benchmarks(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
     yield run([environment(uv, sys.executable, "newest") / "python", "-m", "benchmarks", "--short"], "benchmarks")
 
 
-def run(command: list[str | Path], title: str, *, env: dict[str, str] | None = None, cwd: Path = ROOT) -> int:
-    """Run a command under a title; print if it failed, and return its status."""
+def run(
+    command: list[str | Path], title: str, *, env: dict[str, str] | None = None, cwd: Path = ROOT, after: str = ""
+) -> int:
+    """Run a command under a title; print if it failed, and return its status.
+
+    If `after` is given, only what follows it in the command's output is printed.
+    """
     print(f"\n== {title}", flush=True)
     path = f"{Path(command[0]).parent}{os.pathsep}{os.environ['PATH']}"
-    status = subprocess.run(
-        [str(part) for part in command], cwd=cwd, env={**os.environ, "PATH": path, **(env or {})}, check=False
-    ).returncode
-    if status:
-        print(f"== {title}: FAILED with status {status}", flush=True)
-    return status
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env={**os.environ, "PATH": path, **(env or {})},
+        stdout=subprocess.PIPE if after else None,
+        text=True,
+        check=False,
+    )
+    if after:
+        print(done.stdout.rpartition(after)[2].strip(), flush=True)
+    if done.returncode:
+        print(f"== {title}: FAILED with status {done.returncode}", flush=True)
+    return done.returncode
 
 
 def installed_uv() -> Path:

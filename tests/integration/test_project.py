@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -41,6 +43,12 @@ def test_checks_are_nox_sessions_and_documented() -> None:
     assert sessions == checks()
     explained = re.findall(r"^\| `(\w+)` \|", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.MULTILINE)
     assert set(explained) == checks()
+
+
+def test_command_for_published_apps_starts() -> None:
+    command = [sys.executable, "-m", "tests.real_apps", "no-such-app"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.partition(";")[0]) == (2, "unknown: no-such-app"), done.stderr
 
 
 def test_workflow_runs_every_check_on_every_python() -> None:
