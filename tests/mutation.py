@@ -67,6 +67,7 @@ TESTS = {
     "adapters.asgi_streaming": "unit/adapters/test_asgi_streaming integration/test_app_shapes",
     "evidence.observations": "unit/evidence/test_response_parser unit/evidence/test_observation_merge",
     "adapters.pass_through": "unit/test_settings unit/test_middleware_lookup",
+    "adapters.adapter_class": "integration/test_app_shapes unit/test_settings",
     "adapters.probe_calls": "unit/observation/test_probe_client unit/adapters/test_probe_headers",
     "adapters.litestar_app": "frameworks/test_litestar frameworks/test_contract",
     "observation.sampling_schedule": "integration/test_content_changes integration/test_limits unit/evidence/test_changefreq",
