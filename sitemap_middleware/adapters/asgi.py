@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..listing.batch_queue import BatchQueue, as_values_error
-from ..models import Context
+from ..models import Context, RoutingHeaders
 from ..private_stdlib import mark_coroutine_function
 from ..request_filter.asgi import HOST_NAMES, ignore_reason_of_headers, ignore_reason_of_scope
 from ..request_filter.reasons import IgnoreReason
@@ -106,7 +106,7 @@ class ASGIRequest(BaseRequest):
         )
 
     def _ignore_reason_of_routing(self, headers: tuple[tuple[bytes, bytes], ...]) -> IgnoreReason | None:
-        self.routing_headers = headers
+        self.routing_headers: RoutingHeaders = headers
         for name, _ in headers:
             if name in HOST_NAMES:
                 return self.adapter.service.ignore_reason_of_hosts(self, forwarded_hosts(self._decoded_headers()))

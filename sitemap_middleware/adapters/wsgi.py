@@ -10,6 +10,7 @@ from http import HTTPStatus
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
+from ..models import RoutingHeaders
 from ..request_filter.header_rules import HOST_HEADERS
 from ..request_filter.reasons import COOKIE, IgnoreReason
 from ..request_filter.visitors import visitor_fingerprint
@@ -125,7 +126,7 @@ class WSGIRequest(BaseRequest):
         return ignore_reason_of_environ(environ, self._keys, self._accept, self._ignore_reason_of_routing)
 
     def _ignore_reason_of_routing(self, items: tuple[tuple[str, Any], ...]) -> IgnoreReason | None:
-        self.routing_headers = items
+        self.routing_headers: RoutingHeaders = items
         for key, _ in items:
             if key in _HOST_NAMES:
                 break
