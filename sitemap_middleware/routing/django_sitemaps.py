@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from contextlib import suppress
+from datetime import date, datetime
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -17,6 +18,7 @@ from django.utils.module_loading import import_string
 from ..decorator import settings_of
 from ..exceptions import OptionError
 from ..models import Context, Provider, Route, RouteSettings
+from ..sitemap_protocol import parse_date, validate_changefreq, validate_priority
 from .change_detector import Snapshot
 from .django_database import own_connections
 from .django_views import resolve
@@ -133,11 +135,21 @@ def _match(path: str) -> ResolverMatch | None:
 def _fields(url: Mapping[str, Any], view_settings: RouteSettings) -> dict[str, Any]:
     """The lastmod, changefreq and priority of a URL, those that it has. The settings of its view come first."""
     lastmod = url.get("lastmod")
-    changefreq = view_settings.changefreq or url.get("changefreq")
-    priority = url.get("priority") if view_settings.priority is None else str(view_settings.priority)
+    if isinstance(lastmod, str):
+        lastmod = parse_date(lastmod)
     if isinstance(lastmod, datetime) and timezone.is_naive(lastmod):
         lastmod = timezone.make_aware(lastmod, timezone.get_default_timezone())
-    fields = {"lastmod": lastmod, "changefreq": changefreq, "priority": float(priority) if priority else None}
+    fields: dict[str, Any] = {
+        "lastmod": lastmod if isinstance(lastmod, date) else None,
+        "changefreq": view_settings.changefreq,
+        "priority": view_settings.priority,
+    }
+    # Django writes whatever a Sitemap class says, so an invalid value leaves its own field out and no page.
+    with suppress(OptionError):
+        fields["changefreq"] = view_settings.changefreq or validate_changefreq(url.get("changefreq"), SETTING)
+    if view_settings.priority is None:
+        with suppress(OptionError, ValueError):  # `get_urls` gives it as text
+            fields["priority"] = validate_priority(float(url.get("priority") or "nan"), SETTING)
     return {name: value for name, value in fields.items() if value is not None}
 
 

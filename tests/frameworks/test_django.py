@@ -7,7 +7,7 @@ import gc
 import io
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 from urllib.parse import unquote
 
@@ -439,6 +439,32 @@ def test_sitemap_classes_may_be_in_every_language() -> None:
 def test_a_setting_that_holds_no_sitemaps_is_refused(value: Any) -> None:
     with pytest.raises(OptionError, match=r"SITEMAP_SITEMAPS=.* is not a mapping of names to Sitemap classes"):
         Project(SITE, SITEMAP_SITEMAPS=value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "written"),
+    [
+        ({"priority": "high"}, {}),
+        ({"priority": 7}, {}),
+        ({"priority": "nan"}, {}),
+        ({"priority": "0.3"}, {"priority": "0.3"}),
+        ({"priority": 0}, {"priority": "0.0"}),
+        ({"changefreq": "fortnightly"}, {}),
+        ({"changefreq": "weekly"}, {"changefreq": "weekly"}),
+        ({"lastmod": lambda *_: "last week"}, {}),
+        ({"lastmod": lambda *_: 20260304}, {}),
+        ({"lastmod": lambda *_: "2026-03-04"}, {"lastmod": "2026-03-04"}),
+        ({"lastmod": lambda *_: date(2026, 3, 4)}, {"lastmod": "2026-03-04"}),
+    ],
+    ids=str,
+)
+def test_an_invalid_field_of_a_sitemap_class_is_left_out(fields: dict[str, Any], written: dict[str, str]) -> None:
+    static = type("Static", (Sitemap,), {"items": lambda _: ["/"], "location": lambda _, item: item} | fields)
+    named = type("Named", (Sitemap,), {"items": lambda _: ["/posts/a/"], "location": lambda _, item: item} | fields)
+    project = Project(SITE, SITEMAP_SITEMAPS={"static": static, "named": named})
+    project.listed()  # the fields of a static page are known once its class was read
+    entries = project.entries()
+    assert (entries["/"], entries["/posts/a/"]) == (written, written)
 
 
 def test_a_sitemap_class_that_fails_leaves_the_other_pages(caplog: pytest.LogCaptureFixture) -> None:
