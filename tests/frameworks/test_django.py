@@ -20,8 +20,8 @@ from django.contrib.sitemaps import Sitemap
 from django.contrib.sitemaps.views import sitemap as sitemap_view
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.wsgi import WSGIHandler
-from django.http import FileResponse, HttpResponse, StreamingHttpResponse
-from django.test import Client
+from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.test import AsyncClient, Client
 from django.urls import include, path, re_path, reverse
 from django.utils import translation
 from django.utils.translation import gettext_lazy
@@ -653,6 +653,27 @@ def test_the_test_client_gets_a_true_sitemap_within_its_own_thread() -> None:
     Project([path("", page), path("gone/", lambda _: HttpResponse(status=404))])
     answer = Client().get("/sitemap.xml")
     assert locs(answer.content) == [f"{BASE}/"]
+
+
+def failing(request: HttpRequest) -> HttpResponse:
+    raise RuntimeError("this view fails")
+
+
+def test_a_view_that_fails_a_probe_does_not_fail_the_request_of_the_test_client() -> None:
+    Project([path("", page), path("broken/", failing)])
+    assert locs(Client().get("/sitemap.xml").content) == [f"{BASE}/"]
+    with pytest.raises(RuntimeError, match="this view fails"):
+        Client().get("/broken/")
+
+
+async def fetch_with_async_client() -> bytes:
+    answer: Any = await AsyncClient().get("/sitemap.xml")
+    return b"".join([part async for part in answer]) if answer.streaming else answer.content
+
+
+def test_a_view_that_fails_a_probe_does_not_fail_the_request_of_the_async_test_client() -> None:
+    Project([path("", page), path("broken/", failing)])
+    assert locs(asyncio.run(fetch_with_async_client())) == [f"{BASE}/"]
 
 
 def test_a_large_sitemap_is_sent_in_parts(handler: Any) -> None:
