@@ -15,7 +15,7 @@ from sitemap_middleware.evidence import observation_merge as merge
 from sitemap_middleware.evidence import soft_not_found
 from sitemap_middleware.evidence.lastmod import LastmodResult, lastmod
 from sitemap_middleware.evidence.observations import Observation, at_merge
-from sitemap_middleware.evidence.response_parser import ResponseParser
+from sitemap_middleware.evidence.response_parser import FRACTIONS_PER_SECOND, ResponseParser
 from sitemap_middleware.evidence.site_signals import site_signals
 from sitemap_middleware.evidence.verdict import page_verdict
 from sitemap_middleware.history import VOLATILE
@@ -117,15 +117,15 @@ class CachingParser(ResponseParser):
         body = None if captured.body is None else hash(OUTSIDE.sub(b"", captured.body, 1))
         key = path, captured.status, *captured.headers, body
         known = self._seen.get(key)
-        at = int(captured.at)
+        at, fraction = int(captured.at), int(captured.at % 1 * FRACTIONS_PER_SECOND)
         self._count += 1
         if known is not None and self._count % 50 and (known.last_modified or 0) <= at:
-            return known._replace(at=at, visitor=captured.visitor)
+            return known._replace(at=at, fraction=fraction, visitor=captured.visitor)
         observation = super().parse(captured, path, route, loc, **more)
         if (
             known is not None
             and (known.last_modified or 0) <= at
-            and observation != known._replace(at=at, visitor=captured.visitor)
+            and observation != known._replace(at=at, fraction=fraction, visitor=captured.visitor)
         ):
             raise AssertionError(f"a token outside the main content changed the reading of {captured.body!r}")
         if observation is not None and _parses_alike_later(observation, captured):

@@ -158,17 +158,20 @@ class Refresher:
                     return
             try:
                 self._mark(pending)
-            except Exception as error:
-                level = logging.DEBUG if isinstance(error, StoreError) else logging.ERROR  # an outage is logged already
-                log.log(level, "refresh could not be recorded: %s", error, exc_info=level == logging.ERROR)
-                if not isinstance(error, StoreError):
-                    pending = {None}  # what cannot be recorded must not stop later calls
-                with self._lock:
-                    self._pending |= pending
-                    self._is_saving = False
-                saved.set()
+            except StoreError:  # an outage, which the store logs
+                self._postpone(pending, saved)
+                return
+            except Exception:
+                log.exception("refresh could not be recorded")
+                self._postpone({None}, saved)  # what cannot be recorded must not stop later calls
                 return
             saved.set()
+
+    def _postpone(self, pending: set[str | None], saved: threading.Event) -> None:
+        with self._lock:
+            self._pending |= pending
+            self._is_saving = False
+        saved.set()
 
     def _mark(self, pending: set[str | None]) -> None:
         paths = [path for path in pending if path is not None]

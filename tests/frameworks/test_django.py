@@ -456,7 +456,6 @@ def test_a_setting_that_holds_no_sitemaps_is_refused(value: Any) -> None:
         ({"lastmod": lambda *_: "2026-03-04"}, {"lastmod": "2026-03-04"}),
         ({"lastmod": lambda *_: date(2026, 3, 4)}, {"lastmod": "2026-03-04"}),
     ],
-    ids=str,
 )
 def test_an_invalid_field_of_a_sitemap_class_is_left_out(fields: dict[str, Any], written: dict[str, str]) -> None:
     static = type("Static", (Sitemap,), {"items": lambda _: ["/"], "location": lambda _, item: item} | fields)

@@ -322,7 +322,7 @@ class Lazy:
         return self._text
 
 
-@pytest.mark.parametrize("path", [Lazy("/items/rye"), PurePosixPath("/items/rye"), StyledText("/items/rye")], ids=repr)
+@pytest.mark.parametrize("path", [Lazy("/items/rye"), PurePosixPath("/items/rye"), StyledText("/items/rye")], ids=type)
 def test_a_path_may_be_an_object_that_stands_for_its_text(path: Any) -> None:
     shop, worker = memory()
     assert sorted(worker.listed()) == ALL
@@ -526,7 +526,7 @@ def test_a_fault_while_it_is_recorded_is_logged_and_not_raised(caplog: pytest.Lo
     (record,) = caplog.records
     assert (record.levelno, record.getMessage()) == (
         logging.ERROR,
-        "refresh could not be recorded: list index out of range",
+        "refresh could not be recorded",
     )
     assert record.exc_info
 
