@@ -37,7 +37,7 @@ DOCUMENT_SUFFIXES: Final = (".xml", ".txt")
 """How the paths of documents and of robots.txt end. This test alone rules out almost all other requests."""
 
 FLUSH_WAIT_SECONDS: Final = 2.0
-"""Seconds that a request for the sitemap waits for a flush in progress: its store may hang."""
+"""Seconds that a request for the sitemap waits for a flush, or a reading of the store, in progress: it may hang."""
 
 UNAVAILABLE_RETRY_SECONDS: Final = 60
 """Retry-After, in seconds, of a sitemap that cannot be made now."""
@@ -199,7 +199,12 @@ class SitemapHandler:
         """The document of a path, up to date; None if there is none. It may block."""
         began = self._clock()
         self._flush()
-        marks = self._refresher.load(site.store_key, table.providers(site))
+        marks = self._refresher.load(site.store_key, table.providers(site), FLUSH_WAIT_SECONDS)
+        if marks is None:  # one thread waits for a store that hangs, and others need not
+            last_good = self._publisher.cached_document(site, path)
+            if last_good is not None:
+                return last_good
+            marks = self._refresher.latest(site.store_key)
         rules = self._robots.rules(site, request, self._clock(), marks.everything)
         if self._options.verify:
             self._prober.probe(request, site, lambda: self._evaluation_context(site))

@@ -76,6 +76,8 @@ class Refresher:
         self._saved = threading.Event()
         """Set when what is pending now was saved, or could not be."""
         self._is_saving = False
+        self._reading: dict[StoreKey, threading.Lock] = {}
+        """Held by the thread that reads the marks of a site."""
 
     def refresh(self, path: str | None) -> None:
         """Ask for a decoded path, or everything, to be brought up to date. Never raises for a store that fails.
@@ -93,17 +95,29 @@ class Refresher:
         self._start_saving()
         saved.wait(_patience_seconds())
 
-    def load(self, site: StoreKey, sections: Iterable[str]) -> RefreshMarks:
-        """The marks that concern a site. If the store fails, those read last."""
+    def load(self, site: StoreKey, sections: Iterable[str], wait_seconds: float) -> RefreshMarks | None:
+        """The marks that concern a site. If the store fails, those read last.
+
+        None if another thread has been reading them for `wait_seconds`: the store may hang.
+        """
         if self._pending:
             self._start_saving()
             self._saved.wait(WAIT_SECONDS)
+        reading = self._reading.setdefault(site, threading.Lock())
+        if not reading.acquire(timeout=wait_seconds):
+            return None
         try:
             marks = self._latest[site] = self._marks.load(site, sections)
         except StoreError as error:
             log.debug("refresh marks not read: %s", error)
-            return self._latest.get(site, RefreshMarks())
+            return self.latest(site)
+        finally:
+            reading.release()
         return marks
+
+    def latest(self, site: StoreKey) -> RefreshMarks:
+        """The marks of a site that were read last."""
+        return self._latest.get(site, RefreshMarks())
 
     def request_pages(self, request: Request, site: Site, marks: RefreshMarks) -> None:
         """Request the pages of a site that are marked, behind this request or within it."""

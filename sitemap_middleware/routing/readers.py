@@ -65,5 +65,5 @@ def reader_of(app: Any) -> RouteReader | None:
             from . import werkzeug
 
             return werkzeug
-        case None:
+        case _:
             return None

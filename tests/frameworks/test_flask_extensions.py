@@ -93,6 +93,7 @@ def test_resources_of_flask_restful_are_not_listed(verify: bool) -> None:
 @pytest.fixture
 def registry() -> Iterator[Any]:
     """Dash keeps the pages of all its apps in one place."""
+    dash.page_registry.clear()  # another test of this process may have registered pages
     yield dash.page_registry
     dash.page_registry.clear()
 

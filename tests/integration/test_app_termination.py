@@ -126,7 +126,7 @@ def test_event_loop_stops_while_a_page_is_probed() -> None:
 
     answer: Future[Any] = Future()
     with pytest.raises(KeyboardInterrupt):
-        asyncio.run(request_app(app, {}, answer, False))
+        asyncio.run(request_app(app, {}, answer, allow_truncated=False))
     assert isinstance(answer.exception(), RuntimeError)
 
 
