@@ -4,8 +4,8 @@ A proxy states by headers such as X-Forwarded-Prefix or X-Original-URL where a r
 came from, and an app, or a ProxyFix inside this middleware, may believe them. So a
 stranger who sends one of them can be answered 404 for a page that exists. Therefore:
 
-- A header is usual if more than half of the site's pages were lately answered to
-  requests that carried it with this value; or with any value, if none is that frequent.
+- A header is usual if nine of ten answers with a page went to requests that carried
+  it, and half of them carried this value; or any value, if none is that frequent.
 - With usual headers, all answers count. A proxy sends its headers with every request.
 - With unusual ones, an answer that would delist a page needs confirmation, and new
   content does not count.
@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from ..bounded_cache import BoundedCache
 from ..captured_response import CapturedResponse
@@ -31,6 +31,9 @@ from ..request_filter.header_rules import HOST_HEADERS
 MAX_SITES: Final = 128
 MAX_COUNTED_ANSWERS: Final = 1000
 """Answers after which all counts are halved, so that the later ones count more."""
+
+MIN_USUAL_SHARE: Final = 0.9
+"""Share of the answers whose requests must carry a header for it to be usual. A proxy sends it with practically all."""
 
 MAX_HEADERS: Final = 16
 """Headers of one request that are counted."""
@@ -84,11 +87,11 @@ class UsualHeaders:
 
 def _is_usual(counts: Counter[str | _Field], field: _Field) -> bool:
     name, _ = field
+    if counts[name] <= MIN_USUAL_SHARE * counts[""]:
+        return False
     half = counts[""] / 2
-    if counts[field] > half:
-        return True
     values = (count for key, count in counts.items() if isinstance(key, tuple) and key[0] == name)
-    return counts[name] > half and max(values) <= half
+    return counts[field] > half or max(values, default=0) <= half
 
 
 def _normal_fields(response: CapturedResponse) -> list[_Field]:
@@ -117,6 +120,7 @@ def _normal_value(name: str, value: str, path: str) -> str:
     elif _URL_NAME.search(name):
         # A proxy repeats the requested path, perhaps below a prefix.
         stated = re.split("[?#]", value)[0] if value.startswith("/") else _path_of(value)
+        stated = unquote(stated)
         if stated.endswith(path):
             value = f"{stated.removesuffix(path)}(path)"
     return value[:MAX_VALUE_CHARS]

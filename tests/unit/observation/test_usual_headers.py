@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -313,3 +314,28 @@ def test_names_of_hosts_stay_known_when_the_cache_is_emptied() -> None:
     cache.find("HTTP_X_FORWARDED_PORT", "X_FORWARDED_PORT")
     cache.find("X" * 200, "X-FORWARDED-" + "X" * 200)
     assert cache.routing == {"HTTP_FORWARDED", "HTTP_X_FORWARDED_PORT"}
+
+
+def test_strangers_do_not_make_a_header_usual_by_sending_it_often() -> None:
+    usual = UsualHeaders()
+    for number in range(20):
+        usual.record(response(path=f"/{number}"))
+    for number in range(100):
+        usual.record(response(("x-original-url", f"/nothing/{number}"), path=f"/{number % 2}"))
+    assert usual.unusual_names(response(("x-original-url", "/nothing"), path="/3")) == ["x-original-url"]
+
+
+def test_many_values_that_are_forgotten_leave_the_header_usual() -> None:
+    usual = UsualHeaders()
+    for number in range(3 * MAX_COUNTED_ANSWERS):
+        answer = response(("x-forwarded-prefix", f"/{number}"), path=f"/{number}")
+        usual.record(answer)
+        assert usual.unusual_names(answer) == []
+
+
+def test_a_percent_encoded_url_repeats_the_path() -> None:
+    usual = UsualHeaders()
+    for path in ("/k\u00e4se", "/brot", "/k\u00e4se", "/brot"):
+        usual.record(response(("x-original-url", quote(path)), path=path))
+    assert usual.unusual_names(response(("x-original-url", "/k%C3%A4se"), path="/k\u00e4se")) == []
+    assert usual.unusual_names(response(("x-original-url", "/nothing"), path="/k\u00e4se")) == ["x-original-url"]
