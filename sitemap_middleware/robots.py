@@ -96,8 +96,6 @@ class RobotsTxt:
         there are none, crawlers assume that all is forbidden: `RobotsUnknown`. An app that raises and has no route
         for robots.txt forbids nothing.
         """
-        if self._options.disallows_all:
-            return RobotsRules(DISALLOW_ALL)
         if not self._options.robots or site.root:
             return RobotsRules()
         known = self._cached.get(site.base_url)

@@ -73,6 +73,7 @@ NEWEST_ONLY = (
     "stores/test_network_partition",
     "stores/test_postgres",
     "stores/test_redis",
+    "stores/test_refresh",
     "stores/test_restored_backup",
     "unit/stores/test_permanent_page_slots",
 )

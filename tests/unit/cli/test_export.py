@@ -99,7 +99,7 @@ def test_base_url_may_be_given_if_the_app_has_none(store: SQLiteStore, tmp_path:
     )
     refused = build(f"{app}:app", tmp_path / "public")
     assert refused.exit_code == 2
-    assert "give --base-url, such as https://example.com" in refused.output
+    assert "give --base-url, such as https://example.com" in refused.stderr
     result = build(
         f"{own((tmp_path / 'own_nameless.py').read_text(), 'own_named')}:app",
         tmp_path / "public",

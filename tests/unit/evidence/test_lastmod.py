@@ -520,3 +520,9 @@ def test_each_date_and_each_reason_for_none_is_explained(
 )
 def test_a_developers_date_is_explained(declared: date, text: str | None, source: str) -> None:
     assert lastmod(declared, None, None, EVERYWHERE, NOW) == (text, source)
+
+
+def test_a_date_that_its_history_does_not_hold_is_not_credible() -> None:
+    moments = add_sighting(add_sighting((), NOW - 9 * DAY, NOW), NOW - 9 * DAY, NOW + HOUR)
+    assert generated_dates.is_credible(moments, NOW - 9 * DAY)
+    assert not generated_dates.is_credible(moments, NOW - 8 * DAY)

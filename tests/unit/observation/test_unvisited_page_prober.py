@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
+from werkzeug.test import Client
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.adapters import wsgi_client
@@ -462,3 +463,29 @@ def test_real_servers_verify(command: list[str], tmp_path: Path) -> None:
     with serving([part.format(port=port) for part in command], tmp_path, port, ready="/robots.txt") as server:
         assert server.get("/account").status in (302, 307)
         assert locs(server.get("/sitemap.xml").body) == [f"http://127.0.0.1:{port}/"]
+
+
+@pytest.mark.parametrize("concurrent", [True, False])
+def test_probes_that_show_nothing_leave_other_pages_listed(concurrent: bool) -> None:
+    """Also on a server with one thread, where the request for the sitemap makes the probes."""
+
+    def app(environ: Any, start_response: Any) -> list[bytes]:
+        path = environ["PATH_INFO"]
+        if path == "/late":
+            raise TimeoutError
+        status = {"/": "200 OK", "/broken": "500 Internal Server Error", "/moved": "400 Bad Request"}.get(path)
+        start_response(status or "404 Not Found", [("Content-Type", "text/html")])
+        return [b"<p>A page."]
+
+    site = SitemapMiddleware(
+        app,
+        base_url="https://example.com",
+        store="memory://",
+        include=["/", "/broken", "/late", "/moved"],
+        list_unseen=False,
+    )
+    client = Client(site)
+    for _ in range(2):
+        answer = client.get("/sitemap.xml", multithread=concurrent)
+    assert b"<loc>https://example.com/</loc>" in answer.data
+    assert [site.explain(path).page is not None for path in ("/", "/broken", "/late")] == [True, False, False]
