@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -261,8 +262,8 @@ class UnvisitedPageProber(BackgroundProber):
         key = (site.store_key, response.path)
         if response.status in OBSERVED_STATUSES:
             self._observe(response)
-            if key in self._probed:
-                # If the page is unverified nevertheless in the next round, the store has lost it.
+            # If the page is unverified nevertheless in the next round, the store has lost it.
+            with suppress(KeyError):
                 self._probed[key] = *self._probed[key][:2], ROUND_INTERVAL_SECONDS
 
 

@@ -659,6 +659,12 @@ def test_the_test_client_gets_a_true_sitemap_within_its_own_thread() -> None:
     assert locs(answer.content) == [f"{BASE}/"]
 
 
+def test_a_page_that_is_requested_twice_in_a_second_is_observed_once_and_answered_twice(handler: Any) -> None:
+    project = Project([path("", page)], handler=handler)
+    assert [project.request("/").status for _ in range(3)] == [200, 200, 200]
+    assert project.listed() == ["/"]
+
+
 def failing(request: HttpRequest) -> HttpResponse:
     raise RuntimeError("this view fails")
 

@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -17,10 +17,12 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
-from sitemap_middleware import OptionError, SitemapMiddleware, Store, StoreError, sitemap
+from sitemap_middleware import OptionError, SitemapMiddleware, Store, StoreError, sitemap, sitemap_handler
 from sitemap_middleware.fork_safety import WorkerId
+from sitemap_middleware.models import StoreKey
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.refresh_marks import MAX_PAGES, RefreshMarkStore
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ..support.documents import entries
 from ..support.sample_sites import Clock
@@ -555,3 +557,41 @@ def test_a_forked_child_may_call_it(tmp_path: Path) -> None:
     os.waitpid(child, 0)
     clock.now += 1
     assert "/items/sourdough" in worker.listed()
+
+
+class SlowMarks(MemoryStore):
+    """Answers slowly whether `refresh` asked for anything."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_asked, self.may_answer = threading.Event(), threading.Event()
+        self.may_answer.set()
+
+    def load(self, site: StoreKey, names: Iterable[str]) -> dict[str, bytes]:
+        names = list(names)
+        if any(name.startswith("refresh/") for name in names):
+            self.is_asked.set()
+            self.may_answer.wait(30)
+        return super().load(site, names)
+
+
+@pytest.mark.parametrize("has_earlier", [True, False])
+def test_while_one_request_waits_for_the_store_others_do_not(
+    has_earlier: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sitemap_handler, "FLUSH_WAIT_SECONDS", 0.01)
+    store, shop = SlowMarks(), Shop()
+    worker = shop.worker(store, clock=Clock())
+    if has_earlier:
+        worker.listed()
+        worker.app.flush()
+    store.is_asked.clear()
+    store.may_answer.clear()
+    waiting = threading.Thread(target=worker.listed)
+    waiting.start()
+    assert store.is_asked.wait(30)
+    listed = worker.listed()
+    assert waiting.is_alive()
+    store.may_answer.set()
+    waiting.join(30)
+    assert listed == worker.listed()

@@ -27,7 +27,10 @@ from sitemap_middleware import (
     SitemapMiddleware,
     pytest_plugin,
     sitemap,
+    sitemap_in_test,
 )
+from sitemap_middleware.models import Site
+from sitemap_middleware.request_response import GENERATING_HEADER, Response
 from sitemap_middleware.sitemap_in_test import SitemapOf
 
 from ..support.servers import ROOT
@@ -266,3 +269,17 @@ def test_the_plugin_is_registered_and_imports_nothing_of_the_package() -> None:
     loaded = "import sys, sitemap_middleware.pytest_plugin; print([m for m in sys.modules if 'sitemap' in m])"
     run = subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "['sitemap_middleware', 'sitemap_middleware.pytest_plugin']"
+
+
+GENERATING = Response(503, [GENERATING_HEADER], b"the sitemap is being generated")
+
+
+@pytest.mark.parametrize("waits", [1, sitemap_in_test.MAX_WAITS])
+def test_a_sitemap_that_is_being_generated_is_waited_for(waits: int) -> None:
+    answers = [*[GENERATING] * waits, Response(404, [], b"")]
+    assert sitemap_in_test._read_entries(lambda *_: answers.pop(0), Site("https", "example.com"), "/sitemap.xml") == {}
+
+
+def test_a_sitemap_that_takes_too_long_is_an_error() -> None:
+    with pytest.raises(SitemapError, match="answered 503: the sitemap is being generated"):
+        sitemap_in_test._read_entries(lambda *_: GENERATING, Site("https", "example.com"), "/sitemap.xml")

@@ -781,7 +781,10 @@ def test_what_a_running_app_has_just_written_is_read(store: Path) -> None:
 
 def test_memory_store_of_another_process_is_reported_as_unknown() -> None:
     name = own(NAMELESS.format(trusted=None))
-    assert "note: the store is memory://, so only the running app knows" in run("routes", f"{name}:app").stdout
+    for name_of_command in ("routes", "changes"):
+        assert (
+            "note: the store is memory://, so only the running app knows" in run(name_of_command, f"{name}:app").stdout
+        )
 
 
 def test_any_other_store_is_read_for_its_pages() -> None:
