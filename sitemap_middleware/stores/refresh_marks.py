@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -101,7 +102,7 @@ class RefreshMarkStore:
         self._save({self._requested_name(site): token})
 
     def _change_pages(self, change: Callable[[dict[str, str]], dict[str, str]]) -> bool:
-        """Change the list of pages; return whether that was possible: no other process does so, and there is room."""
+        """Change the list of pages; return whether that was possible: nobody else does so, and there is room."""
         if not self._lease(_LEASE_SECONDS):
             return False
         try:
@@ -115,7 +116,9 @@ class RefreshMarkStore:
             self._lease(0)
 
     def _lease(self, seconds: int) -> bool:
-        return self._store.lease(_OWNER, self._pages_name, self._worker_id.name, int(self._clock()), seconds)
+        # An owner may take its lease twice, so each thread is one of its own.
+        owner = f"{self._worker_id.name}/{threading.get_ident()}"
+        return self._store.lease(_OWNER, self._pages_name, owner, int(self._clock()), seconds)
 
     def _save(self, records: Mapping[str, bytes]) -> None:
         if records:

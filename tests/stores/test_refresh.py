@@ -184,6 +184,23 @@ def test_everything_is_marked_if_another_process_changes_the_pages_or_they_are_t
     assert marks.load("site", []).everything != seen.everything
 
 
+def test_a_thread_does_not_overwrite_the_pages_that_another_one_of_its_process_marks(
+    stores: Callable[[], Store],
+) -> None:
+    marks = RefreshMarkStore(stores(), "", time.time, WorkerId())
+
+    def change(pages: dict[str, str]) -> dict[str, str]:
+        other = threading.Thread(target=marks.mark_pages, args=(["/b"], []))
+        other.start()
+        other.join()
+        return {**pages, "/a": "00"}
+
+    assert marks._change_pages(change)
+    seen = marks.load("site", [])
+    assert seen.everything
+    assert list(seen.pages) == ["/a"]
+
+
 def test_damaged_marks_count_as_none() -> None:
     store = open_store("memory://", "store")
     marks = RefreshMarkStore(store, "", time.time, WorkerId())
