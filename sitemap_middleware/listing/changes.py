@@ -40,7 +40,7 @@ def changes(
     """
     snapshot = context.snapshot
     for candidate in candidates(entries, context):
-        page, url = candidate.page, snapshot.site.base_url + candidate.path
+        page, url = candidate.page, candidate.loc or snapshot.site.base_url + candidate.path
         loc, verdict = entries.policy.evaluate(context, candidate)
         if loc is None:
             if page is not None and (dropped := _dropped(page, media_types, snapshot.now)) and dropped[1] >= since:

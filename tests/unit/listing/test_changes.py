@@ -57,6 +57,16 @@ def test_a_page_that_answered_otherwise_before_is_new_since_its_first_good_answe
     assert [(change.kind, change.at) for change in changes(sample, NOW + 1)] == [("new", w3c_from_timestamp(NOW + DAY))]
 
 
+def test_the_url_of_a_page_of_a_named_section_has_the_root_path_once() -> None:
+    guides = [Entry(loc="/shop/guides/rye", lastmod="2025-06-15")]
+    sample = site({"/": Page()}, sections={"guides": guides})
+    service: Any = sample.app.service
+    snapshot = service.snapshot(Site("https", "shop.example", "/shop"), service.store)
+    assert list(service.changes([snapshot], NOW - DAY)) == [
+        PageChange("changed", f"{BASE}/shop/guides/rye", "2025-06-15", "the developer's date")
+    ]
+
+
 def test_a_page_with_too_long_a_history_is_not_new() -> None:
     sample = site({"/": Page()})
     for number in range(12):
