@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote
 
 from . import urls
@@ -45,6 +45,9 @@ from .stores.circuit_breaker import with_circuit_breaker
 from .stores.refresh_marks import RefreshMarkStore
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
+
+_MAX_PATH_CHARS: Final = 3 * urls.MAX_LOC_CHARS
+"""Characters of the longest path that is tracked: a longer one has no loc, and would fill the memory."""
 
 
 class SitemapService(ServiceInspection):
@@ -155,6 +158,8 @@ class SitemapService(ServiceInspection):
             if reason is not None:
                 if not self.tracker.ignored.count_repeated(path, reason):
                     self.tracker.ignored.count(request.path, reason)
+                return None
+            if len(path) > _MAX_PATH_CHARS:
                 return None
             routes_version = self.app_routes.version
             site, trust = self._site_resolver.resolve_request(request)

@@ -24,6 +24,9 @@ from .sampling_schedule import BodySampler, SampleSchedule
 _MAX_TIMESTAMP_SECONDS: Final = 253_402_300_800
 """The beginning of the year 10,000 in POSIX seconds. Dates from then on cannot be written."""
 
+_MAX_ROUTING_HEADERS_CHARS: Final = 4000
+"""Characters of the headers by which a proxy states the requested URL. A response to more of them is not recorded."""
+
 _REREADABLE_TYPES: Final = frozenset({list, tuple})
 """The types of header lists, and of pairs in them, that can be iterated again without running the app's code."""
 
@@ -145,6 +148,8 @@ class TrackedPage:
             status = last.status if raw_status == last.raw_status else _status_code(raw_status)
             if status not in OBSERVED_STATUSES or not _are_rereadable(headers):
                 return None  # headers that can be read only once are left to the server
+            if sum(len(name) + len(value) for name, value in request.routing_headers) > _MAX_ROUTING_HEADERS_CHARS:
+                return None  # anybody can send them, and they would fill the memory
             if not 0 < now < _MAX_TIMESTAMP_SECONDS:
                 context.log_fault("clock= must return POSIX seconds", ValueError(now))
                 return None

@@ -410,3 +410,28 @@ def test_later_answer_of_one_second_wins(protocol: str, other: Page, *, is_good_
         if flushes:
             sample.app.flush()
     assert bool(sample.locs()) is is_good_later
+
+
+def pending(sample: SampleSite) -> int:
+    count: int = sample.app.stats()["pending"]
+    return count
+
+
+@BOTH
+def test_paths_that_are_too_long_for_a_loc_take_no_memory(protocol: str) -> None:
+    sample = SampleSite(protocol, {"/": Page()})
+    for number in range(20):
+        sample.request(f"/{number}{'a' * 6200}")
+    tracker = sample.app.service.tracker
+    assert (pending(sample), tracker.tracked_pages, tracker._pages) == (0, {}, {})
+    sample.request("/")
+    assert pending(sample)
+
+
+@BOTH
+def test_large_headers_that_claim_another_url_take_no_memory(protocol: str) -> None:
+    sample = SampleSite(protocol, {"/": Page()})
+    sample.request(RequestSpec("/", headers=[("x-original-url", "/a" * 1500), ("x-rewrite-url", "/b" * 1500)]))
+    assert pending(sample) == 0
+    sample.request(RequestSpec("/", headers=[("x-original-url", "/a" * 1000)]))
+    assert pending(sample)
