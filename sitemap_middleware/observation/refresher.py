@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -206,8 +207,26 @@ def _checked_path(path: object) -> str:
 
 
 def _patience_seconds() -> float:
+    return EVENT_LOOP_WAIT_SECONDS if _runs_asyncio() or _runs_trio() else WAIT_SECONDS
+
+
+def _runs_asyncio() -> bool:
+    """Whether asyncio runs on this thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return WAIT_SECONDS
-    return EVENT_LOOP_WAIT_SECONDS
+        return False
+    return True
+
+
+def _runs_trio() -> bool:
+    """Whether Trio runs on this thread."""
+    if "trio" not in sys.modules:
+        return False
+    from trio.lowlevel import current_trio_token
+
+    try:
+        current_trio_token()
+    except RuntimeError:
+        return False
+    return True

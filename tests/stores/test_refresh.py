@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -13,6 +14,7 @@ from typing import Any
 
 import flask
 import pytest
+import trio
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
@@ -20,6 +22,7 @@ from starlette.routing import Route
 from sitemap_middleware import OptionError, SitemapMiddleware, Store, StoreError, sitemap, sitemap_handler
 from sitemap_middleware.fork_safety import WorkerId
 from sitemap_middleware.models import StoreKey
+from sitemap_middleware.observation import refresher as refresher_module
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.refresh_marks import MAX_PAGES, RefreshMarkStore
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
@@ -536,6 +539,34 @@ def test_it_does_not_wait_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch
     while "/items/sourdough" not in worker.listed():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("run", [pytest.param(asyncio.run, id="asyncio"), pytest.param(trio.run, id="trio")])
+def test_on_an_event_loop_it_waits_for_a_tenth_of_the_time(
+    run: Callable[..., float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def within_a_loop() -> float:
+        return refresher_module._patience_seconds()
+
+    assert run(within_a_loop) == 0.1 if run is trio.run else run(within_a_loop()) == 0.1
+    assert refresher_module._patience_seconds() == 1.0
+    monkeypatch.delitem(sys.modules, "trio")
+    assert refresher_module._patience_seconds() == 1.0
+
+
+def test_on_trio_it_does_not_wait_for_long_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refresher_module, "WAIT_SECONDS", 60)
+    store = SwitchableStore()
+    worker = Shop().worker(store)  # type: ignore[arg-type] # it has all methods
+    store.continues.clear()
+
+    async def within_a_loop() -> None:
+        worker.app.refresh()
+
+    began = time.monotonic()
+    trio.run(within_a_loop)
+    assert time.monotonic() - began < 20
+    store.continues.set()
 
 
 def test_a_fault_while_it_is_recorded_is_logged_and_not_raised(caplog: pytest.LogCaptureFixture) -> None:
