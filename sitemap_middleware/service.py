@@ -226,9 +226,10 @@ class SitemapService(ServiceInspection):
         self._sitemap.expire()
 
     def close(self) -> None:
-        """Save pending observations, stop the background thread and close the store."""
+        """Save pending observations and calls of `refresh`, stop the background thread and close the store."""
         self.stop_background_work()
         self.tracker.buffer.close()
+        self._refresher.finish()
         try:
             self.store.close()
         except Exception as error:

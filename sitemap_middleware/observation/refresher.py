@@ -96,6 +96,14 @@ class Refresher:
         self._start_saving()
         saved.wait(_patience_seconds())
 
+    def finish(self) -> None:
+        """Mark what is pending, before the store is closed. It waits `WAIT_SECONDS` at most."""
+        with self._lock:
+            is_due, saved = bool(self._pending) or self._is_saving, self._saved
+        if is_due:
+            self._start_saving()
+            saved.wait(WAIT_SECONDS)
+
     def load(self, site: StoreKey, sections: Iterable[str], wait_seconds: float) -> RefreshMarks | None:
         """The marks that concern a site. If the store fails, those read last.
 

@@ -569,6 +569,36 @@ def test_on_trio_it_does_not_wait_for_long_for_a_store_that_hangs(monkeypatch: p
     store.continues.set()
 
 
+def test_what_an_outage_kept_pending_is_marked_before_the_store_is_closed() -> None:
+    shop, store = Shop(), SwitchableStore()
+    first, second = (shop.worker(store, clock=Clock()) for _ in range(2))  # type: ignore[arg-type] # it has all methods
+    assert sorted(first.listed()) == sorted(second.listed()) == ALL
+    shop.items.append("sourdough")
+    refresher = first.app.service._refresher
+    mark, refresher._mark = refresher._mark, failing
+    first.app.refresh()
+    refresher._mark = mark
+    first.app.close()
+    assert "/items/sourdough" in second.listed_later()
+
+
+def test_closing_waits_for_what_is_being_marked_but_not_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refresher_module, "WAIT_SECONDS", 0.05)
+    shop, store = Shop(), SwitchableStore()
+    worker = shop.worker(store)  # type: ignore[arg-type] # it has all methods
+    worker.listed()
+    store.continues.clear()
+    refresher = worker.app.service._refresher
+    refresher.refresh(None)
+    refresher.finish()
+    assert refresher._is_saving
+    monkeypatch.setattr(refresher_module, "WAIT_SECONDS", 60)
+    store.continues.set()
+    refresher.finish()
+    assert not refresher._is_saving
+    assert refresher._marks.load("", []).everything  # type: ignore[arg-type] # the key of no site
+
+
 def test_a_fault_while_it_is_recorded_is_logged_and_not_raised(caplog: pytest.LogCaptureFixture) -> None:
     _, worker = memory()
     worker.app.service._refresher._sections_of = lambda path: [path][1:][0]
