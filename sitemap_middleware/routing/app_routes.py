@@ -10,6 +10,7 @@ from typing import Any, Final
 from ..config import Options
 from ..models import Context, Provider, Route
 from .change_detector import Snapshot
+from .frameworks import framework_of
 from .route_discovery import discover_routes, matching_template, trusted_hosts
 from .route_table import RouteTable
 from .wrapping import framework_app, only_routes_answer, proxy_middleware, root_path
@@ -109,8 +110,13 @@ class AppRoutes:
         return table
 
     def _new_context(self) -> Context | None:
-        """A new application context of Flask or Quart; None for other frameworks."""
-        create = getattr(framework_app(self._app), "app_context", None)
+        """A new application context of Flask or Quart, or the database connections of Django; else None."""
+        app = framework_app(self._app)
+        if framework_of(app) == "django":
+            from .django_database import own_connections
+
+            return own_connections()
+        create = getattr(app, "app_context", None)
         context: Context | None = create() if callable(create) else None
         return context
 

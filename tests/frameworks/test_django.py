@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import io
+import threading
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import date, datetime
@@ -733,3 +734,24 @@ def test_values_may_use_the_database_on_their_thread() -> None:
 
     view = sitemap(values=names)(view_of_page())
     assert Project([path("<name>/", view)]).listed() == ["/a/", "/b/"]
+
+
+def test_a_named_section_closes_the_database_connection_of_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    from django.db import connections
+
+    used, closed = list[int](), list[int]()
+
+    def paths() -> list[str]:
+        own = connections["default"]  # each thread has its own; that of a database in memory is never really closed
+        monkeypatch.setattr(own, "close", lambda: closed.append(threading.get_ident()))
+        with own.cursor() as cursor:
+            cursor.execute("SELECT '/a/'")
+            used.append(threading.get_ident())
+            return [row[0] for row in cursor.fetchall()]
+
+    project = Project([path("<name>/", page)], SITEMAP_SECTIONS={"letters": paths})
+    assert project.request("/sitemap.xml").status == 200
+    assert b"/a/" in project.request("/sitemap-letters.xml").body
+    assert used
+    assert closed == used
+    assert threading.get_ident() not in used
