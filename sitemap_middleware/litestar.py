@@ -22,7 +22,7 @@ __all__ = ("SitemapPlugin",)
 class SitemapPlugin(InitPluginProtocol, CLIPluginProtocol, ReceiveRoutePlugin):
     """Gives a Litestar app a sitemap, and its command line the commands of ``litestar sitemap``.
 
-    The middleware is in ``app.state.sitemap``. A handler's settings are the
+    The middleware is in ``app.state.sitemap``, unless the app has its own. A handler's settings are the
     decorator `sitemap` or ``opt={"sitemap": {"priority": 0.8}}``, and so are those
     of controllers, routers and the app.
 

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from .exceptions import MiddlewareLookupError
 from .fork_safety import ForkSafeLock
 from .routing import wrapping
-from .routing.frameworks import EXTENSION_NAME, get_attribute, is_starlette
+from .routing.frameworks import EXTENSION_NAME, INSTALLED_ATTRIBUTE, get_attribute, is_starlette
 
 T = TypeVar("T")
 
@@ -76,10 +76,11 @@ def _layers(app: Any, kind: type, seen: dict[int, Any]) -> Iterator[Any]:
 
 
 def _remembered(app: Any, kind: type) -> Iterator[Any]:
-    """The middleware in Flask's `app.extensions` and Starlette's `app.state`."""
+    """The middleware in Flask's `app.extensions`, in Starlette's `app.state`, and installed around a Litestar app."""
     extensions = get_attribute(app, "extensions")
     middleware = extensions.get(EXTENSION_NAME) if isinstance(extensions, dict) else None
-    for candidate in (middleware, get_attribute(get_attribute(app, "state"), EXTENSION_NAME)):
+    in_state = get_attribute(get_attribute(app, "state"), EXTENSION_NAME)
+    for candidate in (middleware, in_state, get_attribute(app, INSTALLED_ATTRIBUTE)):
         if isinstance(candidate, kind):
             yield candidate
 

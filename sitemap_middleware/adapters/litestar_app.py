@@ -7,12 +7,10 @@ middleware there could not answer ``/sitemap.xml``.
 from __future__ import annotations
 
 import sys
-from typing import Any, Final
+from typing import Any
 
+from ..routing.frameworks import EXTENSION_NAME, INSTALLED_ATTRIBUTE
 from ..routing.wrapping import layers
-
-ATTRIBUTE: Final = "__sitemap_middleware__"
-"""The attribute of an app that has the middleware installed."""
 
 
 def app_around_route(app: Any) -> Any:
@@ -32,7 +30,7 @@ def app_of_route(route: Any) -> Any:
 
 def installed_middleware(app: Any) -> Any:
     """The middleware that is installed around an app; None if there is none."""
-    return getattr(app, ATTRIBUTE, None)
+    return getattr(app, INSTALLED_ATTRIBUTE, None)
 
 
 def install(app: Any, make_middleware: Any) -> Any:
@@ -49,6 +47,7 @@ def install(app: Any, make_middleware: Any) -> Any:
         await middleware(scope, receive, send)
 
     attributes = {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__}
-    app.__class__ = type(cls.__name__, (cls,), {**attributes, "__call__": __call__, ATTRIBUTE: middleware})
-    app.state.sitemap = middleware
+    app.__class__ = type(cls.__name__, (cls,), {**attributes, "__call__": __call__, INSTALLED_ATTRIBUTE: middleware})
+    if not hasattr(app.state, EXTENSION_NAME):  # else it is the app's own
+        setattr(app.state, EXTENSION_NAME, middleware)
     return middleware

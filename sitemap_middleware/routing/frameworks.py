@@ -27,6 +27,9 @@ FRAMEWORK_NAMES: Final = "Bottle, Django, Falcon, FastAPI, Flask, Litestar, Pyra
 EXTENSION_NAME: Final = "sitemap"
 """The key of the middleware in Flask's `app.extensions`, and its attribute of Starlette's `app.state`."""
 
+INSTALLED_ATTRIBUTE: Final = "__sitemap_middleware__"
+"""The attribute of a Litestar app that has the middleware installed around it."""
+
 
 def framework_of(app: Any) -> Framework | None:
     """The framework of which an object is an app; None if it is of none that is known."""
