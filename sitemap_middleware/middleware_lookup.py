@@ -16,7 +16,8 @@ T = TypeVar("T")
 ADD_MIDDLEWARE_HINT: Final = (
     "add it: app.add_middleware(SitemapMiddleware) in Starlette and FastAPI,"
     " app.wsgi_app = SitemapMiddleware(app.wsgi_app) in Flask, "
-    '"sitemap_middleware.django.SitemapMiddleware" to MIDDLEWARE in Django'
+    '"sitemap_middleware.django.SitemapMiddleware" to MIDDLEWARE in Django, '
+    "Litestar(plugins=[SitemapPlugin()]) of sitemap_middleware.litestar in Litestar"
 )
 
 MAX_LAYERS: Final = 200

@@ -75,6 +75,13 @@ class _Reasons(dict[str, str]):
             raise KeyError(f"{path} is listed: {explanation.reason}")
         return explanation.reason
 
+    def get(self, path: str, default: Any = None) -> Any:
+        """The reason of any path; the default if the page is listed."""
+        try:
+            return self[path]
+        except KeyError:
+            return default
+
 
 def read_sitemap(app: Any, *, base_url: str | None = None) -> SitemapInTest:
     """Request the sitemap of an app. An ASGI app is started and shut down around it.

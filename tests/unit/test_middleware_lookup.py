@@ -308,6 +308,8 @@ def test_a_strange_app_in_the_scope_does_no_harm() -> None:
 def test_an_app_without_it_gets_an_error_with_the_fix(app: Any) -> None:
     with pytest.raises(MiddlewareLookupError, match=r"has no SitemapMiddleware; add it: app.add_middleware\(") as error:
         SitemapMiddleware.of(app)
+    assert '"sitemap_middleware.django.SitemapMiddleware" to MIDDLEWARE in Django' in str(error.value)
+    assert "Litestar(plugins=[SitemapPlugin()]) of sitemap_middleware.litestar in Litestar" in str(error.value)
     assert isinstance(error.value, SitemapError)
     assert isinstance(error.value, LookupError)
 

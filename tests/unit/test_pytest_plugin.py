@@ -117,6 +117,10 @@ def test_it_tells_what_is_listed_and_why_the_rest_is_not(
     assert "has parameters, and neither values nor learn" in site.reasons["/users/ada"]
     with pytest.raises(KeyError, match="/posts/rye is listed"):
         site.reasons["/posts/rye"]
+    assert site.reasons.get("/account") == "it answered 401"
+    assert site.reasons.get("/posts/none") == site.reasons["/posts/none"]
+    assert site.reasons.get("/posts/rye") is None
+    assert site.reasons.get("/posts/rye", "listed") == "listed"
     assert repr(site).splitlines() == [
         "3 pages listed",
         "/",
