@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any, Final
 
@@ -15,8 +15,14 @@ from ..models import Context, Route
 from .mount_position import MatchBelow, MountPosition
 from .path_builder_checks import check_params
 
-_FIELD: Final = re.compile(r"\{\s*(?P<name>\w+)\s*(?P<converter>:\s*\w+)?[^{}]*\}")
+_FIELD: Final = re.compile(r"\{\s*(?P<name>\w+)\s*(?P<converter>:\s*\w+)?(?P<arguments>[^{}]*)\}")
 """A parameter of a template, whose converter may have arguments: ``{day:dt("%Y-%m-%d")}``."""
+
+_FORMAT: Final = re.compile(r"""(?P<quote>["'])(?P<format>.*)(?P=quote)""")
+"""The format among the arguments of the converter `dt`."""
+
+_DEFAULT_FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
+"""How the path of a field of `dt` without a format is written, in UTC. Falcon reads it, among others."""
 
 
 def read_routes(app: Any, position: MountPosition) -> Iterator[Route]:
@@ -101,13 +107,14 @@ class _PathBuilder:
 
     def __init__(self, app: Any, uri_template: str, prefix: str) -> None:
         self._app = app
+        self._uri_template = uri_template
         self._template = _template(uri_template)
         self._prefix = prefix
         self.names = frozenset(field["name"] for field in _FIELD.finditer(uri_template))
 
     def build(self, params: Mapping[str, Any]) -> str:
         check_params(params, self.names, self.names)
-        path = self._prefix + _FIELD.sub(lambda field: _text(params[field["name"]]), self._template)
+        path = self._prefix + _FIELD.sub(lambda field: _text(params[field["name"]], field), self._uri_template)
         if not self.matches(path):
             raise ValueError(f"{path} does not lead back to {self._prefix}{self._template}")
         return path
@@ -119,5 +126,13 @@ class _PathBuilder:
         return None
 
 
-def _text(value: Any) -> str:
-    return value.isoformat() if isinstance(value, date) else str(value)
+def _text(value: Any, field: re.Match[str]) -> str:
+    """How a value is written in a path. Dates in a field of `dt` are written in its format, others in ISO 8601."""
+    if not isinstance(value, date):
+        return str(value)
+    if (field["converter"] or "").lstrip(": ") != "dt":
+        return value.isoformat()
+    if given := _FORMAT.search(field["arguments"]):
+        return value.strftime(given["format"])
+    in_utc = value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo is not None else value
+    return in_utc.strftime(_DEFAULT_FORMAT)
