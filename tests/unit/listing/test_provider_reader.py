@@ -539,7 +539,11 @@ def test_an_item_that_makes_no_page_is_skipped_counted_and_named(
     site = Site(make([SLUGS[0], item, SLUGS[1]]))
     assert site.locs() == PAGES
     assert site.app.stats()["skipped"] == 1
-    (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    (warning,) = [
+        record.getMessage()
+        for record in caplog.records
+        if (record.name, record.levelno) == ("sitemap_middleware", logging.WARNING)
+    ]
     assert "1 of the 3 items" in warning
     assert reason in warning
     explanation = site.app.explain("/posts/one")
