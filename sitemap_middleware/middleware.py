@@ -260,7 +260,7 @@ class SitemapMiddleware:
     def refresh(self, path: str | None = None) -> None:
         """Have the next sitemap show what the app has just changed, on all workers that share the store.
 
-        ``site.refresh()`` after a commit. The items of all `values` are read anew, callables given as lastmod are
+        ``site.refresh()`` after a commit. The items of all `values` are read again, callables given as lastmod are
         called, robots.txt and static routes are requested. ``site.refresh("/posts/rye")`` is cheaper: it concerns
         only this page, and the items of its route's `values`.
 

@@ -43,7 +43,7 @@ def checked_values(value: object, place: str, section: str | None = None) -> Pro
 
 
 def unread(source: Any) -> Any:
-    """Return an iterable that reads anew: a QuerySet of Django keeps the rows that it has read."""
+    """Return an iterable that queries the database each time: a QuerySet of Django keeps the rows that it has read."""
     return source.all() if hasattr(source, "_result_cache") and hasattr(source, "all") else source
 
 

@@ -47,7 +47,7 @@ class RefreshMarks:
     """The token of the last `refresh()` after which the static routes of the site were requested."""
 
     def token_of(self, section: str) -> bytes:
-        """Eight bytes that change whenever the items of a provider are to be read anew."""
+        """Eight bytes that change whenever the items of a provider are to be read again."""
         tokens = self.everything + b"/" + self.values.get(section, b"")
         return NO_TOKEN if tokens == b"/" else blake2b(tokens, digest_size=TOKEN_BYTES).digest()
 
@@ -86,7 +86,7 @@ class RefreshMarkStore:
         self._save({self._name: _new_token()})
 
     def mark_pages(self, paths: Collection[str], sections: Iterable[str]) -> None:
-        """Ask for some pages to be requested again, and for the items of some sections to be read anew."""
+        """Ask for some pages to be requested again, and for the items of some sections to be read again."""
         self._save({self._section_name(section): _new_token() for section in sections})
         new = {path: _new_token().hex() for path in paths}
         if new and not self._change_pages(lambda pages: {**pages, **new}):

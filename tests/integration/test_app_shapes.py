@@ -74,7 +74,7 @@ def arranged(layer: Wrap, ours: Wrap) -> dict[str, Wrap]:
 
 
 def _two(app: Any) -> Any:
-    """An app whose signature tells its protocol, independent of what it wraps."""
+    """An app whose signature shows its protocol, whatever it wraps."""
 
     def two(environ: Any, start_response: Any) -> Any:
         return app(environ, start_response)

@@ -51,7 +51,7 @@ COUNTS = [55_000, pytest.param(5_000_000, marks=pytest.mark.long)]
 SERVED = [("flask_app", ["gunicorn", "--threads", "4", "--bind"]), ("starlette_app", ["uvicorn", "--port"])]
 
 
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="tells the most memory that is used")
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="reads the peak memory from Linux's /proc")
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize(("name", "command"), SERVED, ids=["flask", "starlette"])
 def test_values_of_any_number_are_listed_once_in_little_memory(

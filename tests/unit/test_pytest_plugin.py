@@ -1,4 +1,4 @@
-"""The pytest plugin: what `sitemap_of` tells of apps of every kind, and that the plugin costs nothing."""
+"""The pytest plugin: what `sitemap_of` returns for each kind of app, and that the plugin imports nothing at start-up."""
 
 from __future__ import annotations
 

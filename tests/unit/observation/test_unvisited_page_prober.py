@@ -467,7 +467,7 @@ def test_real_servers_verify(command: list[str], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("concurrent", [True, False])
 def test_probes_that_show_nothing_leave_other_pages_listed(concurrent: bool) -> None:
-    """Also on a server with one thread, where the request for the sitemap makes the probes."""
+    """This holds on a server with one thread, too, where the request for the sitemap makes the probes."""
 
     def app(environ: Any, start_response: Any) -> list[bytes]:
         path = environ["PATH_INFO"]

@@ -281,7 +281,7 @@ def test_a_chunk_that_no_document_can_hold_is_refused(large: Chunk) -> None:
         list(group_chunks([chunk(5), large], max_urls=5, max_bytes=FRAME + 100))
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells the most memory that was ever used")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak memory from Linux's /proc")
 def test_reading_a_large_document_takes_the_memory_of_a_part() -> None:
     reading = """
 from sitemap_middleware.rendering.chunked_document import compress_chunk, urlset
