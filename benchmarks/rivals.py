@@ -16,13 +16,13 @@ from sqlalchemy.dialects import postgresql as postgresql_dialect
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 
 from sitemap_middleware.evidence.observations import Observation
-from sitemap_middleware.history import Run
 from sitemap_middleware.models import Page, UnconfirmedAnswer
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import UNLIMITED, Store
 from sitemap_middleware.stores.batch_merge import BatchMerger
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.store import CHECKPOINT_PAGES
+from sitemap_middleware.value_history import Run
 from tests.support.postgres import Server
 from tests.support.redis_servers import RedisServer
 

@@ -12,8 +12,8 @@ from flask.cli import AppGroup
 from .cli import missing_library_message
 from .config import refuse_unknown
 from .exceptions import MiddlewareLookupError, OptionError
-from .extension_options import SitemapOptions
 from .middleware import SitemapMiddleware
+from .option_types import SitemapOptions
 from .routing import wrapping
 from .routing.frameworks import EXTENSION_NAME
 from .settings import CONSTRUCTOR_NAME

@@ -14,13 +14,13 @@ from .evidence.verdict import Verdict
 from .hosts import SiteResolver
 from .listing.candidates import SiteSnapshot
 from .listing.changes import PageChange, changes
-from .listing.entries import EntryBuilder
+from .listing.entries_by_section import EntryBuilder
 from .listing.explain import explain
+from .listing.listed_and_unlisted_urls import UrlReportLine, url_report
 from .listing.policy import EvaluationContext
 from .listing.route_report import RouteReport, route_report
-from .listing.url_report import UrlReportLine, url_report
 from .models import Explanation, Site
-from .observation.ingest import Ingester
+from .observation.parse_and_store import Ingester
 from .observation.recent_pages import ResponseTracker
 from .observation.store_clock import StoreClock
 from .rendering.publisher import Publisher
@@ -152,7 +152,7 @@ class ServiceInspection:
         return list(by_host.values())
 
     def stats(self) -> dict[str, float]:
-        """Counters since the process started, and gauges; `metrics_export.METRICS` tells which is which."""
+        """Counters since the process started, and gauges. `prometheus_and_opentelemetry.METRICS` has both."""
         return {
             "seen": self.tracker.buffer.seen + self.tracker.repeated,
             "dropped": self.tracker.buffer.dropped,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 from litestar.plugins import CLIPluginProtocol, InitPluginProtocol
 from litestar.plugins.base import ReceiveRoutePlugin
 
-from .adapters.litestar_app import app_of_route, install, installed_middleware
+from .adapters.litestar_wrapping import app_of_route, install, installed_middleware
 from .config import refuse_unknown
-from .extension_options import SitemapOptions
 from .middleware import SitemapMiddleware
+from .option_types import SitemapOptions
 from .routing.litestar import settings_of_handler
 
 if TYPE_CHECKING:

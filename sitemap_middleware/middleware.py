@@ -9,19 +9,19 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from .adapters.adapter_class import adapter_class
-from .adapters.litestar_app import app_around_route, install, installed_middleware
-from .adapters.pass_through import pass_through_class
+from .adapters.disabled_middleware import disabled_class
+from .adapters.litestar_wrapping import app_around_route, install, installed_middleware
 from .config import refuse_unknown, validate_options
 from .exceptions import OptionError
 from .framework_config import declared_root, framework_config
-from .isolation_in_tests import isolated_class
-from .metrics_export import metrics_reporter
 from .middleware_lookup import find_middleware
 from .models import Changefreq, Explanation
 from .nested_middleware import warn_of_nested_middleware
+from .prometheus_and_opentelemetry import metrics_reporter
 from .protocol_detection import detect_protocol
 from .routing import wrapping
 from .routing.frameworks import EXTENSION_NAME, FRAMEWORK_NAMES, is_starlette
+from .separate_sitemap_per_test import isolated_class
 from .service import SitemapService
 from .settings import Setting, collect_settings, warn_of_unknown_keys
 from .stores import FallbackStore, Store, open_store
@@ -191,7 +191,7 @@ class SitemapMiddleware:
         else:
             store = open_store("memory://", "")
             self._metrics_report = metrics_reporter(None, "")
-            self.__class__ = pass_through_class(type(self))  # type: ignore[arg-type] # a class is hashable
+            self.__class__ = disabled_class(type(self))  # type: ignore[arg-type] # a class is hashable
         self.service = SitemapService(routed_app, options, store)
         self._metrics_report(self.service)
         if is_starlette(framework := wrapping.framework_app(routed_app)):

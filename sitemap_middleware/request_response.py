@@ -130,6 +130,11 @@ class AppTerminated(Exception):
     """The app raised a `BaseException` such as `SystemExit`: it, or its server, was told to end."""
 
 
+def as_exception(error: BaseException) -> Exception:
+    """Return what the app raised, as an `Exception`: others would end the server or the task that waits for it."""
+    return error if isinstance(error, Exception) else AppTerminated(f"the app raised {type(error).__name__}")
+
+
 class ProbeRequest(NamedTuple):
     """A request of the middleware itself to the app, made within the process."""
 

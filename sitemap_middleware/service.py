@@ -17,22 +17,22 @@ from .exceptions import StoreError
 from .fork_safety import WorkerId
 from .hosts import SiteResolver
 from .inspection import ServiceInspection
-from .listing.entries import EntryBuilder
+from .listing.entries_by_section import EntryBuilder
 from .listing.policy import ListingPolicy
 from .listing.provider_reader import Providers
 from .models import Site
 from .no_sitemap_reasons import NoSitemapReasons
-from .observation.buffer import ResponseBuffer
-from .observation.changed_page_prober import ChangedPageProber
+from .observation.background_saving import ResponseBuffer
 from .observation.fault_log import FaultLog
-from .observation.ingest import Ingester
 from .observation.observer import TrackedPage
+from .observation.parse_and_store import Ingester
 from .observation.probe_client import ProbeClient
 from .observation.recent_pages import ResponseTracker
-from .observation.refresher import Refresher
+from .observation.refresh_on_demand import Refresher
 from .observation.shutdown import flush_on_sigterm
 from .observation.store_clock import StoreClock
 from .observation.unvisited_page_prober import UnvisitedPageProber
+from .observation.varying_content_prober import VaryingContentProber
 from .rendering.publisher import Publisher
 from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
 from .request_response import Request, Response
@@ -42,7 +42,7 @@ from .site_quota import SiteQuota
 from .sitemap_handler import DOCUMENT_SUFFIXES, SitemapHandler
 from .stores.base import Store, StoreExtras
 from .stores.circuit_breaker import with_circuit_breaker
-from .stores.refresh_marks import RefreshMarkStore
+from .stores.requested_refreshes import RefreshMarkStore
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -98,8 +98,8 @@ class SitemapService(ServiceInspection):
             ),
             may_probe=self._may_probe,
         )
-        self._changed_prober = (
-            ChangedPageProber(options.clock, probe_client, self._observe_probe, self._may_probe)
+        self._varying_content_prober = (
+            VaryingContentProber(options.clock, probe_client, self._observe_probe, self._may_probe)
             if options.verify
             else None
         )
@@ -110,7 +110,7 @@ class SitemapService(ServiceInspection):
             options=options,
             store_clock=self._store_clock,
             tracker=self.tracker,
-            changed_page_prober=self._changed_prober,
+            varying_content_prober=self._varying_content_prober,
             may_store=site_quota.may_store,
         )
         self._sitemap = SitemapHandler(
@@ -166,8 +166,8 @@ class SitemapService(ServiceInspection):
             if site is None or trust == "none":
                 self.tracker.ignored.count(request.path, FOREIGN_HOST)
                 return None
-            if self._changed_prober is not None:
-                self._changed_prober.remember_request(site, request)
+            if self._varying_content_prober is not None:
+                self._varying_content_prober.remember_request(site, request)
             # Requests that may be for a sitemap document are never looked up, so `handles` sees each of them.
             key = None if path.endswith(DOCUMENT_SUFFIXES) else request.key
             return self.tracker.track(key, site, request.path, routes_version, is_foreign_host=trust == "foreign")
@@ -240,8 +240,8 @@ class SitemapService(ServiceInspection):
         self._unvisited_prober.close()
         self._publisher.close()
         self._providers.close()
-        if self._changed_prober is not None:
-            self._changed_prober.close()
+        if self._varying_content_prober is not None:
+            self._varying_content_prober.close()
 
     # Probes: requests to the app by the middleware itself, with `verify`
 
@@ -291,7 +291,7 @@ class SitemapService(ServiceInspection):
             self._ingester.ingest(batch)
         finally:
             self._track_again_if_routes_changed()
-            if self._changed_prober is not None:
+            if self._varying_content_prober is not None:
                 self.tracker.require_track()  # so that the prober gets a recent request
 
     def _track_again_if_routes_changed(self) -> None:

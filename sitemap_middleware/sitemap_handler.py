@@ -18,9 +18,9 @@ from .no_sitemap_reasons import (
     UNTRUSTED_ROOT_REASON,
     NoSitemapReasons,
 )
-from .observation.buffer import ResponseBuffer
-from .observation.ingest import Ingester
-from .observation.refresher import Refresher
+from .observation.background_saving import ResponseBuffer
+from .observation.parse_and_store import Ingester
+from .observation.refresh_on_demand import Refresher
 from .observation.unvisited_page_prober import UnvisitedPageProber
 from .rendering.document_cache import FRESH_SECONDS, CachedDocument, Freshness
 from .rendering.publisher import Publisher

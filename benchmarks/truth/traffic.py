@@ -12,24 +12,28 @@ from typing import Final
 from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.dates import CLOCK_SKEW_SECONDS
 from sitemap_middleware.evidence import observation_merge as merge
-from sitemap_middleware.evidence import soft_not_found
+from sitemap_middleware.evidence import soft_404_by_equal_content
 from sitemap_middleware.evidence.lastmod import LastmodResult, lastmod
 from sitemap_middleware.evidence.observations import Observation, at_merge
 from sitemap_middleware.evidence.response_parser import FRACTIONS_PER_SECOND, ResponseParser
 from sitemap_middleware.evidence.site_signals import site_signals
 from sitemap_middleware.evidence.verdict import page_verdict
-from sitemap_middleware.history import VOLATILE
 from sitemap_middleware.models import Page as Known
 from sitemap_middleware.models import Site as Place
-from sitemap_middleware.observation.changed_page_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, PAUSE_SECONDS
 from sitemap_middleware.observation.sampling_schedule import BodySampler
+from sitemap_middleware.observation.varying_content_prober import (
+    CHECKS_AT_FIRST_SIGHT,
+    CHECKS_WHEN_CHANGED,
+    PAUSE_SECONDS,
+)
+from sitemap_middleware.value_history import VOLATILE
 
 from .script import HOUR, OUTSIDE, START, Answer, Page, Site
 
 PLACE: Final = Place("https", "example.com")
 
 # Each page is looked at dozens of times. To keep what its slug adds to a digest halves the time of a run.
-vars(soft_not_found)["_slug_terms"] = lru_cache(4096)(soft_not_found._slug_terms)
+vars(soft_404_by_equal_content)["_slug_terms"] = lru_cache(4096)(soft_404_by_equal_content._slug_terms)
 
 WATCHING, VERIFY = MODES = ("with verify=False", "by default")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
 from concurrent.futures import Future
 from functools import partial
@@ -37,9 +38,8 @@ from ..sitemap_handler import DOCUMENT_SUFFIXES
 from .asgi_client import probe_scope, request_app
 from .asgi_streaming import send_response
 from .async_bridge import AsyncBridge, loop_caller, run_in_background, run_in_thread, start_task, thread_limiter
-from .base_request import BaseRequest
-from .probe_calls import call_without_context
-from .probe_headers import forwarded_hosts
+from .probe_headers_without_visitor import forwarded_hosts
+from .shared_request_attributes import BaseRequest
 
 _CONDITIONAL_HEADERS: Final = {name.encode(): name for name in CONDITIONAL_HEADERS}
 
@@ -170,7 +170,9 @@ class ASGIRequest(BaseRequest):
         app_root = adapter.service.app_routes.root_path
         scope = probe_scope(probe, self, self.scope, self._decoded_headers(), app_root, state=adapter.state)
         request = partial(request_app, adapter.app, scope, future, allow_truncated=probe.allow_truncated)
-        self._call_in_loop(call_without_context, start_task, request)
+        self._call_in_loop(
+            contextvars.Context().run, start_task, request
+        )  # without the live request's user and other variables
         return future
 
     @property

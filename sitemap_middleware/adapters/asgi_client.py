@@ -11,10 +11,10 @@ from urllib.parse import quote
 from anyio import CancelScope, Event, current_time, move_on_after
 from starlette.types import ASGIApp, Message, Scope
 
-from ..request_response import MAX_PROBE_BYTES, PROBE_TIMEOUT_SECONDS, ProbeRequest, Request, Response
+from ..request_response import MAX_PROBE_BYTES, PROBE_TIMEOUT_SECONDS, ProbeRequest, Request, Response, as_exception
 from .async_bridge import start_task
-from .probe_calls import as_exception, is_endless, truncated_response
-from .probe_headers import headers_of_probe, probe_client_address
+from .partial_probe_responses import is_endless, truncated_response
+from .probe_headers_without_visitor import headers_of_probe, probe_client_address
 
 CLEANUP_TIMEOUT_SECONDS: Final = 0.1
 """Seconds that a complete response waits for the app to close its files. Else they may stay open."""

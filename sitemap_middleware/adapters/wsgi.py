@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from contextvars import Context
 from functools import cache, partial
 from http import HTTPStatus
 from io import BytesIO
@@ -30,9 +31,8 @@ from ..request_response import (
 )
 from ..service import SitemapService
 from ..sitemap_handler import DOCUMENT_SUFFIXES
-from .base_request import BaseRequest
-from .probe_calls import call_without_context
-from .probe_headers import forwarded_hosts
+from .probe_headers_without_visitor import forwarded_hosts
+from .shared_request_attributes import BaseRequest
 from .wsgi_body import observed_body
 from .wsgi_client import probe_environ, resolve_response
 
@@ -182,10 +182,11 @@ class WSGIRequest(BaseRequest):
             future,
             allow_truncated=probe.allow_truncated,
         )
+        run_in_context = Context().run  # without the live request's context variables, such as its user
         if self.runs_probes_inline:
-            call_without_context(request)
+            run_in_context(request)
         else:
-            threading.Thread(target=call_without_context, args=(request,), name="sitemap-request", daemon=True).start()
+            threading.Thread(target=run_in_context, args=(request,), name="sitemap-request", daemon=True).start()
         return future
 
     @property

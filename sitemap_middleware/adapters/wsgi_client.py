@@ -11,9 +11,17 @@ from io import BytesIO
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from ..request_response import KEY_ROOT, MAX_PROBE_BYTES, PROBE_TIMEOUT_SECONDS, ProbeRequest, Request, Response
-from .probe_calls import as_exception, is_endless, truncated_response, wsgi_response
-from .probe_headers import headers_of_probe, probe_client_address
+from ..request_response import (
+    KEY_ROOT,
+    MAX_PROBE_BYTES,
+    PROBE_TIMEOUT_SECONDS,
+    ProbeRequest,
+    Request,
+    Response,
+    as_exception,
+)
+from .partial_probe_responses import is_endless, truncated_response
+from .probe_headers_without_visitor import headers_of_probe, probe_client_address
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
@@ -93,16 +101,21 @@ def _request_app(app: WSGIApplication, environ: WSGIEnvironment, *, allow_trunca
         for chunk in chain((b"",), chunks):
             parts.append(chunk)
             size += len(chunk)
-            if started and is_endless(dict(wsgi_response(*started[-1]).headers).get("content-type", "").lower()):
-                return wsgi_response(*started[-1])
+            if started and is_endless(dict(_response(*started[-1]).headers).get("content-type", "").lower()):
+                return _response(*started[-1])
             if size > MAX_PROBE_BYTES or time.monotonic() > deadline:
                 return truncated_response(
-                    wsgi_response(*started[-1], b"".join(parts)),
+                    _response(*started[-1], b"".join(parts)),
                     too_long=size > MAX_PROBE_BYTES,
                     allowed=allow_truncated,
                 )
-        return wsgi_response(*started[-1], b"".join(parts))
+        return _response(*started[-1], b"".join(parts))
     finally:
         if close := getattr(chunks, "close", None):
             with contextlib.suppress(Exception):  # the response has been sent by then
                 close()
+
+
+def _response(status: str, headers: list[tuple[str, str]], body: bytes = b"") -> Response:
+    """Make a `Response` of the app's status line and headers."""
+    return Response(int(status[:3]), [(name.lower(), value) for name, value in headers], body)

@@ -16,12 +16,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from ..adapters.litestar_app import installed_middleware
+from ..adapters.litestar_wrapping import installed_middleware
 from ..middleware import SitemapMiddleware
 from ..middleware_lookup import ADD_MIDDLEWARE_HINT, closure_values
 from ..routing import wrapping
 from ..routing.frameworks import is_starlette
-from .terminal import CommandError, printable
+from .terminal_printing import CommandError, printable
 
 _MAX_LAYERS: Final = 100
 """Layers of an app in which the middleware is searched."""

@@ -24,12 +24,12 @@ from ..stores import Store, open_store
 from ..stores.default_store import only_existing_files
 from ..stores.status_reader import store_status
 from . import output, structured_output
+from .app_and_site import Target, open_target, reporting_errors
 from .app_client import app_client
 from .app_loader import is_app_name, load_app
 from .export import export
 from .since import parse_since
-from .target import Target, open_target, reporting_errors
-from .terminal import CommandError, console, counted, print_line, print_notes, progress
+from .terminal_printing import CommandError, console, counted, print_line, print_notes, progress
 
 _QUERY_NOTE: Final = "a page with a query string is never listed; this is about the page without it"
 

@@ -15,16 +15,16 @@ from rich.text import Text
 from ..dates import w3c_from_timestamp
 from ..evidence.delisting_confirmation import confirmed_contradiction
 from ..evidence.response_parser import HTML_TYPES
-from ..history import last_run
 from ..listing.candidates import SiteSnapshot
 from ..listing.changes import PageChange
+from ..listing.listed_and_unlisted_urls import UrlReportLine
 from ..listing.route_report import RouteReport
-from ..listing.url_report import UrlReportLine
 from ..models import Explanation
 from ..settings import Setting
 from ..stores.status_reader import StoreStatus
+from ..value_history import last_run
 from .export import ExportedFile
-from .terminal import Row, console, print_line, print_rows, printable
+from .terminal_printing import Row, console, print_line, print_rows, printable
 
 _UNDECIDED_ROUTES_HINT: Final = (
     "these routes have parameters, and their pages are neither enumerated, learned nor excluded."

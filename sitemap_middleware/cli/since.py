@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from ..dates import timestamp_of
-from .terminal import CommandError
+from .terminal_printing import CommandError
 
 _AGE: Final = re.compile(r"(\d{1,6})\s*([mhdw])")
 

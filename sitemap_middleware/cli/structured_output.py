@@ -10,8 +10,8 @@ from typing import Any, Final
 from ..dates import w3c_from_timestamp
 from ..listing.candidates import SiteSnapshot
 from ..listing.changes import PageChange
+from ..listing.listed_and_unlisted_urls import UrlReportLine
 from ..listing.route_report import RouteReport
-from ..listing.url_report import UrlReportLine
 from ..models import Explanation
 from ..settings import Setting
 from ..stores.status_reader import StoreStatus

@@ -14,8 +14,8 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from ..dates import CLOCK_SKEW_SECONDS
-from ..history import VOLATILE, History, Run, last_change
 from ..models import Changefreq, Page
+from ..value_history import VOLATILE, History, Run, last_change
 from .daily_number_changes import without_number_changes
 from .generated_dates import changes_without_content, is_credible
 from .observation_merge import REFRESH_SECONDS

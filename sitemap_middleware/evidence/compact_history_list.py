@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 
-from ..history import History
+from ..value_history import History
 
 
 class CompactHistoryList:

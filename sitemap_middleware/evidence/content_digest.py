@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from .content_digest_terms import digest_term
+from .json_ld import content_facts
 from .relative_time import TEXT_SEPARATOR, may_be_age, without_ages, without_short_ages
-from .structured_data import content_facts
-from .term_hashes import digest_term
 from .work_budget import BudgetExceeded, WorkBudget
 
 MAX_CACHED_WORDS: Final = 8192

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
-from ..history import RUN_ORDER, VOLATILE, History, Run
-from .term_hashes import integer_change
+from ..value_history import RUN_ORDER, VOLATILE, History, Run
+from .content_digest_terms import integer_change
 
 _LONGEST_SECONDS: Final = SECONDS_PER_DAY + CLOCK_SKEW_SECONDS
 """For how long a daily counter may show one number."""

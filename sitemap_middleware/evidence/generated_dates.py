@@ -20,7 +20,7 @@ from statistics import median
 from typing import Final
 
 from ..dates import SECONDS_PER_DAY
-from ..history import VOLATILE, History, Run
+from ..value_history import VOLATILE, History, Run
 from .site_signals import CLOCK_JITTER_SECONDS, GENERATED_DATE_SECONDS, MIN_STEADY_DATES, has_steady_age
 
 UNSEEN_FACTOR: Final = 4

@@ -20,8 +20,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from ..dates import w3c
 from .content_digest import content_digest
 from .html_limits import safe_length
+from .json_ld import dates_modified, parse_scripts
 from .robots_directives import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
-from .structured_data import dates_modified, parse_scripts
 
 MAX_HTML_BYTES: Final = 640 * 1024
 """A larger body is not read completely. A body of this size takes about 50 ms."""

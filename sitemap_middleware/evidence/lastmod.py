@@ -20,8 +20,8 @@ from ..dates import (
     w3c_day_from_timestamp,
     w3c_from_timestamp,
 )
-from ..history import VOLATILE, History, last_change
 from ..models import Page
+from ..value_history import VOLATILE, History, last_change
 from .daily_number_changes import may_be_daily_counter
 from .generated_dates import changes_without_content, is_credible
 from .site_signals import SiteSignals, depends_on_site_signals, page_as_of

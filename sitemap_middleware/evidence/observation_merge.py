@@ -10,8 +10,8 @@ from operator import itemgetter
 from typing import Final
 
 from ..dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
-from ..history import History, Run, add_sighting, is_unchanged_by, significant, without_future
 from ..models import Page, UnconfirmedAnswer
+from ..value_history import History, Run, add_sighting, is_unchanged_by, significant, without_future
 from .delisting_confirmation import (
     add_answer,
     confirmed_contradiction,

@@ -11,8 +11,8 @@ from typing import Final
 from ..bounded_cache import BoundedCache
 from ..captured_response import CapturedResponse
 from ..dates import parse_last_modified
-from ..history import VOLATILE
 from ..urls import is_page_url, is_same_page, is_same_path
+from ..value_history import VOLATILE
 from . import html_facts
 from .body_decoding import decode_body, undecodable_reason
 from .delisting_confirmation import denies_access

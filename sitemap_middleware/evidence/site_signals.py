@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
-from ..history import OVERLAP_SECONDS, History, without_future
 from ..models import Page
+from ..value_history import OVERLAP_SECONDS, History, without_future
 from .compact_history_list import CompactHistoryList
-from .soft_not_found import NO_SOFT_NOT_FOUNDS, LearnedContents, SoftNotFounds
+from .soft_404_by_equal_content import NO_SOFT_NOT_FOUNDS, LearnedContents, SoftNotFounds
 from .template_changes import TemplateChanges
 
 DEPLOYMENT_SECONDS: Final = 60

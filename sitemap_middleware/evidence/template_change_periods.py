@@ -10,7 +10,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from ..history import OVERLAP_SECONDS, VOLATILE, History, Run
+from ..value_history import OVERLAP_SECONDS, VOLATILE, History, Run
 
 MIN_PAGES: Final = 3
 """Number of pages that must change in the same way for it to count as a change of the site."""

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from typing import Final, NamedTuple
 
-from ..history import OVERLAP_SECONDS, RUN_ORDER, VOLATILE, History, Run
+from ..value_history import OVERLAP_SECONDS, RUN_ORDER, VOLATILE, History, Run
 from .compact_history_list import CompactHistoryList, frequent_values
 from .template_change_periods import (
     LIFESPAN_ORDER,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from ..exceptions import ValuesError, ValuesTimeout
-from .provider_items import read_item
+from .provider_item_parameters import read_item
 
 _MAX_QUEUED_BATCHES: Final = 4
 """Batches that may wait to be taken."""

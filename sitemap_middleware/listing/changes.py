@@ -8,11 +8,11 @@ from typing import Final, Literal, NamedTuple
 from ..dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_from_timestamp
 from ..evidence.delisting_confirmation import confirmed_contradiction
 from ..evidence.verdict import page_verdict
-from ..history import MAX_RUNS
 from ..models import Page
-from .entries import EntryBuilder
+from ..value_history import MAX_RUNS
+from .entries_by_section import EntryBuilder
+from .listed_and_unlisted_urls import candidates
 from .policy import EvaluationContext
-from .url_report import candidates
 
 _DAY_LENGTH: Final = len("2024-05-01")
 

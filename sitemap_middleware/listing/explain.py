@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..models import Explanation, Route
 from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
 from .candidates import Candidate, SiteSnapshot, learned_candidates
-from .entries import EntryBuilder
+from .entries_by_section import EntryBuilder
 from .policy import EvaluationContext, shadowed_reason
 from .provider_reader import ProviderReport
 

@@ -23,12 +23,12 @@ from ..fork_safety import reset_after_fork
 from ..models import Context, PathBuilder, Provider, Route, Site
 from ..provider_source import unread
 from ..request_response import AsyncCollector
-from ..routing.section_route import SectionBuilder
+from ..routing.named_section_route import SectionBuilder
 from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, resolve_loc
 from .async_batches import MAX_BATCH_ITEMS, iterate_in_own_loop
 from .batch_queue import BatchQueue, as_values_error, describe_error
 from .path_set import PathSet
-from .provider_items import AttributeParams, checked_params, entry_of_fields, item_params, split_fields
+from .provider_item_parameters import AttributeParams, checked_params, entry_of_fields, item_params, split_fields
 
 ITEM_TIMEOUT_SECONDS: Final = 10.0
 """Seconds without an item after which a provider counts as hanging."""

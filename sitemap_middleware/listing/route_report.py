@@ -13,7 +13,7 @@ from ..evidence.verdict import Verdict
 from ..models import Provider, Route, Site
 from ..urls import UNREACHABLE_REASON
 from .candidates import Candidate, SiteSnapshot, stored_candidates
-from .entries import EntryBuilder
+from .entries_by_section import EntryBuilder
 from .policy import EvaluationContext, ListingPolicy, shadowed_reason
 from .provider_reader import ProviderReport
 from .unmatched_patterns import unmatched_patterns

@@ -22,9 +22,9 @@ from ..evidence.site_signals import SiteSignals, site_signals
 from ..fork_safety import WorkerId
 from ..stores.checksums import verify, with_checksum
 from ..stores.compact_page_list import CompactPageList
+from .auto_priority import hub_paths
 from .candidates import SiteSnapshot, decode_path
 from .package_install_times import install_times
-from .priority import hub_paths
 
 SAMPLE_PAGES: Final = 10_000
 """The size of a sample. A site with no more pages than this is read as a whole."""

@@ -16,7 +16,7 @@ from ..models import RoutingHeaders, Site
 from ..request_filter.reasons import IgnoreReason
 from ..request_response import KEY_HOST, Request
 from ..routing.app_routes import AppRoutes
-from .buffer import ResponseBuffer
+from .background_saving import ResponseBuffer
 from .fault_log import FaultLog
 from .ignored_requests import IgnoredRequests
 from .sampling_schedule import BodySampler, SampleSchedule

@@ -10,7 +10,7 @@ from ..fork_safety import reset_after_fork
 from ..models import Site
 from ..request_response import RequestKey
 from ..routing.app_routes import AppRoutes
-from .buffer import ResponseBuffer
+from .background_saving import ResponseBuffer
 from .fault_log import FaultLog
 from .observer import NO_ANSWER, ObserverContext, TrackedPage
 

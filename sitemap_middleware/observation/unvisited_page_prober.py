@@ -18,14 +18,14 @@ from ..config import Options
 from ..evidence.response_parser import OBSERVED_STATUSES
 from ..exceptions import StoreError
 from ..fork_safety import WorkerId
-from ..listing.entries import EntryBuilder
+from ..listing.entries_by_section import EntryBuilder
 from ..listing.policy import EvaluationContext
 from ..models import Site
 from ..request_response import PROBE_TIMEOUT_SECONDS, SYNC_SERVER_WAIT_SECONDS, AppTerminated, Request
 from ..stores.base import Store
-from .concurrent_probes import ConcurrentProbes
 from .hanging_pages import HangingPages
 from .probe_client import BackgroundProber, ProbeClient, TooManyHanging, has_credentials, log, pause_after
+from .probes_past_slow_pages import ConcurrentProbes
 
 ROUND_TIMEOUT_SECONDS: Final = 600.0
 """Seconds after which a round requests no further page."""

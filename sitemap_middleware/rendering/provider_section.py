@@ -18,7 +18,7 @@ from ..fork_safety import WorkerId
 from ..models import BaseURL, SitemapUrl
 from ..stores.base import Store
 from ..stores.checksums import verify, with_checksum
-from ..stores.refresh_marks import NO_TOKEN
+from ..stores.requested_refreshes import NO_TOKEN
 from . import chunk_codec
 from .chunk_codec import ChunkInfo, RenderKey
 from .chunking import group_chunks, make_chunks

@@ -12,13 +12,13 @@ from ..config import Options
 from ..exceptions import StoreError, ValuesError
 from ..fork_safety import reset_after_fork
 from ..listing.candidates import SiteSnapshot
-from ..listing.entries import EntryBuilder
+from ..listing.entries_by_section import EntryBuilder
 from ..models import Site, StoreKey
 from ..request_response import TEST_CLIENT_WAIT_SECONDS, Request
 from ..robots_parser import RobotsRules
 from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION, RouteTable
 from ..stores.base import Store
-from ..stores.refresh_marks import RefreshMarks
+from ..stores.requested_refreshes import RefreshMarks
 from ..urls import quote_path
 from .chunk_codec import RenderKey
 from .chunked_document import Document, sitemapindex, urlset
@@ -36,7 +36,7 @@ from .section import (
     Section,
     Unavailable,
 )
-from .section_document import SectionDocument, fits_one_document
+from .section_document_chunks import SectionDocument, fits_one_document
 
 MAX_SITES: Final = 64
 """Sites whose documents are kept in memory at one time."""

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from ..fork_safety import WorkerId
-from ..listing.entries import EntryBuilder
+from ..listing.entries_by_section import EntryBuilder
 from ..listing.policy import EvaluationContext
 from ..models import StoreKey
 from ..request_response import Request
 from ..stores.base import Store
-from ..stores.refresh_marks import RefreshMarks
+from ..stores.requested_refreshes import RefreshMarks
 from .chunk_codec import RenderKey
-from .section_document import SectionDocument
+from .section_document_chunks import SectionDocument
 
 WAIT_SECONDS: Final = 1.0
 """Seconds that a request waits for documents that are being generated if there are earlier ones to serve."""

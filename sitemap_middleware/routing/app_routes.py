@@ -113,7 +113,7 @@ class AppRoutes:
         """A new application context of Flask or Quart, or the database connections of Django; else None."""
         app = framework_app(self._app)
         if framework_of(app) == "django":
-            from .django_database import own_connections
+            from .django_connection_cleanup import own_connections
 
             return own_connections()
         create = getattr(app, "app_context", None)

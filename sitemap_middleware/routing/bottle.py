@@ -12,14 +12,14 @@ from bottle import HTTPResponse, Router
 
 from ..decorator import endpoint_name, settings_of
 from ..models import Context, Route
-from .mount_position import MatchBelow, MountPosition
-from .path_builder_checks import check_params
+from .discovery_position import DiscoveryPosition, MatchBelow
+from .route_parameter_check import check_params
 
 _KNOWN_FILTERS: Final = ("int", "float", "path")
 _WIDE_REGEX: Final = re.compile(r"\.[*+]")
 
 
-def read_routes(app: Any, position: MountPosition) -> Iterator[Route]:
+def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
     """The routes that answer GET. Those of a mounted WSGI app are its own."""
     position.snapshot.add(partial(getattr, app, "routes"))
     mounted = set[str]()

@@ -14,12 +14,12 @@ from django.views import generic
 from ..decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
 from ..models import Context, HiddenReason, Route
 from .change_detector import Snapshot
-from .django_database import own_connections
+from .discovery_position import DiscoveryPosition, MatchBelow
+from .django_connection_cleanup import own_connections
 from .django_sitemaps import SETTING, sitemap_sections
-from .django_views import View, resolve, views
-from .mount_position import MatchBelow, MountPosition
-from .path_builder_checks import check_params
+from .django_urlconf import View, resolve, views
 from .prefix_index import PrefixIndex
+from .route_parameter_check import check_params
 
 _MAX_DECORATORS: Final = 32
 """Decorators of one view that are looked through."""
@@ -31,7 +31,7 @@ _FILE_VIEWS: Final = ("django.views.static", "django.contrib.staticfiles.views")
 """The modules of the views that serve STATIC_ROOT and MEDIA_ROOT."""
 
 
-def read_routes(_app: Any, position: MountPosition) -> Iterator[Route]:
+def read_routes(_app: Any, position: DiscoveryPosition) -> Iterator[Route]:
     """The views of the URLconf that answer GET. Those of the admin are never pages of the site."""
     position.snapshot.add(lambda: [settings.LANGUAGE_CODE, settings.LANGUAGES, settings.ROOT_URLCONF])
     position.snapshot.add(get_resolver)

@@ -20,9 +20,9 @@ from ..exceptions import OptionError
 from ..models import Context, Provider, Route, RouteSettings
 from ..sitemap_protocol import parse_date, validate_changefreq, validate_priority
 from .change_detector import Snapshot
-from .django_database import own_connections
-from .django_views import resolve
-from .path_builder_checks import check_params
+from .django_connection_cleanup import own_connections
+from .django_urlconf import resolve
+from .route_parameter_check import check_params
 
 SETTING = "SITEMAP_SITEMAPS"
 

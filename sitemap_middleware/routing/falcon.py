@@ -12,8 +12,8 @@ from falcon.routing import CompiledRouter
 
 from ..decorator import endpoint_name, inherited_settings, merge_settings, settings_of
 from ..models import Context, Route
-from .mount_position import MatchBelow, MountPosition
-from .path_builder_checks import check_params
+from .discovery_position import DiscoveryPosition, MatchBelow
+from .route_parameter_check import check_params
 
 _FIELD: Final = re.compile(r"\{\s*(?P<name>\w+)\s*(?P<converter>:\s*\w+)?(?P<arguments>[^{}]*)\}")
 """A parameter of a template, whose converter may have arguments: ``{day:dt("%Y-%m-%d")}``."""
@@ -25,7 +25,7 @@ _DEFAULT_FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
 """How the path of a field of `dt` without a format is written, in UTC. Falcon reads it, among others."""
 
 
-def read_routes(app: Any, position: MountPosition) -> Iterator[Route]:
+def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
     """The routes whose resources answer GET; none if the app has a router of another class."""
     router = app._router
     if not isinstance(router, CompiledRouter):

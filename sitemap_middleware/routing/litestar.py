@@ -28,8 +28,9 @@ from ..decorator import (
 from ..evidence.observations import INDEXABLE_TYPES
 from ..exceptions import OptionError
 from ..models import Context, HiddenReason, Route, RouteSettings
-from .mount_position import MatchBelow, MountPosition
-from .path_builder_checks import check_params, restrict_to_free_paths
+from .discovery_position import DiscoveryPosition, MatchBelow
+from .route_parameter_check import check_params
+from .shadowed_routes import restrict_to_free_paths
 from .wrapping import framework_app
 
 _DOCUMENTATION_MODULES: Final = ("litestar.openapi.", "litestar._openapi.")
@@ -43,7 +44,7 @@ _PARAMETER_KINDS: Final = (
 """Attributes of the model of a handler's arguments, and what each holds."""
 
 
-def read_routes(app: Litestar, position: MountPosition) -> Iterator[Route]:
+def read_routes(app: Litestar, position: DiscoveryPosition) -> Iterator[Route]:
     """The routes of an app that answer GET, those of mounted apps after its own.
 
     Litestar tries paths without parameters first, then mounts, then paths with parameters.
@@ -139,7 +140,7 @@ def _find(app: Litestar, path: str) -> tuple[Any, str, Mapping[str, Any]]:
     return handler, rest, params
 
 
-def _mounted_routes(handler: Any, mount_path: str, plain: set[str], position: MountPosition) -> Iterator[Route]:
+def _mounted_routes(handler: Any, mount_path: str, plain: set[str], position: DiscoveryPosition) -> Iterator[Route]:
     """The routes of a mounted app, without those whose requests other routes of the app around it take.
 
     Litestar adds a slash to the paths of mounted apps, so routes of another framework need one.

@@ -12,8 +12,8 @@ from pyramid.interfaces import IRoutesMapper
 
 from ..decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
 from ..models import Context, HiddenReason, Route, RouteSettings
-from .mount_position import MatchBelow, MountPosition
-from .path_builder_checks import check_params
+from .discovery_position import DiscoveryPosition, MatchBelow
+from .route_parameter_check import check_params
 
 _PARAMETER: Final = re.compile(r"\{(?P<name>[_a-zA-Z]\w*)(?::(?P<regex>[^{}]*(?:\{[^{}]*\}[^{}]*)*))?\}")
 """A parameter of a pattern, perhaps with a regular expression, which may have braces."""
@@ -22,7 +22,7 @@ _REST: Final = re.compile(r"\*(\w+)$")
 _FILES: Final = HiddenReason("it serves static files", is_declared=True)
 
 
-def read_routes(app: Any, position: MountPosition) -> Iterator[Route]:
+def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
     """The routes with a view that answers GET."""
     mapper = app.registry.queryUtility(IRoutesMapper)
     if mapper is None:  # a site by traversal only

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from ..models import Route
+from .discovery_position import DiscoveryPosition, MatchBelow
 from .frameworks import framework_of
-from .mount_position import MatchBelow, MountPosition
 
 
 class RouteReader(Protocol):
     """What the module of a framework has."""
 
-    def read_routes(self, app: Any, position: MountPosition, /) -> Iterator[Route]:
+    def read_routes(self, app: Any, position: DiscoveryPosition, /) -> Iterator[Route]:
         """The routes that answer GET.
 
         Adds everything that the routes are read from to `position.snapshot`, before it is read: a change of it is then

@@ -12,9 +12,9 @@ from typing import Any
 
 from ..models import Route
 from .change_detector import Snapshot
-from .mount_position import MountPosition
-from .path_builder_checks import restrict_to_free_paths
+from .discovery_position import DiscoveryPosition
 from .readers import reader_of
+from .shadowed_routes import restrict_to_free_paths
 from .wrapping import MAX_LAYERS, framework_app, layers, layers_and_mounts, mounted_apps
 
 
@@ -23,7 +23,7 @@ def discover_routes(app: Any, snapshot: Snapshot) -> Iterator[Route]:
 
     Everything that is read is added to the snapshot.
     """
-    return _routes(app, MountPosition(_routes, snapshot))
+    return _routes(app, DiscoveryPosition(_routes, snapshot))
 
 
 def matching_template(app: Any, path: str, host: str | None, depth: int = 0) -> str | None:
@@ -55,7 +55,7 @@ def trusted_hosts(app: Any) -> tuple[str, ...]:
     return reader.trusted_hosts(app) if reader is not None else ()
 
 
-def _routes(app: Any, position: MountPosition) -> Iterator[Route]:
+def _routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
     """The routes of an app that is mounted at a position."""
     if position.depth > MAX_LAYERS:
         return

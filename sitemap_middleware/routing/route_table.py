@@ -12,8 +12,8 @@ from ..config import RESERVED_SECTIONS, Options
 from ..decorator import NO_SETTINGS
 from ..models import Context, PathBuilder, Provider, Route, RouteSettings, Site
 from ..patterns import Pattern
+from .named_section_route import named_section_route
 from .prefix_index import PrefixIndex
-from .section_route import section_route
 
 ROUTES_SECTION, LEARNED_SECTION = RESERVED_SECTIONS
 """The names of two sections, in the URLs of their documents. A provider's section gets another name."""
@@ -64,7 +64,7 @@ class RouteTable:
         self._templates = {route.path: route for route in reversed(parametrised)}
         self._provided = [(route.builder, route) for route in parametrised if route.builder]
         self._sections = options.sections
-        self._section_routes = [section_route(provider, new_context) for provider in options.sections]
+        self._named_section_routes = [named_section_route(provider, new_context) for provider in options.sections]
         self._builders: PrefixIndex[tuple[PathBuilder, Route]] = PrefixIndex()
         for builder, route in self._provided:
             self._builders.add(_PARAMETER_START.split(route.path, maxsplit=1)[0], (builder, route))
@@ -126,7 +126,7 @@ class RouteTable:
     def providers(self, site: Site) -> dict[str, tuple[Provider, list[Route]]]:
         """The providers of a site and their routes, by the name of the provider's section."""
         sections: dict[str, tuple[Provider, list[Route]]] = {}
-        for route in (*self._section_routes, *(route for _, route in self._provided)):
+        for route in (*self._named_section_routes, *(route for _, route in self._provided)):
             if route.host == site.routed and (provider := route.settings.values):
                 sections.setdefault(self._provider_names[provider], (provider, []))[1].append(route)
         return sections

@@ -1,13 +1,17 @@
-"""Finds routes whose requests an earlier route takes."""
+"""Routes whose requests an earlier route takes: finds static ones, and keeps builders from building such paths."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import itemgetter
+from typing import Any
 
 from ..decorator import endpoint_name
-from ..models import Route
+from ..models import Context, PathBuilder, Route
+
+IsFree = Callable[[str], bool]
+"""Whether a decoded path is taken by none of the routes and mounts that come first."""
 
 _EarlierRoute = tuple[int, re.Pattern[str], str, str, object]
 """Position, regular expression, prefix of its app, template, and endpoint (None for a mount)."""
@@ -98,3 +102,28 @@ class EarlierRoutes:
     def _shadowed(self, route: Route, prefix: str) -> Route:
         name = self.shadowing_path(route.path.removeprefix(prefix)) if route.static and route.host is None else None
         return route._replace(shadowed_by=name) if name and route.shadowed_by is None else route
+
+
+def restrict_to_free_paths(routes: Iterable[Route], is_free: IsFree) -> Iterator[Route]:
+    """Routes whose builders build only free paths."""
+    for route in routes:
+        yield route if route.builder is None else route._replace(builder=_RestrictedBuilder(route.builder, is_free))
+
+
+class _RestrictedBuilder:
+    """A builder that refuses paths which are not free."""
+
+    def __init__(self, builder: PathBuilder, is_free: IsFree) -> None:
+        self._builder = builder
+        self._is_free = is_free
+        self.names = builder.names
+        self.context: Callable[[], Context | None] = builder.context
+
+    def build(self, params: Mapping[str, Any]) -> str:
+        path = self._builder.build(params)
+        if not self._is_free(path):
+            raise ValueError(f"{path} leads to another route of the app")
+        return path
+
+    def matches(self, path: str) -> bool:
+        return self._is_free(path) and self._builder.matches(path)

@@ -25,16 +25,16 @@ from ..decorator import (
 )
 from ..models import Context, Route, RouteSettings
 from .change_detector import ReadState, Snapshot
+from .discovery_position import DiscoveryPosition, MatchBelow
 from .fastapi_declarations import DeclaredResponses, internal_reason
-from .mount_position import MatchBelow, MountPosition
-from .path_builder_checks import IsFree, check_params, restrict_to_free_paths
 from .prefix_index import PrefixIndex
-from .shadowed_routes import EarlierRoutes
+from .route_parameter_check import check_params
+from .shadowed_routes import EarlierRoutes, IsFree, restrict_to_free_paths
 from .static_html_files import html_files
 from .wrapping import layers
 
 
-def read_routes(app: Any, position: MountPosition) -> Iterator[Route]:
+def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
     """The routes of an app or router that answer GET.
 
     Routers try routes in order, so a route that an earlier one shadows says which one that is.
@@ -186,7 +186,7 @@ def _add_routes(read_routes: ReadState, snapshot: Snapshot, seen: set[int]) -> N
             _add_router(inner, snapshot, seen)
 
 
-def _routes_of_host(route: Any, original: Host, position: MountPosition) -> Iterator[Route]:
+def _routes_of_host(route: Any, original: Host, position: DiscoveryPosition) -> Iterator[Route]:
     """The routes of the app of one host. Those of a host with parameters cannot be listed."""
     position.snapshot.add(partial(getattr, original, "app"))
     if "{" in original.host:
@@ -194,7 +194,7 @@ def _routes_of_host(route: Any, original: Host, position: MountPosition) -> Iter
     return position.below(route.app, host=original.host.lower())
 
 
-def _mounted_routes(mount: Any, position: MountPosition) -> Iterator[Route]:
+def _mounted_routes(mount: Any, position: DiscoveryPosition) -> Iterator[Route]:
     for layer in layers(mount.app):
         if isinstance(layer, StaticFiles):
             return html_files(layer, position.snapshot, position.prefix + mount.path, position.host)

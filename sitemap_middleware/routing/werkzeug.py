@@ -15,12 +15,12 @@ from ..decorator import endpoint_name, inherited_settings, merge_settings, setti
 from ..models import Context, Route, RouteSettings
 from ..urls import ascii_host, bare_host
 from .change_detector import Snapshot
-from .flask_extensions import DeclaredViews, dash_apps, dash_index, dash_pages
-from .mount_position import MatchBelow, MountPosition
-from .path_builder_checks import check_params
+from .discovery_position import DiscoveryPosition, MatchBelow
+from .flask_restx_and_dash import DeclaredViews, dash_apps, dash_index, dash_pages
+from .route_parameter_check import check_params
 
 
-def read_routes(app: Any, position: MountPosition) -> Iterator[Route]:
+def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
     """The rules of an app that answer GET, except aliases, redirects, build-only and websocket rules."""
     app.url_map.update()  # sorts the rules, which must not count as a change of them
     position.snapshot.add(partial(_read_state, app))

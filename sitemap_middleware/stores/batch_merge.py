@@ -8,8 +8,8 @@ from typing import Final
 from ..evidence.observation_merge import merge_if_changed, merge_without_future, needs_probe, page_to_store
 from ..evidence.observations import Observation
 from ..evidence.verdict import is_listable
-from ..history import VOLATILE
 from ..models import MergeResult, Page, PageLimits
+from ..value_history import VOLATILE
 
 UNREPEATED_CONTENT_SECONDS: Final = 60
 """If a content was not seen again for so many seconds, the prober's request for it must have failed."""

@@ -22,8 +22,8 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from ..evidence.verdict import is_listable
-from ..history import Run
 from ..models import Page, UnconfirmedAnswer
+from ..value_history import Run
 
 FORMAT_VERSION: Final = 1
 """The first byte. Raise it with every change of the format, and read each version that was released."""

@@ -26,7 +26,7 @@ from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.hosts import MAX_FOREIGN_HOSTS, MAX_ROOTS
 from sitemap_middleware.hosts import MAX_HOSTS as NAMES
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation.buffer import MAX_PENDING_BODY_BYTES, ResponseBuffer
+from sitemap_middleware.observation.background_saving import MAX_PENDING_BODY_BYTES, ResponseBuffer
 from sitemap_middleware.observation.sampling_schedule import BodySampler
 from sitemap_middleware.rendering.publisher import MAX_SITES
 from sitemap_middleware.stores.sqlite import store as sqlite_module

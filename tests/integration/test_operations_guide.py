@@ -13,7 +13,7 @@ import pytest
 
 import sitemap_middleware
 from sitemap_middleware.evidence.observations import Observation
-from sitemap_middleware.metrics_export import METRICS
+from sitemap_middleware.prometheus_and_opentelemetry import METRICS
 from sitemap_middleware.stores.sqlite.schema import SCHEMA_VERSION
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 

@@ -24,7 +24,7 @@ from sitemap_middleware.stores.postgres import pool
 from sitemap_middleware.stores.postgres import store as engine
 from sitemap_middleware.stores.postgres.schema import SCHEMA_LOCK_ID, SCHEMA_VERSION
 from sitemap_middleware.stores.postgres.store import PostgresStore
-from sitemap_middleware.stores.row_ids import path_hashes
+from sitemap_middleware.stores.row_ids_and_path_hashes import path_hashes
 from sitemap_middleware.stores.status_reader import open_readonly, store_status
 
 from ..support.engines import until

@@ -12,12 +12,12 @@ import flask
 from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.evidence.observation_merge import REFRESH_SECONDS
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
-from sitemap_middleware.history import VOLATILE
 from sitemap_middleware.models import MergeResult, PageLimits
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import UNLIMITED, Store
 from sitemap_middleware.stores.postgres import store as _postgres  # noqa: F401 (preloaded for forked processes)
 from sitemap_middleware.stores.redis import store as _redis  # noqa: F401
+from sitemap_middleware.value_history import VOLATILE
 
 from .sample_sites import Clock
 from .wire import RequestSpec, wsgi

@@ -13,11 +13,19 @@ from ..batch_merge import BatchMerger
 from ..compact_page_list import CompactPageList
 from ..engine_status import EngineStatus, LeaseStatus
 from ..page_codec import packed_page, unpack_page
-from ..page_writes import SiteChanges, SiteSize, draw_sample
+from ..page_sample import SiteSize, draw_sample
+from ..page_write_plan import SiteChanges
 from ..permanent_page_slots import PlacementCursor
-from ..row_ids import MAX_NUMBER, block_of_row, path_hashes, row_id_range, site_of_row
+from ..row_ids_and_path_hashes import MAX_NUMBER, block_of_row, path_hashes, row_id_range, site_of_row
 from ..site_versions import next_version
-from .batches import SELECT_PAGES, SELECT_PAGES_BY_HASH, PageReader, PageWriter, array_literal, row_columns
+from .pipelined_page_batches import (
+    SELECT_PAGES,
+    SELECT_PAGES_BY_HASH,
+    PageReader,
+    PageWriter,
+    array_literal,
+    row_columns,
+)
 from .pool import Session
 from .schema import SELECT_VERSION, SITE_NUMBER_LOCK_ID, check_version
 

@@ -21,7 +21,7 @@ from ..compact_page_list import CompactPageList
 from ..engine_status import EngineStatus
 from .pages import SitePages, register_site, schema_status
 from .pool import LOCK_TIMEOUT_SECONDS, SERVER_FULL_MESSAGES, STATEMENT_TIMEOUT_SECONDS, Pool, Session
-from .repair import STRUCTURE_ERRORS, is_damage, rebuild_tables, repair
+from .salvage_after_damage import STRUCTURE_ERRORS, is_damage, rebuild_tables, repair
 from .schema import SchemaError, create_schema, is_ready
 from .url import display_name, parse_url
 

@@ -12,9 +12,10 @@ from ..base import UNLEARNED_BLOCK, Block
 from ..batch_merge import BatchMerger
 from ..compact_page_list import CompactPageList
 from ..page_codec import packed_page
-from ..page_writes import SiteChanges, SiteSize, draw_sample
+from ..page_sample import SiteSize, draw_sample
+from ..page_write_plan import SiteChanges
 from ..permanent_page_slots import PlacementCursor
-from ..row_ids import row_id
+from ..row_ids_and_path_hashes import row_id
 from .client import RedisClient
 from .scripts import (
     BLOCKS_SCRIPT,
@@ -44,7 +45,7 @@ MAX_SEGMENTS_READ: Final = 50
 """Segments read by one command: 12 kB each."""
 
 _SITE_NUMBER: Final = 1
-"""`row_ids` numbers sites, to sample across blocks. Each site has a separate key here, so any number does."""
+"""Row ids number sites, to sample across blocks. Each site has a separate key here, so any number does."""
 
 
 class SitePages:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from ...models import Page
 from ..base import UNLEARNED_BLOCK
 from ..page_codec import PackedPage, unpack_page
-from ..page_writes import BlockChange, NewPages, PlacedPages
+from ..page_write_plan import BlockChange, NewPages, PlacedPages
 from ..permanent_page_slots import MAX_BLOCK_PAGES, PlacementCursor, Slot
 from .scripts import PATH_HASH_BYTES
 

@@ -23,7 +23,7 @@ from ..engine_status import EngineStatus, LeaseStatus
 from .client import WRONG_TYPE, DamagedError, RedisClient
 from .keys import KEY_KINDS, parse_key, pattern_of_keys, site_key
 from .pages import SitePages
-from .repair import delete_other_types, repair
+from .salvage_after_damage import delete_other_types, repair
 from .scripts import LEASE_SCRIPT, SAVE_SCRIPT, SERVED_SINCE_SCRIPT, TIME_SCRIPT
 
 MERGE_RETRY_SECONDS: Final = 5.0

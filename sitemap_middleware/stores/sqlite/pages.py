@@ -13,9 +13,17 @@ from ..base import UNLEARNED_BLOCK
 from ..batch_merge import BatchMerger
 from ..compact_page_list import CompactPageList
 from ..page_codec import PackedPage, packed_page, unpack_page
-from ..page_writes import NewPages, SiteChanges, SiteSize, draw_sample
+from ..page_sample import SiteSize, draw_sample
+from ..page_write_plan import NewPages, SiteChanges
 from ..permanent_page_slots import MAX_BLOCK_PAGES, PlacementCursor, Slot
-from ..row_ids import MAX_NUMBER, block_of_row, consecutive_row_ids, path_hashes, row_id_range, site_of_row
+from ..row_ids_and_path_hashes import (
+    MAX_NUMBER,
+    block_of_row,
+    consecutive_row_ids,
+    path_hashes,
+    row_id_range,
+    site_of_row,
+)
 from ..site_versions import VERSION_STEPS, next_version
 from .schema import PATH_HASH_BITS
 

@@ -29,9 +29,9 @@ from sitemap_middleware.evidence.changefreq import (
 from sitemap_middleware.evidence.observation_merge import REFRESH_SECONDS, merge
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals, site_signals
-from sitemap_middleware.history import MAX_RUNS, VOLATILE, History, add_sighting
 from sitemap_middleware.models import CHANGEFREQS, Page
 from sitemap_middleware.observation.sampling_schedule import MAX_SAMPLE_INTERVAL_SECONDS
+from sitemap_middleware.value_history import MAX_RUNS, VOLATILE, History, add_sighting
 
 from ...support import sample_sites
 from ...support.sample_sites import SampleSite

@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from sitemap_middleware.evidence.compact_history_list import CompactHistoryList, frequent_values
-from sitemap_middleware.history import History
+from sitemap_middleware.value_history import History
 
 ONE_CONTENT: History = ((-(2**63), 1_750_000_000, 1_750_000_060),)
 TWO_CONTENTS: History = ((1, 1_750_000_000, 1_750_000_060), (2, 1_750_000_120, 1_750_000_180))

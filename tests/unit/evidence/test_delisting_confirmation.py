@@ -31,7 +31,7 @@ from sitemap_middleware.evidence.verdict import is_listable, page_verdict
 from sitemap_middleware.models import Page, UnconfirmedAnswer
 from sitemap_middleware.stores.page_codec import packed_page, unpack_page
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
-from tests.unit.observation.test_changed_page_prober import Site
+from tests.unit.observation.test_varying_content_prober import Site
 
 from ...support.sample_sites import Page as Answer
 from ...support.sample_sites import SampleSite

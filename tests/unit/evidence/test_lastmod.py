@@ -22,8 +22,8 @@ from sitemap_middleware.evidence.site_signals import (
     page_as_of,
     site_signals,
 )
-from sitemap_middleware.history import VOLATILE, History, Run, add_sighting, is_unchanged_by, without_future
 from sitemap_middleware.models import Page
+from sitemap_middleware.value_history import VOLATILE, History, Run, add_sighting, is_unchanged_by, without_future
 
 NOW = 1_750_000_000
 HOUR = 3600

@@ -35,8 +35,8 @@ from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.evidence.robots_directives import parse_robots
 from sitemap_middleware.evidence.site_signals import SiteSignals, changed_since, deployment_minute, site_signals
 from sitemap_middleware.evidence.verdict import is_listable, page_verdict
-from sitemap_middleware.history import VOLATILE, last_change, significant
 from sitemap_middleware.models import Page, Site, UnconfirmedAnswer
+from sitemap_middleware.value_history import VOLATILE, last_change, significant
 
 NOW = 1_750_000_000
 HOUR = 3600

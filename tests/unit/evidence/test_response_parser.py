@@ -10,8 +10,8 @@ import pytest
 from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.response_parser import OBSERVED_STATUSES, ResponseParser
-from sitemap_middleware.history import VOLATILE
 from sitemap_middleware.models import Site
+from sitemap_middleware.value_history import VOLATILE
 
 SITE = Site("https", "example.com")
 LOC = "https://example.com/page"

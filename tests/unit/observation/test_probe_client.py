@@ -22,11 +22,11 @@ from starlette.routing import Route
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from sitemap_middleware import SitemapMiddleware, robots
-from sitemap_middleware.adapters import asgi_client, probe_calls, wsgi_client
+from sitemap_middleware.adapters import asgi_client, partial_probe_responses, wsgi_client
 from sitemap_middleware.adapters import wsgi as wsgi_adapter
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation import concurrent_probes, unvisited_page_prober
 from sitemap_middleware.observation import probe_client as prober
+from sitemap_middleware.observation import probes_past_slow_pages, unvisited_page_prober
 from sitemap_middleware.observation.probe_client import MIN_PAUSE_SECONDS, pause_after
 from sitemap_middleware.request_response import (
     ADDRESS_HEADERS,
@@ -145,9 +145,9 @@ def test_a_redirect_to_the_canonical_host_is_followed_to_it_alone(protocol: str)
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (robots, asgi_client, wsgi_client, prober, concurrent_probes):
+    for module in (robots, asgi_client, wsgi_client, prober, probes_past_slow_pages):
         monkeypatch.setattr(module, "PROBE_TIMEOUT_SECONDS", 0.1)
-    for module in (prober, concurrent_probes):
+    for module in (prober, probes_past_slow_pages):
         monkeypatch.setattr(module, "PROBE_GRACE_SECONDS", 0.1)
     monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 30.0)
 
@@ -183,7 +183,7 @@ def test_a_view_that_hangs_delays_only_itself(protocol: str) -> None:
 @BOTH
 def test_views_that_hang_do_not_delay_the_others(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 30.0)
-    monkeypatch.setattr(concurrent_probes, "MOVE_ON_SECONDS", 0.05)
+    monkeypatch.setattr(probes_past_slow_pages, "MOVE_ON_SECONDS", 0.05)
     go_on, released = threading.Event(), []
 
     def view(path: str, *_: Any) -> str:
@@ -202,7 +202,7 @@ def test_views_that_hang_do_not_delay_the_others(protocol: str, monkeypatch: pyt
 def test_slow_pages_take_turns_if_no_more_may_hang(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wsgi_adapter, "_MAX_HANGING_REQUESTS", 2)
     monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 30.0)
-    monkeypatch.setattr(concurrent_probes, "MOVE_ON_SECONDS", 0.01)
+    monkeypatch.setattr(probes_past_slow_pages, "MOVE_ON_SECONDS", 0.01)
     running: set[str] = set()
 
     def view(path: str, *_: Any) -> str:
@@ -222,7 +222,7 @@ def test_slow_pages_are_requested_again_by_https_if_the_app_requires_it(
     protocol: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 30.0)
-    monkeypatch.setattr(concurrent_probes, "MOVE_ON_SECONDS", 0.01)
+    monkeypatch.setattr(probes_past_slow_pages, "MOVE_ON_SECONDS", 0.01)
 
     def view(path: str, _: Any, scheme: str) -> Any:
         threading.Event().wait(0.1)
@@ -461,11 +461,11 @@ def test_hanging_robots_txt_delays_the_sitemap_by_seconds_only(
 
 def test_what_remains_of_an_answer_that_was_cut_off() -> None:
     answer = Answered(200, [("content-type", "text/plain")], b"x")
-    assert probe_calls.truncated_response(answer, too_long=True, allowed=True) is answer
-    assert probe_calls.truncated_response(answer, too_long=False, allowed=True) is None
+    assert partial_probe_responses.truncated_response(answer, too_long=True, allowed=True) is answer
+    assert partial_probe_responses.truncated_response(answer, too_long=False, allowed=True) is None
     film = Answered(200, [("content-type", "video/mp4")], b"x")
-    assert probe_calls.truncated_response(film, too_long=True, allowed=False) == Answered(200, film.headers)
-    assert probe_calls.truncated_response(Answered(0, []), too_long=False, allowed=False) is None
+    assert partial_probe_responses.truncated_response(film, too_long=True, allowed=False) == Answered(200, film.headers)
+    assert partial_probe_responses.truncated_response(Answered(0, []), too_long=False, allowed=False) is None
 
 
 def test_background_tasks_of_an_answer_run_to_their_end() -> None:

@@ -16,7 +16,7 @@ from sitemap_middleware import sitemap
 from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation.buffer import ResponseBuffer
+from sitemap_middleware.observation.background_saving import ResponseBuffer
 from sitemap_middleware.rendering import document_cache
 from sitemap_middleware.routing import app_routes as url_map
 from sitemap_middleware.stores.sqlite.memory import MemoryStore

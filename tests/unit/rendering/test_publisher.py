@@ -26,7 +26,7 @@ from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.adapters.wsgi import WSGIRequest
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.listing import site_signals_cache
-from sitemap_middleware.listing.entries import EntryBuilder
+from sitemap_middleware.listing.entries_by_section import EntryBuilder
 from sitemap_middleware.listing.policy import EvaluationContext
 from sitemap_middleware.models import BaseURL, Page
 from sitemap_middleware.rendering import chunking, document_cache, learned_section, publisher

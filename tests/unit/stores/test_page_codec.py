@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.evidence.observation_merge import merge_if_changed
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
-from sitemap_middleware.history import MAX_RUNS, Run
 from sitemap_middleware.models import Page, UnconfirmedAnswer
 from sitemap_middleware.stores.compact_page_list import CompactPageList
 from sitemap_middleware.stores.page_codec import MEDIA_TYPES, packed_page, unpack_page
 from sitemap_middleware.stores.redis.segments import parse_pages
+from sitemap_middleware.value_history import MAX_RUNS, Run
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)

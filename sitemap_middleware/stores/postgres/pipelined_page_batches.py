@@ -11,9 +11,9 @@ from typing import Any, Final, Protocol
 
 from ...models import Page
 from ..page_codec import PackedPage, unpack_page
-from ..page_writes import NewPages, SiteChanges
+from ..page_write_plan import NewPages, SiteChanges
 from ..permanent_page_slots import Slot
-from ..row_ids import consecutive_row_ids, path_hashes, site_of_row
+from ..row_ids_and_path_hashes import consecutive_row_ids, path_hashes, site_of_row
 from .pool import PendingResult
 
 BATCH_PAGES: Final = 250

@@ -27,12 +27,12 @@ from ..routing.app_routes import AppRoutes
 from ..routing.route_table import RouteTable
 from ..stores.base import Store
 from ..urls import loc_of, quote_path
-from .changed_page_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, ChangedPageProber
-from .foreign_host_trust import ForeignHosts
+from .foreign_host_evidence import ForeignHosts
 from .recent_pages import ResponseTracker
 from .sent_files import read_sent_file
 from .store_clock import StoreClock
-from .usual_headers import UsualHeaders, doubtful_evidence
+from .unusual_routing_headers import UsualHeaders, doubtful_evidence
+from .varying_content_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, VaryingContentProber
 
 CLEANUP_INTERVAL_SECONDS: Final = 60 * 60
 """Seconds between two deletions of a site's outdated pages."""
@@ -76,7 +76,7 @@ class Ingester:
         options: Options,
         store_clock: StoreClock,
         tracker: ResponseTracker,
-        changed_page_prober: ChangedPageProber | None,
+        varying_content_prober: VaryingContentProber | None,
         may_store: Callable[[Site], bool],
     ) -> None:
         """`may_store` says whether a site may have pages in the store."""
@@ -86,7 +86,7 @@ class Ingester:
         self._options = options
         self._store_clock = store_clock
         self._tracker = tracker
-        self._changed_page_prober = changed_page_prober
+        self._varying_content_prober = varying_content_prober
         self._may_store = may_store
         self._parser = ResponseParser(options.media_types)
         self._foreign_hosts = ForeignHosts()
@@ -183,7 +183,7 @@ class Ingester:
         self, response: CapturedResponse, observation: Observation, route: Route, site_batch: _SiteBatch
     ) -> bool:
         """Whether a response for a foreign Host counts. If not, it is counted, and retracted from the batch."""
-        is_probed = self._changed_page_prober is not None and route.static
+        is_probed = self._varying_content_prober is not None and route.static
         if not self._foreign_hosts.is_in_question(response, observation, is_probed=is_probed):
             return True
         path = observation.path
@@ -199,7 +199,7 @@ class Ingester:
 
     def _merge(self, site_batch: _SiteBatch) -> None:
         """Merge observations into the store's pages; have the prober check those that are new or changed."""
-        site, prober = site_batch.site, self._changed_page_prober
+        site, prober = site_batch.site, self._varying_content_prober
         observations = [*site_batch.observations, *site_batch.foreign_observations]
         observations += self._proven_claims(site_batch)
         result = self._store.merge(site.store_key, observations, self._options.page_limits)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .candidates import Candidate, stored_candidates
-from .entries import EntryBuilder
+from .entries_by_section import EntryBuilder
 from .policy import EvaluationContext
 
 

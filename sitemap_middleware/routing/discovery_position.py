@@ -14,13 +14,13 @@ MatchBelow = Callable[[Any, str, "str | None"], "str | None"]
 
 
 @dataclass(frozen=True, slots=True)
-class MountPosition:
+class DiscoveryPosition:
     """Where an app is mounted.
 
     The module of a framework gets the routes of mounted apps by `below`: they may be of another framework.
     """
 
-    discover: Callable[[Any, MountPosition], Iterator[Route]]
+    discover: Callable[[Any, DiscoveryPosition], Iterator[Route]]
     """Yields the routes of any app."""
     snapshot: Snapshot
     """Records every object that routes are read from."""

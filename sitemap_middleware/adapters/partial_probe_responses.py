@@ -1,11 +1,10 @@
-"""What the probes of both protocols have in common: how they call the app, and what counts of its response."""
+"""What counts of the response to a probe if its body was not read to its end."""
 
 from __future__ import annotations
 
-from contextvars import Context
-from typing import Any, Final
+from typing import Final
 
-from ..request_response import AppTerminated, Response
+from ..request_response import Response
 
 _ENDLESS_MEDIA_TYPES: Final = (
     "text/event-stream",
@@ -13,21 +12,6 @@ _ENDLESS_MEDIA_TYPES: Final = (
     "application/x-ndjson",
     "application/jsonl",
 )
-
-
-def call_without_context(function: Any, *arguments: Any) -> None:
-    """Call a function in an empty context, without the live request's context variables, such as its user."""
-    Context().run(function, *arguments)
-
-
-def as_exception(error: BaseException) -> Exception:
-    """Return what the app raised, as an `Exception`: others would end the server or the task that waits for it."""
-    return error if isinstance(error, Exception) else AppTerminated(f"the app raised {type(error).__name__}")
-
-
-def wsgi_response(status: str, headers: list[tuple[str, str]], body: bytes = b"") -> Response:
-    """Make a `Response` of a WSGI app's status line and headers."""
-    return Response(int(status[:3]), [(name.lower(), value) for name, value in headers], body)
 
 
 def is_endless(media_type: str) -> bool:

@@ -20,7 +20,7 @@ from ..stores.status_reader import open_readonly
 from ..urls import ascii_host, normal_host, parse_base_url, root_of
 from .app_loader import load_app
 from .output import base_url_of_key
-from .terminal import CommandError
+from .terminal_printing import CommandError
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.history import (
+from sitemap_middleware.value_history import (
     CONFIRMATION_FACTOR,
     MAX_RUNS,
     OVERLAP_SECONDS,

@@ -35,7 +35,7 @@ class SectionBuilder:
         return self._new_context()
 
 
-def section_route(provider: Provider, new_context: Callable[[], Context | None]) -> Route:
+def named_section_route(provider: Provider, new_context: Callable[[], Context | None]) -> Route:
     """The route of a named section."""
     return Route(
         f"section {provider.section}",

@@ -46,7 +46,7 @@ class _PendingCheck:
     """Digest of the first of these responses. The visit that caused the check may be hours old."""
 
 
-class ChangedPageProber(BackgroundProber):
+class VaryingContentProber(BackgroundProber):
     """Queues pages, and requests each of them several times in a background job."""
 
     def __init__(

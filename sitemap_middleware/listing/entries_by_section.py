@@ -17,12 +17,12 @@ from ..evidence import changefreq
 from ..evidence.changefreq import ChangefreqResult
 from ..evidence.lastmod import LastmodResult, lastmod
 from ..evidence.site_signals import changed_since, depends_on_site_signals
-from ..evidence.soft_not_found import LearnedContents
+from ..evidence.soft_404_by_equal_content import LearnedContents
 from ..exceptions import ValuesError
 from ..models import Page, Provider, Route, Site, SitemapUrl
 from ..routing.route_table import RouteTable
 from ..sitemap_protocol import validate_date
-from . import priority
+from . import auto_priority
 from .candidates import Candidate, SiteSnapshot, decode_path, learned_candidates, provider_candidates, route_candidates
 from .policy import EvaluationContext, ListingPolicy
 from .provider_reader import ProviderReport, Providers
@@ -56,7 +56,7 @@ class EntryBuilder:
         parent_paths = frozenset[str]()
         if self._options.priority == "auto":
             routes = snapshot.table.routes
-            parent_paths = site_signals.parent_paths | priority.hub_paths(route.path for route in routes)
+            parent_paths = site_signals.parent_paths | auto_priority.hub_paths(route.path for route in routes)
         return EvaluationContext(snapshot, site_signals, parent_paths, self._settings_digest(snapshot, site_signals))
 
     # Candidates
@@ -164,7 +164,7 @@ class EntryBuilder:
         if wanted is None:
             wanted = options.priority if route.settings.priority is None else route.settings.priority
         if wanted == "auto":
-            wanted = priority.priority(decode_path(candidate.path), route.static, context.parent_paths)
+            wanted = auto_priority.priority(decode_path(candidate.path), route.static, context.parent_paths)
         word, changefreq_result = given.changefreq or route.settings.changefreq or options.changefreq, None
         if word == "auto":
             changefreq_result = changefreq.changefreq(candidate.page, signals)

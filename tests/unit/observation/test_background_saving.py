@@ -23,7 +23,7 @@ from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation import shutdown
-from sitemap_middleware.observation.buffer import ResponseBuffer
+from sitemap_middleware.observation.background_saving import ResponseBuffer
 
 ROOT = Path(__file__).parents[3]
 SITE = Site("https", "example.com")

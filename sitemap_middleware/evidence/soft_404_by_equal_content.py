@@ -18,9 +18,9 @@ from operator import attrgetter
 from typing import Final, NamedTuple, TypeVar
 from urllib.parse import unquote
 
-from ..history import VOLATILE
 from ..models import Page
-from .term_hashes import digest_term
+from ..value_history import VOLATILE
+from .content_digest_terms import digest_term
 
 MIN_EQUAL_PAGES: Final = 5
 """If a route has this many equal learned pages, only the first is listed. Fewer may be equal by chance."""

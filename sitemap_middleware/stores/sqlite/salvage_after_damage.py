@@ -10,7 +10,7 @@ from ...evidence.verdict import is_listable
 from ..base import UNLEARNED_BLOCK
 from ..page_codec import TooLargeError, unpack_page
 from ..recount import RebuiltSite
-from ..row_ids import MAX_NUMBER, block_of_row, path_hashes, position_of_row, site_of_row
+from ..row_ids_and_path_hashes import MAX_NUMBER, block_of_row, path_hashes, position_of_row, site_of_row
 from ..site_versions import next_version
 from .schema import PATH_HASH_BITS, create_schema
 

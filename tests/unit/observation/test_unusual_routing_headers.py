@@ -12,12 +12,12 @@ from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.evidence.observation_merge import merge
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation.usual_headers import MAX_COUNTED_ANSWERS, UsualHeaders, doubtful_evidence
+from sitemap_middleware.observation.unusual_routing_headers import MAX_COUNTED_ANSWERS, UsualHeaders, doubtful_evidence
 from sitemap_middleware.request_filter.header_rules import MAX_CACHED_NAMES, HeaderRuleCache, is_routing_header
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ...support.sample_sites import Page, SampleSite
-from .test_changed_page_prober import Site as ProbedSite
+from .test_varying_content_prober import Site as ProbedSite
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 HTML = [("content-type", "text/html; charset=utf-8")]

@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.captured_response import CapturedResponse
+from sitemap_middleware.evidence.content_digest_terms import digest_term
 from sitemap_middleware.evidence.observation_merge import merge
 from sitemap_middleware.evidence.response_parser import ResponseParser
-from sitemap_middleware.evidence.soft_not_found import (
+from sitemap_middleware.evidence.soft_404_by_equal_content import (
     MAX_COMPARED_PAIRS,
     MIN_EQUAL_PAGES,
     NO_SOFT_NOT_FOUNDS,
     LearnedContents,
     SoftNotFounds,
 )
-from sitemap_middleware.evidence.term_hashes import digest_term
-from sitemap_middleware.history import VOLATILE, Run
 from sitemap_middleware.models import Page, Site
+from sitemap_middleware.value_history import VOLATILE, Run
 
 SITE = Site("https", "example.com")
 WORDS = ["cheap-pills", "buy now", "casino", "win-big-money", "Ünï", "x-1", "foo", "bar_2"]

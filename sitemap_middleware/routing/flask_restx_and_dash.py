@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ..decorator import NO_SETTINGS, endpoint_name, settings_of
 from ..models import HiddenReason, Route
-from .mount_position import MountPosition
+from .discovery_position import DiscoveryPosition
 
 _API_MODULES: Final = ("flask_restx", "flask_restful")
 """Modules with a class `Resource`, whose views answer with data."""
@@ -65,7 +65,7 @@ def dash_index(app: Any) -> str:
     return str(app.config.routes_pathname_prefix)
 
 
-def dash_pages(app: Any, position: MountPosition) -> Iterator[Route]:
+def dash_pages(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
     """The pages of a multi-page Dash app, by its registry. Its one view answers any path with status 200."""
     registry = sys.modules["dash"].page_registry
     position.snapshot.add(partial(_registered, registry))

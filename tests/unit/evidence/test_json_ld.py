@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.evidence.html_facts import parse_html
-from sitemap_middleware.evidence.structured_data import content_facts, parse_scripts
+from sitemap_middleware.evidence.json_ld import content_facts, parse_scripts
 from sitemap_middleware.evidence.work_budget import WorkBudget
 
 PRODUCT: dict[str, Any] = {

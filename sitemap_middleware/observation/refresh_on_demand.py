@@ -18,7 +18,7 @@ from ..exceptions import OptionError, StoreError
 from ..fork_safety import ForkSafeLock, reset_after_fork
 from ..models import Site, StoreKey
 from ..request_response import TEST_CLIENT_WAIT_SECONDS, Request
-from ..stores.refresh_marks import MAX_PAGES, RefreshMarks, RefreshMarkStore
+from ..stores.requested_refreshes import MAX_PAGES, RefreshMarks, RefreshMarkStore
 from ..urls import MAX_LOC_CHARS
 from .unvisited_page_prober import UnvisitedPageProber
 

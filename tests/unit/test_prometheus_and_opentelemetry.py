@@ -19,8 +19,8 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from sitemap_middleware import OptionError, SitemapMiddleware, metrics_export, sitemap
-from sitemap_middleware.metrics_export import METRICS
+from sitemap_middleware import OptionError, SitemapMiddleware, prometheus_and_opentelemetry, sitemap
+from sitemap_middleware.prometheus_and_opentelemetry import METRICS
 from sitemap_middleware.request_filter.reasons import IGNORE_REASONS
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
@@ -298,11 +298,11 @@ def test_missing_library_is_named_with_its_extra(extra: str, module: str, librar
 @pytest.mark.parametrize(
     ("extra", "module", "find"),
     [
-        ("prometheus", "prometheus_client", metrics_export._prometheus_registry),
+        ("prometheus", "prometheus_client", prometheus_and_opentelemetry._prometheus_registry),
         (
             "opentelemetry",
             "opentelemetry.metrics",
-            metrics_export._opentelemetry_meter.__wrapped__,
+            prometheus_and_opentelemetry._opentelemetry_meter.__wrapped__,
         ),  # whose meter is kept
     ],
 )

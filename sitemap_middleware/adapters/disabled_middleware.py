@@ -12,7 +12,7 @@ from ..service import SitemapService
 T = TypeVar("T")
 
 
-class PassThroughWSGI:
+class DisabledWSGI:
     """A WSGI application that calls another one."""
 
     app: Callable[..., Any]
@@ -25,7 +25,7 @@ class PassThroughWSGI:
         return self.app(environ, start_response)
 
 
-class PassThroughASGI:
+class DisabledASGI:
     """An ASGI application that calls another one."""
 
     app: Callable[..., Any]
@@ -41,8 +41,8 @@ class PassThroughASGI:
 
 
 @functools.cache
-def pass_through_class(cls: type[T]) -> type[T]:
+def disabled_class(cls: type[T]) -> type[T]:
     """The class of a middleware that passes all requests through."""
-    protocol = PassThroughASGI if inspect.iscoroutinefunction(cls.__call__) else PassThroughWSGI
+    protocol = DisabledASGI if inspect.iscoroutinefunction(cls.__call__) else DisabledWSGI
     bases: Any = (protocol, cls)
     return type(cls.__name__, bases, {"__module__": cls.__module__, "__doc__": cls.__doc__})

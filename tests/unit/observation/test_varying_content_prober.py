@@ -17,15 +17,15 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters.async_bridge import _background_tasks
 from sitemap_middleware.dates import w3c_from_timestamp
-from sitemap_middleware.observation.changed_page_prober import (
+from sitemap_middleware.observation.probe_client import MIN_PAUSE_SECONDS, ProbeClient
+from sitemap_middleware.observation.varying_content_prober import (
     CHECKS_AT_FIRST_SIGHT,
     CHECKS_WHEN_CHANGED,
     MAX_PENDING_PAGES,
     MAX_SITES,
     PAUSE_SECONDS,
-    ChangedPageProber,
+    VaryingContentProber,
 )
-from sitemap_middleware.observation.probe_client import MIN_PAUSE_SECONDS, ProbeClient
 
 from ...support.documents import entries
 from ...support.sample_sites import Clock
@@ -58,7 +58,7 @@ class Site:
 
     @property
     def doubts(self) -> Any:
-        return self.app.service._changed_prober
+        return self.app.service._varying_content_prober
 
     def _answer(self, slug: str) -> tuple[str, int]:
         self.asked.append(slug)
@@ -186,7 +186,7 @@ def test_an_endless_answer_leaves_it_at_that() -> None:
     answers = iter([lambda: "<main>One</main>", lambda: flask.Response(endless(), mimetype="text/html")])
     app.add_url_rule("/page", "page", lambda: next(answers)())  # noqa: PLW0108 (each has its own)
     site = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
-    site.service._changed_prober.wait = lambda _: None  # type: ignore[union-attr]
+    site.service._varying_content_prober.wait = lambda _: None  # type: ignore[union-attr]
     wsgi(site, RequestSpec("/page"))
     site.flush()
     for thread in threading.enumerate():
@@ -294,7 +294,7 @@ def test_closing_saves_news_and_probes_nothing() -> None:
 
 
 def test_a_pause_ends_when_the_middleware_is_closed() -> None:
-    prober = ChangedPageProber(Clock(), ProbeClient(), lambda _: None, lambda *_: True)
+    prober = VaryingContentProber(Clock(), ProbeClient(), lambda _: None, lambda *_: True)
     prober.close()
     began = time.monotonic()
     prober.wait(30)

@@ -1,7 +1,7 @@
-"""What every engine does with the pages of one site: place changed pages, track changed blocks, draw a sample. Pure.
+"""Plans the writes of one merge: the slots of new pages, and the blocks that changed; the same for every engine. Pure.
 
 An engine reads and writes with its own statements. It asks this module where a page
-is written, which blocks that changes and which rows make up a sample.
+is written, and which blocks that changes.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 from ..urls import has_slash_like, toggle_trailing_slash
 from .base import UNLEARNED_BLOCK
-from .compact_page_list import CompactPageList
 from .page_codec import PackedPage
 from .permanent_page_slots import PlacementCursor, entry_sizes
-from .row_ids import row_id_range
 
 Location = TypeVar("Location")
 """How an engine refers to a stored page, such as by its row."""
@@ -168,48 +166,3 @@ def _any_slash_unlike_route(pages: Collection[PackedPage]) -> bool:
     if "/" not in {text[-1:] for page in pages for text in (page.path, page.route)}:  # most sites: in half the time
         return False
     return any(page.learned and not has_slash_like(page.path, page.route) for page in pages)
-
-
-class SiteSize(NamedTuple):
-    """How many pages a site has, and the slots that they lie in."""
-
-    learned: int
-    last_block: int
-    """The last block of learned pages; 0 if there is none."""
-    unlearned: int
-    unlearned_slots: int
-
-
-PageRows = Iterable[tuple[str, str, bytes]]
-"""Path, route and data of stored pages."""
-
-
-def draw_sample(
-    site: int,
-    size: SiteSize,
-    limit: int,
-    read_range: Callable[[int, int], PageRows],
-    read_from_each: Callable[[Sequence[int], int], PageRows],
-) -> CompactPageList:
-    """At most `limit` pages of a site, spread evenly: half learned and half unlearned ones, if it has enough of both.
-
-    Args:
-        site: its number in row ids (`row_ids`).
-        size: what the site has.
-        limit: how many pages are wanted.
-        read_range: reads the rows from a first to a last id.
-        read_from_each: reads the first row at or after each of some ascending ids, up to a last id, each row once.
-    """
-    sample = CompactPageList()
-
-    def add(first: int, span: int, pages: int, quota: int) -> None:
-        if pages <= quota:
-            sample.extend(read_range(first, first + span))
-        else:
-            sample.extend(read_from_each([first + span * number // quota for number in range(quota)], first + span))
-
-    first, _ = row_id_range(site, UNLEARNED_BLOCK)
-    add(first, size.unlearned_slots, size.unlearned, max(limit - size.learned, limit // 2))
-    first, last = row_id_range(site, 1, size.last_block or 1)
-    add(first, last - first, size.learned, limit - len(sample))
-    return sample
