@@ -29,6 +29,10 @@ TRIAL_WAIT_SECONDS: Final = 2.0
 """Seconds for which the call after `retry_now` waits for another call that reaches the store meanwhile."""
 
 
+_GUARDED_EXTRAS: Final = frozenset({"now", "add_crawler_visits"})
+"""Optional methods that the app's own threads call."""
+
+
 class GuardedStore(Store, Protocol):
     """A store behind a circuit breaker."""
 
@@ -45,7 +49,7 @@ def with_circuit_breaker(store: Store, clock: Callable[[], float]) -> GuardedSto
 
 
 class CircuitBreaker:
-    """Forwards every attribute to a store; guards the methods of the contract, and `now`, which can hang as well."""
+    """Forwards every attribute to a store; guards the methods of the contract, and others that can hang as well."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self.failures: int = 0
@@ -65,7 +69,7 @@ class CircuitBreaker:
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._store, name)
-        if name not in STORE_METHODS and name != "now":
+        if name not in STORE_METHODS and name not in _GUARDED_EXTRAS:
             return attribute
         guarded = partial(self._call, attribute)
         setattr(self, name, guarded)  # the next lookup does not get here

@@ -6,16 +6,17 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
+from ..crawlers.visits import CrawlerVisit
 from ..detect_tests import is_tested
 from ..evidence.observations import Observation
 from ..exceptions import StoreError
 from ..fork_safety import ForkSafeLock
 from ..models import BaseURL, MergeResult, Page, PageLimits, StoreKey
-from .base import UNLIMITED, Block, RecordOwner, Store, StoreExtras
+from .base import UNLIMITED, Block, RecordOwner, Store, StoreExtras, VisitStore
 from .compact_page_list import CompactPageList
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -110,6 +111,14 @@ class FallbackStore:
 
     def lease(self, site: RecordOwner, name: str, owner: str, now: int, seconds: int) -> bool:
         return self._store().lease(site, name, owner, now, seconds)
+
+    def add_crawler_visits(self, site: StoreKey, visits: Iterable[CrawlerVisit]) -> None:
+        """Add to the counted visits of crawlers (`StoreExtras`)."""
+        cast("VisitStore", self._store()).add_crawler_visits(site, visits)
+
+    def crawler_visits(self, site: StoreKey) -> Iterator[CrawlerVisit]:
+        """The counted visits of crawlers (`StoreExtras`)."""
+        return cast("VisitStore", self._store()).crawler_visits(site)
 
     def release(self) -> None:
         """Close at process exit (`StoreExtras`)."""

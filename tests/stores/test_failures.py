@@ -24,6 +24,7 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware, sitemap_handler
 from sitemap_middleware.rendering import publisher
 from sitemap_middleware.stores.circuit_breaker import MAX_BACKOFF_SECONDS
+from sitemap_middleware.stores.postgres.schema import SCHEMA_VERSION
 
 from ..support import postgres
 from ..support.engines import PATIENCE_SECONDS, Engine, PostgreSQL, Redis, SQLite, until
@@ -82,7 +83,7 @@ def postgres_is_newer(engine: PostgreSQL) -> None:
 
 
 def postgres_is_back(engine: PostgreSQL) -> None:
-    engine.say(f"UPDATE {engine.schema}.schema_version SET version = 1")
+    engine.say(f"UPDATE {engine.schema}.schema_version SET version = {SCHEMA_VERSION}")
 
 
 def postgres_fails_over(engine: PostgreSQL) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Version of the tables below. Raise it with every change, and migrate from each version that was released."""
 
 # Texts are stored as UTF-8 bytes: they sort like Python strings, may contain NUL, and do not depend on the
@@ -55,6 +55,12 @@ CREATE_TABLE: Final[Mapping[str, str]] = {
             expires_at bigint NOT NULL, site bytea, name bytea, owner bytea NOT NULL, PRIMARY KEY (site, name)
         )
     """,
+    "crawler_visit": """
+        CREATE TABLE sitemap.crawler_visit (
+            first bigint NOT NULL, last bigint NOT NULL, count bigint NOT NULL, identity integer, status integer,
+            site bytea, crawler bytea, path bytea, PRIMARY KEY (site, path, crawler, identity, status)
+        ) WITH (fillfactor = 50)
+    """,
 }
 """The statements that create each table, in the schema `sitemap`, which `Session` replaces by the configured one.
 
@@ -67,7 +73,11 @@ CREATE_TABLE: Final[Mapping[str, str]] = {
 | `document` | when a sitemap document with this ETag was first served |
 | `record` | what `Store.save` keeps |
 | `lease` | who may do a job, and until when |
+| `crawler_visit` | counted visits of crawlers (`crawlers.visits`) |
 """
+
+_MIGRATIONS: Final = {1: ("crawler_visit",)}
+"""The tables that a schema of an older version lacks."""
 
 SCHEMA_LOCK_ID: Final = 0x736974656D6170
 """Advisory lock held while the schema is created."""
@@ -114,7 +124,7 @@ def is_ready(execute: Execute, schema: str) -> bool:
 
 
 def create_schema(execute: Execute, schema: str) -> None:
-    """Create the schema, unless it exists, within a transaction. Other processes wait until it ends.
+    """Create the schema, or what an older one lacks, within a transaction. Other processes wait until it ends.
 
     If only its version is lost, the version is written again. Raises SchemaError if the schema is newer than this code,
     and fails if it has tables of these names that another program made.
@@ -122,6 +132,11 @@ def create_schema(execute: Execute, schema: str) -> None:
     execute("SELECT pg_advisory_xact_lock(%s)", (SCHEMA_LOCK_ID,))
     ((schema_exists, version_exists),) = execute(_SELECT_SCHEMA_AND_VERSION_EXIST, {"schema": schema})
     if version_exists and _select_version(execute, schema) == SCHEMA_VERSION:
+        return
+    if version_exists and (missing := _MIGRATIONS.get(_select_version(execute, schema))):
+        for table in missing:
+            execute(CREATE_TABLE[table])
+        execute("UPDATE sitemap.schema_version SET version = %s", (SCHEMA_VERSION,))
         return
     if not schema_exists:
         execute(f'CREATE SCHEMA "{schema}"')

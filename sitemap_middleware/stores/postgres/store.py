@@ -6,19 +6,21 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg import errors
 
 from ...bounded_cache import BoundedCache
+from ...crawlers.visits import CrawlerVisit
 from ...evidence.observations import Observation
 from ...exceptions import StoreError
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from ..base import MAX_LEASE_SECONDS, UNLEARNED_BLOCK, UNLIMITED, Block, RecordOwner
 from ..compact_page_list import CompactPageList
 from ..engine_status import EngineStatus
+from .crawler_visits import add_crawler_visits, read_crawler_visits
 from .pages import SitePages, register_site, schema_status
 from .pool import LOCK_TIMEOUT_SECONDS, SERVER_FULL_MESSAGES, STATEMENT_TIMEOUT_SECONDS, Pool, Session
 from .salvage_after_damage import STRUCTURE_ERRORS, is_damage, rebuild_tables, repair
@@ -178,6 +180,14 @@ class PostgresStore:
     def lease(self, site: RecordOwner, name: str, owner: str, now: int, seconds: int) -> bool:
         values = site.encode(), name.encode(), owner.encode(), now + seconds, now, now + MAX_LEASE_SECONDS
         return bool(self._write(lambda session: session(_ACQUIRE_LEASE, values)))
+
+    def add_crawler_visits(self, site: StoreKey, visits: Iterable[CrawlerVisit]) -> None:
+        """Add to the counted visits of crawlers (`StoreExtras`)."""
+        self._write(lambda session: add_crawler_visits(session, site, visits))
+
+    def crawler_visits(self, site: StoreKey) -> Iterator[CrawlerVisit]:
+        """The counted visits of crawlers (`StoreExtras`)."""
+        return read_crawler_visits(self._read, site)
 
     def now(self, _: StoreKey | None = None) -> float:
         """The server's clock, in POSIX seconds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-KEY_KINDS: Final = ("pages", "records", "documents", "leases")
+KEY_KINDS: Final = ("pages", "records", "documents", "leases", "visits")
 """The keys of a site. Each is a hash."""
 
 

@@ -8,11 +8,12 @@ import math
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from secrets import token_hex
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from ...bounded_cache import BoundedCache
+from ...crawlers.visits import CrawlerVisit
 from ...evidence.observations import Observation
 from ...exceptions import StoreError
 from ...fork_safety import reset_after_fork
@@ -21,6 +22,7 @@ from ..base import MAX_LEASE_SECONDS, UNLIMITED, Block, RecordOwner
 from ..compact_page_list import CompactPageList
 from ..engine_status import EngineStatus, LeaseStatus
 from .client import WRONG_TYPE, DamagedError, RedisClient
+from .crawler_visits import add_crawler_visits, read_crawler_visits
 from .keys import KEY_KINDS, parse_key, pattern_of_keys, site_key
 from .pages import SitePages
 from .salvage_after_damage import delete_other_types, repair
@@ -67,7 +69,7 @@ def _repair_and_retry(
 class RedisStore:
     """A store in one database of a Redis. It connects when it is first used, and again in a forked child.
 
-    A site has four keys (`keys`), which a cluster keeps on one node. Deleting them deletes the site.
+    A site has five keys (`keys`), which a cluster keeps on one node. Deleting them deletes the site.
     """
 
     def __init__(self, url: str, name: str) -> None:
@@ -155,6 +157,19 @@ class RedisStore:
     def lease(self, site: RecordOwner, name: str, owner: str, now: int, seconds: int) -> bool:
         key = self._key(site, "leases")
         return bool(self._client.run(LEASE_SCRIPT, key, name, owner, now, seconds, MAX_LEASE_SECONDS))
+
+    @_repair_and_retry
+    def add_crawler_visits(self, site: StoreKey, visits: Iterable[CrawlerVisit]) -> None:
+        """Add to the counted visits of crawlers (`StoreExtras`)."""
+        add_crawler_visits(self._client, self._key(site, "visits"), visits)
+
+    def crawler_visits(self, site: StoreKey) -> Iterator[CrawlerVisit]:
+        """The counted visits of crawlers (`StoreExtras`)."""
+        return read_crawler_visits(lambda work: self._read_visits(site, work), self._key(site, "visits"))
+
+    @_repair_and_retry
+    def _read_visits(self, _: StoreKey, work: Callable[[RedisClient], Any]) -> Any:
+        return work(self._client)
 
     def now(self, site: StoreKey) -> float:
         """The clock of the server that keeps the site, in POSIX seconds."""

@@ -9,10 +9,11 @@ import sqlite3
 import time
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, TypeVar
 
+from ...crawlers.visits import CrawlerVisit
 from ...evidence.observations import Observation
 from ...exceptions import StoreError
 from ...fork_safety import ForkSafeLock, reset_after_fork
@@ -20,6 +21,7 @@ from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from ..base import MAX_LEASE_SECONDS, UNLIMITED, Block, RecordOwner
 from ..compact_page_list import CompactPageList
 from ..row_ids_and_path_hashes import row_id_range, site_row_id_ranges
+from .crawler_visits import add_crawler_visits, read_crawler_visits
 from .pages import SELECT_ROWS, SitePages, checked_int, pages_of, select_in_batches, site_number
 from .salvage_after_damage import is_damage, repair
 from .schema import SCHEMA_VERSION, file_versions
@@ -148,6 +150,14 @@ class BaseSQLiteStore(ABC):
     def lease(self, site: RecordOwner, name: str, owner: str, now: int, seconds: int) -> bool:
         values = (site, name, owner, now + seconds, now, now + MAX_LEASE_SECONDS)
         return self._write(lambda connection: connection.execute(_UPSERT_LEASE, values).rowcount == 1)
+
+    def add_crawler_visits(self, site: StoreKey, visits: Iterable[CrawlerVisit]) -> None:
+        """Add to the counted visits of crawlers (`StoreExtras`)."""
+        self._write(lambda connection: add_crawler_visits(connection, site, visits))
+
+    def crawler_visits(self, site: StoreKey) -> Iterator[CrawlerVisit]:
+        """The counted visits of crawlers (`StoreExtras`)."""
+        return read_crawler_visits(self._read, site)
 
     def close(self) -> None:
         with self._lock:

@@ -8,13 +8,21 @@ from typing import Final
 APPLICATION_ID: Final = 0x534D4150
 """Marks a file, in its header, as one of this package (SQLite, "PRAGMA application_id")."""
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Version of the tables below, in the file's header. Raise it with every change, and migrate from each version that was
 released.
 """
 
 PATH_HASH_BITS: Final = 48
 """Bits of a path's hash: six bytes, a size in which SQLite stores integers."""
+
+_CREATE_CRAWLER_VISIT: Final = """
+    CREATE TABLE crawler_visit (
+        site TEXT NOT NULL, path TEXT NOT NULL, crawler TEXT NOT NULL, identity INTEGER NOT NULL,
+        status INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, count INTEGER NOT NULL,
+        PRIMARY KEY (site, path, crawler, identity, status)
+    ) WITHOUT ROWID
+    """
 
 CREATE_STATEMENTS: Final = (
     """
@@ -59,6 +67,7 @@ CREATE_STATEMENTS: Final = (
         PRIMARY KEY (site, name)
     ) WITHOUT ROWID
     """,
+    _CREATE_CRAWLER_VISIT,
 )
 """The statements that create the tables.
 
@@ -73,7 +82,11 @@ CREATE_STATEMENTS: Final = (
 | `document` | when a sitemap document with this ETag was first served |
 | `record` | what `Store.save` keeps |
 | `lease` | who may do a job, and until when |
+| `crawler_visit` | counted visits of crawlers (`crawlers.visits`) |
 """
+
+MIGRATIONS: Final = {1: (_CREATE_CRAWLER_VISIT,)}
+"""The statements that make a file of an older version one of this version."""
 
 
 def file_versions(connection: sqlite3.Connection) -> tuple[int, int]:
@@ -83,12 +96,13 @@ def file_versions(connection: sqlite3.Connection) -> tuple[int, int]:
 
 
 def create_schema(connection: sqlite3.Connection) -> None:
-    """Create the tables in a new file, all or none, unless another process was faster."""
+    """Create the tables in a new file, or those that an older one lacks: all or none, unless another process did."""
     if file_versions(connection) == (APPLICATION_ID, SCHEMA_VERSION):
         return
     connection.execute("BEGIN IMMEDIATE")
-    is_new = file_versions(connection) != (APPLICATION_ID, SCHEMA_VERSION)  # another process may have been faster
-    for statement in CREATE_STATEMENTS if is_new else ():
+    versions = file_versions(connection)  # another process may have been faster
+    is_current = versions == (APPLICATION_ID, SCHEMA_VERSION)
+    for statement in () if is_current else MIGRATIONS.get(versions[1], CREATE_STATEMENTS):
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

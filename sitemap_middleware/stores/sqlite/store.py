@@ -14,7 +14,7 @@ from typing import Final
 
 from ...exceptions import StoreError
 from .base_store import BaseSQLiteStore
-from .schema import APPLICATION_ID, SCHEMA_VERSION, create_schema, file_versions
+from .schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, create_schema, file_versions
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -27,8 +27,8 @@ CHECKPOINT_PAGES: Final = 16_000
 class SQLiteStore(BaseSQLiteStore):
     """A store in one file, which is opened at the first call, and again in the child after a fork.
 
-    A corrupt file, or one of another schema version, is moved aside with a warning, and
-    a new one is created. A process that used the file before newer code replaced it
+    A corrupt file, or one of a schema version that cannot be migrated, is moved aside with
+    a warning, and a new one is created. A process that used the file before newer code replaced it
     leaves the new file alone. A database of another program is never written to: every
     call raises `StoreError`.
     """
@@ -101,7 +101,7 @@ class SQLiteStore(BaseSQLiteStore):
                 )
         elif version > SCHEMA_VERSION:
             raise _NewerFile(f"is of version {version}, newer than this code's {SCHEMA_VERSION}")
-        elif version < SCHEMA_VERSION:
+        elif version < SCHEMA_VERSION and version not in MIGRATIONS:
             raise _UnusableFile(f"is of version {version}, older than this code's {SCHEMA_VERSION}")
         if self._may_be_corrupt and connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             raise _UnusableFile("is corrupt")

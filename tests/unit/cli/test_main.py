@@ -824,7 +824,7 @@ def of_another_version(file: Path) -> None:
     store.check_writable()
     store.close()
     connection = sqlite3.connect(file)
-    connection.execute("PRAGMA user_version = 2")
+    connection.execute("PRAGMA user_version = 99")
     connection.close()
 
 
@@ -836,7 +836,7 @@ def corrupt(file: Path) -> None:
     ("spoil", "error"),
     [
         (foreign, "is not a sitemap store"),
-        (of_another_version, "has version 2, but this code reads version"),
+        (of_another_version, "has version 99, but this code reads version"),
         (corrupt, "does not work now: file is not a database"),
     ],
 )
