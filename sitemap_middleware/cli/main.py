@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 
 import click
 
+from . import check as _check  # noqa: F401 (adds a command)
 from .commands import command
 
 __all__ = ["command", "commands_for"]

@@ -25,7 +25,10 @@ LONG = "/posts/breads-of-the-house-and-how-we-bake-them-in-the-old-stone-oven-be
 
 COMMANDS = {
     "help": ["--help"],
-    **{f"help-{name}": [name, "--help"] for name in ("explain", "list", "changes", "routes", "build", "status")},
+    **{
+        f"help-{name}": [name, "--help"]
+        for name in ("explain", "list", "changes", "routes", "build", "status", "check")
+    },
     "explain": ["explain", APP, "/menu", "https://bakery.example/offers", "/kitchen?tab=1", LONG],
     "explain-error": ["explain", APP, "/menu", "menu"],
     "list": ["list", APP],

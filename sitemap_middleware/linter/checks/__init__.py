@@ -1,0 +1,1 @@
+"""Pure functions: each takes what was read, and returns what is wrong with it."""

@@ -1,0 +1,213 @@
+"""Checks of one URL by itself."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
+
+from ..message import Finding
+from ..report import quoted
+from ..rules import loc as rules
+
+MAX_CHARS: Final = 2047
+""""Less than 2,048 characters" (Sitemap 0.9, `<loc>`)."""
+
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+_ORDINARY: Final = re.compile(
+    r"(https?)://([a-z0-9][a-z0-9-]*(?:\.[a-z0-9][a-z0-9-]*)+)((?:/[A-Za-z0-9_~-][A-Za-z0-9_~.-]*)*/?)"
+)
+"""A URL that breaks no rule but those that look at its host and at the ending of its file. Most URLs are such ones."""
+_ABSOLUTE: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_OTHER_SCHEME: Final = re.compile(r"(?:about|blob|data|javascript|mailto|sms|tel|urn):", re.IGNORECASE)
+_LABEL: Final = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
+_HOST: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?|[0-9a-f:.]{{2,45}}")
+_BLANK: Final = re.compile(r"[\s\u200b\ufeff]")
+_UNSAFE: Final = re.compile(r"[\x00-\x20\x7f\"<>\\^`{|}]")
+_BAD_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_TWICE_ENCODED: Final = re.compile(r"%25(?:2[0-9A-Fa-f]|[C-Ec-e][0-9A-Fa-f]%25[89ABab])")
+_ESCAPED: Final = re.compile(r"&(?:amp|lt|gt|quot|apos|#\d+|#x[0-9A-Fa-f]+);")
+_DOT_SEGMENT: Final = re.compile(r"/(?:\.|%2[Ee]){1,2}(?=/|\Z)")
+_PLACEHOLDER: Final = re.compile(
+    r"\$?\{\{?\s*[A-Za-z_$][\w.:$ -]*\}?\}"  # {id}, {{ slug }}, ${name}
+    r"|(?<=/)(?:<[a-z_][\w:]*>|\[\[?(?:\.\.\.)?[A-Za-z_]\w*\]?\])(?=/|\Z)"  # <int:id>, [slug], [[...path]]
+)
+_SESSION: Final = re.compile(
+    r"(?:jsessionid|phpsessid|aspsessionid\w*|asp\.net_sessionid|sessionid|session_id|sid|cfid|cftoken|zenid|oscsid)",
+    re.IGNORECASE,
+)
+_SESSION_VALUE: Final = re.compile(r"[\w.!~*-]{8,}")
+_PATH_SESSION: Final = re.compile(r";jsessionid=|/\([SAF]\([A-Za-z0-9_-]{8,}\)\)/", re.IGNORECASE)
+_TRACKING: Final = re.compile(r"utm_\w+|gclid|gbraid|wbraid|fbclid|msclkid|dclid|yclid|mc_cid|mc_eid|_ga|_gl")
+_ASSETS: Final = frozenset(
+    {
+        "css",
+        "js",
+        "mjs",
+        "map",
+        "json",
+        "xml",
+        "rss",
+        "atom",
+        "ico",
+        "woff",
+        "woff2",
+        "ttf",
+        "otf",
+        "eot",
+        "webmanifest",
+    }
+)
+_PERCENT_ENCODED: Final = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_LOCAL_NAMES: Final = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
+_MAX_CACHED_HOSTS: Final = 1024
+
+
+class CheckedLoc(NamedTuple):
+    """A URL, and what is wrong with it."""
+
+    url: str
+    """The URL without blanks around it."""
+    findings: Sequence[Finding]
+    scheme: str = ""
+    host: str = ""
+    """In lower case, with a port that is not the default one. Nothing, as the scheme, if the URL leads nowhere."""
+    path: str = ""
+
+
+def check_loc(text: str, *, is_page: bool = True) -> CheckedLoc:
+    """Check the text of a `loc`: the URL of a page or of a sitemap."""
+    if len(text) <= MAX_CHARS and (ordinary := _ORDINARY.fullmatch(text)):
+        scheme, host, path = ordinary.groups()
+        if not (is_page and text.rpartition(".")[2] in _ASSETS):
+            return CheckedLoc(text, (), scheme, host, path)
+    url = text.strip()
+    findings = [] if url == text else [(rules.SURROUNDING_SPACE, "the URL has blanks or line breaks around it")]
+    if (refusal := _refusal(url)) is not None:
+        return CheckedLoc(url, [*findings, refusal])
+    try:
+        parts = urlsplit(url)
+        host = _normal_host(parts)
+    except ValueError as error:
+        return CheckedLoc(url, [*findings, (rules.INVALID, f"{quoted(url)} is not a URL: {error}")])
+    if not host:
+        return CheckedLoc(url, [*findings, (rules.INVALID, f"{quoted(parts.netloc)} is not a host")])
+    findings += [*_authority_findings(url, parts), *_path_findings(url, parts)]
+    if is_page:
+        findings += _page_findings(parts)
+    return CheckedLoc(url, findings, parts.scheme, host, parts.path)
+
+
+def _refusal(url: str) -> Finding | None:
+    """Why a URL is not looked at any further."""
+    if not url:
+        return rules.MISSING, "the entry has no URL"
+    if _BLANK.search(url):
+        return rules.BLANK, f"{quoted(url)} contains a blank"
+    if len(url) > MAX_CHARS:
+        return rules.TOO_LONG, f"the URL has {len(url):,} characters or more; 2,047 are the most"
+    if (absolute := _ABSOLUTE.match(url)) is None:
+        if _OTHER_SCHEME.match(url):
+            return rules.SCHEME, f"{quoted(url)} is not of http or https"
+        return rules.RELATIVE, f"{quoted(url)} is not an absolute URL"
+    if absolute[1].lower() not in _DEFAULT_PORTS:
+        return rules.SCHEME, f"{quoted(url)} is not of http or https"
+    return None
+
+
+def _normal_host(parts: SplitResult) -> str:
+    """The host in lower case with a port that is not the default one; nothing if it is not valid."""
+    name, port = (parts.hostname or "").rstrip("."), parts.port
+    try:
+        ascii_name = name if name.isascii() else name.encode("idna").decode()
+    except UnicodeError:
+        return ""
+    if not _HOST.fullmatch(ascii_name) or len(ascii_name) > 253:
+        return ""
+    name = f"[{name}]" if ":" in name else name
+    return name if port in (None, _DEFAULT_PORTS[parts.scheme]) else f"{name}:{port}"
+
+
+def _authority_findings(url: str, parts: SplitResult) -> Iterator[Finding]:
+    if "@" in parts.netloc:
+        yield rules.CREDENTIALS, "the URL has a user name or password before its host"
+    host = parts.netloc.rpartition("@")[2]
+    if parts.port == _DEFAULT_PORTS[parts.scheme]:
+        yield rules.DEFAULT_PORT, f"the port :{parts.port} goes without saying"
+    if host != host.lower() or not url.startswith(parts.scheme):
+        yield rules.HOST_CASE, f"{quoted(url[: len(parts.scheme) + 3] + host)} has upper case"
+
+
+def _path_findings(url: str, parts: SplitResult) -> Iterator[Finding]:
+    rest = url
+    if "#" in url:
+        rest = url.partition("#")[0]
+        yield rules.FRAGMENT, f"the URL has the fragment {quoted('#' + url.partition('#')[2])}"
+    if found := _ESCAPED.search(rest):
+        yield rules.DOUBLE_ESCAPED, f"the URL contains {found[0]}"
+    if found := _TWICE_ENCODED.search(rest):
+        yield rules.DOUBLE_ENCODED, f"the URL contains {found[0]}"
+    if not rest.isascii():
+        char = next(char for char in rest if not char.isascii())
+        yield rules.NOT_ENCODED, f"{quoted(char)} is not percent-encoded"
+    if found := _BAD_PERCENT.search(rest):
+        yield rules.PERCENT_INVALID, f"{quoted(rest[found.start() : found.start() + 3])} encodes nothing"
+    decoded = unquote(parts.path, errors="replace") + (f"?{parts.query}" if parts.query else "")
+    if found := _PLACEHOLDER.search(decoded):
+        yield rules.PLACEHOLDER, f"the URL contains {quoted(found[0])} in place of a value"
+    elif found := _UNSAFE.search(rest):
+        yield rules.UNSAFE_CHARACTER, f"the URL contains {quoted(found[0])}"
+    if found := _DOT_SEGMENT.search(parts.path):
+        yield rules.DOT_SEGMENT, f"the path contains {found[0]}"
+    if "//" in parts.path:
+        yield rules.DOUBLE_SLASH, "the path contains //"
+
+
+def _page_findings(parts: SplitResult) -> Iterator[Finding]:
+    if (ending := parts.path.rpartition(".")[2]).lower() in _ASSETS:
+        yield rules.ASSET, f"a file .{ending} is not a page"
+    if found := _PATH_SESSION.search(parts.path):
+        yield rules.SESSION_ID, f"the path contains {found[0]}"
+    for name, value in parse_qsl(parts.query):
+        if _SESSION.fullmatch(name) and _SESSION_VALUE.fullmatch(value):
+            yield rules.SESSION_ID, f"the parameter {name} is the id of a session"
+        elif _TRACKING.fullmatch(name):
+            yield rules.TRACKING, f"the parameter {name} counts visits"
+
+
+@lru_cache(_MAX_CACHED_HOSTS)
+def is_local(host: str) -> bool:
+    """Whether a host, as in `CheckedLoc`, leads nowhere from other networks."""
+    name = host.rpartition(":")[0] if re.search(r":\d+\Z", host) else host
+    try:
+        address = ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return "." not in name or name.endswith(_LOCAL_NAMES)
+    return not address.is_global
+
+
+def page_key(loc: CheckedLoc) -> str:
+    """A text that is equal for all spellings of a URL, with http or https, www or not, a slash at the end or not."""
+    if not loc.host:
+        return loc.url
+    is_plain = loc.url.endswith(loc.path) and "%" not in loc.path and loc.path.isascii()
+    rest = loc.path if is_plain else spelled(loc.url)
+    return loc.host.removeprefix("www.") + rest.rstrip("/")
+
+
+def spelled(url: str) -> str:
+    """The path and query of a URL in one spelling: percent-encoding normalized, without the fragment."""
+    rest = url.partition("://")[2].partition("#")[0]
+    rest = rest[len(rest) - len(rest.lstrip("/")) :]
+    begin = re.search(r"[/?]", rest)
+    rest = quote(rest[begin.start() :], safe="%/?:@!$&'()*+,;=-._~") if begin else ""
+    return _PERCENT_ENCODED.sub(_one_spelling, rest)
+
+
+def _one_spelling(encoded: re.Match[str]) -> str:
+    char = chr(int(encoded[1], 16))
+    return char if char in _UNRESERVED else encoded[0].upper()

@@ -1,0 +1,234 @@
+"""Checks what a document lists, entry by entry."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .checks.hints import check_changefreq, check_priority
+from .checks.lastmod import CheckedLastmod, check_lastmod
+from .checks.loc import CheckedLoc, check_loc, page_key
+from .checks.location import Locations
+from .checks.structure import check_fields, wrong_element
+from .message import Finding, Place
+from .report import quoted
+from .rules import Rule, fetch, index, lastmod, xml
+from .run_state import Run
+from .sitemap_set import Addition, DocumentRow
+from .vocabulary import (
+    ATOM,
+    OLD_SITEMAPS,
+    SITEMAP,
+    SITEMAP_FIELDS,
+    URL_FIELDS,
+    Kind,
+    local_name,
+    namespace,
+)
+from .xml_reader import Element, Unreadable
+
+MAX_ENTRIES: Final = 50_000
+"""URLs of a sitemap, and sitemaps of an index."""
+
+_SLACK_SECONDS: Final = 24 * 3600
+"""How much older than its sitemap's newest date a date in an index may be."""
+_ADDITIONS: Final[dict[Addition, tuple[Rule, str]]] = {
+    Addition.ITSELF: (index.SELF, "the index names itself"),
+    Addition.ANCESTOR: (index.LOOP, "the document leads to this index"),
+    Addition.REPEATED: (index.DUPLICATE, "the document is named a second time"),
+}
+
+
+class DocumentContent:
+    """Takes the entries of a document, in their order."""
+
+    def __init__(self, run: Run, document: DocumentRow, location: str | None) -> None:
+        self._run = run
+        self._report = run.report
+        self._document = document
+        self._location = location
+        self._locations = Locations(location, is_index=False)
+        self.kind: Kind | None = None
+        self.namespaces: dict[str, str] = {}
+        self._prefix = f"{SITEMAP} "
+        self._entries = 0
+        self._newest: float | None = None
+        self._newest_text = ""
+        self._is_loop = False
+        """Whether the document is an index that leads back to one that leads to it."""
+
+    def begin(self, kind: Kind) -> None:
+        """Say what the document is."""
+        self.kind = kind
+        if kind is Kind.INDEX:
+            self._locations = Locations(self._location, is_index=True)
+
+    def root(self, element: Element) -> None:
+        """Take the root element. Raises `Unreadable` if the document is no sitemap."""
+        space, name = namespace(element.name), local_name(element.name)
+        if element.name in ("rss", f"{ATOM} feed"):
+            self.begin(Kind.FEED)
+            return
+        if name == "html":
+            raise Unreadable(fetch.HTML, "the document is an HTML page", element.line, element.column)
+        if name not in ("urlset", "sitemapindex"):
+            text = f"the root element is {quoted(name)}, and not urlset or sitemapindex"
+            raise Unreadable(xml.ROOT, text, element.line, element.column)
+        self.begin(Kind.INDEX if name == "sitemapindex" else Kind.URLSET)
+        self._prefix = f"{space} " if space else ""
+        if not space:
+            self._add((xml.NAMESPACE_MISSING, f"{name} has no namespace"), self._document.url, element)
+        elif space in OLD_SITEMAPS:
+            self._add((xml.NAMESPACE_OLD, f"the namespace is {quoted(space)}"), self._document.url, element)
+        elif space != SITEMAP:
+            self._add((xml.NAMESPACE_WRONG, f"the namespace is {quoted(space)}"), self._document.url, element)
+
+    def entry(self, element: Element) -> None:
+        """Take a child of the root."""
+        if self.kind is Kind.FEED:
+            self._feed_entry(element)
+        elif self.kind is Kind.URLSET and element.name == f"{self._prefix}url":
+            self._url(element)
+        elif self.kind is Kind.INDEX and element.name == f"{self._prefix}sitemap":
+            self._sitemap(element)
+        elif namespace(element.name) in (self._prefix.strip(), ""):
+            self._add(wrong_element(local_name(element.name)), self._document.url, element)
+
+    def line(self, text: str, number: int) -> None:
+        """Take a line of a text document."""
+        self._entries += 1
+        self._page(check_loc(text), Element("", {}, number, 1))
+
+    def close(self) -> None:
+        """Report what all entries together show."""
+        what = "sitemaps" if self.kind is Kind.INDEX else "URLs"
+        if self._entries > MAX_ENTRIES:
+            rule = index.TOO_MANY_SITEMAPS if self.kind is Kind.INDEX else index.TOO_MANY_URLS
+            self._add((rule, f"the document lists {self._entries:,} {what}"), self._document.url)
+        elif not self._entries and self.kind is not Kind.FEED and not self._may_be_empty:
+            self._add((index.EMPTY, f"the document lists no {what}"), self._document.url)
+        if self.kind is Kind.INDEX and self._document.depth and not self._is_loop:
+            self._add((index.NESTED, "an index names this index"), self._document.url)
+        for found in self._locations.findings():
+            place = Place(self._document.url, found.line, found.column)
+            self._report.add(found.rule, found.url, found.text, place)
+        latest = self._document.index_latest
+        if latest is not None and self._newest is not None and self._newest > latest + _SLACK_SECONDS:
+            text = f"the index has an older date for this sitemap than {self._newest_text}, which is in it"
+            self._add((lastmod.INDEX_OLDER, text), self._document.url)
+
+    @property
+    def _may_be_empty(self) -> bool:
+        """Whether it is a sitemap of news, from which all articles may have gone."""
+        return any("sitemap-news" in space for space in self.namespaces.values())
+
+    def _url(self, element: Element) -> None:
+        self._entries += 1
+        fields, extensions = self._fields(element, URL_FIELDS)
+        text = fields["loc"].text if "loc" in fields else ""
+        checked = check_loc(text)
+        where = fields.get("loc", element)
+        url = checked.url or self._document.url
+        written = fields.get("lastmod")
+        self._page(checked, where, extended=bool(extensions), date=written.text if written else "")
+        if written is not None:
+            date = self._lastmod(written, url)
+            if date.finding is None:
+                self._run.facts.add_lastmod(date)
+        if "changefreq" in fields:
+            self._hint(check_changefreq(fields["changefreq"].text), fields["changefreq"], url)
+            self._run.facts.add_changefreq(fields["changefreq"].text)
+        if "priority" in fields:
+            self._hint(check_priority(fields["priority"].text), fields["priority"], url)
+            self._run.facts.add_priority(fields["priority"].text)
+
+    def _page(self, checked: CheckedLoc, where: Element, *, extended: bool = False, date: str = "") -> None:
+        """Take a URL of a page, with its date as written."""
+        for finding in checked.findings:
+            self._add(finding, checked.url or self._document.url, where)
+        if checked.host:
+            self._locations.add(checked, where.line, where.column)
+            self._run.documents.add_url(
+                checked.url, page_key(checked), self._document.id, where.line, extended=extended, lastmod=date.strip()
+            )
+        self._run.facts.add_url(checked)
+
+    def _sitemap(self, element: Element) -> None:
+        self._entries += 1
+        fields, _ = self._fields(element, SITEMAP_FIELDS)
+        where = fields.get("loc", element)
+        checked = check_loc(where.text if "loc" in fields else "", is_page=False)
+        url = checked.url or self._document.url
+        for finding in checked.findings:
+            self._add(finding, url, where)
+        date = self._lastmod(fields["lastmod"], url) if "lastmod" in fields else None
+        if not checked.host:
+            return
+        self._locations.add(checked, where.line, where.column)
+        if self._entries > MAX_ENTRIES:
+            return
+        latest = date.latest if date and date.finding is None else None
+        child = url.partition("#")[0]
+        addition = self._run.documents.add_document(child, self._document, latest, where.line)
+        if addition is not Addition.NEW:
+            self._is_loop = self._is_loop or addition is Addition.ANCESTOR
+            self._add(_ADDITIONS[addition], child, where)
+
+    def _feed_entry(self, element: Element) -> None:
+        """Take an `entry` of Atom, or the `channel` of RSS with its items."""
+        for item in (element, *element.children):
+            for child in item.children if local_name(item.name) in ("entry", "item") else ():
+                if local_name(child.name) == "link" and child.attributes.get("rel", "alternate") == "alternate":
+                    self._entries += 1
+                    self._page(check_loc(child.attributes.get("href", child.text)), child)
+
+    def _fields(self, element: Element, allowed: tuple[str, ...]) -> tuple[dict[str, Element], list[Element]]:
+        """Return the elements of an entry by name, the first of each, and those of extensions. Check their order."""
+        prefix = self._prefix
+        length = len(prefix)
+        fields, names, extensions = dict[str, Element](), list[str](), list[Element]()
+        for child in element.children:
+            if child.name.startswith(prefix) and " " not in child.name[length:]:
+                name = child.name[length:]
+                names.append(name)
+                fields.setdefault(name, child)
+                if child.attributes or child.children:
+                    self._leaf(child)
+            elif " " in child.name:
+                extensions.append(child)
+            else:
+                self._add(wrong_element(child.name), self._document.url, child)
+        for finding in check_fields((*names,), allowed):
+            self._add(finding, self._document.url, element)
+        if element.attributes:
+            self._leaf(element)
+        if element.text and not element.text.isspace():
+            finding = xml.STRAY_TEXT, f"{quoted(element.text.strip()[:100])} belongs to no element"
+            self._add(finding, self._document.url, element)
+        return fields, extensions
+
+    def _leaf(self, element: Element) -> None:
+        """Report attributes of an element of the protocol, and what is inside a value."""
+        for name in element.attributes:
+            if " " not in name:
+                finding = xml.UNKNOWN_ATTRIBUTE, f"{local_name(element.name)} has the attribute {quoted(name)}"
+                self._add(finding, self._document.url, element)
+        if local_name(element.name) in URL_FIELDS:
+            for child in element.children:
+                self._add(wrong_element(local_name(child.name)), self._document.url, child)
+
+    def _lastmod(self, element: Element, url: str) -> CheckedLastmod:
+        date = check_lastmod(element.text, self._run.now)
+        if date.finding is not None:
+            self._add(date.finding, url, element)
+        elif date.earliest is not None and (self._newest is None or date.earliest > self._newest):
+            self._newest, self._newest_text = date.earliest, date.text
+        return date
+
+    def _hint(self, finding: Finding | None, element: Element, url: str) -> None:
+        if finding is not None:
+            self._add(finding, url, element)
+
+    def _add(self, finding: Finding, url: str, where: Element | None = None) -> None:
+        rule, text = finding
+        line, column = (where.line, where.column) if where is not None else (0, 0)
+        self._report.add(rule, url, text, Place(self._document.url, line, column))

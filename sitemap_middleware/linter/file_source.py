@@ -1,0 +1,58 @@
+"""Reads documents from disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urljoin, urlsplit
+
+from .document_check import DocumentCheck
+from .rules import index
+from .run_state import Run
+from .sitemap_set import DocumentRow
+from .source import feed
+
+_READ_BYTES: Final = 65_536
+
+
+class FileSource:
+    """Documents in the folder of a file.
+
+    Args:
+        file: the first document.
+        location: the URL that it will be served at, if it is known.
+    """
+
+    def __init__(self, file: Path, location: str | None = None) -> None:
+        self.first = str(file)
+        self._file = file
+        self.location = location
+        self.request_time: float | None = None
+
+    async def read(self, document: DocumentRow, run: Run) -> None:
+        """Check a document. One that an index names is searched for in the folder of the index."""
+        if not document.parent:
+            self._check(self._file, DocumentCheck(run, document, self.location))
+            return
+        file = self._find(document.url)
+        if file is None:
+            text = f"no file of {self._file.parent} is this sitemap, so it was not checked"
+            run.report.add(index.NOT_ALL_READ, document.url, text)
+            return
+        self._check(file, DocumentCheck(run, document, document.url))
+
+    @staticmethod
+    def _check(file: Path, check: DocumentCheck) -> None:
+        with file.open("rb") as opened:
+            feed(check, iter(lambda: opened.read(_READ_BYTES), b""))
+
+    def _find(self, url: str) -> Path | None:
+        """The file that a URL of an index stands for: by the path from the folder of the index, else by its name."""
+        folder = self._file.parent.resolve()
+        path = unquote(urlsplit(url).path)
+        base = unquote(urlsplit(urljoin(self.location, ".")).path) if self.location else "/"
+        for name in (path.removeprefix(base), path.rpartition("/")[2]):
+            file = (folder / name.lstrip("/")).resolve()
+            if file.is_relative_to(folder) and file.is_file():
+                return file
+        return None

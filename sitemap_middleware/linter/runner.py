@@ -1,0 +1,108 @@
+"""Checks a sitemap with all documents that it names."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from .checks.whole_set import duplicate_findings
+from .message import Message, Place
+from .report import DEFAULT_LIMIT, Report
+from .rules import RULES, index
+from .rules.base import Severity
+from .run_state import Run
+from .sitemap_set import SitemapSet
+from .source import Source
+from .whole_set_facts import SetFacts
+
+DEFAULT_MAX_DOCUMENTS: Final = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a run checks, and how much of it."""
+
+    ignored: Collection[str] = ()
+    """Codes that are not reported."""
+    limit: int = DEFAULT_LIMIT
+    """Messages of one code that are kept. 0 keeps all."""
+    max_documents: int = DEFAULT_MAX_DOCUMENTS
+    """Documents that are read. There may be no end of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a run found."""
+
+    messages: list[Message]
+    documents: int
+    """How many documents were read."""
+    urls: int
+    """How many URLs they list."""
+    counts: dict[Severity, int]
+    """How many messages there were, with those that were not kept."""
+    omitted: dict[str, int]
+    """How many messages of each code were not kept."""
+
+
+async def check_sitemap(
+    source: Source,
+    settings: Settings,
+    *,
+    clock: Callable[[], float] = time.time,
+    on_progress: Callable[[int, int | None], None] = lambda _done, _total: None,
+) -> Result:
+    """Check a sitemap.
+
+    Args:
+        source: where its documents come from.
+        settings: what is checked.
+        clock: returns POSIX seconds.
+        on_progress: called with the number of documents that were read, and that of all.
+    """
+    report = Report(settings.ignored, settings.limit)
+    with SitemapSet() as documents:
+        run = Run(report, documents, SetFacts(source.request_time), clock())
+        documents.add_first(source.first, source.location)
+        read = await _read_documents(source, run, settings.max_documents, on_progress)
+        for finding, url in run.facts.findings():
+            report.add(finding[0], url or source.first, finding[1], Place(source.first))
+        for finding, row in duplicate_findings(documents.similar_urls()):
+            document = documents.document(row.document)
+            report.add(finding[0], row.loc, finding[1], Place(document.url if document else "", row.line))
+        counts = {severity: report.count(severity) for severity in Severity}
+        return Result(report.messages, read, documents.urls, counts, report.omitted())
+
+
+async def _read_documents(source: Source, run: Run, limit: int, on_progress: Callable[[int, int | None], None]) -> int:
+    read = 0
+    while (document := run.documents.next_document()) is not None:
+        if read >= limit:
+            text = f"the sitemap has {run.documents.documents:,} documents, and {limit:,} were checked"
+            run.report.add(index.NOT_ALL_READ, source.first, text)
+            break
+        await source.read(document, run)
+        read += 1
+        on_progress(read, run.documents.documents)
+    return read
+
+
+def ignored_codes(select: Iterable[str], ignore: Iterable[str]) -> set[str]:
+    """Return the codes that are not reported. Raises `KeyError` for a name that is neither a code nor a family.
+
+    Args:
+        select: codes and families that are reported. None means all.
+        ignore: codes and families that are not.
+    """
+    selected = {code for name in select for code in _codes(name)}
+    ignored = {code for name in ignore for code in _codes(name)}
+    return ignored | ({*RULES} - selected if selected else set())
+
+
+def _codes(name: str) -> list[str]:
+    codes = [rule.code for rule in RULES.values() if name in (rule.code, rule.family)]
+    if not codes:
+        raise KeyError(name)
+    return codes

@@ -1,0 +1,180 @@
+"""All documents and URLs of one run, in a temporary database: memory stays the same, however many they are."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from enum import Enum, auto
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+_SCHEMA: Final = """
+PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+PRAGMA cache_size = -16000;
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY, url TEXT UNIQUE, parent INTEGER, depth INTEGER, latest REAL, line INTEGER
+);
+CREATE TABLE urls (
+    id INTEGER PRIMARY KEY, loc TEXT, key INTEGER, document INTEGER, line INTEGER, extended INTEGER, lastmod TEXT
+);
+"""
+_BATCH: Final = 1_000
+
+
+class Addition(Enum):
+    """What became of a document that an index names."""
+
+    NEW = auto()
+    ITSELF = auto()
+    ANCESTOR = auto()
+    """It names, directly or not, the index that names it."""
+    REPEATED = auto()
+    """It is named a second time."""
+
+
+class DocumentRow(NamedTuple):
+    """A document that is to be read."""
+
+    id: int
+    url: str
+    parent: int
+    """The id of the index that names it. 0 for the first."""
+    depth: int
+    """How many indexes lead to it."""
+    index_latest: float | None
+    """The last moment that its date in the index may mean."""
+    line: int
+    """Its line in the index."""
+
+
+class UrlRow(NamedTuple):
+    """A URL that a document lists."""
+
+    loc: str
+    document: int
+    line: int
+    extended: bool
+    """Whether its entry has images, videos or news."""
+    lastmod: str
+    """As written."""
+
+
+class SitemapSet:
+    """The documents and the URLs of one run. It is a context manager, and not for several threads."""
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect("", isolation_level=None)  # a file of its own, once its cache is full
+        self._database.executescript(_SCHEMA)
+        self._pending: list[tuple[str, int, int, int, bool, str]] = []
+        self._written = 0
+        self._last_document = 0
+        self._first = self._first_location = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._database.close()
+
+    # Documents
+
+    def add_first(self, name: str, location: str | None) -> None:
+        """Add the first document, which is served at a location, if that is known."""
+        self._first, self._first_location = name, location or name
+        self.add_document(name)
+
+    def add_document(
+        self, url: str, parent: DocumentRow | None = None, latest: float | None = None, line: int = 0
+    ) -> Addition:
+        """Add a document, to be read later.
+
+        Args:
+            url: its URL, or its path for the first one of files.
+            parent: the index that names it.
+            latest: the last moment that its date in the index may mean.
+            line: its line in the index.
+        """
+        if url == self._first_location:
+            url = self._first
+        if parent is not None and url == parent.url:
+            return Addition.ITSELF
+        try:
+            self._database.execute(
+                "INSERT INTO documents (url, parent, depth, latest, line) VALUES (?, ?, ?, ?, ?)",
+                (url, parent.id if parent else 0, parent.depth + 1 if parent else 0, latest, line),
+            )
+        except sqlite3.IntegrityError:
+            return Addition.ANCESTOR if self._is_ancestor(url, parent) else Addition.REPEATED
+        return Addition.NEW
+
+    def _is_ancestor(self, url: str, document: DocumentRow | None) -> bool:
+        while document is not None:
+            if document.url == url:
+                return True
+            document = self.document(document.parent)
+        return False
+
+    def document(self, number: int) -> DocumentRow | None:
+        """Return a document by its id."""
+        row = self._database.execute("SELECT * FROM documents WHERE id = ?", (number,)).fetchone()
+        return row and _document_row(row)
+
+    def next_document(self) -> DocumentRow | None:
+        """Return the next document that is to be read, in the order in which they were added."""
+        row = self.document(self._last_document + 1)
+        if row is not None:
+            self._last_document = row.id
+        return row
+
+    @property
+    def documents(self) -> int:
+        """How many documents were added."""
+        return int(self._database.execute("SELECT count(*) FROM documents").fetchone()[0])
+
+    # URLs
+
+    def add_url(self, loc: str, key: str, document: int, line: int, *, extended: bool, lastmod: str) -> None:
+        """Add a URL. URLs with an equal key may be one page."""
+        self._pending.append((loc, hash(key), document, line, extended, lastmod))
+        if len(self._pending) >= _BATCH:
+            self._write()
+
+    def _write(self) -> None:
+        self._database.execute("BEGIN")
+        self._database.executemany(
+            "INSERT INTO urls (loc, key, document, line, extended, lastmod) VALUES (?, ?, ?, ?, ?, ?)", self._pending
+        )
+        self._database.execute("COMMIT")
+        self._written += len(self._pending)
+        self._pending.clear()
+
+    @property
+    def urls(self) -> int:
+        """How many URLs were added."""
+        return self._written + len(self._pending)
+
+    def all_urls(self, every: int = 1) -> Iterator[UrlRow]:
+        """Return each URL, or every n-th, in the order of the documents."""
+        yield from self._select("WHERE id % ? = 0 ORDER BY id", every)
+
+    def similar_urls(self) -> Iterator[UrlRow]:
+        """Return the URLs that share their key with another one, those of one key after each other."""
+        self._write()
+        self._database.execute("CREATE INDEX IF NOT EXISTS by_key ON urls (key)")
+        yield from self._select(
+            "WHERE key IN (SELECT key FROM urls GROUP BY key HAVING count(*) > ?) ORDER BY key, id", 1
+        )
+
+    def _select(self, condition: str, value: int) -> Iterator[UrlRow]:
+        self._write()
+        with closing(self._database.execute(f"SELECT * FROM urls {condition}", (value,))) as rows:  # noqa: S608
+            for _, loc, _, document, line, extended, lastmod in rows:
+                yield UrlRow(loc, document, line, bool(extended), lastmod)
+
+
+def _document_row(row: tuple[int, str, int, int, float | None, int]) -> DocumentRow:
+    return DocumentRow(*row)

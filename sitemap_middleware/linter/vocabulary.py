@@ -1,0 +1,41 @@
+"""The namespaces and elements of sitemaps."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+SITEMAP: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
+OLD_SITEMAPS: Final = (
+    "http://www.google.com/schemas/sitemap/0.84",
+    "https://www.google.com/schemas/sitemap/0.84",
+)
+ATOM: Final = "http://www.w3.org/2005/Atom"
+SCHEMA_INSTANCE: Final = "http://www.w3.org/2001/XMLSchema-instance"
+
+URL_FIELDS: Final = ("loc", "lastmod", "changefreq", "priority")
+"""The children of `url`, in the order of the schema."""
+SITEMAP_FIELDS: Final = ("loc", "lastmod")
+"""The children of `sitemap`, in the order of the schema."""
+CORE_ELEMENTS: Final = frozenset({"urlset", "sitemapindex", "url", "sitemap", *URL_FIELDS})
+
+
+class Kind(StrEnum):
+    """What a document is."""
+
+    URLSET = "sitemap"
+    INDEX = "index"
+    FEED = "feed"
+    """RSS or Atom: search engines take it as a sitemap of recent changes."""
+    TEXT = "text"
+    """A URL in each line."""
+
+
+def local_name(name: str) -> str:
+    """The name of an element without its namespace."""
+    return name.rpartition(" ")[2]
+
+
+def namespace(name: str) -> str:
+    """The namespace of an element, or nothing."""
+    return name.rpartition(" ")[0]

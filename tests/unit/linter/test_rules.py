@@ -1,0 +1,91 @@
+"""Each rule has a faulty sitemap, which gives exactly its code.
+
+`faulty/` has a file for each code, or a folder with `sitemap.xml` and the documents that it names. Sitemaps that are
+too large for a file are made here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sitemap_middleware.linter.file_source import FileSource
+from sitemap_middleware.linter.message import Message
+from sitemap_middleware.linter.rules import FAMILIES, RULES
+from sitemap_middleware.linter.runner import Settings, check_sitemap
+
+FAULTY = Path(__file__).parent / "faulty"
+NOW = 1_769_860_800.0  # 2026-01-31T12:00:00Z
+LOCATIONS = {
+    "index-outside-folder": "https://example.com/maps/sitemap.xml",
+    "loc-outside-folder": "https://example.com/shop/sitemap.xml",
+    "loc-mixed-www": None,
+}
+"""Where a sitemap is served, if it is not at the top of example.com."""
+NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+
+def too_large() -> str:
+    return f"<urlset {NAMESPACE}><url><loc>https://example.com/</loc></url>{' ' * 52_428_800}</urlset>"
+
+
+def too_many_urls() -> str:
+    urls = "".join(f"<url><loc>https://example.com/{number}</loc></url>" for number in range(50_001))
+    return f"<urlset {NAMESPACE}>{urls}</urlset>"
+
+
+def too_many_sitemaps() -> str:
+    sitemaps = "".join(f"<sitemap><loc>https://example.com/{number}.xml</loc></sitemap>" for number in range(50_001))
+    return f"<sitemapindex {NAMESPACE}>{sitemaps}</sitemapindex>"
+
+
+MADE: dict[str, Callable[[], str]] = {
+    "document-too-large": too_large,
+    "document-too-many-urls": too_many_urls,
+    "index-too-many-sitemaps": too_many_sitemaps,
+}
+ELSEWHERE = set[str]()
+"""Rules of what only a server shows. Other tests have them."""
+
+
+def check(file: Path, location: str | None, settings: Settings) -> list[Message]:
+    source = FileSource(file, location)
+    source.request_time = NOW
+    return asyncio.run(check_sitemap(source, settings, clock=lambda: NOW)).messages
+
+
+@pytest.mark.parametrize("code", [code for code in RULES if code not in ELSEWHERE])
+def test_faulty_sitemap_gives_exactly_its_code(code: str, tmp_path: Path) -> None:
+    if code in MADE:
+        file = tmp_path / "sitemap.xml"
+        file.write_text(MADE[code](), "utf-8")
+    else:
+        file = FAULTY / f"{code}.xml"
+        file = file if file.exists() else FAULTY / code / "sitemap.xml"
+    ignored = {"index-not-all-read"} if code in MADE else ()
+    settings = Settings(ignored, max_documents=5)
+    messages = check(file, LOCATIONS.get(code, "https://example.com/sitemap.xml"), settings)
+    assert {message.code for message in messages} == {code}
+    assert {message.severity for message in messages} == {RULES[code].severity}
+
+
+def test_each_faulty_sitemap_is_of_a_rule() -> None:
+    assert {path.stem for path in FAULTY.iterdir()} <= {*RULES}
+
+
+@pytest.mark.parametrize("code", [*RULES])
+def test_texts_of_a_rule(code: str) -> None:
+    rule = RULES[code]
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)+", code)
+    assert not rule.title.endswith(".")
+    assert rule.explanation.endswith(".")
+    assert rule.fix.endswith(".")
+
+
+def test_codes_and_names_of_families_differ() -> None:
+    assert len(RULES) == sum(len(family.rules) for family in FAMILIES)
+    assert not {family.name for family in FAMILIES} & {*RULES}
