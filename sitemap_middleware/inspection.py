@@ -69,6 +69,10 @@ class ServiceInspection:
         self.complete_routes(site)
         snapshot = self.snapshot(site, self._guarded_store)
         explanation = explain(self._entries, self.evaluation_context(snapshot), path)
+        if not self.options.enabled:
+            explanation = Explanation(
+                path, explanation.loc, False, "the middleware is turned off", route=explanation.route
+            )
         ignored = self.tracker.ignored.summary(path, known=explanation.page is not None)
         return replace(explanation, ignored=ignored, note=self.not_served_reason())
 

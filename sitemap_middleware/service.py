@@ -88,7 +88,11 @@ class SitemapService(ServiceInspection):
         )
         self._refresher = Refresher(
             RefreshMarkStore(
-                self._guarded_store, options.site.store_key if options.site else "", options.clock, WorkerId()
+                self._guarded_store,
+                options.site.store_key if options.site else "",
+                options.clock,
+                WorkerId(),
+                has_one_host=options.site is not None,
             ),
             self._unvisited_prober if options.verify else None,
             options.clock,

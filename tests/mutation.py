@@ -7,6 +7,8 @@ Each module is tried in its own copy of the sources, `.venv-tests/mutation/<modu
 
 from __future__ import annotations
 
+import ast
+import difflib
 import json
 import os
 import random
@@ -24,11 +26,11 @@ TESTS = {
     "evidence.response_parser": "unit/evidence/test_response_parser integration/test_canonical",
     "evidence.robots_directives": "unit/evidence/test_robots_directives unit/evidence/test_html_facts unit/evidence/test_observation_merge",
     "request_filter.accept": "unit/request_filter/test_accept",
-    "request_filter.asgi": "unit/request_filter/test_header_rules unit/request_filter/test_visitors",
+    "request_filter.asgi": "unit/request_filter/test_asgi unit/request_filter/test_header_rules unit/request_filter/test_visitors",
     "request_filter.header_rules": "unit/request_filter/test_header_rules unit/request_filter/test_visitors",
     "request_filter.reasons": "unit/request_filter/test_header_rules unit/request_filter/test_visitors",
     "request_filter.visitors": "unit/request_filter/test_header_rules unit/request_filter/test_visitors",
-    "request_filter.wsgi": "unit/request_filter/test_header_rules unit/request_filter/test_visitors",
+    "request_filter.wsgi": "unit/request_filter/test_wsgi unit/request_filter/test_header_rules unit/request_filter/test_visitors",
     "evidence.lastmod": "unit/evidence/test_lastmod unit/evidence/test_observation_merge",
     "adapters.wsgi": "integration/test_adapters integration/test_unobservable integration/test_app_calls integration/test_passthrough integration/test_app_termination unit/adapters/test_probe_headers_without_visitor integration/test_test_clients",
     "adapters.asgi": "integration/test_adapters integration/test_unobservable integration/test_app_calls integration/test_passthrough integration/test_app_termination unit/adapters/test_probe_headers_without_visitor integration/test_test_clients",
@@ -70,6 +72,17 @@ TESTS = {
     "adapters.adapter_class": "integration/test_app_shapes unit/test_settings",
     "adapters.partial_probe_responses": "unit/observation/test_probe_client unit/adapters/test_probe_headers_without_visitor",
     "adapters.litestar_wrapping": "frameworks/test_litestar frameworks/test_contract",
+    "observation.parse_and_store": "unit/observation/test_observer integration/test_learning integration/test_private_pages integration/test_hostile_input integration/test_learning_settings",
+    "observation.background_saving": "unit/observation/test_background_saving unit/observation/test_shutdown",
+    "observation.unvisited_page_prober": "unit/observation/test_unvisited_page_prober unit/observation/test_probe_client",
+    "observation.varying_content_prober": "unit/observation/test_varying_content_prober unit/observation/test_probe_client",
+    "observation.unusual_routing_headers": "unit/observation/test_unusual_routing_headers",
+    "observation.foreign_host_evidence": "unit/observation/test_foreign_host_evidence",
+    "listing.entries_by_section": "unit/listing/test_policy unit/listing/test_provider_reader unit/listing/test_provider_item_parameters integration/test_canonical unit/listing/test_named_sections",
+    "listing.provider_item_parameters": "unit/listing/test_provider_item_parameters",
+    "listing.unsafe_paths": "unit/listing/test_unsafe_paths",
+    "hosts": "unit/test_hosts",
+    "captured_response": "unit/observation/test_observer unit/observation/test_background_saving integration/test_learning",
     "observation.sampling_schedule": "integration/test_content_changes integration/test_limits unit/evidence/test_changefreq",
 }
 """The test files (`tests/<name>.py`) of each module, by the module's name within the package."""
@@ -87,6 +100,8 @@ class Trial:
     module: str
     mutant_count: int
     results: dict[str, str]
+    changes: dict[str, list[str]]
+    """The lines that each mutant changes, by its name."""
 
     @property
     def killed(self) -> int:
@@ -99,7 +114,9 @@ class Trial:
             else f"{len(self.results)} of {self.mutant_count}"
         )
         lines = [f"{self.module:24} {tried:>12} {self.killed / max(1, len(self.results)):7.1%}"]
-        lines += [f"    {name}: {result}" for name, result in self.results.items() if result != "killed"]
+        for name, result in self.results.items():
+            if result != "killed":
+                lines += [f"    {name}: {result}", *(f"        {line}" for line in self.changes[name])]
         return "\n".join(lines)
 
 
@@ -141,7 +158,24 @@ def try_module(mutmut: Path, root: Path, folder: Path, module: str, sample: int)
     results = {name: RESULTS.get(statuses[name], "killed") for name in names}
     if done.returncode or "not run" in results.values():
         raise SystemExit(f"mutants of {module} were not run: {(done.stdout + done.stderr).decode()[-3000:]}")
-    return Trial(module, len(mutants), {name: result for name, result in results.items() if result != "skipped"})
+    tried = {name: result for name, result in results.items() if result != "skipped"}
+    changes = changed_lines(folder / "mutants" / "sitemap_middleware" / f"{module.replace('.', '/')}.py", [*tried])
+    return Trial(module, len(mutants), tried, changes)
+
+
+def changed_lines(file: Path, mutants: list[str]) -> dict[str, list[str]]:
+    """Return the lines that each mutant changes, as a diff without context."""
+    functions = {}
+    for node in ast.walk(ast.parse(source := file.read_text("utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and "__mutmut_" in node.name:
+            functions[node.name] = source.splitlines()[node.lineno : node.end_lineno]
+    changes = {}
+    for mutant in mutants:
+        name = mutant.rpartition(".")[2]
+        original = functions.get(f"{name.rpartition('_')[0]}_orig", [])
+        lines = [*difflib.unified_diff(original, functions.get(name, []), lineterm="", n=0)][2:]
+        changes[mutant] = [" ".join(line.split()) for line in lines if not line.startswith("@@")]
+    return changes
 
 
 def prepare(root: Path, folder: Path, module: str) -> None:

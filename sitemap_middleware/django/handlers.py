@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 from asgiref.sync import iscoroutinefunction
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.signals import got_request_exception
+from django.dispatch import Signal
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
 
 _TEST_CLIENT_UID: Final = "request-exception-"
 """How the `dispatch_uid` of the signal receivers of Django's test client begins."""
+
+_is_probe: Final = ContextVar("is_probe", default=False)
+"""Whether a request of the middleware itself runs."""
 
 
 class _InnerWSGIApp(WSGIHandler):  # type: ignore[misc] # Django is untyped
@@ -50,18 +56,37 @@ class _InnerASGIApp(ASGIHandler):  # type: ignore[misc] # Django is untyped
             await super().__call__(scope, receive, send)
 
 
+class _ProbeAwareSignal(Signal):  # type: ignore[misc] # Django is untyped
+    """The signal of a view that raised. During a probe, Django's test client does not receive it.
+
+    The client would raise the exception as if its own request had failed. Other threads may
+    run requests of their clients meanwhile, so the signal keeps its receivers.
+    """
+
+    def send(self, sender: Any, **named: Any) -> Any:
+        if not _is_probe.get():
+            return super().send(sender, **named)
+        with self.lock:
+            others = copy.copy(self)
+            others.receivers = [receiver for receiver in self.receivers if not _is_test_client(receiver)]
+        others.sender_receivers_cache = {}
+        return Signal.send(others, sender, **named)
+
+
 @contextmanager
 def _hidden_from_test_client() -> Iterator[None]:
-    """Keep what views raise now from Django's test client, which would raise it as if its own request had failed."""
-    signal = got_request_exception
-    with signal.lock:
-        hidden = [receiver for receiver in signal.receivers if str(receiver[0][0]).startswith(_TEST_CLIENT_UID)]
-        signal.receivers = [receiver for receiver in signal.receivers if receiver not in hidden]
+    """Keep what views raise now from Django's test client."""
+    if any(map(_is_test_client, got_request_exception.receivers)):
+        got_request_exception.__class__ = _ProbeAwareSignal
+    token = _is_probe.set(True)
     try:
         yield
     finally:
-        with signal.lock:
-            signal.receivers += hidden
+        _is_probe.reset(token)
+
+
+def _is_test_client(receiver: Any) -> bool:
+    return str(receiver[0][0]).startswith(_TEST_CLIENT_UID)
 
 
 def inner_app(get_response: Any) -> WSGIApplication | ASGIApp:

@@ -265,6 +265,7 @@ class Observer(CapturedResponse):
             is_foreign_host=self.is_foreign_host,
             is_truncated=self._size_bytes > MAX_HTML_BYTES,
         )
+        sample.page_key = self.page_key
         sample.file_path = file_path
         sample.visitor = self.visitor
         sample.routing_headers = self.routing_headers

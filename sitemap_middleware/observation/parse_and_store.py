@@ -31,7 +31,7 @@ from .foreign_host_evidence import ForeignHosts
 from .recent_pages import ResponseTracker
 from .sent_files import read_sent_file
 from .store_clock import StoreClock
-from .unusual_routing_headers import UsualHeaders, doubtful_evidence
+from .unusual_routing_headers import HOST, UsualHeaders, doubtful_evidence
 from .varying_content_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, VaryingContentProber
 
 CLEANUP_INTERVAL_SECONDS: Final = 60 * 60
@@ -51,17 +51,24 @@ class _SiteBatch:
     now: int
     """The store's time, in POSIX seconds."""
     observations: list[Observation] = field(default_factory=list)
-    """Of responses for the site's own Host."""
-    foreign_observations: list[Observation] = field(default_factory=list)
-    """Of responses for a foreign Host, which a later response of the batch may retract."""
+    """Of responses to ordinary requests for the site's own Host."""
     claims: list[tuple[CapturedResponse, Observation]] = field(default_factory=list)
-    """Of responses to requests with headers that claim another URL."""
+    """Of responses to requests with a foreign Host, which a later response of the batch may retract, or with headers
+    that claim another URL."""
 
     def add(self, response: CapturedResponse, observation: Observation) -> None:
-        if response.routing_headers:
+        if response.routing_headers or response.is_foreign_host:
             self.claims.append((response, observation))
         else:
-            (self.foreign_observations if response.is_foreign_host else self.observations).append(observation)
+            self.observations.append(observation)
+
+    def retract_foreign(self, path: str) -> None:
+        """Take back what responses for a foreign Host said of a page."""
+        self.claims = [
+            (response, observation)
+            for response, observation in self.claims
+            if not (response.is_foreign_host and observation.path == path)
+        ]
 
 
 class Ingester:
@@ -125,7 +132,7 @@ class Ingester:
             if page_key not in failures and not response.is_probe:
                 self._usual_headers.record(response)
         for site_batch in by_site.values():
-            if site_batch.observations or site_batch.foreign_observations or site_batch.claims:
+            if site_batch.observations or site_batch.claims:
                 self._merge(site_batch)
 
     def _observation(self, response: CapturedResponse, table: RouteTable, site_batch: _SiteBatch) -> Observation | None:
@@ -194,14 +201,13 @@ class Ingester:
         if response.body is None and not response.is_probe:
             self._tracker.ignored.count(response.path, FOREIGN_HOST)
         elif page is None:  # its headers, earlier in this batch, do not count either
-            site_batch.foreign_observations = [other for other in site_batch.foreign_observations if other.path != path]
+            site_batch.retract_foreign(path)
         return False
 
     def _merge(self, site_batch: _SiteBatch) -> None:
         """Merge observations into the store's pages; have the prober check those that are new or changed."""
         site, prober = site_batch.site, self._varying_content_prober
-        observations = [*site_batch.observations, *site_batch.foreign_observations]
-        observations += self._proven_claims(site_batch)
+        observations = [*site_batch.observations, *self._proven_claims(site_batch)]
         result = self._store.merge(site.store_key, observations, self._options.page_limits)
         self.merged += len(observations)
         if prober is not None:
@@ -212,7 +218,7 @@ class Ingester:
         self._clean_up(site.store_key, site_batch.now)
 
     def _proven_claims(self, site_batch: _SiteBatch) -> list[Observation]:
-        """What the responses to requests prove that claim another URL."""
+        """What the responses prove to requests that name a foreign Host or claim another URL."""
         proven: list[Observation] = []
         doubtful: list[tuple[Observation, list[str]]] = []
         for response, observation in site_batch.claims:
@@ -221,9 +227,15 @@ class Ingester:
             else:
                 proven.append(observation)
         if doubtful:
-            pages = self._store.find_pages(site_batch.site.store_key, {observation.path for observation, _ in doubtful})
-            evidence = (doubtful_evidence(claim, pages.get(claim.path), names) for claim, names in doubtful)
-            proven += [observation for observation in evidence if observation is not None]
+            site = site_batch.site.store_key
+            pages = self._store.find_pages(site, {observation.path for observation, _ in doubtful})
+            is_unknown_site = not self._usual_headers.has_counted(site)
+            for claim, names in doubtful:
+                page = pages.get(claim.path)
+                # Without it, a site that only answers foreign hosts, and badly, would stay unknown.
+                is_first = page is None and is_unknown_site and names == [HOST]
+                if evidence := claim if is_first else doubtful_evidence(claim, page, names):
+                    proven.append(evidence)
         return proven
 
     def _count_refused(self, count: int) -> None:

@@ -142,7 +142,7 @@ class Refresher:
             rest = set(due[count:])
             pages = {path: token for path, token in marks.pages.items() if path not in rest}
             try:
-                self._marks.unmark_pages(pages)
+                self._marks.unmark_pages(site.store_key, pages)
                 if everything and not rest:
                     self._marks.mark_requested(site.store_key, marks.everything)
             except StoreError as error:  # they are requested once more

@@ -1,8 +1,9 @@
-"""Decide what the answers to requests with unusual routing headers prove.
+"""Decide what the answers to requests with unusual routing headers, or an unusual Host, prove.
 
 A proxy states by headers such as X-Forwarded-Prefix or X-Original-URL where a request
 came from, and an app, or a ProxyFix inside this middleware, may believe them. So a
-stranger who sends one of them can be answered 404 for a page that exists. Therefore:
+stranger who sends one of them can be answered 404 for a page that exists. A foreign
+Host can have the same effect, and a proxy may rewrite Host as well. Therefore:
 
 - A header is usual if nine of ten answers with a page went to requests that carried
   it, and half of them carried this value; or any value, if none is that frequent.
@@ -39,6 +40,9 @@ MAX_HEADERS: Final = 16
 """Headers of one request that are counted."""
 
 MAX_VALUE_CHARS: Final = 200
+
+HOST: Final = "host"
+"""The name under which a foreign Host is counted."""
 
 _UNCOUNTED_PARAMETER: Final = re.compile(r"(?:for|by|host)\s*=|$")
 """Parameters of Forwarded that differ between visitors, or that name a host."""
@@ -79,6 +83,10 @@ class UsualHeaders:
                 if not counts[key]:
                     del counts[key]
 
+    def has_counted(self, site: StoreKey) -> bool:
+        """Whether any answer of a site was counted."""
+        return self._counts.get(site) is not None
+
     def unusual_names(self, response: CapturedResponse) -> list[str]:
         """The names of the routing headers of a request that are unusual."""
         counts = self._counts.get(response.site.store_key) or Counter()
@@ -95,15 +103,18 @@ def _is_usual(counts: Counter[str | _Field], field: _Field) -> bool:
 
 
 def _normal_fields(response: CapturedResponse) -> list[_Field]:
-    """The routing headers, without what differs from request to request although the proxy is the same.
+    """The routing headers and a foreign Host, without what differs between requests although the proxy is the same.
 
-    The hosts that headers name are left out: a request for a host that is not the site's own does not count at all.
+    The hosts that routing headers name are left out: if they are not the site's own, the request has a foreign Host.
     """
     fields = {
         (name, _normal_value(name, value, response.path))
         for name, value in map(_as_text, response.routing_headers)
         if name == "forwarded" or name not in HOST_HEADERS
     }
+    if response.is_foreign_host:
+        _, host = _as_text((HOST, response.host))
+        fields.add((HOST, host[:MAX_VALUE_CHARS]))
     return sorted(field for field in fields if field != ("forwarded", ""))[:MAX_HEADERS]
 
 

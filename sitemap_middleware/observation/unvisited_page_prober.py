@@ -74,7 +74,8 @@ class UnvisitedPageProber(BackgroundProber):
 
     def reset_after_fork(self) -> None:
         super().reset_after_fork()
-        self._round_lock = threading.Lock()
+        self._round_locks = {_LEASE_NAME: threading.Lock(), _REFRESH_LEASE_NAME: threading.Lock()}
+        """A long round of unvisited pages does not delay the pages that `refresh` named."""
 
     def was_probed(self, site: Site, path: str) -> bool:
         """Whether this process has requested a decoded path."""
@@ -142,11 +143,12 @@ class UnvisitedPageProber(BackgroundProber):
             self._start_round(request, site, _REFRESH_LEASE_NAME, run_round)
 
     def _start_round(self, request: Request, site: Site, lease: str, work: Callable[[], object]) -> None:
-        """Run a round within or behind a request, unless one runs in any process; wait a moment for its end."""
-        if not self._round_lock.acquire(blocking=False):
+        """Run a round within or behind a request, unless one of its kind runs in any process; wait a moment."""
+        lock = self._round_locks[lease]
+        if not lock.acquire(blocking=False):
             return
         if not self._acquire_lease(site, self._clock(), lease):
-            self._round_lock.release()
+            lock.release()
             return
         self._closing.clear()
         done = threading.Event()
@@ -155,7 +157,7 @@ class UnvisitedPageProber(BackgroundProber):
             try:
                 work()
             finally:
-                self._round_lock.release()
+                lock.release()
                 done.set()
 
         if request.wait_seconds is not None:
@@ -164,7 +166,7 @@ class UnvisitedPageProber(BackgroundProber):
         try:
             request.run_in_background(run_round)
         except RuntimeError:  # the app's event loop has ended
-            self._round_lock.release()
+            lock.release()
             return
         done.wait(FIRST_WAIT_SECONDS)
 

@@ -55,7 +55,9 @@ class RefreshMarks:
 class RefreshMarkStore:
     """Writes and reads marks. All methods raise `StoreError` if the store fails."""
 
-    def __init__(self, store: Store, scope: str, clock: Callable[[], float], worker_id: WorkerId) -> None:
+    def __init__(
+        self, store: Store, scope: str, clock: Callable[[], float], worker_id: WorkerId, *, has_one_host: bool = True
+    ) -> None:
         """Use a store.
 
         Args:
@@ -63,7 +65,9 @@ class RefreshMarkStore:
             scope: a name that all processes of the app have in common, and other apps do not.
             clock: returns POSIX seconds.
             worker_id: of this process.
+            has_one_host: whether all requests are for one host, so that a page is requested once.
         """
+        self._has_one_host = has_one_host
         self._store = store
         self._name = f"refresh/{scope}"
         self._clock = clock
@@ -72,12 +76,13 @@ class RefreshMarkStore:
     def load(self, site: StoreKey, sections: Iterable[str]) -> RefreshMarks:
         """The marks that concern a site with these sections of values."""
         by_section = {section: self._section_name(section) for section in sections}
-        names = [self._name, self._pages_name, self._requested_name(site), *by_section.values()]
-        records = {name: verify(record) or b"" for name, record in self._store.load(_OWNER, names).items()}
+        done_name = self._done_name(site)
+        names = [self._name, self._pages_name, self._requested_name(site), done_name, *by_section.values()]
+        records = self._load(names)
         return RefreshMarks(
             records.get(self._name, b""),
             {section: records[name] for section, name in by_section.items() if name in records},
-            _parse_pages(records.get(self._pages_name, b"")),
+            dict(_pages(records, self._pages_name).items() - _pages(records, done_name).items()),
             records.get(self._requested_name(site), b""),
         )
 
@@ -91,11 +96,23 @@ class RefreshMarkStore:
         new = {path: _new_token().hex() for path in paths}
         if new and not self._change_pages(lambda pages: {**pages, **new}):
             self.mark_everything()
+            if not self._has_one_host:  # they stay marked until there are too many
+                self._change_pages(lambda _: new)
 
-    def unmark_pages(self, pages: Mapping[str, str]) -> None:
-        """Remove pages that have been requested, unless they have another token by now."""
-        if pages:
+    def unmark_pages(self, site: StoreKey, pages: Mapping[str, str]) -> None:
+        """Record that pages of a site have been requested, unless they have another token by now.
+
+        If requests are for several hosts, the other sites keep the marks.
+        """
+        if not pages:
+            return
+        if self._has_one_host:
             self._change_pages(lambda current: dict(current.items() - pages.items()))
+            return
+        name = self._done_name(site)
+        records = self._load([self._pages_name, name])
+        done = {**_pages(records, name), **pages}
+        self._save({name: json.dumps(dict(_pages(records, self._pages_name).items() & done.items())).encode()})
 
     def mark_requested(self, site: StoreKey, token: bytes) -> None:
         """Record that the static routes of a site were requested after the `refresh()` of this token."""
@@ -106,8 +123,7 @@ class RefreshMarkStore:
         if not self._lease(_LEASE_SECONDS):
             return False
         try:
-            before = verify(self._store.load(_OWNER, [self._pages_name]).get(self._pages_name, b"")) or b""
-            pages = change(_parse_pages(before))
+            pages = change(_pages(self._load([self._pages_name]), self._pages_name))
             if len(pages) > MAX_PAGES:
                 return False
             self._save({self._pages_name: json.dumps(pages).encode()})
@@ -120,6 +136,10 @@ class RefreshMarkStore:
         owner = f"{self._worker_id.name}/{threading.get_ident()}"
         return self._store.lease(_OWNER, self._pages_name, owner, int(self._clock()), seconds)
 
+    def _load(self, names: Collection[str]) -> dict[str, bytes]:
+        """The records of these names; damaged ones are empty."""
+        return {name: verify(record) or b"" for name, record in self._store.load(_OWNER, names).items()}
+
     def _save(self, records: Mapping[str, bytes]) -> None:
         if records:
             self._store.save(_OWNER, {name: with_checksum(record) for name, record in records.items()})
@@ -131,6 +151,9 @@ class RefreshMarkStore:
     def _section_name(self, section: str) -> str:
         return f"{self._name}/values/{section}"
 
+    def _done_name(self, site: StoreKey) -> str:
+        return f"{self._name}/done/{site}"
+
     def _requested_name(self, site: StoreKey) -> str:
         return f"{self._name}/requested/{site}"
 
@@ -139,9 +162,10 @@ def _new_token() -> bytes:
     return secrets.token_bytes(TOKEN_BYTES)
 
 
-def _parse_pages(record: bytes) -> dict[str, str]:
+def _pages(records: Mapping[str, bytes], name: str) -> dict[str, str]:
+    """The pages, with their tokens, in one of these records; none if it is damaged."""
     with suppress(ValueError):
-        pages = json.loads(record)
+        pages = json.loads(records.get(name, b""))
         if isinstance(pages, dict):
             return pages
     return {}

@@ -21,6 +21,7 @@ from django.contrib.sitemaps import Sitemap
 from django.contrib.sitemaps.views import sitemap as sitemap_view
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.wsgi import WSGIHandler
+from django.core.signals import got_request_exception
 from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import AsyncClient, Client
 from django.urls import include, path, re_path, reverse
@@ -675,6 +676,34 @@ def test_a_view_that_fails_a_probe_does_not_fail_the_request_of_the_test_client(
     assert locs(Client().get("/sitemap.xml").content) == [f"{BASE}/"]
     with pytest.raises(RuntimeError, match="this view fails"):
         Client().get("/broken/")
+
+
+def test_a_probe_takes_no_receiver_away_from_test_clients_of_other_threads() -> None:
+    receivers: list[int] = []
+
+    def broken(request: HttpRequest) -> HttpResponse:
+        receivers.append(len(got_request_exception.receivers))
+        raise ValueError("this view fails")
+
+    Project([path("", page), path("broken/", broken)])
+    assert locs(Client().get("/sitemap.xml").content) == [f"{BASE}/"]
+    assert receivers == [1]
+    assert not got_request_exception.receivers, "no client is kept"
+
+
+def test_other_receivers_get_what_a_view_raises_during_a_probe() -> None:
+    paths: list[str] = []
+
+    def receive(request: HttpRequest, **_: Any) -> None:
+        paths.append(request.path)
+
+    Project([path("", page), path("broken/", failing)])
+    got_request_exception.connect(receive)
+    try:
+        Client().get("/sitemap.xml")
+    finally:
+        got_request_exception.disconnect(receive)
+    assert paths == ["/broken/"]
 
 
 async def fetch_with_async_client() -> bytes:

@@ -80,7 +80,7 @@ class Shop:
         def robots() -> tuple[str, int, Headers]:
             return self.robots, 200, [("Content-Type", "text/plain")]
 
-        return Worker(SitemapMiddleware(app, base_url=BASE, store=store, **options))
+        return Worker(SitemapMiddleware(app, **{"base_url": BASE, "store": store, **options}))
 
 
 class Worker:
@@ -165,9 +165,9 @@ def test_a_page_marked_again_meanwhile_stays_marked(stores: Callable[[], Store])
     marks.mark_pages(["/a", "/b"], [])
     before = marks.load("site", []).pages
     marks.mark_pages(["/a"], [])
-    marks.unmark_pages(before)
+    marks.unmark_pages(StoreKey(""), before)
     assert list(marks.load("site", []).pages) == ["/a"]
-    marks.unmark_pages({})
+    marks.unmark_pages(StoreKey(""), {})
     assert list(marks.load("site", []).pages) == ["/a"]
 
 
@@ -224,6 +224,37 @@ def test_damaged_marks_count_as_none() -> None:
 def memory(**options: Any) -> tuple[Shop, Worker]:
     shop = Shop()
     return shop, shop.worker("memory://", clock=Clock(), **options)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_each_host_requests_the_page_that_was_named(workers: int) -> None:
+    hosts, clock, store = ["a.example", "b.example"], Clock(), MemoryStore()
+    shops = [Shop() for _ in range(workers)]
+    apps = [shop.worker(store, clock=clock, base_url=None, allowed_hosts=hosts).app for shop in shops]
+
+    def listed(host: str) -> list[str]:
+        clock.now += 1
+        answer = wsgi(apps[clock.now % workers > 0.5], RequestSpec("/sitemap.xml", host=host))
+        return sorted(loc.partition(host)[2] for loc in entries(answer.body))
+
+    for host in hosts * 2:
+        assert listed(host) == ALL
+    for shop in shops:
+        shop.closed = True
+    apps[0].refresh("/offers")
+    for host in hosts * 2:
+        assert "/offers" not in listed(host), host
+    for shop in shops:
+        shop.requests.clear()
+    for host in hosts * 2:
+        listed(host)
+    assert "/offers" not in [path for shop in shops for path in shop.requests], "once for each host"
+    for number in range(2 * MAX_PAGES):
+        apps[0].refresh(f"/topics/{number}")
+    marks = apps[0].service._refresher.load(StoreKey("http://a.example"), [], 1)
+    assert marks is not None
+    assert len(marks.pages) <= MAX_PAGES
+    assert f"/topics/{2 * MAX_PAGES - 1}" in marks.pages, "the last one has room again"
 
 
 def test_the_static_routes_are_requested_once_for_each_refresh() -> None:
@@ -446,7 +477,7 @@ def test_an_outage_while_pages_are_requested_has_them_requested_again(monkeypatc
     refresher = worker.app.service._refresher
     marks, done = refresher._marks, refresher._marks.unmark_pages
 
-    def fail(pages: Any) -> None:
+    def fail(*_: Any) -> None:
         monkeypatch.setattr(marks, "unmark_pages", done)
         raise StoreError("it is down")
 

@@ -329,7 +329,9 @@ def test_a_middleware_that_is_off_needs_no_driver_and_checks_its_options_all_the
 
 def test_explain_says_that_the_middleware_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
     site = SitemapMiddleware(flask_app(), enabled=False)
-    assert site.explain("/").note == "SitemapMiddleware: enabled=False turns the middleware off, so nothing is observed"
+    explanation = site.explain("/")
+    assert explanation.note == "SitemapMiddleware: enabled=False turns the middleware off, so nothing is observed"
+    assert (explanation.listed, explanation.reason) == (False, "the middleware is turned off")
     monkeypatch.setenv("SITEMAP_ENABLED", "no")
     assert str(SitemapMiddleware(flask_app()).explain("/").note).startswith("SITEMAP_ENABLED=False turns")
 

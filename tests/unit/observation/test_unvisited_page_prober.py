@@ -424,6 +424,33 @@ def test_second_request_does_not_wait_for_a_running_round() -> None:
     assert locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body) == [f"{LOCAL}/"]
 
 
+def test_a_round_that_hangs_does_not_hold_up_refresh() -> None:
+    app = flask.Flask("site", static_folder=None)
+    inside, go_on, about = threading.Event(), threading.Event(), ["About us"]
+
+    @app.get("/about")
+    def show() -> tuple[str, int]:
+        return (about[0], 200) if about else ("", 404)
+
+    @app.get("/slow")
+    def slow() -> str:
+        inside.set()
+        go_on.wait(10)
+        return "A page"
+
+    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False, clock=Clock())
+    wsgi(wrapped, RequestSpec("/about"))
+    wrapped.flush()
+    first = threading.Thread(target=wsgi, args=(wrapped, RequestSpec("/sitemap.xml")))
+    first.start()
+    assert inside.wait(10)
+    about.clear()
+    wrapped.refresh("/about")
+    assert wsgi(wrapped, RequestSpec("/sitemap.xml")).status == 404, "nothing is listed any more"
+    go_on.set()
+    first.join()
+
+
 APPS = """
 import flask
 from starlette.applications import Starlette

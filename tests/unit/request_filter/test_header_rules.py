@@ -12,7 +12,12 @@ from sitemap_middleware.request_filter import asgi as asgi_filter
 from sitemap_middleware.request_filter import wsgi as wsgi_filter
 from sitemap_middleware.request_filter.accept import MAX_ACCEPT_CHARS, MAX_CACHED_VALUES, ignore_reason_of_accept
 from sitemap_middleware.request_filter.asgi import ignore_reason_of_headers
-from sitemap_middleware.request_filter.header_rules import MAX_CACHED_NAMES, rule_for_header
+from sitemap_middleware.request_filter.header_rules import (
+    MAX_CACHED_NAMES,
+    HeaderRuleCache,
+    rule_for_environ_key,
+    rule_for_header,
+)
 from sitemap_middleware.request_filter.reasons import IGNORE_REASONS, MAX_NAME_CHARS, IgnoreReason
 from sitemap_middleware.request_filter.uptime_monitors import MAX_AGENT_CHARS
 from sitemap_middleware.request_filter.visitors import visitor_fingerprint
@@ -652,3 +657,35 @@ def test_page_requested_only_by_a_monitor_is_not_learned(protocol: str) -> None:
     sample.request(RequestSpec("/p/polled", headers=[("user-agent", "GoogleHC/1.0")]))
     sample.visit("/p/visited")
     assert sample.locs() == ["http://testserver/p/visited"]
+
+
+# What is remembered of names
+
+
+def test_rules_and_names_are_found_again() -> None:
+    cache = HeaderRuleCache(["HTTP_FORWARDED"])
+    assert (cache.routing, cache.known, cache.harmless) == ({"HTTP_FORWARDED"}, {"HTTP_FORWARDED"}, set())
+    rule = cache.find("HTTP_X_API_KEY", "X_API_KEY")
+    assert rule is not None
+    assert cache.find("HTTP_X_API_KEY", "X_ANYTHING") is rule, "it is remembered by its name"
+    assert len(cache) == 2
+    assert cache.find("HTTP_VIA", "VIA") is None
+    assert cache.find("HTTP_X_FORWARDED_PREFIX", "X_FORWARDED_PREFIX") is None
+    assert cache.harmless == {"HTTP_VIA"}
+    assert cache.routing == {"HTTP_FORWARDED", "HTTP_X_FORWARDED_PREFIX"}
+    assert cache.known == cache.harmless | cache.routing
+
+
+@pytest.mark.parametrize("name", ["turbo-frame", "x-requested-with", "hx-request"])
+def test_partial_page_is_requested_by_the_visitor_and_not_by_a_proxy(name: str) -> None:
+    rule = rule_for_header(name)
+    assert rule is not None
+    assert rule.reason.reason == "partial"
+    assert rule.from_proxy is False
+
+
+def test_environ_key_of_a_visitor_is_named() -> None:
+    rule = rule_for_environ_key("REMOTE_USER")
+    assert rule is not None
+    assert rule.reason == IgnoreReason("credentials", "carried REMOTE_USER")
+    assert rule.from_proxy

@@ -1,0 +1,104 @@
+"""What is remembered of environs, and which of their headers state the requested URL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sitemap_middleware.request_filter import wsgi
+from sitemap_middleware.request_filter.header_rules import HOST_HEADERS, HeaderRuleCache
+from sitemap_middleware.request_filter.reasons import IgnoreReason
+from sitemap_middleware.request_filter.wsgi import harmless_accepts, harmless_agents, ignore_reason_of_environ
+
+BROWSER: dict[str, Any] = {
+    "REQUEST_METHOD": "GET",
+    "HTTP_HOST": "example.com",
+    "HTTP_ACCEPT": "text/html",
+    "HTTP_USER_AGENT": "Ada",
+    "HTTP_SEC_FETCH_DEST": "document",
+}
+ROUTING: dict[str, Any] = {"HTTP_X_FORWARDED_PREFIX": "/shop", "HTTP_X_FORWARDED_HOST": "example.org"}
+ODD = IgnoreReason("other", "was odd")
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeaderRuleCache]:
+    """A rule cache of its own, so that the first request of each test meets unknown names."""
+    cache = HeaderRuleCache([f"HTTP_{name.upper().replace('-', '_')}" for name in HOST_HEADERS])
+    monkeypatch.setattr(wsgi, "rule_cache", cache)
+    harmless_agents.clear()
+    harmless_accepts.clear()
+    yield cache
+    harmless_agents.clear()
+    harmless_accepts.clear()
+
+
+class Seen(list[Any]):
+    """The headers that were given as those that state the requested URL."""
+
+    def __call__(self, fields: tuple[Any, ...]) -> IgnoreReason | None:
+        self.append(sorted(fields))
+        return ODD
+
+
+@pytest.mark.parametrize("is_answered", [True, False], ids=["after the app", "before the app"])
+def test_headers_that_state_the_url_are_given_whatever_is_remembered(*, is_answered: bool) -> None:
+    environ = {**BROWSER, **ROUTING}
+    keys = list(environ) if is_answered else None
+    seen = Seen()
+    for _ in range(3):
+        assert ignore_reason_of_environ(environ, keys, "text/html", seen) is ODD
+    assert seen == [sorted(ROUTING.items())] * 3
+    assert ignore_reason_of_environ(environ, keys, "text/html") is None, "nobody asks for them"
+    assert ignore_reason_of_environ(BROWSER, keys and list(BROWSER), "text/html", seen) is None, "there are none"
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_the_app_adds_or_takes_out_counts(times: int) -> None:
+    for _ in range(times):
+        keys = list(BROWSER)
+        assert ignore_reason_of_environ({**BROWSER, "app.data": 1}, keys, "", Seen()) is None
+        user = ignore_reason_of_environ({**BROWSER, "REMOTE_USER": "ada"}, keys, "")
+        assert user is not None, "the app signed somebody in"
+        assert ignore_reason_of_environ(BROWSER, [*keys, "HTTP_AUTHORIZATION"], "") is not None, "it was taken out"
+        replaced = {key: value for key, value in BROWSER.items() if key != "REQUEST_METHOD"}
+        assert ignore_reason_of_environ({**replaced, "REMOTE_USER": "ada"}, keys, "") is not None, "as many as before"
+        seen = Seen()
+        assert ignore_reason_of_environ({**BROWSER, "HTTP_X_SCRIPT_NAME": "/x"}, keys, "", seen) is ODD
+        assert seen == [[("HTTP_X_SCRIPT_NAME", "/x")]]
+        assert ignore_reason_of_environ(BROWSER, [*keys, *ROUTING], "", Seen()) is None, "the values are gone"
+
+
+def test_environ_that_the_app_emptied_counts_by_the_keys_it_had() -> None:
+    assert ignore_reason_of_environ({}, list(BROWSER), "") is None
+    assert ignore_reason_of_environ({}, ["HTTP_COOKIE"], "") is not None
+
+
+def test_values_that_mean_nothing_are_remembered() -> None:
+    assert ignore_reason_of_environ(BROWSER, None, "text/html") is None
+    assert (harmless_agents, harmless_accepts) == ({"Ada"}, {"text/html"})
+    assert ignore_reason_of_environ({}, None, "") is None
+    assert (harmless_agents, harmless_accepts) == ({"Ada", ""}, {"text/html", ""})
+
+
+def test_names_that_mean_nothing_are_remembered(cache: HeaderRuleCache) -> None:
+    assert ignore_reason_of_environ({**BROWSER, **ROUTING, "HTTP_X_API_KEY": ""}, None, "") is None
+    assert cache.harmless == set(BROWSER)
+    assert cache.routing >= set(ROUTING)
+
+
+def test_destination_counts_if_it_is_stated() -> None:
+    for value, counts in (("document", True), ("", True), ("image", False)):
+        reason = ignore_reason_of_environ({"HTTP_SEC_FETCH_DEST": value}, None, "")
+        assert (reason is None) is counts
+    prefetch = {"HTTP_SEC_FETCH_DEST": "empty", "HTTP_SEC_PURPOSE": "prefetch"}
+    assert ignore_reason_of_environ(prefetch, None, "") is None
+
+
+@pytest.mark.parametrize("key", ["HTTP_ACCEPT", "HTTP_SEC_FETCH_DEST"])
+def test_headers_that_are_read_by_value_have_no_rule(key: str, cache: HeaderRuleCache) -> None:
+    assert ignore_reason_of_environ({key: ""}, None, "") is None
+    assert key in cache.harmless
