@@ -8,7 +8,7 @@ reaches the app directly can send any Host, and a host-checking app answers it w
 - Otherwise it counts once it has shown a page with the content already known.
 - It stops counting if it contradicts what the site's own Host shows.
 
-What counts needs confirmation if it would delist a page and this Host is unusual: see `usual_headers`.
+What counts needs confirmation if it would delist a page and this Host is unusual: see `unusual_routing_headers`.
 """
 
 from __future__ import annotations
