@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 from ..crawlers.visits import CrawlerVisit
@@ -105,13 +106,18 @@ class Store(Protocol):
 class VisitStore(Protocol):
     """A store that also keeps the counted visits of crawlers (`StoreExtras`)."""
 
-    def add_crawler_visits(self, site: StoreKey, visits: Iterable[CrawlerVisit]) -> None:
+    def add_crawler_visits(
+        self, site: StoreKey, visits: Iterable[CrawlerVisit], records: Mapping[str, bytes] = MappingProxyType({})
+    ) -> None:
         """Add visits to those of the site: all of them, or none if the call fails, which raises `StoreError`.
 
         Those of the same path, crawler, status, `verified` and `fake` become one row: the
         counts are added up, also if several processes do so at the same time; the earliest
         `first` and the latest `last` stay. If a site has more than
         `visits.MAX_STORED_ROWS` rows, the ones least worth keeping are deleted.
+
+        Records are saved in the same transaction, as by `Store.save`: a reader of logs
+        notes there how far it has come, so that no visit is added twice.
         """
 
     def crawler_visits(self, site: StoreKey) -> Iterator[CrawlerVisit]:
@@ -136,7 +142,7 @@ class StoreExtras:
     """The same store for commands that must not create or change anything. Without it, the store itself is used."""
     status: Callable[[int, Sequence[str]], EngineStatus] | None = None
     """Details for the `status` command, as of a time in POSIX seconds, of some sites or, if none are named, of all."""
-    add_crawler_visits: Callable[[StoreKey, Iterable[CrawlerVisit]], None] | None = None
+    add_crawler_visits: Callable[..., None] | None = None
     """Add to the counted visits of crawlers (`VisitStore`)."""
     crawler_visits: Callable[[StoreKey], Iterator[CrawlerVisit]] | None = None
     """The counted visits of crawlers (`VisitStore`)."""

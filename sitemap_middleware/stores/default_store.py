@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, cast
 
 from ..crawlers.visits import CrawlerVisit
@@ -112,9 +113,11 @@ class FallbackStore:
     def lease(self, site: RecordOwner, name: str, owner: str, now: int, seconds: int) -> bool:
         return self._store().lease(site, name, owner, now, seconds)
 
-    def add_crawler_visits(self, site: StoreKey, visits: Iterable[CrawlerVisit]) -> None:
+    def add_crawler_visits(
+        self, site: StoreKey, visits: Iterable[CrawlerVisit], records: Mapping[str, bytes] = MappingProxyType({})
+    ) -> None:
         """Add to the counted visits of crawlers (`StoreExtras`)."""
-        cast("VisitStore", self._store()).add_crawler_visits(site, visits)
+        cast("VisitStore", self._store()).add_crawler_visits(site, visits, records)
 
     def crawler_visits(self, site: StoreKey) -> Iterator[CrawlerVisit]:
         """The counted visits of crawlers (`StoreExtras`)."""

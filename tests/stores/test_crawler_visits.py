@@ -69,6 +69,14 @@ def test_visits_that_differ_are_counted_apart(store: Store, other: CrawlerVisit)
     assert stored(store) == {VISIT, other}
 
 
+def test_records_are_saved_with_the_visits(store: Store) -> None:
+    extras = StoreExtras.of(store)
+    extras.add_crawler_visits(SITE, [VISIT], {"mark": b"1", "other": b"2"})
+    extras.add_crawler_visits(SITE, [], {"mark": b"\0\xff"})
+    assert store.load(SITE, ["mark", "other"]) == {"mark": b"\0\xff", "other": b"2"}
+    assert stored(store) == {VISIT}
+
+
 def test_sites_have_visits_of_their_own(store: Store) -> None:
     add(store, VISIT)
     add(store, VISIT._replace(path="/b"), site=OTHER)

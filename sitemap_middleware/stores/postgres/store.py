@@ -7,6 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import psycopg
@@ -181,9 +182,17 @@ class PostgresStore:
         values = site.encode(), name.encode(), owner.encode(), now + seconds, now, now + MAX_LEASE_SECONDS
         return bool(self._write(lambda session: session(_ACQUIRE_LEASE, values)))
 
-    def add_crawler_visits(self, site: StoreKey, visits: Iterable[CrawlerVisit]) -> None:
+    def add_crawler_visits(
+        self, site: StoreKey, visits: Iterable[CrawlerVisit], records: Mapping[str, bytes] = MappingProxyType({})
+    ) -> None:
         """Add to the counted visits of crawlers (`StoreExtras`)."""
-        self._write(lambda session: add_crawler_visits(session, site, visits))
+        saved = sorted((name.encode(), value) for name, value in records.items())
+
+        def write(session: Session) -> None:
+            add_crawler_visits(session, site, visits)
+            session(_UPSERT_RECORDS, (site.encode(), [name for name, _ in saved], [value for _, value in saved]))
+
+        self._write(write)
 
     def crawler_visits(self, site: StoreKey) -> Iterator[CrawlerVisit]:
         """The counted visits of crawlers (`StoreExtras`)."""

@@ -119,16 +119,17 @@ class RedisClient:
             self._nodes[address] = redis.Redis(connection_pool=node_pool)
         return self._nodes[address]
 
-    def run(self, script: Script, key: str, *arguments: object) -> Any:
-        """Run a script on a key and return its result.
+    def run(self, script: Script, key: str, *arguments: object, other_key: str | None = None) -> Any:
+        """Run a script on a key, or on two that one node keeps, and return its result.
 
         redis-py's `register_script` would load a missing script by SCRIPT LOAD: that takes another permission, and in
         a cluster all primaries. EVAL takes one call, of the node that has the key.
         """
+        keys = [key] if other_key is None else [key, other_key]
         try:
-            return self.execute("EVALSHA", script.sha, 1, key, *arguments)
+            return self.execute("EVALSHA", script.sha, len(keys), *keys, *arguments)
         except redis.exceptions.NoScriptError:
-            return self.execute("EVAL", script.text, 1, key, *arguments)
+            return self.execute("EVAL", script.text, len(keys), *keys, *arguments)
 
     def read_fields(self, key: str, fields: Sequence[str], batch: int = MAX_COMMAND_VALUES) -> list[bytes | None]:
         """The values of fields of a hash, read by commands of so many fields each."""

@@ -6,7 +6,7 @@ A field is `<status> <identity> <crawler>\n<path>`, its value three integers of 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -19,7 +19,9 @@ _VALUE: Final = struct.Struct("<QQQ")
 
 ADD_VISITS_SCRIPT: Final = Script(
     """
-for argument = 1, #ARGV, 4 do
+local saved = 2 * tonumber(ARGV[1])
+for argument = 2, saved + 1, 2 do call('HSET', KEYS[2], ARGV[argument], ARGV[argument + 1]) end
+for argument = saved + 2, #ARGV, 4 do
     local field, first, last, count = unpack(ARGV, argument, argument + 3)
     first, last, count = tonumber(first), tonumber(last), tonumber(count)
     local known = call('HGET', key, field)
@@ -32,9 +34,10 @@ end
 return call('HLEN', key)
 """
 )
-"""Add rows to those of the same field, or write new ones.
+"""Add rows to those of the same field, or write new ones; and save records in another hash.
 
-Arguments: the field, the first visit, the last visit and the count of each row.
+Arguments: the number of records; the name and the value of each; the field, the first visit, the last visit and the
+count of each row.
 Returns: the number of stored rows.
 """
 
@@ -51,12 +54,18 @@ Arguments: the field and the value of each row.
 """
 
 
-def add_crawler_visits(client: RedisClient, key: str, visits: Iterable[CrawlerVisit]) -> None:
-    """Add visits to those of a hash; if there are too many rows, delete some."""
-    arguments: list[object] = []
+def add_crawler_visits(
+    client: RedisClient, key: str, visits: Iterable[CrawlerVisit], records_key: str, records: Mapping[str, bytes]
+) -> None:
+    """Add visits to those of a hash, and save records in another; if there are too many rows, delete some."""
+    arguments: list[object] = [len(records)]
+    for record in records.items():
+        arguments += record
     for visit_key, row in add_up(visits).items():
         arguments += _field(visit_key), *row
-    if arguments and client.run(ADD_VISITS_SCRIPT, key, *arguments) > limits.MAX_STORED_ROWS:
+    if len(arguments) == 1:
+        return
+    if client.run(ADD_VISITS_SCRIPT, key, *arguments, other_key=records_key) > limits.MAX_STORED_ROWS:
         _prune(client, key)
 
 

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from secrets import token_hex
+from types import MappingProxyType
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from ...bounded_cache import BoundedCache
@@ -159,9 +160,11 @@ class RedisStore:
         return bool(self._client.run(LEASE_SCRIPT, key, name, owner, now, seconds, MAX_LEASE_SECONDS))
 
     @_repair_and_retry
-    def add_crawler_visits(self, site: StoreKey, visits: Iterable[CrawlerVisit]) -> None:
+    def add_crawler_visits(
+        self, site: StoreKey, visits: Iterable[CrawlerVisit], records: Mapping[str, bytes] = MappingProxyType({})
+    ) -> None:
         """Add to the counted visits of crawlers (`StoreExtras`)."""
-        add_crawler_visits(self._client, self._key(site, "visits"), visits)
+        add_crawler_visits(self._client, self._key(site, "visits"), visits, self._key(site, "records"), records)
 
     def crawler_visits(self, site: StoreKey) -> Iterator[CrawlerVisit]:
         """The counted visits of crawlers (`StoreExtras`)."""

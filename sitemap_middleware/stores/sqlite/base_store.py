@@ -11,6 +11,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from ...crawlers.visits import CrawlerVisit
@@ -37,6 +38,7 @@ _UPSERT_DOCUMENT: Final = (
     "INSERT INTO document VALUES (?, ?, ?, ?) ON CONFLICT (site, name)"
     " DO UPDATE SET etag = excluded.etag, first_served = excluded.first_served WHERE etag IS NOT excluded.etag"
 )
+_UPSERT_RECORD: Final = "INSERT OR REPLACE INTO record VALUES (?, ?, ?)"
 _UPSERT_LEASE: Final = (
     "INSERT INTO lease VALUES (?, ?, ?, ?) ON CONFLICT (site, name)"
     " DO UPDATE SET owner = excluded.owner, expires_at = excluded.expires_at"
@@ -143,7 +145,7 @@ class BaseSQLiteStore(ABC):
 
         def write(connection: sqlite3.Connection) -> None:
             connection.executemany("DELETE FROM record WHERE site = ? AND name = ?", deleted)
-            connection.executemany("INSERT OR REPLACE INTO record VALUES (?, ?, ?)", saved)
+            connection.executemany(_UPSERT_RECORD, saved)
 
         self._write(write)
 
@@ -151,9 +153,16 @@ class BaseSQLiteStore(ABC):
         values = (site, name, owner, now + seconds, now, now + MAX_LEASE_SECONDS)
         return self._write(lambda connection: connection.execute(_UPSERT_LEASE, values).rowcount == 1)
 
-    def add_crawler_visits(self, site: StoreKey, visits: Iterable[CrawlerVisit]) -> None:
+    def add_crawler_visits(
+        self, site: StoreKey, visits: Iterable[CrawlerVisit], records: Mapping[str, bytes] = MappingProxyType({})
+    ) -> None:
         """Add to the counted visits of crawlers (`StoreExtras`)."""
-        self._write(lambda connection: add_crawler_visits(connection, site, visits))
+
+        def write(connection: sqlite3.Connection) -> None:
+            add_crawler_visits(connection, site, visits)
+            connection.executemany(_UPSERT_RECORD, [(site, name, value) for name, value in records.items()])
+
+        self._write(write)
 
     def crawler_visits(self, site: StoreKey) -> Iterator[CrawlerVisit]:
         """The counted visits of crawlers (`StoreExtras`)."""

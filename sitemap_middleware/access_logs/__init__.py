@@ -1,0 +1,1 @@
+"""Reads access logs of web servers, for the command import-log."""

@@ -1,0 +1,284 @@
+"""Imports logs into a store: the visits of crawlers, counted by page. Addresses are verified and forgotten."""
+
+from __future__ import annotations
+
+import ipaddress
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final, Self
+
+from ..crawlers.names import CRAWLERS, Crawler, crawler_of_agent
+from ..crawlers.visits import CrawlerVisit
+from ..exceptions import SitemapError, StoreError
+from ..models import Site, StoreKey
+from ..stores.base import Store, StoreExtras, store_name
+from ..stores.checksums import verify, with_checksum
+from .duckdb_queries import LineGroup, LogQueries
+from .formats import FORMATS, TABLE, LogFormat, with_fields
+from .import_marks import imported_lengths, load_marks, marks_as_record, record_name
+from .line_reader import COPIED_BYTES, DIGEST_BYTES, LineReader, LogReadError, Piece, open_log, read_head
+from .page_finder import OtherHost, PageFinder
+
+Verify = Callable[[Iterable[tuple[Crawler, str]]], Mapping[tuple[Crawler, str], bool | None]]
+"""Whether addresses are those of the crawlers that they claim to be; None for those that this is not known of."""
+
+_TOKENS: Final = tuple(crawler.token for crawler in CRAWLERS)
+
+
+@dataclass(slots=True)
+class LogReport:
+    """What a log had."""
+
+    file: Path
+    format: str = ""
+    """The name of its format; empty if it is unknown."""
+    problem: str = ""
+    """Why it was not imported, or not to its end."""
+    skipped_bytes: int = 0
+    """Decompressed bytes that had been imported before."""
+    skipped_rows: int = 0
+    """Rows of a table that had been."""
+    unfinished: bool = False
+    """Whether its last line has no end yet, and so was left out."""
+    lines: Counter[str] = field(default_factory=Counter)
+    """How many lines were read now, by what became of them: `verified`, `fake` and `unverified` are visits of crawlers;
+    `ignored` no requests for a whole page, `other` of other clients, `nameless` without a User-Agent, `other_host` for
+    another host, `unknown_page` of a path that cannot be told or written, and `broken`."""
+    crawlers: Counter[str] = field(default_factory=Counter)
+    """How many visits of each crawler are verified."""
+
+
+class LogImporter:
+    """Imports logs, one after the other."""
+
+    def __init__(
+        self,
+        store: Store,
+        sites: Sequence[Site],
+        verify_addresses: Verify,
+        *,
+        now: float,
+        timezone: str = "UTC",
+        any_host: bool = False,
+    ) -> None:
+        """Import into a store.
+
+        Args:
+            store: any store.
+            sites: whose pages count.
+            verify_addresses: tells crawlers from those who pretend to be one.
+            now: POSIX seconds.
+            timezone: of logs whose times have none.
+            any_host: whether lines for any host are about the first site.
+
+        Raises:
+            SitemapError: DuckDB is missing, the time zone is unknown, or the store does not keep visits.
+        """
+        add = StoreExtras.of(store).add_crawler_visits
+        if add is None:
+            raise StoreError(f"the store {store_name(store)} does not keep visits of crawlers")
+        self._store = store
+        self._add = add
+        self._sites = sites
+        self._verify_addresses = verify_addresses
+        self._finder = PageFinder(sites, any_host=any_host)
+        self._any_host = any_host
+        self._stack = ExitStack()
+        folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="sitemap-import-")))
+        self._piece_file = folder / "lines"
+        try:
+            self._queries = LogQueries(folder, timezone, _TOKENS, now)
+        except BaseException:
+            self._stack.close()
+            raise
+        self._stack.callback(self._queries.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def import_log(
+        self, file: Path, log_format: LogFormat | None = None, progress: Callable[[int], None] = lambda _: None
+    ) -> LogReport:
+        """Import a log, from where it was imported last.
+
+        What cannot be read is a problem of the report. Each piece is stored at once with the mark that it was, so an
+        import that was interrupted is continued.
+
+        Args:
+            file: plain, or compressed with gzip or zstd.
+            log_format: its format; None to detect it.
+            progress: called with the number of bytes read of the file.
+
+        Raises:
+            StoreError: the store failed.
+        """
+        report = LogReport(file)
+        with _reporting_problems(report):
+            self._import(file, log_format, progress, report)
+        return report
+
+    def import_table(self, file: Path, progress: Callable[[int], None] = lambda _: None) -> LogReport:
+        """Import a table of groups of lines, as another engine made it, in CSV or Parquet.
+
+        A table of the same content is imported once. It is stored some rows at a time, each time with the number of
+        rows done, so an import that was interrupted is continued.
+
+        Args:
+            file: plain, or compressed with gzip or zstd.
+            progress: called with the number of bytes read of the file.
+
+        Raises:
+            StoreError: the store failed.
+        """
+        report = LogReport(file, "table")
+        with _reporting_problems(report):
+            self._import_table(file, progress, report)
+        return report
+
+    def _import_table(self, file: Path, progress: Callable[[int], None], report: LogReport) -> None:
+        copy, digest, head = self._piece_file.with_name("table"), blake2b(digest_size=DIGEST_BYTES), b""
+        with open_log(file) as (read, raw), copy.open("wb") as out:
+            while data := read(COPIED_BYTES):
+                head = head or data[:4]
+                digest.update(data)
+                out.write(data)
+                progress(raw.tell())
+        name = f"access-table/{digest.hexdigest()}"
+        done = {
+            site.store_key: int(verify(self._store.load(site.store_key, [name]).get(name, b"")) or b"0")
+            for site in self._sites
+        }
+        rows = min(done.values())
+        for groups in self._queries.table_groups(copy, rows, is_parquet=head == b"PAR1"):
+            rows += len(groups)
+            visits = self._visits(groups, TABLE, report)
+            for key, rows_before in done.items():
+                if rows > rows_before:
+                    self._add(key, visits.get(key, ()), {name: with_checksum(b"%d" % rows)})
+        report.skipped_rows = min(done.values())
+
+    def _import(
+        self, file: Path, log_format: LogFormat | None, progress: Callable[[int], None], report: LogReport
+    ) -> None:
+        with open_log(file) as (read, _):
+            head = read_head(read)
+        name = record_name(head)
+        if name is None:
+            report.unfinished = bool(head)
+            return
+        if log_format is None:
+            log_format = self._detect(file, head)
+        report.format = log_format.name
+        if "f.host" not in log_format.host and log_format.host == "''" and len(self._sites) > 1 and not self._any_host:
+            raise SitemapError(f"{log_format.name} does not keep the requested host: give one --base-url only")
+        marks = {site.store_key: dict(load_marks(self._store, site.store_key, name)) for site in self._sites}
+        with open_log(file) as (read, _):
+            lengths = dict(zip(marks, imported_lengths(read, list(marks.values())), strict=True))
+        report.skipped_bytes = min(lengths.values())
+        with open_log(file) as (read, raw):
+            reader = LineReader(read, self._piece_file, has_directives=log_format.is_w3c)
+            for piece in reader.pieces(sorted(set(lengths.values())), report.skipped_bytes):
+                if piece.end > report.skipped_bytes:
+                    visits = self._visits_of_piece(piece, log_format, report)
+                    for key, known in marks.items():
+                        if piece.end > lengths[key]:
+                            known[piece.end] = piece.digest
+                            self._add(key, visits.get(key, ()), {name: marks_as_record(known)})
+                progress(raw.tell())
+        report.unfinished = reader.unfinished
+
+    def _detect(self, file: Path, head: bytes) -> LogFormat:
+        data = [head[: head.rfind(b"\n") + 1], b""]
+        has_directives = head.startswith(b"#")
+        reader = LineReader(lambda _: data.pop(0), self._piece_file, has_directives=has_directives)
+        pieces = reader.pieces()
+        directive = next(pieces).directive
+        while has_directives and not directive and (piece := next(pieces, None)) is not None:
+            directive = piece.directive
+        found = self._queries.detect_format(self._piece_file, directive)
+        if found is None:
+            raise LogReadError(
+                f"{file} has none of the known formats; if it has one, name it: --format {'|'.join(FORMATS)}"
+            )
+        return found
+
+    def _visits_of_piece(
+        self, piece: Piece, log_format: LogFormat, report: LogReport
+    ) -> Mapping[StoreKey, list[CrawlerVisit]]:
+        report.lines["broken"] += piece.broken
+        if log_format.is_w3c and not piece.directive:  # nothing tells what the fields of its lines are
+            with self._piece_file.open("rb") as lines:
+                report.lines["broken"] += sum(not line.startswith((b"#", b"\n")) for line in lines)
+            return {}
+        if log_format.is_w3c:
+            log_format = with_fields(log_format, piece.directive)
+        return self._visits(self._queries.groups(self._piece_file, log_format), log_format, report)
+
+    def _visits(
+        self, groups: Iterable[LineGroup], log_format: LogFormat, report: LogReport
+    ) -> Mapping[StoreKey, list[CrawlerVisit]]:
+        """Verify the crawlers of groups, and return their visits by site."""
+        found = list(self._found(groups, log_format, report))
+        verified = self._verify_addresses({(crawler, address) for _, _, crawler, address, _ in found if address})
+        visits: dict[StoreKey, list[CrawlerVisit]] = {}
+        for site, path, crawler, address, group in found:
+            identity = verified.get((crawler, address)) if address else None
+            first, last = int(group.first), int(group.last)
+            visit = CrawlerVisit(
+                path, crawler.name, identity is True, group.status, first, last, group.lines, identity is False
+            )
+            visits.setdefault(site.store_key, []).append(visit)
+            report.lines["verified" if identity else "unverified" if identity is None else "fake"] += group.lines
+            if identity:
+                report.crawlers[crawler.name] += group.lines
+        return visits
+
+    def _found(
+        self, groups: Iterable[LineGroup], log_format: LogFormat, report: LogReport
+    ) -> Iterator[tuple[Site, str, Crawler, str, LineGroup]]:
+        for group in groups:
+            if group.kind != "visit":
+                report.lines[group.kind] += group.lines
+                continue
+            crawler = crawler_of_agent(group.agent)
+            if crawler is None:
+                report.lines["other"] += group.lines
+                continue
+            try:
+                site, path = self._finder.find(log_format, group.host, group.target)
+            except OtherHost:
+                report.lines["other_host"] += group.lines
+            except ValueError:
+                report.lines["unknown_page"] += group.lines
+            else:
+                yield site, path, crawler, _normal_address(group.address), group
+
+
+@contextmanager
+def _reporting_problems(report: LogReport) -> Iterator[None]:
+    """Write errors into a report, except those of the store."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except SitemapError as error:
+        report.problem = str(error) if isinstance(error, LogReadError) else f"{report.file}: {error}"
+
+
+def _normal_address(text: str) -> str:
+    """An IP address without its port; empty if it is none."""
+    host, separator, _ = text.rpartition(":")
+    for candidate in (text, text.strip("[]"), host.strip("[]") if separator else ""):
+        try:
+            return str(ipaddress.ip_address(candidate))
+        except ValueError:
+            continue
+    return ""
