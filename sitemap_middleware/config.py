@@ -36,6 +36,10 @@ _MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
 """A type and a subtype without parameters (RFC 6838, section 4.2)."""
 
 
+_REPORT_PATH: Final = re.compile(r"(?=.{2,200}\Z)(?:/[A-Za-z0-9_-][A-Za-z0-9._~-]*)+")
+"""Only characters that every server and protocol gives as they are, so that the adapters can look for them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """All options, validated."""
@@ -59,6 +63,10 @@ class Options:
     enabled: bool
     sections: tuple[Provider, ...]
     """The providers of named sections."""
+    report: str | None
+    """The path of the report; None if there is none."""
+    authorize: Callable[[Any], Any] | None
+    """Decides who may read the report."""
     settings: Mapping[str, Setting]
     """Every option but `routes`, with the value in use and where it comes from."""
 
@@ -104,6 +112,8 @@ def validate_options(settings: Mapping[str, Setting], declared_root: str) -> Opt
         clock=_clock(get("clock")),
         enabled=_flag(get("enabled")),
         sections=_sections(get("sections")),
+        report=_report_path(get("report")),
+        authorize=_authorize(get("authorize")),
         settings=settings,
     )
 
@@ -260,6 +270,31 @@ def _media_types(setting: Setting) -> frozenset[str]:
         if not _MEDIA_TYPE.fullmatch(item):
             raise OptionError(f'{setting.place} holds {item!r}; give types such as "text/html"')
     return frozenset(item.lower() for item in setting.value)
+
+
+def _report_path(setting: Setting) -> str | None:
+    path = setting.value
+    if path is None:
+        return None
+    if not isinstance(path, str) or not _REPORT_PATH.fullmatch(path) or path.endswith((".xml", ".txt")):
+        raise OptionError(
+            f'{setting.place}={path!r} is not a path for the report; give one such as "/sitemap-report": a slash, and'
+            " then letters, digits, hyphens and further slashes, without one at the end"
+        )
+    return path
+
+
+def _authorize(setting: Setting) -> Callable[[Any], Any] | None:
+    value = setting.value
+    if value is None:
+        return None
+    if not callable(value):
+        raise OptionError(
+            f"{setting.place}={value!r} cannot be called; give a function of a request that returns whether it may"
+            " read the report"
+        )
+    checked: Callable[[Any], Any] = value
+    return checked
 
 
 def _clock(setting: Setting) -> Callable[[], float]:

@@ -16,7 +16,7 @@ from .listing.candidates import SiteSnapshot
 from .listing.changes import PageChange, changes
 from .listing.entries_by_section import EntryBuilder
 from .listing.explain import explain
-from .listing.listed_and_unlisted_urls import UrlReportLine, url_report
+from .listing.listed_and_unlisted_urls import EvaluatedUrl, UrlReportLine, evaluated_urls, url_report
 from .listing.policy import EvaluationContext
 from .listing.route_report import RouteReport, route_report
 from .models import Explanation, Site
@@ -39,6 +39,7 @@ class ServiceInspection:
 
     clock: Callable[[], float]
     options: Options
+    store: Store
     app_routes: AppRoutes
     tracker: ResponseTracker
     _site_resolver: SiteResolver
@@ -75,6 +76,10 @@ class ServiceInspection:
             )
         ignored = self.tracker.ignored.summary(path, known=explanation.page is not None)
         return replace(explanation, ignored=ignored, note=self.not_served_reason())
+
+    def explain_now(self, site: Site, path: str) -> Explanation:
+        """Explain why a decoded path of a site is listed or not, by what is in the store now."""
+        return self.explain(path, self.snapshot(site, self._guarded_store))
 
     def not_served_reason(self) -> str | None:
         """Why requests for the sitemap are not answered with it; None if they are."""
@@ -114,6 +119,10 @@ class ServiceInspection:
         return chain.from_iterable(
             url_report(self._entries, self.evaluation_context(snapshot)) for snapshot in snapshots
         )
+
+    def evaluated_urls(self, snapshot: SiteSnapshot) -> Iterator[EvaluatedUrl]:
+        """Every URL of `url_report`, with all that is known of it. Raises like `url_report`."""
+        return evaluated_urls(self._entries, self.evaluation_context(snapshot))
 
     def changes(self, snapshots: Sequence[SiteSnapshot], since: int) -> Iterator[PageChange]:
         """What changed in the sitemaps of these sites since a POSIX time. Raises like `url_report`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from .adapters.adapter_class import adapter_class
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from .decorator import Values
+    from .report.access import ReportRequest
 
 
 class _ConstructorSignature:
@@ -94,6 +95,11 @@ class SitemapMiddleware:
         sections: pages that no route of the app gives, in documents of their own, by the name of the document:
             ``{"guides": all_guides}`` is /sitemap-guides.xml. The items are those of `values`; each says which page
             it is by `loc`, a path or URL of the same host.
+        report: the path of pages for people that show what is listed and why, such as ``"/sitemap-report"``.
+            Needs the extra `report`.
+        authorize: decides who may read the report: a function, of an ASGI app also an async one, that is given a
+            `ReportRequest` and returns true or false. Without it, the report is shown only in debug mode, and only
+            to this machine. To anybody else its path is the app's own.
 
     An option that is not given comes from the framework's configuration, such as
     Flask's ``app.config["SITEMAP_BASE_URL"]``, else from an environment variable of the
@@ -151,6 +157,8 @@ class SitemapMiddleware:
         metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None = None,
         enabled: bool = True,
         sections: Mapping[str, Values] | None = None,
+        report: str | None = None,
+        authorize: Callable[[ReportRequest], bool | Awaitable[bool]] | None = None,
     ) -> None:
         routed_app = app if routes is None else _checked_routes(routes)
         arguments = {
@@ -175,6 +183,8 @@ class SitemapMiddleware:
             "metrics": metrics,
             "enabled": enabled,
             "sections": sections,
+            "report": report,
+            "authorize": authorize,
         }
         config, config_place = framework_config(routed_app)
         settings = collect_settings(arguments, self._given(arguments), config, os.environ, config_place)

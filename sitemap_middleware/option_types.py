@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 if TYPE_CHECKING:
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from .decorator import Values
     from .models import Changefreq
+    from .report.access import ReportRequest
     from .stores import Store
 
 
@@ -38,3 +39,5 @@ class SitemapOptions(TypedDict, total=False):
     metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None
     enabled: bool
     sections: Mapping[str, Values] | None
+    report: str | None
+    authorize: Callable[[ReportRequest], bool | Awaitable[bool]] | None

@@ -123,6 +123,7 @@ KEY_HOST: Final = 1
 KEY_SCHEME: Final = 2
 KEY_ROOT: Final = 3
 KEY_METHOD: Final = 4
+KEY_QUERY: Final = 5
 """The positions of these in a `RequestKey`."""
 
 
@@ -266,6 +267,8 @@ class Response:
     body: bytes = b""
     parts: Generator[bytes] | None = None
     """A long body, made part by part; `body` is then empty. The consumer closes it."""
+    is_slow: bool = False
+    """Whether the parts take so long to make that an event loop must not make them."""
     encoded: Sequence[tuple[bytes, bytes]] = ()
     """The headers as ASGI sends them, if the response is cached."""
 

@@ -34,6 +34,8 @@ from .observation.store_clock import StoreClock
 from .observation.unvisited_page_prober import UnvisitedPageProber
 from .observation.varying_content_prober import VaryingContentProber
 from .rendering.publisher import Publisher
+from .report.handler import ReportHandler
+from .report.sources import ReportSources
 from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
 from .request_response import Request, Response
 from .robots import RobotsTxt
@@ -133,6 +135,9 @@ class SitemapService(ServiceInspection):
             on_loss=self.tracker.start_over,
             on_error=self.log_fault,
         )
+        self.report: ReportHandler = ReportHandler(
+            ReportSources(self, self._guarded_store, self._site_resolver, self._sitemap, self._publisher)
+        )
         if options.enabled:
             flush_on_sigterm()
 
@@ -163,7 +168,7 @@ class SitemapService(ServiceInspection):
                 if not self.tracker.ignored.count_repeated(path, reason):
                     self.tracker.ignored.count(request.path, reason)
                 return None
-            if len(path) > _MAX_PATH_CHARS:
+            if len(path) > _MAX_PATH_CHARS or self.report.is_below(request):
                 return None
             routes_version = self.app_routes.version
             site, trust = self._site_resolver.resolve_request(request)

@@ -27,7 +27,7 @@ _LISTS: Final = frozenset({"allowed_hosts", "include", "exclude", "learn", "medi
 _FLAGS: Final = frozenset({"enabled", "list_unseen", "robots", "verify"})
 _NUMBERS: Final = frozenset({"max_age", "max_age_days", "max_pages", "max_pages_per_route"})
 
-_NOT_TEXT: Final = frozenset({"clock", "sections"})
+_NOT_TEXT: Final = frozenset({"authorize", "clock", "sections"})
 """Options that no text can stand for."""
 
 _TRUE_WORDS: Final = frozenset({"1", "true", "yes", "on"})

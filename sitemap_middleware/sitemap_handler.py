@@ -153,6 +153,26 @@ class SitemapHandler:
             log.exception("the sitemap could not be made")
             return self._unavailable(request, "internal error, see the log")
 
+    def bring_up_to_date(self, site: Site, request: Request) -> None:
+        """Bring the documents of a site up to date, as a request for the sitemap does. It may block.
+
+        Raises:
+            Unavailable: there is no earlier document, and it cannot be made now.
+            RobotsUnknown: the app's robots.txt cannot be read.
+            StoreError: the store fails.
+        """
+        self._buffer.ensure_thread()
+        self._find_document(site, self._app_routes.reload(), request, self._options.path, serves_it=False)
+
+    def flush(self) -> None:
+        """Save pending observations. If that fails, they stay pending, and the sitemap is made without them."""
+        try:
+            self._buffer.flush(FLUSH_WAIT_SECONDS)
+        except StoreError as error:
+            log.debug("not flushed: %s", error)
+        except Exception:
+            log.exception("the observations of the last seconds could not be saved")
+
     def expire(self) -> None:
         """Treat all cached documents as outdated."""
         self._flushes += 1
@@ -198,7 +218,7 @@ class SitemapHandler:
     ) -> CachedDocument | None:
         """The document of a path, up to date; None if there is none. It may block."""
         began = self._clock()
-        self._flush()
+        self.flush()
         marks = self._refresher.load(site.store_key, table.providers(site), FLUSH_WAIT_SECONDS)
         if marks is None:  # one thread waits for a store that hangs, and others need not
             last_good = self._publisher.cached_document(site, path)
@@ -209,7 +229,7 @@ class SitemapHandler:
         if self._options.verify:
             self._prober.probe(request, site, lambda: self._evaluation_context(site))
             self._refresher.request_pages(request, site, marks)
-            self._flush()
+            self.flush()
         freshness = None
         if serves_it and request.wait_seconds != TEST_CLIENT_WAIT_SECONDS:  # a test must see its own changes at once
             valid_until = self._prober.next_round_at(site) if self._options.verify else began + FRESH_SECONDS
@@ -221,17 +241,8 @@ class SitemapHandler:
         if self._options.verify:
             self._prober.forget(site)
             self._prober.probe(request, site, lambda: self._evaluation_context(site))
-            self._flush()
+            self.flush()
         return self._publisher.find_document(site, table, rules, request, freshness, path=path, marks=marks)
-
-    def _flush(self) -> None:
-        """Save pending observations. If that fails, they stay pending, and the sitemap is made without them."""
-        try:
-            self._buffer.flush(FLUSH_WAIT_SECONDS)
-        except StoreError as error:
-            log.debug("not flushed: %s", error)
-        except Exception:
-            log.exception("the observations of the last seconds could not be saved")
 
     def _has_entries(self, site: Site, table: RouteTable, request: Request) -> bool:
         """Whether robots.txt may name a sitemap; also true if that is not known now."""

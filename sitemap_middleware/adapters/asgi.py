@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..listing.batch_queue import BatchQueue, as_values_error
 from ..models import Context, RoutingHeaders
 from ..private_stdlib import mark_coroutine_function
+from ..report.access import ReportRequest, RequestHeaders
 from ..request_filter.asgi import HOST_NAMES, ignore_reason_of_headers, ignore_reason_of_scope
 from ..request_filter.reasons import IgnoreReason
 from ..request_filter.visitors import visitor_fingerprint
@@ -266,8 +267,11 @@ class ASGIMiddleware:
                 page = self.service.tracked_page(request)
                 if page is None:
                     self._bind_app(scope)
-                    if request.key[KEY_PATH].endswith(DOCUMENT_SUFFIXES):
+                    path = request.key[KEY_PATH]
+                    if path.endswith(DOCUMENT_SUFFIXES):
                         response = await self._document_response(request)
+                    elif (marker := self.service.report.marker) is not None and marker in path:
+                        response = await self._report_response(request)
                     if response is None:
                         page = self.service.observe(request)
             else:
@@ -295,6 +299,11 @@ class ASGIMiddleware:
         if response is None and self.service.handles(request):
             response = await run_sync(self.service.handle, request, limiter=thread_limiter())
         return response
+
+    async def _report_response(self, request: ASGIRequest) -> Response | None:
+        """The response if the request is for the report and may read it; None if the app is to answer."""
+        asked = ReportRequest(request.path, RequestHeaders(request._decoded_headers()), scope=request.scope)
+        return await self.service.report.answer_async(request, asked, partial(run_sync, limiter=thread_limiter()))
 
     def _bind_app(self, scope: Scope) -> None:
         if self._original_attributes:

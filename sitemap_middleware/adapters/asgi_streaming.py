@@ -7,6 +7,7 @@ from contextlib import closing, suppress
 
 from anyio import CancelScope, create_task_group
 from anyio.lowlevel import checkpoint
+from anyio.to_thread import run_sync
 from starlette.types import Receive, Send
 
 from ..rendering.responses import encode_headers
@@ -19,6 +20,8 @@ async def send_response(response: Response, receive: Receive, send: Send) -> Non
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     if response.parts is None:
         await send({"type": "http.response.body", "body": response.body})
+    elif response.is_slow:
+        await send_slow_stream(response.parts, send)
     else:
         await send_stream(response.parts, receive, send)
 
@@ -36,6 +39,17 @@ async def send_stream(parts: Generator[bytes], receive: Receive, send: Send) -> 
             tasks.cancel_scope.cancel()
     if error is not None:
         raise error
+
+
+async def send_slow_stream(parts: Generator[bytes], send: Send) -> None:
+    """Send a body part by part as `send_stream` does, each made on a thread."""
+    with closing(parts):
+        while (part := await run_sync(next, parts, b"")) != b"":
+            try:
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+            except OSError:  # the client has disconnected (ASGI, "Disconnected Client")
+                return
+    await send({"type": "http.response.body", "body": b""})
 
 
 async def _send_parts(parts: Generator[bytes], send: Send) -> None:

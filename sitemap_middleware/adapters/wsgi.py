@@ -12,6 +12,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
 from ..models import RoutingHeaders
+from ..report.access import ReportRequest, RequestHeaders
 from ..request_filter.header_rules import HOST_HEADERS
 from ..request_filter.reasons import COOKIE, IgnoreReason
 from ..request_filter.visitors import visitor_fingerprint
@@ -295,8 +296,11 @@ class WSGIMiddleware:
             if page is None:
                 if self._original_attributes:
                     self._unwind()
-                if request.key[KEY_PATH].endswith(DOCUMENT_SUFFIXES):
+                path = request.key[KEY_PATH]
+                if path.endswith(DOCUMENT_SUFFIXES):
                     response = self._document_response(request)
+                elif (marker := self.service.report.marker) is not None and marker in path:
+                    response = self._report_response(request)
                 if response is None:
                     page = self.service.observe(request)
         except Exception as error:
@@ -329,6 +333,11 @@ class WSGIMiddleware:
         if response is None and self.service.handles(request):
             response = self.service.handle(request)
         return response
+
+    def _report_response(self, request: WSGIRequest) -> Response | None:
+        """The response if the request is for the report and may read it; None if the app is to answer."""
+        asked = ReportRequest(request.path, RequestHeaders(request._headers()), environ=request._environ)
+        return self.service.report.answer(request, asked)
 
 
 def _start_arguments(positional: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ from ..evidence.verdict import page_verdict
 from ..models import Page
 from ..value_history import MAX_RUNS
 from .entries_by_section import EntryBuilder
-from .listed_and_unlisted_urls import candidates
+from .listed_and_unlisted_urls import EvaluatedUrl, UrlReportLine, evaluated_urls, report_line
 from .policy import EvaluationContext
 
 _DAY_LENGTH: Final = len("2024-05-01")
@@ -30,6 +30,23 @@ class PageChange(NamedTuple):
     """When a dropped page was last known to be good."""
 
 
+class ChangeTimes(NamedTuple):
+    """When a URL came, changed and went, in POSIX seconds; None for what the evidence does not tell."""
+
+    first_good: int | None = None
+    """When a listed page was first seen as a page."""
+    changed: int | None = None
+    """The last second of a listed page's lastmod."""
+    last_good: int | None = None
+    dropped: int | None = None
+    """A page that is no longer listed ceased to be good between these two times."""
+
+    @property
+    def latest(self) -> int | None:
+        """The latest time that anything of this happened."""
+        return max((at for at in (self.first_good, self.changed, self.dropped) if at is not None), default=None)
+
+
 def changes(
     entries: EntryBuilder, context: EvaluationContext, media_types: Collection[str], since: int
 ) -> Iterator[PageChange]:
@@ -38,20 +55,32 @@ def changes(
     Raises:
         ValuesError: a provider fails.
     """
-    snapshot = context.snapshot
-    for candidate in candidates(entries, context):
-        page, url = candidate.page, candidate.loc or snapshot.site.base_url + candidate.path
-        loc, verdict = entries.policy.evaluate(context, candidate)
-        if loc is None:
-            if page is not None and (dropped := _dropped(page, media_types, snapshot.now)) and dropped[1] >= since:
-                last_good, at = map(w3c_from_timestamp, dropped)
-                yield PageChange("dropped", url, at, verdict.reason, last_good)
-            continue
-        entry, lastmod, _ = entries.build_entry(context, loc, candidate)
-        if page is not None and (first := _first_good(page)) >= since:
-            yield PageChange("new", url, w3c_from_timestamp(first), verdict.reason)
-        elif entry.lastmod and _end_of(entry.lastmod) >= since:
-            yield PageChange("changed", url, entry.lastmod, lastmod.source)
+    for item in evaluated_urls(entries, context):
+        times = change_times(item, media_types, context.snapshot.now)
+        change = change_since(report_line(item), times, since)
+        if change is not None:
+            yield change
+
+
+def change_times(item: EvaluatedUrl, media_types: Collection[str], now: int) -> ChangeTimes:
+    """When a URL came, changed and went."""
+    page = item.candidate.page
+    if item.entry is None:
+        return ChangeTimes(None, None, *(_dropped(page, media_types, now) or ())) if page else ChangeTimes()
+    lastmod = item.entry.lastmod
+    return ChangeTimes(_first_good(page) if page else None, _end_of(lastmod) if lastmod else None)
+
+
+def change_since(line: UrlReportLine, times: ChangeTimes, since: int) -> PageChange | None:
+    """What happened to a URL since a POSIX time; None if nothing did."""
+    if times.dropped is not None and times.last_good is not None and times.dropped >= since:
+        last_good, at = map(w3c_from_timestamp, (times.last_good, times.dropped))
+        return PageChange("dropped", line.url, at, line.reason, last_good)
+    if times.first_good is not None and times.first_good >= since:
+        return PageChange("new", line.url, w3c_from_timestamp(times.first_good), line.reason)
+    if line.lastmod is not None and times.changed is not None and times.changed >= since:
+        return PageChange("changed", line.url, line.lastmod, line.lastmod_from or "")
+    return None
 
 
 def _first_good(page: Page) -> int:

@@ -5,9 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ..evidence.changefreq import ChangefreqResult
+from ..evidence.lastmod import LastmodResult
+from ..evidence.verdict import Verdict
+from ..models import SitemapUrl
 from .candidates import Candidate, stored_candidates
 from .entries_by_section import EntryBuilder
 from .policy import EvaluationContext
+
+
+class EvaluatedUrl(NamedTuple):
+    """One URL with everything that its evaluation gave."""
+
+    url: str
+    candidate: Candidate
+    verdict: Verdict
+    entry: SitemapUrl | None
+    """Its entry; None unless it is listed. Then so are the two below."""
+    lastmod: LastmodResult | None = None
+    changefreq: ChangefreqResult | None = None
+    """None, too, if its changefreq is not inferred."""
+
+    @property
+    def lastmod_from(self) -> str | None:
+        """The source of its lastmod; None if it has none."""
+        return self.lastmod.source if self.lastmod and self.lastmod.text else None
 
 
 class UrlReportLine(NamedTuple):
@@ -27,7 +49,7 @@ def url_report(entries: EntryBuilder, context: EvaluationContext) -> Iterator[Ur
     Raises:
         ValuesError: a provider fails.
     """
-    return (_line(entries, context, candidate) for candidate in candidates(entries, context))
+    return map(report_line, evaluated_urls(entries, context))
 
 
 def candidates(entries: EntryBuilder, context: EvaluationContext) -> Iterator[Candidate]:
@@ -41,11 +63,19 @@ def candidates(entries: EntryBuilder, context: EvaluationContext) -> Iterator[Ca
     yield from stored_candidates(context.snapshot)
 
 
-def _line(entries: EntryBuilder, context: EvaluationContext, candidate: Candidate) -> UrlReportLine:
-    loc, verdict = entries.policy.evaluate(context, candidate)
-    url = candidate.loc or context.snapshot.site.base_url + candidate.path
-    if loc is None:
-        return UrlReportLine(url, False, verdict.reason, None, None, candidate.route.path)
-    entry, lastmod, _ = entries.build_entry(context, loc, candidate)
-    source = lastmod.source if entry.lastmod else None
-    return UrlReportLine(url, True, verdict.reason, entry.lastmod, source, candidate.route.path)
+def evaluated_urls(entries: EntryBuilder, context: EvaluationContext) -> Iterator[EvaluatedUrl]:
+    """The URLs of `url_report`, with all that is known of each. Raises `ValuesError` if a provider fails."""
+    for candidate in candidates(entries, context):
+        loc, verdict = entries.policy.evaluate(context, candidate)
+        url = candidate.loc or context.snapshot.site.base_url + candidate.path
+        if loc is None:
+            yield EvaluatedUrl(url, candidate, verdict, None)
+        else:
+            yield EvaluatedUrl(url, candidate, verdict, *entries.build_entry(context, loc, candidate))
+
+
+def report_line(item: EvaluatedUrl) -> UrlReportLine:
+    """The line of a URL."""
+    lastmod = item.entry.lastmod if item.entry else None
+    route = item.candidate.route.path
+    return UrlReportLine(item.url, item.entry is not None, item.verdict.reason, lastmod, item.lastmod_from, route)

@@ -61,6 +61,8 @@ class ListingPolicy:
             return Verdict(False, "it is marked @sitemap(exclude=True)")
         if path == options.path:
             return Verdict(False, "it is the sitemap itself")
+        if options.report is not None and (path == options.report or path.startswith(f"{options.report}/")):
+            return Verdict(False, "it is the sitemap's report")
         if route.internal and options.include.find(path, route.path) is None:
             return Verdict(False, route.internal)
         return None

@@ -117,6 +117,13 @@ def sitemapindex(documents: Iterable[tuple[str, str | None]]) -> Document:
     return _document(_INDEX_FRAME, chunks)
 
 
+def urlset_sizes(size: int, gzipped_size: int) -> tuple[int, int]:
+    """The bytes of a document, plain and gzipped, given those of its chunks."""
+    frame = _URLSET_FRAME
+    ends = len(frame.opening) + len(frame.closing) + _GZIP_TRAILER_BYTES
+    return size + len(frame.head) + len(frame.tail), gzipped_size + ends
+
+
 def latest(lastmods: Iterable[str | None]) -> str | None:
     """The latest of some lastmods; None if there is none."""
     return max(filter(None, lastmods), default=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, NamedTuple
 
 from ..config import Options
@@ -21,7 +21,7 @@ from ..stores.base import Store
 from ..stores.requested_refreshes import RefreshMarks
 from ..urls import quote_path
 from .chunk_codec import RenderKey
-from .chunked_document import Document, sitemapindex, urlset
+from .chunked_document import Document, latest, sitemapindex, urlset, urlset_sizes
 from .document_cache import CachedDocument, DocumentCache, Freshness
 from .learned_section import LearnedSection
 from .provider_sections import PROVIDER_FAILING_REASON, ProviderSections
@@ -52,6 +52,21 @@ class _Inputs(NamedTuple):
     marks: RefreshMarks
     read_at: float
     """POSIX seconds."""
+
+
+class PublishedDocument(NamedTuple):
+    """One XML file of a sitemap, as figures."""
+
+    path: str
+    """Percent-encoded, below the root path."""
+    entries: int
+    """URLs; in an index, documents."""
+    lastmod: str | None
+    size: int
+    """Bytes of plain XML."""
+    gzipped_size: int
+    """Bytes when gzipped."""
+    is_index: bool = False
 
 
 class _SiteSitemap:
@@ -185,6 +200,19 @@ class Publisher:
         sitemap = self._sites.get(site.base_url)
         return sitemap is not None and bool(sitemap.documents)
 
+    def published_documents(self, site: Site) -> list[PublishedDocument]:
+        """The documents of a site as they were last brought up to date, the index first if there is one."""
+        sitemap = self._sites.get(site.base_url)
+        documents = [] if sitemap is None else sitemap.documents
+        if not documents:
+            return []
+        stem = quote_path(self._stem) or ""
+        if fits_one_document(documents):
+            return [_published(f"{stem}.xml", documents)]
+        index = _index(site, stem, documents)
+        head = PublishedDocument(f"{stem}.xml", index.count, index.lastmod, index.size, index.gzipped_size, True)
+        return [head, *(_published(f"{stem}-{document.name}.xml", [document]) for document in documents)]
+
     def entry_count(self) -> int:
         """The number of entries in the documents of all sites."""
         return sum(document.count for documents in self._all_documents() for document in documents)
@@ -274,8 +302,7 @@ class Publisher:
         return self._cache_document(sitemap, snapshot, path, urlset(chunks), digests)
 
     def _assemble_index(self, sitemap: _SiteSitemap, snapshot: SiteSnapshot, path: str) -> CachedDocument:
-        stem = snapshot.site.base_url + (quote_path(self._stem) or "")
-        index = sitemapindex((f"{stem}-{document.name}.xml", document.lastmod) for document in sitemap.documents)
+        index = _index(snapshot.site, quote_path(self._stem) or "", sitemap.documents)
         digests = (index.etag.encode(),)
         cached = sitemap.cache.get_if_made_of(path, digests)
         return cached or self._cache_document(sitemap, snapshot, path, index, digests)
@@ -293,6 +320,18 @@ class Publisher:
         cached = CachedDocument(document, since, responses, digests, snapshot.table)
         sitemap.cache.put(path, cached)
         return cached
+
+
+def _index(site: Site, stem: str, documents: Sequence[SectionDocument]) -> Document:
+    return sitemapindex((f"{site.base_url}{stem}-{document.name}.xml", document.lastmod) for document in documents)
+
+
+def _published(path: str, documents: Sequence[SectionDocument]) -> PublishedDocument:
+    """The one document of these documents' entries."""
+    plain, gzipped = (sum(sizes) for sizes in zip(*(document.sizes for document in documents), strict=True))
+    count = sum(document.count for document in documents)
+    lastmod = latest(document.lastmod for document in documents)
+    return PublishedDocument(path, count, lastmod, *urlset_sizes(plain, gzipped))
 
 
 def _as_unavailable(error: Exception) -> Unavailable:

@@ -52,6 +52,14 @@ class SectionDocument:
         """The number of its entries."""
         return sum(chunk.count for chunk in self.chunks)
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The bytes of its chunks, plain and gzipped."""
+        plain = sum(chunk.size for chunk in self.chunks)
+        return plain, sum(
+            len(source.data) if isinstance(source, Chunk) else source[1].gzipped_size for source in self.chunk_sources
+        )
+
     def load_chunks(self, store: Store, base: BaseURL) -> Iterator[Chunk]:
         """Its chunks, with their data. `StoreError` if data were lost; the next request renders them again."""
         names = [source[0] for source in self.chunk_sources if not isinstance(source, Chunk)]

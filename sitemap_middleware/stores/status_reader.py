@@ -77,14 +77,23 @@ def open_readonly(store: Store) -> tuple[Store, str | None]:
     return (open_other() if open_other is not None else store), None
 
 
-def store_status(store: Store, now: int, sites: Sequence[str] = ()) -> StoreStatus:
+def store_status(store: Store, now: int, sites: Sequence[str] = (), *, is_live: bool = False) -> StoreStatus:
     """What a store contains: of these sites, or of all.
+
+    Args:
+        store: the store.
+        now: POSIX seconds.
+        sites: store keys.
+        is_live: whether this process serves the app, so that a store in memory has what it has seen.
 
     Raises `StoreError` if the store cannot be read, does not know a site, or cannot list its sites.
     """
     opened, missing = open_readonly(store)
     if isinstance(opened, MemoryStore):
-        raise StoreError(str(missing))
+        if not is_live:
+            raise StoreError(str(missing))
+        statuses = [_site_status(opened, "memory://", StoreKey(key), None) for key in sites]
+        return StoreStatus("memory://", "memory", None, None, statuses, None)
     try:
         name = store_name(opened)
         engine = _engine_status(opened, name, now, sites)

@@ -1,0 +1,1 @@
+"""Pages for people: what the sitemap lists, and why. Needs the extra `report`."""

@@ -1,0 +1,132 @@
+"""Answers requests for the report: finds out whether they may read it, and imports what makes its pages only then."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from ..exceptions import OptionError
+from ..rendering.responses import error_response
+from ..request_response import KEY_PATH, Request, Response
+from ..routing.debug_mode import is_debug
+from ..routing.wrapping import framework_app
+from ..urls import is_loopback, normal_host
+from .access import ReportRequest, is_local
+from .sources import ReportSources
+
+if TYPE_CHECKING:
+    from .site_pages import ReportPages
+
+log: logging.Logger = logging.getLogger("sitemap_middleware")
+
+EXTRA_MISSING: Final = 'the report needs the extra "report": pip install "sitemap-middleware[report]"'
+
+
+class ReportHandler:
+    """The report of one service. Without the option `report`, `marker` is None and no method is called."""
+
+    def __init__(self, sources: ReportSources) -> None:
+        self._sources = sources
+        self._app_routes = sources.service.app_routes
+        options = sources.service.options
+        self._path = options.report
+        self._authorize = options.authorize
+        self._pages: ReportPages | None = None
+        self._warned = set[str]()
+        self.marker: str | None = options.report
+        """What the path of every request for the report contains; None if there is no report."""
+
+    def is_below(self, request: Request) -> bool:
+        """Whether a request is for the path of the report, or one below it."""
+        path = self._path
+        if path is None or path not in request.key[KEY_PATH]:
+            return False
+        return request.path == path or request.path.startswith(f"{path}/")
+
+    def answer(self, request: Request, asked: ReportRequest) -> Response | None:
+        """The response in a WSGI app; None if the app must answer the request."""
+        if not self._handles(request):
+            return None
+        allowed = self._allows(request, asked)
+        if not isinstance(allowed, bool):
+            if inspect.iscoroutine(allowed):
+                allowed.close()
+            self._warn_once("authorize returned an awaitable, which a WSGI app cannot await; give a plain function")
+            return None
+        return self._respond(request) if allowed else None
+
+    async def answer_async(
+        self, request: Request, asked: ReportRequest, run_in_thread: Callable[..., Awaitable[Any]]
+    ) -> Response | None:
+        """The response in an ASGI app; None if the app must answer the request."""
+        if not self._handles(request):
+            return None
+        if inspect.iscoroutinefunction(self._authorize):
+            allowed = self._allows(request, asked)
+        else:  # it may block
+            allowed = await run_in_thread(self._allows, request, asked)
+        if not isinstance(allowed, bool):
+            try:
+                allowed = bool(await allowed)
+            except Exception as error:
+                allowed = self._refuse_by_error(error)
+        return await run_in_thread(self._respond, request) if allowed else None
+
+    def _handles(self, request: Request) -> bool:
+        """Whether the request may be answered with the report, if it is allowed to read it."""
+        if request.method not in ("GET", "HEAD") or not self.is_below(request):
+            return False
+        if self._app_routes.table.has_explicit_route(request.path):
+            self._warn_once(
+                "the app itself has a route for %s and keeps it; give the option report another path to have both",
+                request.path,
+            )
+            return False
+        return True
+
+    def _allows(self, request: Request, asked: ReportRequest) -> Any:
+        """Whether a request may read the report, as a bool; or an awaitable of that."""
+        if self._authorize is None:
+            return (
+                is_debug(framework_app(self._app_routes.app))
+                and is_local(asked)
+                and is_loopback(normal_host(request.host, request.scheme) or "")
+                and not request.is_forwarded
+            )
+        try:
+            answer = self._authorize(asked)
+        except Exception as error:
+            return self._refuse_by_error(error)
+        return answer if inspect.isawaitable(answer) else bool(answer)
+
+    def _respond(self, request: Request) -> Response:
+        """The page that is requested. It may block."""
+        try:
+            if self._pages is None:
+                self._pages = _make_pages(self._sources)
+            return self._pages.respond(request)
+        except OptionError as error:
+            return error_response(request.method, 501, str(error))
+        except Exception:
+            log.exception("the report could not be made")
+            return error_response(request.method, 500, "The report could not be made: internal error, see the log.")
+
+    def _refuse_by_error(self, error: Exception) -> bool:
+        self._warn_once("authorize failed, so the report is not shown: %r", error)
+        return False
+
+    def _warn_once(self, message: str, *arguments: object) -> None:
+        if message not in self._warned:
+            self._warned.add(message)
+            log.warning(message, *arguments)
+
+
+def _make_pages(sources: ReportSources) -> ReportPages:
+    """What makes the pages. Raises `OptionError` if the extra is not installed."""
+    try:
+        from .site_pages import ReportPages
+    except ModuleNotFoundError as error:
+        raise OptionError(f"{EXTRA_MISSING} ({error})") from error
+    return ReportPages(sources)

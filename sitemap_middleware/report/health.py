@@ -1,0 +1,68 @@
+"""The health of the store and of this process, for the report."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final
+
+from ..exceptions import StoreError
+from ..models import Site
+from ..stores.status_reader import store_status
+from .sources import ReportSources
+
+FIGURES: Final = {
+    "seen": "responses that count as evidence",
+    "dropped": "responses discarded because the buffer was full",
+    "merged": "responses saved to the store",
+    "refused": "new pages left out by max_pages or max_pages_per_route",
+    "unwritable": "responses of paths that no URL can express",
+    "skipped": "items of values that make no page",
+    "listed": "entries of the sitemaps that this process has made",
+    "documents": "documents of these sitemaps, including indexes",
+    "rendered": "blocks of learned pages rendered",
+    "pending": "responses not saved yet",
+    "last_flush_age_seconds": "seconds since all pending responses were saved",
+    "store_failures": "calls of the store that failed",
+    "unavailable_responses": "requests for the sitemap answered 503",
+    "values_age_seconds": "seconds since the oldest values were read",
+}
+"""What the figures of `stats` are. Those of ignored requests explain themselves by their names."""
+
+PROBLEMS: Final = ("dropped", "refused", "unwritable", "skipped", "store_failures", "unavailable_responses")
+"""Figures that are 0 if all is well."""
+
+
+def health(sources: ReportSources, site: Site) -> dict[str, Any]:
+    """The state of the store and of this process."""
+    service = sources.service
+    stats = service.stats()
+    try:
+        status, problem = store_status(service.store, int(service.clock()), [site.store_key], is_live=True), None
+    except StoreError as error:
+        status, problem = None, str(error)
+    return {
+        "status": status,
+        "problem": problem,
+        "stats": [(name, value, label(name), name in PROBLEMS and value > 0) for name, value in stats.items()],
+        "process": os.getpid(),
+        "settings": [
+            (setting.name, _shown(setting.public_value), setting.source_name)
+            for setting in service.options.settings.values()
+        ],
+        "not_served": service.not_served_reason(),
+    }
+
+
+def label(name: str) -> str:
+    """What a figure of `stats` is."""
+    if name.startswith("ignored_"):
+        return f"requests that are no evidence: {name.removeprefix('ignored_').replace('_', ' ')}"
+    return FIGURES.get(name, name.replace("_", " "))
+
+
+def _shown(value: Any) -> str:
+    if callable(value):
+        return getattr(value, "__qualname__", type(value).__qualname__)
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "none"
+    return "not set" if value is None else str(value)

@@ -1,0 +1,22 @@
+"""What the report reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..hosts import SiteResolver
+from ..inspection import ServiceInspection
+from ..rendering.publisher import Publisher
+from ..sitemap_handler import SitemapHandler
+from ..stores.base import Store
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSources:
+    """The parts of a service that the report reads."""
+
+    service: ServiceInspection
+    store: Store
+    site_resolver: SiteResolver
+    sitemap: SitemapHandler
+    publisher: Publisher
