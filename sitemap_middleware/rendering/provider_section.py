@@ -22,7 +22,7 @@ from ..stores.requested_refreshes import NO_TOKEN
 from . import chunk_codec
 from .chunk_codec import ChunkInfo, RenderKey
 from .chunking import group_chunks, make_chunks
-from .section import LEASE_SECONDS
+from .section import LEASE_SECONDS, WAIT_SECONDS
 
 MAX_AGE_FACTOR: Final = 10
 """Documents are valid for this many times the time that their rendering took, or `max_age` if that is longer."""
@@ -103,8 +103,8 @@ class ProviderSection:
     def is_due(self, key: RenderKey, max_age: int) -> bool:
         """Whether the documents are to be rendered again: they are older than `max_age`, or their key or mark changed.
 
-        Slow providers are called less often, so that they run for a tenth of the time at most; if `refresh` asks for
-        them, for half of the time.
+        Slow providers are called less often, so that they run for a tenth of the time at most. If `refresh` asks for
+        one that takes longer than a request waits, it runs for half of the time.
         """
         if self.rendered is None or self._expired:
             return True
@@ -112,7 +112,7 @@ class ProviderSection:
         rest = MAX_AGE_FACTOR * self.rendered.seconds
         if not 0 <= age < max(max_age, rest):
             return True
-        if self.rendered.mark != self._mark and age >= self.rendered.seconds:
+        if self.rendered.mark != self._mark and (self.rendered.seconds <= WAIT_SECONDS or age >= self.rendered.seconds):
             return True
         return self.rendered.key != key and age >= rest
 

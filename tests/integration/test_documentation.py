@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
 from contextvars import copy_context
 from pathlib import Path
 from types import ModuleType
@@ -91,6 +92,17 @@ def logger() -> Iterator[None]:
     log.handlers[:] = handlers
 
 
+@contextmanager
+def loop_of_thread() -> Iterator[None]:
+    """An event loop that is set for the thread: without one, mangum would set one and leave it open."""
+    with closing(asyncio.new_event_loop()) as loop:
+        asyncio.set_event_loop(loop)
+        try:
+            yield
+        finally:
+            asyncio.set_event_loop(None)
+
+
 def run(code: str) -> dict[str, Any]:
     module = sys.modules["snippet"] = ModuleType("snippet")  # Litestar reads annotations by it
     try:
@@ -121,10 +133,8 @@ def first_table(page: str) -> dict[str, str]:
 def test_snippet_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     context = copy_context()  # Dash sets variables of it
-    names = context.run(run, code)
-    if "mangum" in code:  # it sets a loop for the thread
-        asyncio.get_event_loop().close()
-        asyncio.set_event_loop(None)
+    with loop_of_thread() if "mangum" in code else nullcontext():
+        names = context.run(run, code)
     for name, value in [*names.items()]:
         if name.startswith("test_"):
             value(**dict.fromkeys(inspect.signature(value).parameters, read_sitemap))  # the only fixture

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
@@ -22,6 +21,7 @@ from sitemap_middleware.stores.sqlite.store import SQLiteStore
 from ..apps import served_site
 from ..apps.dated_site import HTML, PAGES
 from ..support import documents, servers
+from ..support.waiting import until
 from ..support.wire import Answer
 
 Launch = Callable[..., AbstractContextManager[servers.Server]]
@@ -95,14 +95,6 @@ def listed(answer: Answer) -> dict[str, int | None]:
 def visit(server: servers.Server) -> None:
     for path in PAGES:
         assert server.get(quote(path), HOST).status == 200
-
-
-def until(condition: Callable[[], bool], seconds: float = 15) -> None:
-    """Wait for what happens in other processes."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come to pass"
-        time.sleep(0.1)
 
 
 def from_each_worker(server: servers.Server, *paths: str, workers: int = 4) -> dict[str, Answer]:

@@ -18,6 +18,7 @@ import pytest
 
 from ..apps.served_site import PAGES, VISITED, body
 from ..support import documents, servers
+from ..support.waiting import until
 from ..support.wire import Answer
 
 Launch = Callable[..., AbstractContextManager[servers.Server]]
@@ -79,14 +80,6 @@ def granian(app: str, interface: str) -> Launch:
             yield server
 
     return begun
-
-
-def until(condition: Callable[[], bool], seconds: float = 40) -> None:
-    """Wait for what happens in other processes."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come to pass"
-        time.sleep(0.1)
 
 
 def get_answer(server: servers.Server, path: str) -> Answer:

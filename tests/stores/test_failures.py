@@ -27,9 +27,10 @@ from sitemap_middleware.stores.circuit_breaker import MAX_BACKOFF_SECONDS
 from sitemap_middleware.stores.postgres.schema import SCHEMA_VERSION
 
 from ..support import postgres
-from ..support.engines import PATIENCE_SECONDS, Engine, PostgreSQL, Redis, SQLite, until
+from ..support.engines import PATIENCE_SECONDS, Engine, PostgreSQL, Redis, SQLite
 from ..support.failing_store import LISTED, LISTED_UNSEEN, VISITED, pages_unchanged, site_of, warnings_of
 from ..support.sample_sites import Clock
+from ..support.waiting import until
 from ..support.wire import RequestSpec, asgi_async
 
 

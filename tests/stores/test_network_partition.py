@@ -18,9 +18,10 @@ from sitemap_middleware.stores.circuit_breaker import MAX_BACKOFF_SECONDS
 
 from ..apps.machine_site import STATIC, body
 from ..support import documents
-from ..support.engines import PostgreSQL, Redis, until
+from ..support.engines import PostgreSQL, Redis
 from ..support.machines import Machine, refused, swallowed
 from ..support.servers import Server, free_port, serving
+from ..support.waiting import until
 
 pytestmark = pytest.mark.uncovered
 

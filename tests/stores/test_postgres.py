@@ -27,8 +27,8 @@ from sitemap_middleware.stores.postgres.store import PostgresStore
 from sitemap_middleware.stores.row_ids_and_path_hashes import path_hashes
 from sitemap_middleware.stores.status_reader import open_readonly, store_status
 
-from ..support.engines import until
 from ..support.postgres import Server, server
+from ..support.waiting import until
 
 SITE = "https://example.com"
 OTHER = "https://example.org"

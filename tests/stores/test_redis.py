@@ -31,10 +31,10 @@ from sitemap_middleware.stores.redis import store as engine
 from sitemap_middleware.stores.redis.segments import hash_path
 from sitemap_middleware.stores.status_reader import store_status
 
-from ..support.engines import until
 from ..support.redis_servers import PROGRAMS, USUAL, Cluster, RedisServer, shared
 from ..support.sample_sites import Page, SampleSite
 from ..support.servers import free_port
+from ..support.waiting import until
 from ..support.wire import DRIVERS, RequestSpec
 
 SITE = "https://example.com"

@@ -29,6 +29,7 @@ from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ..support.documents import entries
 from ..support.sample_sites import Clock
+from ..support.waiting import until
 from ..support.wire import Headers, RequestSpec, asgi, wsgi
 from .test_contract import ENGINES
 
@@ -308,10 +309,10 @@ def test_nothing_is_requested_without_verify() -> None:
 
 
 def test_a_slow_provider_runs_half_of_the_time_at_most() -> None:
-    shop, clock = Shop(), Clock()
+    shop, clock, seconds = Shop(), Clock(), [1.5]
 
     def slow_read() -> list[str]:
-        clock.now += 0.5
+        clock.now += seconds[0]
         shop.reads += 1
         return list(shop.items)
 
@@ -323,8 +324,12 @@ def test_a_slow_provider_runs_half_of_the_time_at_most() -> None:
     worker.app.refresh()
     worker.listed()
     assert shop.reads == reads
-    clock.now += 0.5
-    assert "/items/sourdough" in worker.listed()
+    clock.now += 1.5
+    seconds[0] = 1.0  # as long as a request waits
+    until(lambda: "/items/sourdough" in worker.listed())  # the previous sitemap is served while it runs
+    shop.items.append("spelt")
+    worker.app.refresh()
+    until(lambda: "/items/spelt" in worker.listed())  # while the clock stands still
 
 
 def test_items_that_were_read_before_a_refresh_are_read_again() -> None:

@@ -14,7 +14,9 @@ from django.urls import clear_url_caches
 
 BASE: dict[str, Any] = {
     "ALLOWED_HOSTS": ["*"],
-    "DATABASES": {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+    "DATABASES": {
+        "default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "file:"}
+    },  # a database that ends with its connection
     "FORCE_SCRIPT_NAME": None,
     "INSTALLED_APPS": [
         "django.contrib.admin",

@@ -6,8 +6,6 @@ import fcntl
 import itertools
 import os
 import sqlite3
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
@@ -22,19 +20,12 @@ from . import postgres
 from .proxy import Proxy
 from .redis_servers import USUAL, RedisServer
 from .servers import free_port
+from .waiting import until
 
 PATIENCE_SECONDS = 10.0
 """Seconds for which a store of an engine waits for an answer, where a test does not say otherwise before it is made."""
 
 _numbers = itertools.count()
-
-
-def until(condition: Callable[[], object], seconds: float = 20) -> None:
-    """Wait for what a server does at its own pace."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come to pass"
-        time.sleep(0.01)
 
 
 class PostgreSQL:

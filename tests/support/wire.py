@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from wsgiref.validate import validator
 
-from asgiref.testing import ApplicationCommunicator
-
 Headers = list[tuple[str, str]]
 
 PATIENCE_SECONDS = 60
@@ -113,20 +111,35 @@ async def asgi_async(app: Any, spec: RequestSpec) -> Answer:
         "server": ("localhost", 80),
         "extensions": {},
     }
-    communicator = ApplicationCommunicator(app, scope)
-    await communicator.send_input({"type": "http.request", "body": b"", "more_body": False})
-    start = await communicator.receive_output(PATIENCE_SECONDS)
-    assert start["type"] == "http.response.start"
-    body = b""
-    while True:
-        message = await communicator.receive_output(PATIENCE_SECONDS)
-        body += message.get("body", b"")
+    requests = iter([{"type": "http.request", "body": b"", "more_body": False}])
+    complete = asyncio.Event()
+    started: list[dict[str, Any]] = []
+    body: list[bytes] = []
+
+    async def receive() -> dict[str, Any]:
+        for message in requests:
+            return message
+        await complete.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        await asyncio.sleep(0)  # as a server does, let other tasks run
+        assert not complete.is_set(), message
+        if not started:
+            assert message["type"] == "http.response.start"
+            started.append(message)
+            return
+        assert message["type"] == "http.response.body"
+        body.append(message.get("body", b""))
         if not message.get("more_body", False):
-            break
-    await communicator.send_input({"type": "http.disconnect"})
-    await communicator.wait(10)
+            complete.set()
+
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await app(scope, receive, send)
+    assert complete.is_set()
+    start = started[0]
     headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in start["headers"]]
-    return Answer(start["status"], headers, body)
+    return Answer(start["status"], headers, b"".join(body))
 
 
 DRIVERS = {"wsgi": wsgi, "asgi": asgi}

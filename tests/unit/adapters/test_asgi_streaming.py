@@ -21,7 +21,8 @@ from sitemap_middleware.models import Site
 from sitemap_middleware.rendering.chunked_document import Document, compress_chunk, urlset
 from sitemap_middleware.rendering.responses import MAX_SINGLE_PART_BYTES, PreparedResponses
 from sitemap_middleware.request_response import Response
-from tests.servers.test_processes import HOST, Launch, gunicorn, hypercorn, until, uvicorn
+from tests.servers.test_processes import HOST, Launch, gunicorn, hypercorn, uvicorn
+from tests.support.waiting import until
 
 from ...apps import large_site
 from ...support import servers

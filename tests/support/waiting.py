@@ -1,0 +1,17 @@
+"""Waiting for what happens on another thread or in another process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+PATIENCE_SECONDS = 60.0
+"""Much longer than anything takes, even on a loaded machine."""
+
+
+def until(condition: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
+    """Wait until a condition is true."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"it was not true within {seconds:g} seconds"
+        time.sleep(0.02)
