@@ -26,7 +26,7 @@ from isal import igzip
 
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
 from sitemap_middleware.dates import w3c
-from sitemap_middleware.models import SitemapUrl
+from sitemap_middleware.models import SitemapUrl, UrlColumns
 from sitemap_middleware.rendering import gzip_stream
 from sitemap_middleware.rendering.chunked_document import Chunk, urlset
 from sitemap_middleware.rendering.chunking import make_chunks
@@ -218,7 +218,7 @@ def _republished(entries: int, rounds: int, file: Path) -> Table:
 
 def _render_all(posts: Sequence[Any], compress: Callable[[bytes], bytes]) -> bytes:
     head, tail = URLSET_FRAME
-    return compress(head + "".join(render_urls(list(_entries(posts)))).encode("ascii") + tail)
+    return compress(head + "".join(render_urls(UrlColumns.of(list(_entries(posts))))).encode("ascii") + tail)
 
 
 def _render_last_chunk(posts: Sequence[Any], chunks: list[Chunk], by: Callable[[bytes], bytes]) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urljoin, urlsplit
 
@@ -32,6 +32,8 @@ _DOT_SEGMENT: Final = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
 _CAMPAIGN_PARAMETER: Final = re.compile(r"utm_|(?:gclid|fbclid|msclkid|dclid)$")
 _SAFE_PATH_CHARS: Final = "/:@!$&'()*+,;=~-._"
 """Characters that a path may contain unencoded, besides letters and digits (RFC 3986, section 3.3)."""
+_PLAIN_PATHS: Final = re.compile(rf"/[A-Za-z0-9\n{re.escape(_SAFE_PATH_CHARS)}]*")
+"""Paths that need no encoding, one a line."""
 
 
 def normal_host(raw: str, scheme: str) -> str | None:
@@ -164,6 +166,22 @@ def quote_path(path: str) -> str | None:
     if not path.startswith("/") or _CONTROL.search(path) or _DOT_SEGMENT.search(path):
         return None
     return quote(path, safe=_SAFE_PATH_CHARS)
+
+
+def quote_paths(site: Site, paths: Sequence[str | None]) -> list[str | None]:
+    """The same for each of these paths; None for those that have no loc, too."""
+    known = [path for path in paths if path is not None]
+    joined = "\n".join(known)
+    if (
+        _PLAIN_PATHS.fullmatch(joined)
+        and "/." not in joined
+        and joined.count("\n") == joined.count("\n/") == len(known) - 1
+    ):
+        longest, shortest = (len(site.base_url) + limit(map(len, known)) for limit in (max, min))
+        if shortest >= MIN_LOC_CHARS and longest <= MAX_LOC_CHARS:
+            return [*paths]
+    quoted = [None if path is None else quote_path(path) for path in paths]
+    return [path if path is not None and loc_of(site, path) else None for path in quoted]
 
 
 def loc_of(site: Site, path: str) -> str | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final
 
 from ..exceptions import ValuesError, ValuesTimeout
-from .provider_item_parameters import read_item
+from .provider_item_parameters import UNCHANGING_TYPES, read_item
 
-_MAX_QUEUED_BATCHES: Final = 4
+_MAX_QUEUED_BATCHES: Final = 2
 """Batches that may wait to be taken."""
 
 _MAX_REASON_CHARS: Final = 200
@@ -39,10 +39,17 @@ class BatchQueue:
         """Read the attributes of an item on the producer's thread: an ORM object may be usable only there."""
         return read_item(item, self._names)
 
-    @property
-    def is_drained(self) -> bool:
-        """Whether the consumer has taken all batches so far."""
-        return not self._batches
+    def put_items(self, items: Iterable[Any], max_items: int) -> None:
+        """Put items in batches of at most so many, smaller ones if the consumer has taken all before."""
+        batch: list[Any] = []
+        names, waiting = self._names, self._batches
+        for item in items:
+            batch.append(item if type(item) in UNCHANGING_TYPES else read_item(item, names))
+            if not waiting or len(batch) >= max_items:
+                self.put(batch)
+                batch = []
+        if batch:
+            self.put(batch)
 
     def run_producer(self, produce: Callable[[BatchQueue], None]) -> None:
         """Run a producer to its end, and finish the queue with its error if it fails."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
@@ -16,10 +15,11 @@ from ..robots_parser import RobotsRules
 from ..routing.route_table import RouteTable
 from ..stores.base import UNLEARNED_BLOCK, Store
 from ..urls import has_slash_like, quote_path, toggle_trailing_slash
-from .provider_reader import ProviderReport, Providers
+from .provider_pages import ProvidedPage, ProvidedPages, ProviderReport
+from .provider_reader import Providers
 
-LOOKUP_BATCH_PAGES: Final = 500
-"""Pages that are looked up in the store at one time."""
+FEW_PAGES: Final = 1000
+"""A site with no more pages than this is read as a whole: that is faster than looking up each path of a provider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,25 @@ def route_candidates(snapshot: SiteSnapshot, providers: Collection[Provider]) ->
     return _with_pages(snapshot, (route for route in routes if route.settings.values not in providers))
 
 
-def provider_candidates(
+class ProvidedBatch(NamedTuple):
+    """Pages that a provider enumerates, and what was observed of them."""
+
+    pages: ProvidedPages
+    observed: Mapping[str, Page]
+    """By percent-encoded path. Most sites have observed few of these pages."""
+
+    def candidates(self) -> list[Candidate]:
+        """The pages as candidates, one by one."""
+        find = self.observed.get
+        return [
+            Candidate(page.path, page.route, None if page.loc else find(page.path), entry=page.entry, loc=page.loc)
+            for page in self.pages.rows()
+        ]
+
+
+def provider_batches(
     snapshot: SiteSnapshot, providers: Providers, provider: Provider, routes: Sequence[Route], report: ProviderReport
-) -> Iterator[Candidate]:
+) -> Iterator[ProvidedBatch | list[Candidate]]:
     """The pages that a provider enumerates of its routes, each once, in its order.
 
     A view may also have static routes, by default parameters. They follow at the end, unless the provider gives them.
@@ -68,24 +84,65 @@ def provider_candidates(
     Raises:
         ValuesError: the provider fails.
     """
-    site, store = snapshot.site, snapshot.store
+    site, observed = snapshot.site, _ObservedPages(snapshot)
     static = {route.path: route for route in snapshot.table.static(site) if route.settings.values is provider}
-    provided = providers.pages(site, provider, routes, snapshot.async_collector, report)
-    while batch := list(islice(provided, LOOKUP_BATCH_PAGES)):
-        pages = store.find_pages(site.store_key, [page.path for page in batch])
-        for page in batch:
-            path = decode_path(page.path)
-            if page.loc is not None:
-                if (owner := snapshot.table.find_route(site, path)) is None:
-                    yield Candidate(page.path, page.route, None, entry=page.entry, loc=page.loc)
-                else:
-                    report.skip(page.loc, f"it is a page of the app's own route {owner.path}, which is listed as such")
-                continue
-            route = static.pop(path, None) or page.route
-            # The path of a static route of another view is a candidate of that route.
-            if route.static or not snapshot.table.is_static(site, path):
-                yield Candidate(page.path, route, pages.get(page.path), entry=page.entry)
-    yield from _with_pages(snapshot, static.values())
+    for pages in providers.pages(site, provider, routes, snapshot.async_collector, report):
+        batch = ProvidedBatch(pages, observed.find(pages.paths))
+        if pages.locs is None and not snapshot.table.has_static(site, map(decode_path, pages.paths)):
+            yield batch
+        else:
+            rows = (_provided_candidate(snapshot, page, batch.observed, static, report) for page in pages.rows())
+            yield [candidate for candidate in rows if candidate is not None]
+    yield _with_pages(snapshot, static.values())
+
+
+def provider_candidates(
+    snapshot: SiteSnapshot, providers: Providers, provider: Provider, routes: Sequence[Route], report: ProviderReport
+) -> Iterator[Candidate]:
+    """The same, one by one."""
+    for batch in provider_batches(snapshot, providers, provider, routes, report):
+        yield from batch.candidates() if isinstance(batch, ProvidedBatch) else batch
+
+
+def _provided_candidate(
+    snapshot: SiteSnapshot,
+    page: ProvidedPage,
+    observed: Mapping[str, Page],
+    static: dict[str, Route],
+    report: ProviderReport,
+) -> Candidate | None:
+    """One page as a candidate; None if it is that of another route."""
+    path = decode_path(page.path)
+    if page.loc is not None:
+        if (owner := snapshot.table.find_route(snapshot.site, path)) is None:
+            return Candidate(page.path, page.route, None, entry=page.entry, loc=page.loc)
+        report.skip(page.loc, f"it is a page of the app's own route {owner.path}, which is listed as such")
+        return None
+    route = static.pop(path, None) or page.route
+    # The path of a static route of another view is a candidate of that route.
+    if not route.static and snapshot.table.is_static(snapshot.site, path):
+        return None
+    return Candidate(page.path, route, observed.get(page.path), entry=page.entry)
+
+
+class _ObservedPages:
+    """Finds what was observed of the pages of a provider."""
+
+    def __init__(self, snapshot: SiteSnapshot) -> None:
+        self._store = snapshot.store
+        self._site = snapshot.site.store_key
+        self._version = 0
+        self._all: dict[str, Page] | None = {}
+        """All pages of the site in that version; None if they are many."""
+
+    def find(self, paths: Collection[str]) -> Mapping[str, Page]:
+        """The observed pages among these paths, and perhaps others."""
+        version = self._store.version(self._site)
+        if version != self._version:
+            self._version = version
+            few = sum(block.pages for block in self._store.blocks(self._site)) <= FEW_PAGES
+            self._all = {page.path: page for page in self._store.pages(self._site)} if few else None
+        return self._store.find_pages(self._site, paths) if self._all is None else self._all
 
 
 def learned_candidates(snapshot: SiteSnapshot, pages: Iterable[Page]) -> list[Candidate]:

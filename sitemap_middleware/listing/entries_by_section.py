@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date
 from hashlib import blake2b
+from itertools import chain
 from typing import Final, Literal
 
 from ..config import Options
@@ -19,14 +20,25 @@ from ..evidence.lastmod import LastmodResult, lastmod
 from ..evidence.site_signals import changed_since, depends_on_site_signals
 from ..evidence.soft_404_by_equal_content import LearnedContents
 from ..exceptions import ValuesError
-from ..models import Page, Provider, Route, Site, SitemapUrl
+from ..models import Page, Provider, Route, Site, SitemapUrl, UrlColumns
 from ..routing.route_table import RouteTable
 from ..sitemap_protocol import validate_date
 from . import auto_priority
-from .candidates import Candidate, SiteSnapshot, decode_path, learned_candidates, provider_candidates, route_candidates
+from .candidates import (
+    Candidate,
+    ProvidedBatch,
+    SiteSnapshot,
+    decode_path,
+    learned_candidates,
+    provider_batches,
+    provider_candidates,
+    route_candidates,
+)
 from .policy import EvaluationContext, ListingPolicy
-from .provider_reader import ProviderReport, Providers
+from .provider_pages import ProviderReport
+from .provider_reader import Providers
 from .site_signals_cache import CachedSiteSignals, SiteSignalsCache
+from .unobserved_provider_entries import UnobservedEntries
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -122,15 +134,29 @@ class EntryBuilder:
 
     def provider_entries(
         self, context: EvaluationContext, provider: Provider, routes: Sequence[Route]
-    ) -> Generator[SitemapUrl]:
-        """The entries of the pages that a provider enumerates, in its order.
+    ) -> Generator[UrlColumns]:
+        """The entries of the pages that a provider enumerates, in its order, in batches.
 
         Raises:
             ValuesError: the provider fails.
         """
         report, snapshot = ProviderReport(), context.snapshot
-        candidates = provider_candidates(snapshot, self._providers, provider, routes, report)
-        yield from self._entries(context, provider.place, candidates)
+        plain = UnobservedEntries(self._options, context, self._developer_lastmod)
+        priorities = self._priorities.setdefault((snapshot.site.base_url, provider.place), set())
+        for batch in provider_batches(snapshot, self._providers, provider, routes, report):
+            entries = plain.entries(batch.pages) if isinstance(batch, ProvidedBatch) else None
+            if entries is None or not isinstance(batch, ProvidedBatch):
+                candidates = batch.candidates() if isinstance(batch, ProvidedBatch) else batch
+                entries = UrlColumns.of([*self._entries(context, provider.place, candidates)])
+            elif not batch.observed.keys().isdisjoint(batch.pages.paths):
+                pairs = zip(batch.candidates(), entries.rows(), strict=True)
+                evaluated = [
+                    (entry,) if candidate.page is None else self._entries(context, provider.place, (candidate,))
+                    for candidate, entry in pairs
+                ]
+                entries = UrlColumns.of([*chain.from_iterable(evaluated)])
+            priorities.update(entries.priorities)
+            yield entries
         self._warn_of_items(provider, report)
         self._skipped[snapshot.site.base_url, provider.place] = report.skipped
 

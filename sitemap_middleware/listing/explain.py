@@ -7,7 +7,7 @@ from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
 from .candidates import Candidate, SiteSnapshot, learned_candidates
 from .entries_by_section import EntryBuilder
 from .policy import EvaluationContext, shadowed_reason
-from .provider_reader import ProviderReport
+from .provider_pages import ProviderReport
 
 
 def explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Explanation:

@@ -22,6 +22,8 @@ _SCALAR_TYPES: Final = (str, Number, UUID, date, time, Enum)
 """Types of bare values. For other types it is unknown how the app writes them in a URL."""
 
 _TEXT_TYPES: Final = frozenset({str, int})
+UNCHANGING_TYPES: Final = frozenset({str, int, Entry})
+"""Types of items that need not be copied."""
 _BYTES_TYPES: Final = (bytes, bytearray, memoryview)
 
 _ENTRY_FIELDS: Final = frozenset({"lastmod", "priority", "changefreq"})
@@ -66,7 +68,7 @@ def read_item(item: Any, names: Collection[str]) -> Any:
     """
     if type(item) is dict:
         return item.copy()
-    if type(item) in _TEXT_TYPES or type(item) is Entry:
+    if type(item) in UNCHANGING_TYPES:
         return item
     try:
         return _read_other_item(item, names)

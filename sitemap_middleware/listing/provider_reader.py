@@ -7,28 +7,23 @@ left behind, and its provider is not called again while it hangs.
 
 from __future__ import annotations
 
-import reprlib
 import threading
 import weakref
 from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from contextvars import copy_context
-from dataclasses import dataclass, field
-from itertools import compress, islice
+from dataclasses import dataclass
 from typing import Any, Final
 
-from ..entry import EMPTY_ENTRY, Entry
 from ..exceptions import ValuesError, ValuesTimeout
 from ..fork_safety import reset_after_fork
 from ..models import Context, PathBuilder, Provider, Route, Site
 from ..provider_source import unread
 from ..request_response import AsyncCollector
-from ..routing.named_section_route import SectionBuilder
-from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, resolve_loc
 from .async_batches import MAX_BATCH_ITEMS, iterate_in_own_loop
-from .batch_queue import BatchQueue, as_values_error, describe_error
+from .batch_queue import BatchQueue, as_values_error
 from .path_set import PathSet
-from .provider_item_parameters import AttributeParams, checked_params, entry_of_fields, item_params, split_fields
+from .provider_pages import ProvidedPages, ProviderReport, pages_of_items
 
 ITEM_TIMEOUT_SECONDS: Final = 10.0
 """Seconds without an item after which a provider counts as hanging."""
@@ -42,57 +37,11 @@ MAX_PROVIDER_ITEMS: Final = 10_000_000
 RETRY_SECONDS: Final = 60.0
 """Seconds until a provider that hung is called again."""
 
-MAX_SKIP_EXAMPLES: Final = 3
-"""Maximum number of skipped items that are shown."""
+JOINED_SECONDS: Final = 1.0
+"""Seconds after which the items of a slow provider are used, however few they are."""
 
 _parent_databases: Final[list[object]] = []
 """Databases of the parent process: SQLite forbids a forked child to use or close them."""
-
-
-@dataclass(slots=True)
-class ProviderReport:
-    """Counts of one enumeration."""
-
-    count: int = 0
-    skipped: int = 0
-    examples: list[str] = field(default_factory=list)
-    undated: int = 0
-    """Items whose lastmod is not a date."""
-    undated_example: str = ""
-    failure: ValuesError | None = None
-
-    def skip(self, item: Any, reason: str) -> None:
-        """Count an item that makes no page, and show it if it is among the first."""
-        self.skipped += 1
-        if len(self.examples) < MAX_SKIP_EXAMPLES:
-            self.examples.append(f"{_describe_item(item)} was left out: {reason}")
-
-    def count_undated(self, path: str, text: str) -> None:
-        """Count an item whose lastmod is not a date, and show the first."""
-        self.undated += 1
-        self.undated_example = self.undated_example or f"{reprlib.repr(text)} of {path}"
-
-    def messages(self) -> tuple[str, ...]:
-        """Describe to people what is wrong with the items."""
-        lines: list[str] = []
-        if self.skipped:
-            lines += [f"{self.skipped} of {self.count} items were left out", *self.examples]
-        if self.undated:
-            example = self.undated_example
-            lines.append(f"{self.undated} of {self.count} items have a lastmod that is not a date, such as {example}")
-        return tuple(lines)
-
-
-@dataclass(frozen=True, slots=True)
-class ProvidedPage:
-    """One page that a provider enumerates."""
-
-    path: str
-    """Percent-encoded."""
-    route: Route
-    entry: Entry
-    loc: str | None = None
-    """The loc, if the page is that of a named section."""
 
 
 class Providers:
@@ -127,8 +76,8 @@ class Providers:
         routes: Sequence[Route],
         async_collector: AsyncCollector | None,
         report: ProviderReport,
-    ) -> Iterator[ProvidedPage]:
-        """The pages that a provider enumerates of its routes, each once.
+    ) -> Iterator[ProvidedPages]:
+        """The pages that a provider enumerates of its routes, each once, in batches.
 
         Args:
             site: the site.
@@ -144,14 +93,27 @@ class Providers:
         names = frozenset(name for _, builder in builders for name in builder.names)
         paths = PathSet()
         try:
-            with closing(self._items(provider, builders[0][1], names, async_collector)) as items:
-                while batch := list(islice(items, MAX_BATCH_ITEMS)):
+            with closing(self._items(provider, builders[0][1], names, async_collector)) as batches:
+                for batch in self._joined(batches):
                     report.count += len(batch)
-                    pages = [page for item in batch for page in _pages_of_item(site, item, builders, report)]
-                    yield from compress(pages, paths.add([page.path for page in pages]))
+                    pages = pages_of_items(site, batch, builders, report)
+                    yield pages.select(paths.add(pages.paths))
         except ValuesError as error:
             raise ValuesError(f"the values of {provider.place} failed: {error}") from error.__cause__
+        paths.complete()
         self._paths[site.store_key, provider] = paths
+
+    def _joined(self, batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
+        """Batches of `MAX_BATCH_ITEMS` items, or of those that came within a second: larger ones take less time."""
+        joined: list[Any] = []
+        began = self._clock()
+        for batch in batches:
+            joined += batch
+            if len(joined) >= MAX_BATCH_ITEMS or not 0 <= self._clock() - began < JOINED_SECONDS:
+                yield joined
+                joined, began = [], self._clock()
+        if joined:
+            yield joined
 
     def is_provided(self, site: Site, route: Route, path: str) -> bool | None:
         """Whether the values of a route included a percent-encoded path when they were last read to their end.
@@ -167,8 +129,8 @@ class Providers:
 
     def _items(
         self, provider: Provider, builder: PathBuilder, names: Collection[str], async_collector: AsyncCollector | None
-    ) -> Generator[Any]:
-        """The items of a provider, within its limits. All its failures are `ValuesError`s."""
+    ) -> Generator[list[Any]]:
+        """The items of a provider in batches, within its limits. All its failures are `ValuesError`s."""
         thread, timed_out_at = self._hanging.get(provider), self._timed_out.get(provider)
         if thread is not None and thread.is_alive():
             raise ValuesError("it hangs: its last call has not returned")
@@ -181,11 +143,11 @@ class Providers:
             self._timed_out[provider] = self._clock()
             raise
 
-    def _within_limits(self, batches: Iterable[list[Any]]) -> Iterator[Any]:
-        """The items of batches, up to the limits."""
+    def _within_limits(self, batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
+        """Batches, up to the limits."""
         started_at, count = self._clock(), 0
         for batch in batches:
-            yield from batch
+            yield batch
             count += len(batch)
             if count > MAX_PROVIDER_ITEMS:
                 raise ValuesTimeout(f"it gave more than {MAX_PROVIDER_ITEMS} items, so it seems to have no end")
@@ -259,14 +221,7 @@ class Providers:
             items = iter(source)
             if isinstance(items, Generator):
                 stack.enter_context(closing(items))
-            batch: list[Any] = []
-            for item in items:
-                batch.append(queue.read_item(item))
-                if len(batch) >= MAX_BATCH_ITEMS or queue.is_drained:
-                    queue.put(batch)
-                    batch = []
-            if batch:
-                queue.put(batch)
+            queue.put_items(items, MAX_BATCH_ITEMS)
 
     def _refuse_exhausted(self, provider: Provider, source: Any) -> None:
         """Refuse the iterator that the callable returned before: it is exhausted."""
@@ -296,52 +251,3 @@ def _app_context(builder: PathBuilder) -> Context | None:
         return builder.context()
     except Exception as error:
         raise as_values_error(error) from error
-
-
-def _pages_of_item(
-    site: Site, item: Any, builders: Sequence[tuple[Route, PathBuilder]], report: ProviderReport
-) -> Iterator[ProvidedPage]:
-    """The pages of one item: one for each route that it fits. An item that fits none is reported."""
-    entry, params = EMPTY_ENTRY, item
-    if isinstance(item, Entry):
-        entry, params = item, item.params
-    elif isinstance(item, AttributeParams):
-        entry = entry_of_fields(item.fields)
-    reason = ""
-    fits = False
-    for route, builder in builders:
-        page_entry, failure = entry, None
-        try:
-            path = builder.build(checked_params(params) if type(params) is dict else item_params(params, builder.names))
-        except Exception as error:
-            failure = error
-            own_params, fields = split_fields(item, builder.names)
-            if fields:
-                try:
-                    path, page_entry, failure = builder.build(checked_params(own_params)), entry_of_fields(fields), None
-                except Exception as error_without_fields:
-                    failure = error_without_fields
-        if failure is not None:
-            reason = reason or f"{describe_error(failure)} ({route.path})"
-            continue
-        loc: str | None = None
-        if isinstance(builder, SectionBuilder):
-            try:
-                path, loc = resolve_loc(site, path)
-            except ValueError as error:
-                reason = str(error)
-                continue
-        quoted = path if loc else quote_path(path)
-        if quoted is None or (loc or loc_of(site, quoted)) is None:
-            reason = UNREACHABLE_REASON if quoted is None else LOC_LENGTH_REASON
-            continue
-        if not fits and page_entry.unusable_lastmod is not None:
-            report.count_undated(quoted, page_entry.unusable_lastmod)
-        fits = True
-        yield ProvidedPage(quoted, route, page_entry, loc)
-    if not fits:
-        report.skip(item, reason)
-
-
-def _describe_item(item: Any) -> str:
-    return f"Entry({reprlib.repr(item.params)})" if isinstance(item, Entry) else reprlib.repr(item)

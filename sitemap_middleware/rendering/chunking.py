@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
-from ..models import SitemapUrl
+from ..models import SitemapUrl, UrlColumns
 from ..sitemap_protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from .chunked_document import Chunk, compress_chunk, latest
 from .xml import URLSET_FRAME, render_urls
@@ -27,10 +28,28 @@ def make_chunks(entries: Iterable[SitemapUrl], max_entries: int = 1000, max_byte
     """
     rest = iter(entries)
     while run := list(islice(rest, max_entries)):
-        lines = render_urls(run)
-        for start, end in _split_lines(lines, max_bytes):
-            body = "".join(lines[start:end]).encode("ascii")
-            yield compress_chunk(body, end - start, latest([entry.lastmod for entry in run[start:end]]))
+        yield from _chunks_of_run(UrlColumns.of(run), max_bytes)
+
+
+def make_chunks_of_columns(
+    batches: Iterable[UrlColumns], max_entries: int = 1000, max_bytes: int = 512 * 1024
+) -> Iterator[Chunk]:
+    """The same for entries that come in batches."""
+    waiting = UrlColumns([], [], [], [])
+    for batch in batches:
+        waiting = UrlColumns(*map(operator.add, waiting, batch))
+        while len(waiting.locs) >= max_entries:
+            yield from _chunks_of_run(waiting.part(0, max_entries), max_bytes)
+            waiting = waiting.part(max_entries)
+    if waiting.locs:
+        yield from _chunks_of_run(waiting, max_bytes)
+
+
+def _chunks_of_run(run: UrlColumns, max_bytes: int) -> Iterator[Chunk]:
+    lines = render_urls(run)
+    for start, end in _split_lines(lines, max_bytes):
+        body = "".join(lines[start:end]).encode("ascii")
+        yield compress_chunk(body, end - start, latest(run.lastmods[start:end]))
 
 
 def _split_lines(lines: list[str], max_bytes: int) -> Iterator[tuple[int, int]]:

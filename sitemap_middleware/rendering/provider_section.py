@@ -15,13 +15,13 @@ from typing import Final
 
 from ..exceptions import StoreError, ValuesError
 from ..fork_safety import WorkerId
-from ..models import BaseURL, SitemapUrl
+from ..models import BaseURL, UrlColumns
 from ..stores.base import Store
 from ..stores.checksums import verify, with_checksum
 from ..stores.requested_refreshes import NO_TOKEN
 from . import chunk_codec
 from .chunk_codec import ChunkInfo, RenderKey
-from .chunking import group_chunks, make_chunks
+from .chunking import group_chunks, make_chunks_of_columns
 from .section import LEASE_SECONDS, WAIT_SECONDS
 
 MAX_AGE_FACTOR: Final = 10
@@ -117,12 +117,12 @@ class ProviderSection:
         return self.rendered.key != key and age >= rest
 
     def render(
-        self, entries: Iterable[SitemapUrl], key: RenderKey, max_age: int, is_closing: Callable[[], bool]
+        self, entries: Iterable[UrlColumns], key: RenderKey, max_age: int, is_closing: Callable[[], bool]
     ) -> None:
         """Render the documents, unless another worker has done so in the meantime.
 
         Args:
-            entries: the entries of the provider's pages.
+            entries: the entries of the provider's pages, in batches.
             key: what they depend on.
             max_age: seconds, as in `is_due`.
             is_closing: whether the process ends.
@@ -162,14 +162,14 @@ class ProviderSection:
             self.rendered = self._last_head = None
             self._store.save(self._site, {self._head_name: None})
 
-    def _render(self, entries: Iterable[SitemapUrl], key: RenderKey) -> None:
+    def _render(self, entries: Iterable[UrlColumns], key: RenderKey) -> None:
         began, mark = self._clock(), self._mark
         slot = 0 if self.rendered is None else 1 - self.rendered.slot
         old_count = len(self._read_index(slot))
         records: dict[str, bytes | None] = {}
         size = 0
         infos: list[ChunkInfo] = []
-        for chunk in make_chunks(entries):
+        for chunk in make_chunks_of_columns(entries):
             records[self._chunk_name(slot, len(infos))] = chunk_codec.chunk_data(chunk)
             infos.append(chunk_codec.chunk_info(len(infos), key, chunk))
             size += len(chunk.data)
@@ -186,17 +186,17 @@ class ProviderSection:
         self._store.save(self._site, {**records, self._head_name: head})
         self.rendered, self._last_head, self._expired = rendered, head, False
 
-    def _while_leased(self, entries: Iterable[SitemapUrl], is_closing: Callable[[], bool]) -> Iterator[SitemapUrl]:
+    def _while_leased(self, entries: Iterable[UrlColumns], is_closing: Callable[[], bool]) -> Iterator[UrlColumns]:
         """The entries; stops by an error if the process ends or another worker takes over."""
         leased_at = self._clock()
         try:
-            for entry in entries:
+            for batch in entries:
                 if is_closing():
                     raise ProcessEnding
                 if not 0 <= self._clock() - leased_at < LEASE_SECONDS / 4:
                     self._extend_lease()
                     leased_at = self._clock()
-                yield entry
+                yield batch
         except ValuesError:
             if is_closing():
                 raise ProcessEnding from None  # the provider failed because the process ends

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 from xml.sax.saxutils import escape
 
-from ..models import SitemapUrl
+from ..models import UrlColumns
 
 _HEAD: Final = b'<?xml version="1.0" encoding="UTF-8"?>\n'
 _NAMESPACE: Final = b'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -22,19 +21,23 @@ def priority_text(priority: float) -> str:
     return str(round(float(priority), 2))
 
 
-def render_urls(entries: Sequence[SitemapUrl]) -> list[str]:
-    """A `<url>` for each of at least one entry, its children in the order that the schema fixes.
-
-    Columns are rendered one after the other, which takes a quarter of the time of rendering rows.
-    """
-    locs, lastmods, changefreqs, priorities = zip(*entries, strict=True)
+def render_urls(entries: UrlColumns) -> list[str]:
+    """A `<url>` for each entry, its children in the order that the schema fixes."""
+    locs, lastmods, changefreqs, priorities = entries
     joined = "\n".join(locs)  # URLs contain no line breaks
     if (escaped := escape(joined, _QUOTE_ENTITIES)) != joined:
-        locs = tuple(escaped.split("\n"))
+        locs = escaped.split("\n")
     changefreq_tags = {word: "" if word is None else f"<changefreq>{word}</changefreq>" for word in set(changefreqs)}
     priority_tags = {
         number: "" if number is None else f"<priority>{priority_text(number)}</priority>" for number in set(priorities)
     }
+    if len(changefreq_tags) == 1 and None not in lastmods:  # the common case, in three quarters of the time
+        (word_tag,) = changefreq_tags.values()
+        ends = {number: f"</lastmod>{word_tag}{tag}</url>\n" for number, tag in priority_tags.items()}
+        return [
+            f"<url><loc>{loc}</loc><lastmod>{lastmod}{ends[priority]}"
+            for loc, lastmod, priority in zip(locs, lastmods, priorities, strict=True)
+        ]
     return [
         f"<url><loc>{loc}</loc>{'' if lastmod is None else f'<lastmod>{lastmod}</lastmod>'}"
         f"{changefreq_tags[changefreq]}{priority_tags[priority]}</url>\n"

@@ -113,6 +113,12 @@ class RouteTable:
         """Whether a site has a static route of a decoded path."""
         return path in self._static.get(site.routed, ()) or (site.routed is None and path in self._named)
 
+    def has_static(self, site: Site, paths: Iterable[str]) -> bool:
+        """Whether a site has a static route of any of these decoded paths."""
+        if not self._static.get(site.routed, {}).keys().isdisjoint(paths := [*paths]):
+            return True
+        return site.routed is None and not self._named.keys().isdisjoint(paths)
+
     def shadowed(self, site: Site, path: str) -> Route | None:
         """The static route of a decoded path whose requests another route takes."""
         return self._shadowed.get((site.routed, path))

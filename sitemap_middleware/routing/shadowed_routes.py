@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
 from ..decorator import endpoint_name
 from ..models import Context, PathBuilder, Route
+from .bulk_path_builder import build_many
 
 IsFree = Callable[[str], bool]
 """Whether a decoded path is taken by none of the routes and mounts that come first."""
@@ -124,6 +125,10 @@ class _RestrictedBuilder:
         if not self._is_free(path):
             raise ValueError(f"{path} leads to another route of the app")
         return path
+
+    def build_many(self, items: Sequence[Mapping[str, Any]]) -> list[str | None]:
+        paths = build_many(self._builder, items)
+        return [path if path is not None and self._is_free(path) else None for path in paths]
 
     def matches(self, path: str) -> bool:
         return self._is_free(path) and self._builder.matches(path)

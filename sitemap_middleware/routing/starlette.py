@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import sys
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.datastructures import State
-from starlette.routing import BaseRoute, Host, Mount, Router, compile_path, replace_params
+from starlette.routing import BaseRoute, Host, Mount, Router
 from starlette.staticfiles import StaticFiles
 
 from ..decorator import (
@@ -23,13 +23,13 @@ from ..decorator import (
     routers_with_settings,
     settings_of,
 )
-from ..models import Context, Route, RouteSettings
+from ..models import Route, RouteSettings
 from .change_detector import ReadState, Snapshot
 from .discovery_position import DiscoveryPosition, MatchBelow
 from .fastapi_declarations import DeclaredResponses, internal_reason
 from .prefix_index import PrefixIndex
-from .route_parameter_check import check_params
-from .shadowed_routes import EarlierRoutes, IsFree, restrict_to_free_paths
+from .shadowed_routes import EarlierRoutes, restrict_to_free_paths
+from .starlette_paths import StarlettePathBuilder, TakenPaths
 from .static_html_files import html_files
 from .wrapping import layers
 
@@ -46,7 +46,7 @@ def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
     has_included_settings = bool(included_routers)
     hidden_reason = DeclaredResponses().hidden_reason
     mounts: PrefixIndex[re.Pattern[str]] = PrefixIndex()
-    earlier, shadows = _TakenPaths(), EarlierRoutes()
+    earlier, shadows = TakenPaths(), EarlierRoutes()
     # There may be 10,000 routes: this loop avoids calls.
     for route, original in _flatten(app.routes):
         path, endpoint = getattr(route, "path", None), getattr(route, "endpoint", None)
@@ -101,7 +101,9 @@ def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
             None,
             not_learned_reason,
             shadowed_by,
-            None if static or not settings.values else _PathBuilder(path, prefix, earlier.is_free_below(prefix)),
+            None
+            if static or not settings.values
+            else StarlettePathBuilder(path, prefix, earlier.is_free_below(prefix)),
         )
         earlier.append(route)
     for path, files in _frontends(app):
@@ -231,63 +233,6 @@ def _with_outer_settings(routes: Iterable[Route], *outer: RouteSettings) -> Iter
         else:
             merged, reason = inherited_settings(route.path, route.settings, merged)
             yield route._replace(settings=merged, not_learned_reason=reason or route.not_learned_reason)
-
-
-class _TakenPaths(list[Any]):
-    """The routes and mounts that come before another one."""
-
-    def __init__(self) -> None:
-        self._regexes: PrefixIndex[tuple[int, re.Pattern[str]]] = PrefixIndex()
-        self._indexed = 0
-        """How many of the routes are indexed. This happens when the first path is checked: most apps check none."""
-
-    def is_free_below(self, prefix: str) -> IsFree:
-        """A function that tells whether none of the routes up to now takes a path, which begins with the prefix."""
-        count = len(self)
-
-        def is_free(path: str) -> bool:
-            below = path.removeprefix(prefix)
-            return not any(position < count and regex.match(below) for position, regex in self._find(below))
-
-        return is_free
-
-    def _find(self, path: str) -> list[tuple[int, re.Pattern[str]]]:
-        """The routes that may take a path, by the literal beginnings of their templates."""
-        while self._indexed < len(self):
-            route = self[self._indexed]
-            template = route.path if hasattr(route, "endpoint") else f"{route.path}/"  # a mount takes paths below it
-            self._regexes.add(template.partition("{")[0], (self._indexed, route.path_regex))
-            self._indexed += 1
-        return self._regexes.find(path)
-
-
-class _PathBuilder:
-    """Builds and matches the paths of one route with parameters."""
-
-    def __init__(self, path: str, prefix: str, is_free: IsFree) -> None:
-        self._regex, self._format, self._convertors = compile_path(path)
-        self.names = frozenset(self._convertors)
-        self._prefix = prefix
-        self._is_free = is_free
-
-    def build(self, params: Mapping[str, Any]) -> str:
-        check_params(params, self._convertors, self._convertors)
-        try:
-            built, _ = replace_params(self._format, self._convertors, dict(params))
-        except AssertionError as error:  # Starlette's convertors refuse values by failing an assertion
-            raise ValueError(str(error)) from None
-        path = self._prefix + built
-        if not self.matches(path):
-            raise ValueError(f"{path} does not lead back to {self._prefix}{self._format}")
-        return path
-
-    def matches(self, path: str) -> bool:
-        if not path.startswith(self._prefix) or not self._regex.match(path[len(self._prefix) :]):
-            return False
-        return self._is_free(path)
-
-    def context(self) -> Context | None:
-        return None
 
 
 class _IncludedRouters:

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote
 
 from werkzeug.exceptions import HTTPException
-from werkzeug.routing import BuildError, Map, MapAdapter, Rule
+from werkzeug.routing import (
+    AnyConverter,
+    BuildError,
+    FloatConverter,
+    IntegerConverter,
+    Map,
+    MapAdapter,
+    Rule,
+    UnicodeConverter,
+    UUIDConverter,
+)
 
 from ..decorator import endpoint_name, inherited_settings, merge_settings, settings_of
 from ..models import Context, Route, RouteSettings
 from ..urls import ascii_host, bare_host
+from .bulk_path_builder import PARAMETER, REST, BulkBuilder, checked_by_first
 from .change_detector import Snapshot
 from .discovery_position import DiscoveryPosition, MatchBelow
 from .flask_restx_and_dash import DeclaredViews, dash_apps, dash_index, dash_pages
 from .route_parameter_check import check_params
+
+_PLAIN_PARAMETER: Final = re.compile(r"<(?:([A-Za-z_][A-Za-z0-9_]*):)?([A-Za-z_][A-Za-z0-9_]*)>")
+_ISOLATING: Final = (UnicodeConverter, IntegerConverter, FloatConverter, UUIDConverter, AnyConverter)
+"""Werkzeug's converters that match no slash. Those of the app may match anything."""
 
 
 def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
@@ -120,6 +136,18 @@ class _PathBuilder:
         self._prefix = prefix
         self._adapter = _map_adapter(rule)
         self.names = frozenset(rule.arguments - set(rule.defaults or ()))
+        self._rules: list[Rule] | None = None
+        """The rules of the map that `_bulk` was made for."""
+        self._bulk: BulkBuilder | None = None
+
+    def build_many(self, items: Sequence[Mapping[str, Any]]) -> list[str | None]:
+        """The paths for these parameters; None for each that only `build` can tell."""
+        rules = [*self._rule.map.iter_rules()]
+        if rules != self._rules:
+            self._rules, self._bulk = rules, _bulk_builder(self._rule, self._adapter, rules)
+        if self._bulk is None:
+            return [None] * len(items)
+        return checked_by_first(self, items, self._bulk.build(items), self._prefix)
 
     def build(self, params: Mapping[str, Any]) -> str:
         rule = self._rule
@@ -160,6 +188,46 @@ class _PathBuilder:
         app_context = getattr(self._app, "app_context", None)
         context: Context | None = app_context() if callable(app_context) else None
         return context
+
+
+def _bulk_builder(rule: Rule, adapter: MapAdapter, rules: Sequence[Rule]) -> BulkBuilder | None:
+    """A builder for the paths of a rule that no other rule takes; None if the rule is not a plain one."""
+    url_map = rule.map
+    if type(adapter) is not MapAdapter or url_map.host_matching or rule.defaults:
+        return None
+    if type(rule).build is not Rule.build or type(rule).suitable_for is not Rule.suitable_for:
+        return None
+    if len([*url_map.iter_rules(rule.endpoint)]) > 1:  # `url_for` chooses among them
+        return None
+    marked = _marked_template(rule)
+    if not BulkBuilder.is_simple(marked):
+        return None
+    parameters: dict[str, bool] = {}
+    for kind, name in _PLAIN_PARAMETER.findall(rule.rule):
+        converter = url_map.converters.get(kind or "default")
+        if converter is not UnicodeConverter and converter is not IntegerConverter:
+            return None
+        parameters[name] = converter is IntegerConverter
+    others = [
+        _marked_template(other)
+        for other in rules
+        if other is not rule
+        and not (other.build_only or other.websocket)
+        and (other.methods is None or "GET" in other.methods)
+    ]
+    return BulkBuilder(marked, parameters, others, literals_first=True)
+
+
+def _marked_template(rule: Rule) -> str:
+    """The template of a rule as `BulkBuilder` takes it."""
+    if "<" not in rule.rule:
+        return str(rule.rule)
+
+    def mark(match: re.Match[str]) -> str:
+        return PARAMETER if rule.map.converters.get(match[1] or "default") in _ISOLATING else REST
+
+    marked = _PLAIN_PARAMETER.sub(mark, rule.rule)
+    return marked.partition("<")[0] + REST if "<" in marked else marked
 
 
 def _all_arguments_have_defaults(rule: Rule) -> bool:

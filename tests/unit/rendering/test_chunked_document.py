@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sitemap_middleware.models import CHANGEFREQS, SitemapUrl
+from sitemap_middleware.models import CHANGEFREQS, SitemapUrl, UrlColumns
 from sitemap_middleware.rendering import gzip_stream
 from sitemap_middleware.rendering.chunked_document import (
     PART_BYTES,
@@ -91,7 +91,7 @@ PACK = """
 import sys
 {before}
 from sitemap_middleware.rendering.chunked_document import urlset
-from sitemap_middleware.models import SitemapUrl
+from sitemap_middleware.models import SitemapUrl, UrlColumns
 from sitemap_middleware.rendering.chunking import make_chunks
 document = urlset(list(make_chunks(SitemapUrl(f"https://example.com/{{n}}") for n in range(3000))))
 sys.stdout.buffer.write(b"\\n".join([document.etag.encode(), b"".join(document.{how}())]))
@@ -139,7 +139,7 @@ def test_document_is_the_same_however_its_entries_are_chunked(
     document = urlset(chunks)
     content = plain(document)
     head, tail = URLSET_FRAME
-    assert content == head + "".join(render_urls(urls) if urls else []).encode() + tail
+    assert content == head + "".join(render_urls(UrlColumns.of(urls))).encode() + tail
     assert gzip.decompress(zipped(document)) == content
     assert (document.size, document.gzipped_size) == (len(content), len(zipped(document)))
     assert document.count == len(urls)

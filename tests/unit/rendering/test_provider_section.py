@@ -14,7 +14,7 @@ from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.exceptions import StoreError, ValuesError
 from sitemap_middleware.fork_safety import WorkerId
 from sitemap_middleware.listing.path_set import PathSet
-from sitemap_middleware.models import SitemapUrl
+from sitemap_middleware.models import SitemapUrl, UrlColumns
 from sitemap_middleware.rendering import chunking, provider_section, provider_sections
 from sitemap_middleware.rendering.chunk_codec import RenderKey, load_chunk
 from sitemap_middleware.rendering.chunked_document import urlset
@@ -97,7 +97,7 @@ class Worker:
         self.leaving = False
 
     def make(self, entries: Iterable[SitemapUrl], origin: RenderKey = ORIGIN, max_age: int = 10) -> None:
-        self.section.render(entries, origin, max_age, lambda: self.leaving)
+        self.section.render((UrlColumns.of([entry]) for entry in entries), origin, max_age, lambda: self.leaving)
 
     def listed(self) -> list[list[str]] | None:
         """The locs of each stored document; None if nothing is rendered."""
@@ -129,7 +129,7 @@ def failing(*numbers: int) -> Iterator[SitemapUrl]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of two entries, saved one by one."""
-    monkeypatch.setattr(chunking.make_chunks, "__defaults__", (2, 512 * 1024))
+    monkeypatch.setattr(chunking.make_chunks_of_columns, "__defaults__", (2, 512 * 1024))
     monkeypatch.setattr(provider_section, "_SAVE_BATCH_BYTES", 1)
 
 

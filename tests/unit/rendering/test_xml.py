@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.dates import w3c
 from sitemap_middleware.evidence.observations import Observation
-from sitemap_middleware.models import CHANGEFREQS, Site, SitemapUrl
+from sitemap_middleware.models import CHANGEFREQS, Site, SitemapUrl, UrlColumns
 from sitemap_middleware.rendering.chunked_document import sitemapindex, urlset
 from sitemap_middleware.rendering.chunking import group_chunks, make_chunks
 from sitemap_middleware.rendering.xml import priority_text, render_urls
@@ -56,7 +56,7 @@ def urlsets(
     ],
 )
 def test_entry_has_ordered_children_and_an_escaped_loc(entry: SitemapUrl, xml: str) -> None:
-    assert render_urls([entry]) == [xml]
+    assert render_urls(UrlColumns.of([entry])) == [xml]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sitemap_middleware import Store
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.verdict import is_listable
-from sitemap_middleware.models import Page, PageLimits, SitemapUrl
+from sitemap_middleware.models import Page, PageLimits, SitemapUrl, UrlColumns
 from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
 from sitemap_middleware.sitemap_protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores import permanent_page_slots
@@ -217,7 +217,7 @@ def test_document_stays_within_the_protocols_limits(paths: list[str], times: int
     longest = {"lastmod": "2024-05-01T00:00:00+00:00", "changefreq": "always", "priority": 0.55}
     for own in documents.values():
         assert len(own) <= most
-        assert sum(map(len, render_urls([SitemapUrl(site + path, **longest) for path in own]))) <= room  # type: ignore[arg-type]
+        assert sum(map(len, render_urls(UrlColumns.of([SitemapUrl(site + path, **longest) for path in own])))) <= room  # type: ignore[arg-type]
     assert max(map(len, blocks.values())) <= most // 3
     assert sorted(documents) == list(range(1, len(documents) + 1))
     assert sorted(blocks) == list(range(1, len(blocks) + 1))

@@ -1,0 +1,210 @@
+"""The pages of the items of `@sitemap(values=...)`: their paths, built by the router, and what items say of them."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from typing import Any, Final, NamedTuple
+
+from ..entry import EMPTY_ENTRY, Entry
+from ..exceptions import ValuesError
+from ..models import PathBuilder, Route, Site
+from ..routing.bulk_path_builder import build_many
+from ..routing.named_section_route import SectionBuilder
+from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, quote_paths, resolve_loc
+from .batch_queue import describe_error
+from .provider_item_parameters import AttributeParams, checked_params, entry_of_fields, item_params, split_fields
+
+MAX_SKIP_EXAMPLES: Final = 3
+"""Maximum number of skipped items that are shown."""
+
+Builders = Sequence[tuple[Route, PathBuilder]]
+
+
+@dataclass(slots=True)
+class ProviderReport:
+    """Counts of one enumeration."""
+
+    count: int = 0
+    skipped: int = 0
+    examples: list[str] = field(default_factory=list)
+    undated: int = 0
+    """Items whose lastmod is not a date."""
+    undated_example: str = ""
+    failure: ValuesError | None = None
+
+    def skip(self, item: Any, reason: str) -> None:
+        """Count an item that makes no page, and show it if it is among the first."""
+        self.skipped += 1
+        if len(self.examples) < MAX_SKIP_EXAMPLES:
+            self.examples.append(f"{_describe_item(item)} was left out: {reason}")
+
+    def count_undated(self, path: str, text: str) -> None:
+        """Count an item whose lastmod is not a date, and show the first."""
+        self.undated += 1
+        self.undated_example = self.undated_example or f"{reprlib.repr(text)} of {path}"
+
+    def messages(self) -> tuple[str, ...]:
+        """Describe to people what is wrong with the items."""
+        lines: list[str] = []
+        if self.skipped:
+            lines += [f"{self.skipped} of {self.count} items were left out", *self.examples]
+        if self.undated:
+            example = self.undated_example
+            lines.append(f"{self.undated} of {self.count} items have a lastmod that is not a date, such as {example}")
+        return tuple(lines)
+
+
+class ProvidedPage(NamedTuple):
+    """One page that a provider enumerates."""
+
+    path: str
+    """Percent-encoded."""
+    route: Route
+    entry: Entry
+    loc: str | None = None
+    """The loc, if the page is that of a named section."""
+
+
+class ProvidedPages(NamedTuple):
+    """Pages that a provider enumerates, as columns of equal lengths, in its order."""
+
+    paths: list[str]
+    """Percent-encoded."""
+    entries: list[Entry]
+    routes: list[Route] | Route
+    """The route of each, or the one route of all."""
+    locs: list[str | None] | None = None
+    """The loc of each that is a page of a named section; None if none is."""
+
+    def rows(self) -> Iterator[ProvidedPage]:
+        """The pages one by one."""
+        count = len(self.paths)
+        routes = [self.routes] * count if isinstance(self.routes, Route) else self.routes
+        locs = [None] * count if self.locs is None else self.locs
+        return map(ProvidedPage, self.paths, routes, self.entries, locs)
+
+    def select(self, wanted: Sequence[bool]) -> ProvidedPages:
+        """Those of the pages that are wanted."""
+        if all(wanted):
+            return self
+        rows = list(compress(self.rows(), wanted))
+        return pages_of_rows(rows)
+
+
+def pages_of_rows(rows: Sequence[ProvidedPage]) -> ProvidedPages:
+    """Pages as columns."""
+    return ProvidedPages(
+        [page.path for page in rows],
+        [page.entry for page in rows],
+        [page.route for page in rows],
+        [page.loc for page in rows] if any(page.loc for page in rows) else None,
+    )
+
+
+def pages_of_items(site: Site, items: Sequence[Any], builders: Builders, report: ProviderReport) -> ProvidedPages:
+    """The pages of some items. An item that fits none of the routes is reported.
+
+    If there is one route, what the routes of the app prove is decided for all items together; `pages_of_item` decides
+    on each of the others.
+    """
+    if len(builders) > 1:
+        return pages_of_rows([page for item in items for page in pages_of_item(site, item, builders, report)])
+    ((route, builder),) = builders
+    params, entries = _params_and_entries(items, frozenset(builder.names))
+    paths = quote_paths(site, build_many(builder, params))
+    known = [path for path in paths if path is not None]
+    if len(known) == len(items) and not any(entry.unusable_lastmod for entry in entries):
+        return ProvidedPages(known, entries, route)
+    rows: list[ProvidedPage] = []
+    for item, path, entry in zip(items, paths, entries, strict=True):
+        if path is None:
+            rows += pages_of_item(site, item, builders, report)
+            continue
+        if entry.unusable_lastmod is not None:
+            report.count_undated(path, entry.unusable_lastmod)
+        rows.append(ProvidedPage(path, route, entry))
+    return pages_of_rows(rows)
+
+
+def _params_and_entries(items: Sequence[Any], names: frozenset[str]) -> tuple[list[Mapping[str, Any]], list[Entry]]:
+    """The parameters of each item, empty if they are not plain, and its entry."""
+    kinds = {*map(type, items)}
+    if kinds == {Entry}:
+        return [item.params for item in items], [*items]
+    if kinds <= {str, int} and len(names) == 1:
+        (name,) = names
+        return [{name: item} for item in items], [EMPTY_ENTRY] * len(items)
+    found = [_READERS.get(type(item), _no_params)(item, names) for item in items]
+    return [params for params, _ in found], [entry for _, entry in found]
+
+
+def _params_of_mapping(item: dict[str, Any], names: frozenset[str]) -> tuple[Mapping[str, Any], Entry]:
+    if len(item) == len(names):
+        return item, EMPTY_ENTRY
+    params, fields = split_fields(item, names)
+    return params, entry_of_fields(fields)
+
+
+def _params_of_attributes(item: AttributeParams, names: frozenset[str]) -> tuple[Mapping[str, Any], Entry]:
+    return {name: item[name] for name in names if name in item}, entry_of_fields(item.fields)
+
+
+def _no_params(_item: Any, _names: frozenset[str]) -> tuple[Mapping[str, Any], Entry]:
+    return {}, EMPTY_ENTRY
+
+
+_READERS: Final[Mapping[type, Callable[[Any, frozenset[str]], tuple[Mapping[str, Any], Entry]]]] = {
+    Entry: lambda item, _: (item.params, item),
+    dict: _params_of_mapping,
+    AttributeParams: _params_of_attributes,
+}
+
+
+def pages_of_item(site: Site, item: Any, builders: Builders, report: ProviderReport) -> Iterator[ProvidedPage]:
+    """The pages of one item: one for each route that it fits. An item that fits none is reported."""
+    entry, params = EMPTY_ENTRY, item
+    if isinstance(item, Entry):
+        entry, params = item, item.params
+    elif isinstance(item, AttributeParams):
+        entry = entry_of_fields(item.fields)
+    reason = ""
+    fits = False
+    for route, builder in builders:
+        page_entry, failure = entry, None
+        try:
+            path = builder.build(checked_params(params) if type(params) is dict else item_params(params, builder.names))
+        except Exception as error:
+            failure = error
+            own_params, fields = split_fields(item, builder.names)
+            if fields:
+                try:
+                    path, page_entry, failure = builder.build(checked_params(own_params)), entry_of_fields(fields), None
+                except Exception as error_without_fields:
+                    failure = error_without_fields
+        if failure is not None:
+            reason = reason or f"{describe_error(failure)} ({route.path})"
+            continue
+        loc: str | None = None
+        if isinstance(builder, SectionBuilder):
+            try:
+                path, loc = resolve_loc(site, path)
+            except ValueError as error:
+                reason = str(error)
+                continue
+        quoted = path if loc else quote_path(path)
+        if quoted is None or (loc or loc_of(site, quoted)) is None:
+            reason = UNREACHABLE_REASON if quoted is None else LOC_LENGTH_REASON
+            continue
+        if not fits and page_entry.unusable_lastmod is not None:
+            report.count_undated(quoted, page_entry.unusable_lastmod)
+        fits = True
+        yield ProvidedPage(quoted, route, page_entry, loc)
+    if not fits:
+        report.skip(item, reason)
+
+
+def _describe_item(item: Any) -> str:
+    return f"Entry({reprlib.repr(item.params)})" if isinstance(item, Entry) else reprlib.repr(item)
