@@ -118,8 +118,8 @@ class BulkBuilder:
         paths = self._build_all(items)
         if paths is not None:
             return paths
-        if len(items) == 1:
-            return [None]
+        if len(items) <= 1:
+            return [None] * len(items)
         half = len(items) // 2
         return self.build(items[:half]) + self.build(items[half:])
 

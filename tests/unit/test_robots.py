@@ -745,3 +745,24 @@ def test_bare_flask_app_is_not_probed_before_its_first_request() -> None:
     assert len(locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body)) == 1
     app.add_url_rule("/more", "more", lambda: "more")
     assert len(locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body)) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "may_disallow"),
+    [
+        ("", False),
+        ("# nobody reads this: /posts/\n", False),
+        ("User-agent: *\nDisallow:\nAllow: /posts/\nCrawl-delay: 1\nSitemap: https://example.com/posts/s.xml", False),
+        ("User-agent: *\nDisallow: /admin\nDisallow: /post", True),
+        ("User-agent: *\nDisallow: /admin # and /posts/", False),
+        ("User-agent: *\nDisallow: /posts/secret", True),
+        ("User-agent: *\nDisallow: /", True),
+        ("User-agent: *\nDisallow: /*.pdf", True),
+        ("User-agent: *\nDisallow: *secret", True),
+        ("User-agent: *\nDisallow: /%70osts/", True),
+        ("User-agent: *\nDissallow: /posts/", True),
+        ("User-agent: *\nDisallow /posts/", True),
+    ],
+)
+def test_rules_for_other_paths_forbid_nothing_below_a_path(text: str, may_disallow: bool) -> None:
+    assert RobotsRules(text).may_disallow("/posts/") is may_disallow
