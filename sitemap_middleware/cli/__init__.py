@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-_LIBRARIES: Final = frozenset({"click", "rich"})
-"""What the extra `cli` installs."""
+_EXTRAS: Final = {"click": "cli", "rich": "cli", "httpx": "check"}
+"""The extra that installs each optional library."""
 
 
 def missing_library_message(error: ModuleNotFoundError) -> str | None:
     """How to install a library of the command line that cannot be imported; None if it is another module."""
-    if (error.name or "").partition(".")[0] not in _LIBRARIES:
+    if (extra := _EXTRAS.get((error.name or "").partition(".")[0])) is None:
         return None
-    return f'the command needs {error.name}: pip install "sitemap-middleware[cli]"'
+    return f'the command needs {error.name}: pip install "sitemap-middleware[{extra}]"'

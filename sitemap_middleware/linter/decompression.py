@@ -14,9 +14,14 @@ _GZIP: Final = zlib.MAX_WBITS | 16
 
 
 class Decompressor:
-    """Passes on bytes, and decompresses them first if they are gzip, whatever the document is named."""
+    """Passes on bytes, and decompresses them first if they are gzip, whatever the document is named.
 
-    def __init__(self) -> None:
+    Args:
+        is_declared: whether the response says that they are gzip, so that others are an error.
+    """
+
+    def __init__(self, *, is_declared: bool = False) -> None:
+        self._is_declared = is_declared
         self._start: bytes | None = b""
         self._stream: zlib._Decompress | None = None
         self._has_member = False
@@ -32,6 +37,8 @@ class Decompressor:
             self._start = None
             if data.startswith(_MAGIC):
                 self._stream = zlib.decompressobj(_GZIP)
+            elif self._is_declared:
+                raise Unreadable(fetch.GZIP_BROKEN, "Content-Encoding says gzip, and the body is not gzip", 0, 0)
         if self._stream is None and not self._has_member:
             yield data
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urljoin, urlsplit
@@ -10,7 +11,7 @@ from .document_check import DocumentCheck
 from .rules import index
 from .run_state import Run
 from .sitemap_set import DocumentRow
-from .source import feed
+from .source import DocumentFeed
 
 _READ_BYTES: Final = 65_536
 
@@ -24,10 +25,14 @@ class FileSource:
     """
 
     def __init__(self, file: Path, location: str | None = None) -> None:
-        self.first = str(file)
+        self.name = str(file)
         self._file = file
         self.location = location
         self.request_time: float | None = None
+
+    async def first_documents(self) -> Sequence[str]:
+        """Return the path of the file."""
+        return [self.name]
 
     async def read(self, document: DocumentRow, run: Run) -> None:
         """Check a document. One that an index names is searched for in the folder of the index."""
@@ -43,8 +48,11 @@ class FileSource:
 
     @staticmethod
     def _check(file: Path, check: DocumentCheck) -> None:
+        document = DocumentFeed(check)
         with file.open("rb") as opened:
-            feed(check, iter(lambda: opened.read(_READ_BYTES), b""))
+            while (piece := opened.read(_READ_BYTES)) and document.feed(piece):
+                pass
+        document.close()
 
     def _find(self, url: str) -> Path | None:
         """The file that a URL of an index stands for: by the path from the folder of the index, else by its name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -18,6 +19,11 @@ from .source import Source
 from .whole_set_facts import SetFacts
 
 DEFAULT_MAX_DOCUMENTS: Final = 5_000
+CONCURRENT: Final = 4
+"""Documents that are read at the same time."""
+
+OnProgress = Callable[[int, int | None], None]
+"""Takes the number of documents that were read, and that of all, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ async def check_sitemap(
     settings: Settings,
     *,
     clock: Callable[[], float] = time.time,
-    on_progress: Callable[[int, int | None], None] = lambda _done, _total: None,
+    on_progress: OnProgress = lambda _done, _total: None,
 ) -> Result:
     """Check a sitemap.
 
@@ -64,29 +70,43 @@ async def check_sitemap(
     """
     report = Report(settings.ignored, settings.limit)
     with SitemapSet() as documents:
+        for name in await source.first_documents():
+            documents.add_first(name, source.location)
         run = Run(report, documents, SetFacts(source.request_time), clock())
-        documents.add_first(source.first, source.location)
         read = await _read_documents(source, run, settings.max_documents, on_progress)
         for finding, url in run.facts.findings():
-            report.add(finding[0], url or source.first, finding[1], Place(source.first))
+            report.add(finding[0], url or source.name, finding[1], Place(source.name))
         for finding, row in duplicate_findings(documents.similar_urls()):
             document = documents.document(row.document)
             report.add(finding[0], row.loc, finding[1], Place(document.url if document else "", row.line))
         counts = {severity: report.count(severity) for severity in Severity}
-        return Result(report.messages, read, documents.urls, counts, report.omitted())
+        messages = sorted(report.messages, key=lambda message: documents.position(message.place.document))
+        return Result(messages, read, documents.urls, counts, report.omitted())
 
 
-async def _read_documents(source: Source, run: Run, limit: int, on_progress: Callable[[int, int | None], None]) -> int:
-    read = 0
-    while (document := run.documents.next_document()) is not None:
-        if read >= limit:
-            text = f"the sitemap has {run.documents.documents:,} documents, and {limit:,} were checked"
-            run.report.add(index.NOT_ALL_READ, source.first, text)
-            break
-        await source.read(document, run)
-        read += 1
-        on_progress(read, run.documents.documents)
-    return read
+async def _read_documents(source: Source, run: Run, limit: int, on_progress: OnProgress) -> int:
+    """Read all documents, some at the same time; return how many."""
+    reading = set[asyncio.Task[None]]()
+    started = 0
+    try:
+        while True:
+            while started < limit and len(reading) < CONCURRENT and (document := run.documents.next_document()):
+                reading.add(asyncio.create_task(source.read(document, run)))
+                started += 1
+            if not reading:
+                break
+            done, reading = await asyncio.wait(reading, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            on_progress(started - len(reading), run.documents.documents)
+    finally:
+        for task in reading:
+            task.cancel()
+        await asyncio.gather(*reading, return_exceptions=True)
+    if run.documents.next_document() is not None:
+        text = f"the sitemap has {run.documents.documents:,} documents, and {limit:,} were checked"
+        run.report.add(index.NOT_ALL_READ, source.name, text)
+    return started
 
 
 def ignored_codes(select: Iterable[str], ignore: Iterable[str]) -> set[str]:

@@ -83,8 +83,9 @@ class SitemapSet:
     # Documents
 
     def add_first(self, name: str, location: str | None) -> None:
-        """Add the first document, which is served at a location, if that is known."""
-        self._first, self._first_location = name, location or name
+        """Add a document with which a run begins, and which is served at a location, if that is known."""
+        if not self._first:
+            self._first, self._first_location = name, location or name
         self.add_document(name)
 
     def add_document(
@@ -122,6 +123,11 @@ class SitemapSet:
         """Return a document by its id."""
         row = self._database.execute("SELECT * FROM documents WHERE id = ?", (number,)).fetchone()
         return row and _document_row(row)
+
+    def position(self, url: str) -> int:
+        """Return the position of a document in the order in which they were added; 0 if it is none of them."""
+        row = self._database.execute("SELECT id FROM documents WHERE url = ?", (url,)).fetchone()
+        return row[0] if row else 0
 
     def next_document(self) -> DocumentRow | None:
         """Return the next document that is to be read, in the order in which they were added."""

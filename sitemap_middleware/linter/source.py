@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Protocol
 
 from .decompression import Decompressor
@@ -15,28 +15,47 @@ from .xml_reader import Unreadable
 class Source(Protocol):
     """Reads documents: from the web, from disk, from an app."""
 
-    first: str
-    """The URL or the path of the first document."""
+    name: str
+    """The URL or the path that the run is about."""
     location: str | None
-    """The URL that it is served at, if it is known."""
+    """The URL that the first document is served at, if it is known."""
     request_time: float | None
     """When the first document was requested, in POSIX seconds. None if documents are not made on request."""
 
+    async def first_documents(self) -> Sequence[str]:
+        """Return the URLs or the path with which to begin."""
+        ...
+
     async def read(self, document: DocumentRow, run: Run) -> None:
         """Check a document. What prevents it from being read is reported."""
+        ...
 
 
-def feed(check: DocumentCheck, pieces: Iterable[bytes]) -> None:
-    """Pass a document to its check, decompressed, and stop once it is refused."""
-    decompressor = Decompressor()
-    try:
-        for piece in pieces:
-            for plain in decompressor.feed(piece):
-                check.feed(plain)
-                if check.is_refused:
-                    return
-        check.feed(decompressor.close())
-    except Unreadable as error:
-        check.refuse(error.rule, error.text)
-        return
-    check.close()
+class DocumentFeed:
+    """Passes a document to its check, decompressed."""
+
+    def __init__(self, check: DocumentCheck) -> None:
+        self._check = check
+        self._decompressor = Decompressor()
+
+    def feed(self, piece: bytes) -> bool:
+        """Pass on a piece. Return whether the check takes further ones."""
+        try:
+            for plain in self._decompressor.feed(piece):
+                self._check.feed(plain)
+                if self._check.is_refused:
+                    return False
+        except Unreadable as error:
+            self._check.refuse(error.rule, error.text)
+        return not self._check.is_refused
+
+    def close(self) -> None:
+        """Say that the document is complete."""
+        if self._check.is_refused:
+            return
+        try:
+            self._check.feed(self._decompressor.close())
+        except Unreadable as error:
+            self._check.refuse(error.rule, error.text)
+        else:
+            self._check.close()

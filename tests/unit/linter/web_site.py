@@ -1,0 +1,88 @@
+"""A site of which every response is written down, served by a real server."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple
+
+NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+
+class Reply(NamedTuple):
+    status: int = 200
+    body: bytes = b""
+    headers: dict[str, str] = {}  # noqa: RUF012
+    length: int | None = None
+    """The Content-Length, if it is not that of the body."""
+    seconds: float = 0
+    """For how long the connection stays open after the body, at most."""
+
+
+class WebSite:
+    """The replies by path, each used once, the last one for all further requests; and the requests."""
+
+    def __init__(self, origin: str) -> None:
+        self.origin = origin
+        self.replies: dict[str, list[Reply]] = {}
+        self.browser_replies: dict[str, Reply] = {}
+        self.requests: list[str] = []
+        self.is_over = threading.Event()
+
+    def add(self, path: str, *replies: Reply) -> None:
+        self.replies[path] = [*replies]
+
+    def add_sitemap(self, path: str, *urls: str) -> None:
+        self.add(path, xml(urlset(*(f"{self.origin}{url}" for url in urls))))
+
+    def reply(self, path: str, agent: str) -> Reply:
+        self.requests.append(path)
+        if "Mozilla" in agent and path in self.browser_replies:
+            return self.browser_replies[path]
+        replies = self.replies.get(path, [Reply(404)])
+        return replies.pop(0) if len(replies) > 1 else replies[0]
+
+
+def urlset(*urls: str) -> str:
+    return f"<urlset {NAMESPACE}>{''.join(f'<url><loc>{url}</loc></url>' for url in urls)}</urlset>"
+
+
+def index(*urls: str) -> str:
+    rows = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in urls)
+    return f"<sitemapindex {NAMESPACE}>{rows}</sitemapindex>"
+
+
+def xml(text: str) -> Reply:
+    return Reply(200, text.encode(), {"Content-Type": "application/xml"})
+
+
+@contextmanager
+def served() -> Iterator[WebSite]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, body, headers, length, seconds = site.reply(self.path, self.headers["User-Agent"])
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body) if length is None else length))
+            self.end_headers()
+            self.wfile.write(body)
+            if seconds:
+                self.wfile.flush()
+                site.is_over.wait(seconds)
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        site = WebSite(f"http://127.0.0.1:{server.server_port}")
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield site
+        finally:
+            site.is_over.set()
+            server.shutdown()
+            thread.join()
