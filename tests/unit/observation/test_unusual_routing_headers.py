@@ -339,3 +339,125 @@ def test_a_percent_encoded_url_repeats_the_path() -> None:
         usual.record(response(("x-original-url", quote(path)), path=path))
     assert usual.unusual_names(response(("x-original-url", "/k%C3%A4se"), path="/k\u00e4se")) == []
     assert usual.unusual_names(response(("x-original-url", "/nothing"), path="/k\u00e4se")) == ["x-original-url"]
+
+
+def is_usual_after(sent: tuple[Any, Any], later: tuple[Any, Any], path: str = "/a") -> bool:
+    """Whether a header is usual after another one was sent for three pages."""
+    usual = UsualHeaders()
+    for page in (path, "/b", path):
+        value = sent[1].replace("/a", "/b") if page == "/b" and isinstance(sent[1], str) else sent[1]
+        usual.record(response((sent[0], value), path=page))
+    return not usual.unusual_names(response(later, path=path))
+
+
+@pytest.mark.parametrize(
+    ("sent", "later"),
+    [
+        ("Proto=HTTPS;for=192.0.2.1;by=a;host=b", "proto=https;for=192.0.2.2;by=c;host=d"),
+        ("for=192.0.2.1, for=192.0.2.2;proto=https", "proto=https,for=192.0.2.3"),
+        ("proto=https;for=1;proto=http", "proto=http, for=2 ; proto=https"),
+    ],
+)
+def test_forwarded_is_compared_without_what_differs_between_visitors(sent: str, later: str) -> None:
+    assert is_usual_after(("forwarded", sent), ("forwarded", later))
+    assert not is_usual_after(("forwarded", f"{sent};proto=gopher"), ("forwarded", later))
+
+
+@pytest.mark.parametrize("later", ["", "FOR = 1", "by=2", ";,"])
+def test_forwarded_that_names_visitors_alone_is_no_header(later: str) -> None:
+    assert UsualHeaders().unusual_names(response(("forwarded", later))) == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "later"),
+    [
+        ("/shop/a?q=1", "/shop/a#there"),
+        ("https://one.example/a", "https://two.example/a?q=1"),
+        ("http://[/a", "http://[/a"),
+        ("/%61", "/a"),
+    ],
+)
+def test_urls_are_compared_without_query_and_the_requested_path(sent: str, later: str) -> None:
+    assert is_usual_after(("x-original-url", sent), ("x-original-url", later))
+    assert not is_usual_after(("x-original-url", sent), ("x-original-url", f"{later}/c".replace("a", "other")))
+
+
+def test_path_that_comes_twice_is_taken_away_at_the_end() -> None:
+    assert not is_usual_after(("x-original-url", "/a/x/a"), ("x-original-url", "/x/a"))
+
+
+@pytest.mark.parametrize("name", ["HTTP_X_FORWARDED_PREFIX", b"x-forwarded-prefix", "X-Forwarded-Prefix"])
+@pytest.mark.parametrize("value", ["/shop", b" /shop ", "/k\xe4se"])
+def test_headers_of_both_protocols_are_compared(name: Any, value: Any) -> None:
+    text = value.decode().strip() if isinstance(value, bytes) else value
+    assert is_usual_after((name, value), ("x-forwarded-prefix", text))
+    assert UsualHeaders().unusual_names(response((name, value))) == ["x-forwarded-prefix"]
+    latin = text.encode("latin-1")
+    assert is_usual_after((name, value), (b"x-forwarded-prefix", latin))
+
+
+def test_hosts_that_headers_name_are_not_compared() -> None:
+    assert UsualHeaders().unusual_names(response(("x-forwarded-host", "evil.example"), ("forwarded", "for=1"))) == []
+
+
+@pytest.mark.parametrize("host", ["app:8000", b"app:8000"])
+def test_foreign_host_is_compared(host: str | bytes) -> None:
+    usual = UsualHeaders()
+    site = Site("https", "example.com").store_key
+    assert not usual.has_counted(site)
+    for host_sent, path in ((host, "/a"), ("app:8000", "/b"), (host, "/c")):
+        answer = response(path=path)
+        answer.host, answer.is_foreign_host = host_sent, True
+        assert usual.unusual_names(answer) == ([] if usual.has_counted(site) else ["host"])
+        usual.record(answer)
+    assert usual.has_counted(site)
+    answer = response()
+    answer.host, answer.is_foreign_host = "evil.example", True
+    assert usual.unusual_names(answer) == ["host"]
+    answer.is_foreign_host = False
+    assert usual.unusual_names(answer) == []
+
+
+def test_header_is_usual_if_more_than_nine_of_ten_answers_had_it_and_half_its_value() -> None:
+    usual = UsualHeaders()
+    for number in range(20):
+        fields = [("x-forwarded-port", "80" if number < 11 else str(number))] if number < 19 else []
+        usual.record(response(*fields, path=f"/{number}"))
+    assert usual.unusual_names(response(("x-forwarded-port", "80"))) == []
+    assert usual.unusual_names(response(("x-forwarded-port", "99"))) == ["x-forwarded-port"]
+    usual.record(response(path="/more"))
+    assert usual.unusual_names(response(("x-forwarded-port", "80"))) == [], "19 of 21"
+    usual.record(response(path="/most"))
+    assert usual.unusual_names(response(("x-forwarded-port", "80"))) == ["x-forwarded-port"], "19 of 22"
+
+
+def test_many_headers_and_long_values_take_little_memory() -> None:
+    usual = UsualHeaders()
+    fields = [(f"x-forwarded-{number:02}", "y" * 10_000) for number in range(100)]
+    for path in ("/a", "/b"):
+        usual.record(response(*fields, path=path))
+    counts = usual._counts.get(Site("https", "example.com").store_key) or {}
+    assert len(counts) == 1 + 2 * 16
+    assert max(len(key[1]) for key in counts if isinstance(key, tuple)) == 200
+
+
+@pytest.mark.parametrize("name", ["x-original-url", "x-original-uri", "x-forwarded-prefix", "script-name", "path-info"])
+def test_header_that_names_a_path_proves_nothing_of_an_unknown_page(name: str) -> None:
+    good = Observation("/a", "/a", 9, 200, "text/html", html=HtmlFacts(8))
+    assert doubtful_evidence(good, None, [name]) is None
+    assert doubtful_evidence(good, None, ["x-forwarded-port", name]) is None
+    assert doubtful_evidence(good, None, ["x-forwarded-port"]) is good
+    assert doubtful_evidence(good._replace(status=404), None, ["x-forwarded-port"]) is None
+    gone = merge(None, good._replace(status=404))
+    assert doubtful_evidence(good, gone, [name]) is None
+    assert doubtful_evidence(good, gone, ["x-forwarded-port"]) is good
+
+
+def test_answer_that_would_delist_a_page_is_unusual_and_unread() -> None:
+    page = merge(None, Observation("/a", "/a", 1, 200, "text/html", html=HtmlFacts(7, stated_date="2025-01-01")))
+    bad = Observation("/a", "/a", 9, 200, "text/html", noindex=True, html=HtmlFacts(7))
+    assert doubtful_evidence(bad, page, ["x-forwarded-port"]) == bad._replace(html=None, is_unusual=True)
+    new = Observation("/a", "/a", 9, 200, "text/html", html=HtmlFacts(9, stated_date="2025-02-02"))
+    assert doubtful_evidence(new, page, ["host"]) == new._replace(html=HtmlFacts(None), is_unusual=True)
+    unread = new._replace(html=None)
+    assert doubtful_evidence(unread, page, ["host"]) == unread._replace(is_unusual=True)
