@@ -38,7 +38,7 @@ TESTS = {
     "observation.recent_pages": "unit/observation/test_observer",
     "observation.observer": "unit/observation/test_observer integration/test_learning integration/test_content_changes unit/stores/test_status_reader",
     "listing.policy": "unit/listing/test_policy",
-    "listing.candidates": "unit/listing/test_policy unit/test_decorator unit/routing/test_shadowed_routes",
+    "listing.candidates": "unit/listing/test_candidates unit/listing/test_named_sections unit/listing/test_policy",
     "rendering.responses": "unit/rendering/test_responses",
     "robots_parser": "unit/test_robots",
     "settings": "unit/test_settings",

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.evidence.response_headers import ResponseHeaders
 from sitemap_middleware.models import Site
-from sitemap_middleware.robots import RETRY_SECONDS
+from sitemap_middleware.robots import MAX_CACHED_SITES, RETRY_SECONDS
 from sitemap_middleware.robots_parser import (
     MAX_ROBOTS_BYTES,
     RobotsRules,
@@ -84,6 +84,7 @@ def test_an_app_without_one_gets_a_minimal_one(protocol: str) -> None:
     answer = sample.request("/robots.txt")
     assert (answer.status, answer.text) == (200, minimal_robots("https://example.com/sitemap.xml"))
     assert answer.header("content-type") == "text/plain; charset=utf-8"
+    assert answer.header("cache-control") == "public, max-age=300"
     head = sample.request("/robots.txt", method="HEAD")
     assert (head.body, head.header("content-length")) == (b"", str(len(answer.body)))
     assert sample.request("/robots.txt", method="POST").status == 404
@@ -629,6 +630,27 @@ def test_codings_of_several_header_lines_are_undone_in_turn(protocol: str) -> No
     coded = [*TEXT, ("content-encoding", "gzip"), ("content-encoding", "deflate")]
     sample = site(protocol, Page(200, coded, zlib.compress(gzip.compress(FORBIDS))), verify=False)
     assert sample.locs() == ["https://example.com/", "https://example.com/public"]
+
+
+def test_explain_knows_the_rules_although_the_store_lost_them() -> None:
+    store = MemoryStore()
+    sample = site("wsgi", Page(200, TEXT, FORBIDS), store=store)
+    sample.locs()
+    store.save("https://example.com", {"robots": None})
+    assert sample.app.explain("/private").reason == "the app's robots.txt disallows it"
+
+
+def test_rules_of_a_bounded_number_of_sites_are_kept() -> None:
+    hosts = [f"{number}.example" for number in range(MAX_CACHED_SITES + 3)]
+    pages = {"/": Page(), "/robots.txt": Page(200, TEXT, FORBIDS)}
+    sample = SampleSite("wsgi", pages, allowed_hosts=hosts)
+    rules = sample.app.service._robots._cached
+    for host in hosts:
+        sample.locs(host=host)
+    assert list(rules) == [f"http://{host}" for host in hosts[-MAX_CACHED_SITES:]]
+    sample.clock.pass_(10_000)
+    sample.locs(host=hosts[-1])
+    assert len(rules) == MAX_CACHED_SITES, "rules that are read again take no other's place"
 
 
 def test_stored_rules_are_not_used_without_robots_or_below_a_root_path() -> None:

@@ -16,8 +16,12 @@ from sitemap_middleware.evidence.template_changes import (
     MIN_PAGES_AROUND_CHANGE,
     MIN_SAME_DIFFERENCE_PAGES,
     TemplateChanges,
+    _content_steps,
+    _ContentStep,
+    _difference_kind,
+    _flapping_differences,
 )
-from sitemap_middleware.value_history import OVERLAP_SECONDS, VOLATILE, History, add_sighting, last_change
+from sitemap_middleware.value_history import OVERLAP_SECONDS, VOLATILE, History, Run, add_sighting, last_change
 
 HOUR = 3600
 FRAME = 2**63 + 11
@@ -339,3 +343,91 @@ def test_restarting_workers_show_one_layout_change(late: int) -> None:
 def test_a_site_without_contents_has_no_templates() -> None:
     assert TemplateChanges({}).own_history("/", ()) == ()
     assert TemplateChanges({}).own_history("/", page((1, 1), (2, 2))) == page((1, 1), (2, 2))
+
+
+# The kinds of differences
+
+LATE = OVERLAP_SECONDS
+
+
+def step(page: int, start: int, end: int, *, negative: bool = False, flapping: bool = False) -> _ContentStep:
+    return _ContentStep(page, start, end, negative, flapping)
+
+
+@pytest.mark.parametrize(
+    ("steps", "kind"),
+    [
+        ([step(1, 0, 5), step(2, 1, 6), step(3, 2, 7)], "template"),
+        ([step(1, 0, 5), step(2, 1, 6)], ""),
+        ([step(1, 0, 5), step(1, 1, 6), step(1, 2, 7)], ""),
+        ([step(1, 0, 5), step(2, 1, 6), step(3, 5 + LATE, 9 * LATE)], "template"),
+        ([step(1, 0, 5), step(2, 1, 6), step(3, 6 + LATE, 9 * LATE)], "flapping"),
+        ([step(3, 0, 9 * LATE), step(2, 1, 6), step(1, 0, 5)], "template"),
+        ([step(3, 5 + 2 * LATE, 5 + 3 * LATE), step(2, 1, 6), step(1, 0, 5), step(4, 0, 4)], "template"),
+        ([step(1, 0, 5), step(2, 1, 6, negative=True)], "flapping"),
+        ([step(1, 0, 5), step(2, 1, 6, flapping=True)], "flapping"),
+        ([step(1, 0, 5, negative=True), step(2, 1, 6, negative=True)], ""),
+        ([step(number, number * 9 * LATE, number * 9 * LATE + 1) for number in range(MIN_PAGES)], "flapping"),
+        ([step(number, number * 9 * LATE, number * 9 * LATE + 1) for number in range(MIN_PAGES - 1)], ""),
+        ([step(number % 2, number * 9 * LATE, number * 9 * LATE + 1) for number in range(MIN_PAGES)], ""),
+    ],
+)
+def test_kind_of_a_difference_is_told_by_when_pages_show_it(steps: list[_ContentStep], kind: str) -> None:
+    assert _difference_kind(steps) == _difference_kind(steps[::-1]) == kind
+
+
+def test_steps_are_between_every_two_contents() -> None:
+    runs = [Run(10, 0, 5), Run(13, 9, 20), Run(11, 21, 30)]
+    assert list(_content_steps(runs)) == [
+        (3, 5, 9, False, False),
+        (1, 5, 21, False, False),
+        (2, 20, 21, True, False),
+    ]
+    far = [Run(2**63 - 1, 0, 5), Run(-(2**63), 5 - LATE, 9)]
+    assert list(_content_steps(far)) == [(1, 5 - LATE, 5, False, False)]
+    assert [flaps for *_, flaps in _content_steps([far[0], Run(0, 4 - LATE, 9)])] == [True]
+
+
+def test_sum_of_a_template_and_a_flapping_difference_is_flapping() -> None:
+    assert _flapping_differences([5], [100, 105, 95, 7]) == {5, 105, 95, 2, 12} - {7}
+    assert _flapping_differences([], [100, 105]) == set()
+    assert _flapping_differences([5, 9], []) == {5, 9}
+
+
+# What is equal
+
+
+def changes_of(*pages: History) -> TemplateChanges:
+    contents = CompactHistoryList()
+    for history in pages:
+        contents.add(history)
+    return TemplateChanges({"/{x}": contents})
+
+
+def test_equal_tuples_show_equal_template_changes() -> None:
+    pages = [
+        page((number(which), 1), (number(which), 5), (number(which) + 7, 9), (number(which) + 7, 99))
+        for which in range(9)
+    ]
+    common, shared, flapping, site, groups = changes_of(*pages).as_tuple()  # type: ignore[misc] # told by its parts
+    assert (common, flapping) == ([], [])
+    assert shared == sorted([7, -7, 7 - 2**64, 2**64 - 7])
+    assert [group for group, _ in groups] == ["/{x}"]
+    assert isinstance(site, type(groups[0][1]))
+    again = changes_of(*pages[::-1])
+    assert again.as_tuple() == changes_of(*pages).as_tuple() != changes_of(*pages[:2]).as_tuple()
+
+
+def test_contents_of_many_pages_and_flapping_differences_are_in_the_tuple() -> None:
+    same = [page((7, 1), (7, 90)) for _ in range(MIN_PAGES)]
+    banner = [
+        page(
+            (number(which), 1),
+            (number(which) + 5, 9 + late),
+            (number(which), 30 + late),
+            (number(which) + 5, 60 + late),
+        )
+        for which, late in enumerate(range(0, 900, 100))
+    ]
+    common, _, flapping, *_ = changes_of(*same, *banner).as_tuple()  # type: ignore[misc] # told by its parts
+    assert (common, flapping) == ([7], [5])

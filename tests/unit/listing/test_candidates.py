@@ -1,0 +1,125 @@
+"""Candidates: the URLs of a site before evaluation, and which spelling of a learned page counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flask
+import pytest
+
+from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.evidence.observations import HtmlFacts, Observation
+from sitemap_middleware.listing.candidates import (
+    LOOKUP_BATCH_PAGES,
+    Candidate,
+    SiteSnapshot,
+    provider_candidates,
+    route_candidates,
+    stored_candidates,
+)
+from sitemap_middleware.listing.provider_reader import ProviderReport
+from sitemap_middleware.models import Site
+
+from ...support.sample_sites import Clock
+
+SITE = Site("https", "example.com")
+NOW = 1_750_000_000
+
+
+class Shop:
+    """An app with learned pages, and with items."""
+
+    def __init__(self, items: Any = ()) -> None:
+        app = flask.Flask("shop", static_folder=None)
+        app.url_map.strict_slashes = False
+        app.add_url_rule("/tags/<slug>", "tag", lambda slug: slug)
+        item = sitemap(values=items)(lambda slug="all": slug)
+        app.add_url_rule("/items/<slug>", "item", item)
+        app.add_url_rule("/items", "item", item, defaults={"slug": "all"})
+        app.add_url_rule("/items/sale", "sale", lambda: "Sale")
+        self.app = SitemapMiddleware(
+            app, base_url="https://example.com", store="memory://", learn="/tags/*", clock=Clock(NOW)
+        )
+
+    def keep(self, *observations: Observation) -> None:
+        self.app.service.store.merge(SITE.store_key, observations)
+
+    def snapshot(self) -> SiteSnapshot:
+        return self.app.service.snapshot(SITE, self.app.service.store)
+
+    def items(self) -> tuple[list[Candidate], ProviderReport]:
+        snapshot, report = self.snapshot(), ProviderReport()
+        ((provider, routes),) = snapshot.table.providers(SITE).values()
+        return [*provider_candidates(snapshot, self.app.service._providers, provider, routes, report)], report
+
+
+def seen(path: str, digest: int | None = 7, **more: Any) -> Observation:
+    html = None if digest is None else HtmlFacts(digest)
+    return Observation(path, "/tags/*", NOW, 200, "text/html", html=html, learned=True)._replace(**more)
+
+
+@pytest.mark.parametrize(
+    ("pages", "duplicate"),
+    [
+        ([seen("/tags/a/"), seen("/tags/a")], "/tags/a"),
+        ([seen("/tags/a"), seen("/tags/a/")], None),
+        ([seen("/tags/a/")], None),
+        ([seen("/tags/a/"), seen("/tags/b")], None),
+        ([seen("/tags/a/"), seen("/tags/a", 8)], None),
+        ([seen("/tags/a/"), seen("/tags/a", None)], None),
+        ([seen("/tags/a/", None), seen("/tags/a")], None),
+        ([seen("/tags/a/"), seen("/tags/a", status=404)], None),
+        ([seen("/tags/a/"), seen("/tags/a", noindex=True)], None),
+    ],
+)
+def test_page_of_the_other_trailing_slash_is_listed_once(pages: list[Observation], duplicate: str | None) -> None:
+    shop = Shop()
+    shop.keep(*pages)
+    found = {candidate.path: candidate for candidate in stored_candidates(shop.snapshot())}
+    assert found[pages[0].path].slash_variant == duplicate
+    assert all(candidate.page is not None and candidate.page.path == path for path, candidate in found.items())
+    assert {candidate.route.path for candidate in found.values()} == {"/tags/*"}
+
+
+def test_page_that_is_not_learned_has_no_other_spelling() -> None:
+    shop = Shop()
+    shop.keep(seen("/tags/a/"), seen("/tags/a"), seen("/items/old"), seen("/gone/a"))
+    assert sorted(candidate.path for candidate in stored_candidates(shop.snapshot())) == ["/tags/a", "/tags/a/"]
+
+
+def test_items_are_candidates_in_their_order_with_what_was_observed_of_them() -> None:
+    slugs = [f"n{number}" for number in range(LOOKUP_BATCH_PAGES + 3)]
+    shop = Shop([*slugs, "sale", "k\u00e4se"])
+    shop.keep(seen("/items/n1", learned=False), seen("/items", learned=False), seen("/items/k%C3%A4se", learned=False))
+    found, report = shop.items()
+    assert [candidate.path for candidate in found] == [
+        *(f"/items/{slug}" for slug in slugs),
+        "/items/k%C3%A4se",
+        "/items",
+    ]
+    assert [candidate.path for candidate in found if candidate.page] == ["/items/n1", "/items/k%C3%A4se", "/items"]
+    assert [candidate.route.path for candidate in found[-2:]] == ["/items/<slug>", "/items"]
+    assert report.examples == [
+        "'sale' was left out: /items/sale does not lead back to /items/<slug> (/items/<slug>)",
+    ]
+    assert found[0].entry is not None
+    assert found[0].entry.params == {"slug": "n0"}
+
+
+def test_static_route_that_its_provider_gives_comes_in_the_providers_order() -> None:
+    found, _ = Shop(["b", "all", "a"]).items()
+    assert [(candidate.path, candidate.route.path) for candidate in found] == [
+        ("/items/b", "/items/<slug>"),
+        ("/items", "/items"),
+        ("/items/a", "/items/<slug>"),
+    ]
+
+
+def test_static_routes_of_other_views_are_candidates_of_their_own() -> None:
+    shop = Shop(["a"])
+    shop.keep(seen("/items/sale", learned=False))
+    ((provider, _),) = shop.snapshot().table.providers(SITE).values()
+    (sale,) = route_candidates(shop.snapshot(), [provider])
+    assert (sale.path, sale.route.endpoint) == ("/items/sale", "sale")
+    assert sale.page is not None
+    assert [candidate.path for candidate in route_candidates(shop.snapshot(), [])] == ["/items", "/items/sale"]
