@@ -55,7 +55,7 @@ TESTS = {
     "evidence.soft_404_by_equal_content": "unit/evidence/test_soft_404_by_equal_content",
     "evidence.work_budget": "unit/evidence/test_relative_time unit/evidence/test_json_ld integration/test_limits",
     "evidence.json_ld": "unit/evidence/test_json_ld unit/evidence/test_html_facts",
-    "evidence.template_change_periods": "unit/evidence/test_template_changes integration/test_content_changes unit/evidence/test_json_ld",
+    "evidence.template_change_periods": "unit/evidence/test_template_change_periods unit/evidence/test_template_changes",
     "evidence.content_digest_terms": "unit/evidence/test_daily_number_changes",
     "evidence.html_limits": "unit/evidence/test_html_limits unit/evidence/test_html_facts integration/test_limits",
     "evidence.changefreq": "unit/evidence/test_changefreq",

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.evidence import html_limits
 from sitemap_middleware.evidence.html_facts import parse_html
-from sitemap_middleware.evidence.html_limits import MAX_ELEMENT_DEPTH, safe_length
+from sitemap_middleware.evidence.html_limits import (
+    MAX_ATTRIBUTES,
+    MAX_ELEMENT_DEPTH,
+    MAX_OPTIONS,
+    MAX_TAGS,
+    safe_length,
+)
 
 from ...support.timing import ratio
 
@@ -191,3 +197,93 @@ MARKUP = st.lists(
 def test_any_markup_can_be_read_and_comes_to_the_same_twice(parts: list[str], cut: bool) -> None:
     body = "".join(parts).encode()
     assert parse_html(body, is_truncated=cut) == parse_html(body, is_truncated=cut)
+
+
+# Each limit is exact
+
+
+def attributes(count: int) -> str:
+    return "".join(f" a{number}" for number in range(count))
+
+
+PAIRS = "<div></div>" * (MAX_ELEMENT_DEPTH + 1)
+"""Elements that are closed, of which there would be too many if they were not."""
+
+
+@pytest.mark.parametrize(
+    ("most", "more"),
+    [
+        ("<p>" * MAX_TAGS, "<p>"),
+        ("<!-- -->" * MAX_TAGS, "<!-- -->"),
+        ("<div>" * (MAX_ELEMENT_DEPTH - 1), "<div>"),
+        ("<a>" * MAX_ELEMENT_DEPTH * 2 + "<div>" * (MAX_ELEMENT_DEPTH - 2), "<div>"),
+        ("<option><div>" * (MAX_ELEMENT_DEPTH // 2 - 1) + "<div>", "<option>"),
+        ("<option>" * MAX_OPTIONS, "<option>"),
+        ("", f"<p{attributes(MAX_ATTRIBUTES + 1)}>"),
+        (f"<p{attributes(MAX_ATTRIBUTES)}>", f"<p{attributes(MAX_ATTRIBUTES + 1)}>"),
+        ("<html a b>" * (MAX_ATTRIBUTES // 2), "<html a>"),
+        ("<body a b>" * (MAX_ATTRIBUTES // 2), "<body a>"),
+        ("<html a b>" * (MAX_ATTRIBUTES // 4) + "<BODY a b>" * (MAX_ATTRIBUTES // 4), "<html a>"),
+        (f"{PAIRS}{PAIRS}" + "<div>" * (MAX_ELEMENT_DEPTH - 1), "<div>"),
+        (f"<style><!-- <div></style><script>{PAIRS}<div></script>{PAIRS}" + "<div>" * (MAX_ELEMENT_DEPTH - 1), "<div>"),
+    ],
+    ids=[str(number) for number in range(13)],
+)
+def test_text_is_read_up_to_the_tag_that_is_too_many(most: str, more: str) -> None:
+    assert safe_length(most) == (len(most), "")
+    length, reason = safe_length(most + more)
+    assert length == len(most)
+    assert reason
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "<![CDATA[ x ]]>",
+        "<script><!-- </script>",
+        "<svg><div></div>",
+        "<svg><svg></svg><div></div>",
+        "<svg><desc><x></x>",
+        "<math></svg>",
+        "<svg><x></g>",
+    ],
+)
+def test_no_element_counts_as_closed_after_unusual_markup(before: str) -> None:
+    length, reason = safe_length(before + PAIRS)
+    assert len(before) < length < len(before + PAIRS)
+    assert reason == "nests too many elements"
+    assert safe_length(f"{before}<!--{'<div>' * MAX_ELEMENT_DEPTH}-->")[1], "nor does a comment hide tags"
+    assert not safe_length(f"{before}{'<html>' * (MAX_ATTRIBUTES + 1)}")[1], "attributes are not looked for"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "<svg><g/><x></x></svg>",
+        "<svg><svg></svg></svg><div></div>",
+        "<!DOCTYPE html>",
+        "<!ELEMENT>",
+        "<style><!-- </style>",
+        "<title><!-- <div></title>",
+        "<SCRIPT>x</script >",
+        "<svg><title></title></svg>",
+        "</p></html>",
+    ],
+)
+def test_elements_count_as_closed_after_usual_markup(before: str) -> None:
+    assert safe_length(before + PAIRS) == (len(before + PAIRS), "")
+
+
+@pytest.mark.parametrize("start", ["<script>", "<title>", "<textarea>"])
+def test_text_without_its_end_tag_reaches_to_the_end(start: str) -> None:
+    text = start + "<div>" * (MAX_ELEMENT_DEPTH + 1)
+    assert safe_length(text) == (len(text), "")
+
+
+def test_work_of_all_tags_together_is_limited() -> None:
+    deep = "<div>" * 1000
+    assert not safe_length(deep + "<p>" * 29_400)[1]
+    assert safe_length(deep + "<p>" * 29_600)[1] == "nests too many elements"
+    closed = "<div>" * 500 + "<b></b>" * 20_000
+    assert not safe_length(closed)[1], "formatting elements that are closed are not opened again"
+    assert safe_length("<b>" * 700 + "<p>" * 300)[1] == "nests too many elements"
