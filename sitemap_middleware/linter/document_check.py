@@ -39,6 +39,7 @@ class DocumentCheck:
     """
 
     def __init__(self, run: Run, document: DocumentRow, location: str | None) -> None:
+        self._run = run
         self._report = run.report
         self._document = document
         self._content = DocumentContent(run, document, location)
@@ -88,6 +89,7 @@ class DocumentCheck:
             if self._declared_encoding:
                 self._add(xml.ENCODING_DECLARED, f"the declared encoding is {self._declared_encoding}")
             self._content.close()
+            self._run.documents.completed()
 
     def refuse(self, rule: Rule, text: str) -> None:
         """Report why the document is not read any further."""

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
+from .checks.extensions import check_extensions
 from .checks.hints import check_changefreq, check_priority
+from .checks.hreflang import check_versions, read_versions
 from .checks.lastmod import CheckedLastmod, check_lastmod
-from .checks.loc import CheckedLoc, check_loc, page_key
+from .checks.loc import CheckedLoc, check_loc, normal_url, page_key
 from .checks.location import Locations
+from .checks.news import MAX_ARTICLES
 from .checks.structure import check_fields, wrong_element
 from .message import Finding, Place
 from .report import quoted
-from .rules import Rule, fetch, index, lastmod, xml
+from .rules import Rule, fetch, index, lastmod, news, xml
 from .run_state import Run
 from .sitemap_set import Addition, DocumentRow
 from .vocabulary import (
     ATOM,
+    NEWS,
     OLD_SITEMAPS,
     SITEMAP,
     SITEMAP_FIELDS,
@@ -53,6 +58,8 @@ class DocumentContent:
         self._entries = 0
         self._newest: float | None = None
         self._newest_text = ""
+        self._articles = 0
+        self._wrong_namespaces = set[str]()
         self._is_loop = False
         """Whether the document is an index that leads back to one that leads to it."""
 
@@ -108,6 +115,8 @@ class DocumentContent:
             self._add((index.EMPTY, f"the document lists no {what}"), self._document.url)
         if self.kind is Kind.INDEX and self._document.depth and not self._is_loop:
             self._add((index.NESTED, "an index names this index"), self._document.url)
+        if self._articles > MAX_ARTICLES:
+            self._add((news.TOO_MANY, f"the document has {self._articles:,} articles"), self._document.url)
         for found in self._locations.findings():
             place = Place(self._document.url, found.line, found.column)
             self._report.add(found.rule, found.url, found.text, place)
@@ -129,7 +138,9 @@ class DocumentContent:
         where = fields.get("loc", element)
         url = checked.url or self._document.url
         written = fields.get("lastmod")
-        self._page(checked, where, extended=bool(extensions), date=written.text if written else "")
+        versions = self._extensions(extensions, checked, url) if extensions else []
+        is_extended = len(extensions) > len(versions)
+        self._page(checked, where, is_extended=is_extended, date=written.text if written else "", versions=versions)
         if written is not None:
             date = self._lastmod(written, url)
             if date.finding is None:
@@ -141,14 +152,44 @@ class DocumentContent:
             self._hint(check_priority(fields["priority"].text), fields["priority"], url)
             self._run.facts.add_priority(fields["priority"].text)
 
-    def _page(self, checked: CheckedLoc, where: Element, *, extended: bool = False, date: str = "") -> None:
+    def _extensions(self, elements: list[Element], page: CheckedLoc, url: str) -> list[tuple[str, str]]:
+        """Check the extensions of an entry. Return the versions in other languages that it names, with their codes."""
+        self._articles += any(element.name == f"{NEWS} news" for element in elements)
+        for finding, element in check_extensions(elements, page, self._run.now):
+            rule = finding[0]
+            if rule.code.endswith("-namespace"):
+                if rule.code in self._wrong_namespaces:
+                    continue  # one mistake, in one line of the document
+                self._wrong_namespaces.add(rule.code)
+            self._add(finding, url, element)
+        versions, findings = read_versions(elements)
+        for finding, element in (*findings, *check_versions(versions, page)):
+            self._add(finding, url, element)
+        return [(version.code, version.url) for version in versions]
+
+    def _page(
+        self,
+        checked: CheckedLoc,
+        where: Element,
+        *,
+        is_extended: bool = False,
+        date: str = "",
+        versions: Sequence[tuple[str, str]] = (),
+    ) -> None:
         """Take a URL of a page, with its date as written."""
         for finding in checked.findings:
             self._add(finding, checked.url or self._document.url, where)
         if checked.host:
             self._locations.add(checked, where.line, where.column)
             self._run.documents.add_url(
-                checked.url, page_key(checked), self._document.id, where.line, extended=extended, lastmod=date.strip()
+                checked.url,
+                key=page_key(checked),
+                page=normal_url(checked),
+                document=self._document.id,
+                line=where.line,
+                extended=is_extended,
+                lastmod=date.strip(),
+                versions=versions,
             )
         self._run.facts.add_url(checked)
 

@@ -8,10 +8,12 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from .checks.loc import check_loc
 from .checks.whole_set import duplicate_findings
+from .language_versions import VersionPair
 from .message import Message, Place
 from .report import DEFAULT_LIMIT, Report
-from .rules import RULES, index
+from .rules import RULES, Rule, hreflang, index
 from .rules.base import Severity
 from .run_state import Run
 from .sitemap_set import SitemapSet
@@ -79,9 +81,24 @@ async def check_sitemap(
         for finding, row in duplicate_findings(documents.similar_urls()):
             document = documents.document(row.document)
             report.add(finding[0], row.loc, finding[1], Place(document.url if document else "", row.line))
+        _check_versions(run)
         counts = {severity: report.count(severity) for severity in Severity}
         messages = sorted(report.messages, key=lambda message: documents.position(message.place.document))
         return Result(messages, read, documents.urls, counts, report.omitted())
+
+
+def _check_versions(run: Run) -> None:
+    """Report the versions in other languages that do not link back, or are not listed."""
+    for pair in run.documents.versions.pairs_without_return():
+        _add_pair(run, hreflang.NO_RETURN, pair, f"the page names {pair.version}, which does not name it")
+    for pair in run.documents.versions.not_listed() if run.documents.is_complete else ():
+        if check_loc(pair.loc).host == check_loc(pair.version).host:
+            _add_pair(run, hreflang.NOT_LISTED, pair, f"the page names {pair.version}, which no document lists")
+
+
+def _add_pair(run: Run, rule: Rule, pair: VersionPair, text: str) -> None:
+    document = run.documents.document(pair.document)
+    run.report.add(rule, pair.loc, text, Place(document.url if document else "", pair.line))
 
 
 async def _read_documents(source: Source, run: Run, limit: int, on_progress: OnProgress) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from enum import Enum, auto
 from types import TracebackType
 from typing import Final, NamedTuple, Self
+
+from .language_versions import LanguageVersions
 
 _SCHEMA: Final = """
 PRAGMA journal_mode = OFF;
@@ -17,9 +19,14 @@ CREATE TABLE documents (
     id INTEGER PRIMARY KEY, url TEXT UNIQUE, parent INTEGER, depth INTEGER, latest REAL, line INTEGER
 );
 CREATE TABLE urls (
-    id INTEGER PRIMARY KEY, loc TEXT, key INTEGER, document INTEGER, line INTEGER, extended INTEGER, lastmod TEXT
+    id INTEGER PRIMARY KEY, loc TEXT, key INTEGER, page INTEGER, document INTEGER, line INTEGER, extended INTEGER,
+    lastmod TEXT, cluster INTEGER
 );
 """
+_INSERT_URL: Final = """
+INSERT INTO urls (loc, key, page, document, line, extended, lastmod, cluster) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_COLUMNS: Final = "loc, document, line, extended, lastmod"
 _BATCH: Final = 1_000
 
 
@@ -67,9 +74,10 @@ class SitemapSet:
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None)  # a file of its own, once its cache is full
         self._database.executescript(_SCHEMA)
-        self._pending: list[tuple[str, int, int, int, bool, str]] = []
+        self._pending: list[tuple[str, int, int, int, int, bool, str, int | None]] = []
+        self._versions = LanguageVersions(self._database)
         self._written = 0
-        self._last_document = 0
+        self._last_document = self._complete = 0
         self._first = self._first_location = ""
 
     def __enter__(self) -> Self:
@@ -136,6 +144,15 @@ class SitemapSet:
             self._last_document = row.id
         return row
 
+    def completed(self) -> None:
+        """Say that a document was read to its end."""
+        self._complete += 1
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all documents were read to their end."""
+        return self._complete == self.documents
+
     @property
     def documents(self) -> int:
         """How many documents were added."""
@@ -143,20 +160,47 @@ class SitemapSet:
 
     # URLs
 
-    def add_url(self, loc: str, key: str, document: int, line: int, *, extended: bool, lastmod: str) -> None:
-        """Add a URL. URLs with an equal key may be one page."""
-        self._pending.append((loc, hash(key), document, line, extended, lastmod))
+    def add_url(
+        self,
+        loc: str,
+        *,
+        key: str,
+        page: str,
+        document: int,
+        line: int,
+        extended: bool = False,
+        lastmod: str = "",
+        versions: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        """Add a URL.
+
+        Args:
+            loc: the URL as written.
+            key: URLs with an equal key may be one page.
+            page: URLs with an equal text are one page.
+            document: the id of the document that lists it.
+            line: its line there.
+            extended: whether its entry has images, videos or news.
+            lastmod: its date as written.
+            versions: its versions in other languages, as pairs of a code and a URL like `page`.
+        """
+        cluster = self._versions.add(versions) if versions else None
+        self._pending.append((loc, hash(key), hash(page), document, line, extended, lastmod, cluster))
         if len(self._pending) >= _BATCH:
             self._write()
 
     def _write(self) -> None:
         self._database.execute("BEGIN")
-        self._database.executemany(
-            "INSERT INTO urls (loc, key, document, line, extended, lastmod) VALUES (?, ?, ?, ?, ?, ?)", self._pending
-        )
+        self._database.executemany(_INSERT_URL, self._pending)
         self._database.execute("COMMIT")
         self._written += len(self._pending)
         self._pending.clear()
+
+    @property
+    def versions(self) -> LanguageVersions:
+        """The versions in other languages of all URLs."""
+        self._write()
+        return self._versions
 
     @property
     def urls(self) -> int:
@@ -177,8 +221,8 @@ class SitemapSet:
 
     def _select(self, condition: str, value: int) -> Iterator[UrlRow]:
         self._write()
-        with closing(self._database.execute(f"SELECT * FROM urls {condition}", (value,))) as rows:  # noqa: S608
-            for _, loc, _, document, line, extended, lastmod in rows:
+        with closing(self._database.execute(f"SELECT {_COLUMNS} FROM urls {condition}", (value,))) as rows:  # noqa: S608
+            for loc, document, line, extended, lastmod in rows:
                 yield UrlRow(loc, document, line, bool(extended), lastmod)
 
 

@@ -10,8 +10,11 @@ OLD_SITEMAPS: Final = (
     "http://www.google.com/schemas/sitemap/0.84",
     "https://www.google.com/schemas/sitemap/0.84",
 )
+IMAGE: Final = "http://www.google.com/schemas/sitemap-image/1.1"
+VIDEO: Final = "http://www.google.com/schemas/sitemap-video/1.1"
+NEWS: Final = "http://www.google.com/schemas/sitemap-news/0.9"
+XHTML: Final = "http://www.w3.org/1999/xhtml"
 ATOM: Final = "http://www.w3.org/2005/Atom"
-SCHEMA_INSTANCE: Final = "http://www.w3.org/2001/XMLSchema-instance"
 
 URL_FIELDS: Final = ("loc", "lastmod", "changefreq", "priority")
 """The children of `url`, in the order of the schema."""

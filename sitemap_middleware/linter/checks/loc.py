@@ -199,6 +199,14 @@ def page_key(loc: CheckedLoc) -> str:
     return loc.host.removeprefix("www.") + rest.rstrip("/")
 
 
+def normal_url(loc: CheckedLoc) -> str:
+    """A text that is equal for all spellings of a URL. Its scheme, `www.` and a slash at the end count."""
+    if not loc.host:
+        return loc.url
+    is_plain = loc.url.endswith(loc.path) and "%" not in loc.path and loc.path.isascii()
+    return f"{loc.scheme}://{loc.host}{(loc.path if is_plain else spelled(loc.url)) or '/'}"
+
+
 def spelled(url: str) -> str:
     """The path and query of a URL in one spelling: percent-encoding normalized, without the fragment."""
     rest = url.partition("://")[2].partition("#")[0]

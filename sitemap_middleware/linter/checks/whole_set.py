@@ -8,7 +8,7 @@ from itertools import groupby
 from ..message import Finding
 from ..rules import loc as rules
 from ..sitemap_set import UrlRow
-from .loc import check_loc, page_key, spelled
+from .loc import check_loc, normal_url, page_key
 
 
 def duplicate_findings(similar: Iterable[UrlRow]) -> Iterator[tuple[Finding, UrlRow]]:
@@ -24,8 +24,7 @@ def duplicate_findings(similar: Iterable[UrlRow]) -> Iterator[tuple[Finding, Url
             if (same := known.setdefault(row.loc, row)) is not row:
                 yield from _repeated(row, same)
                 continue
-            url = check_loc(row.loc)
-            spelling = f"{url.scheme}://{url.host}{spelled(row.loc) or '/'}"
+            spelling = normal_url(check_loc(row.loc))
             if (alike := spellings.setdefault(spelling, row)) is not row:
                 yield (rules.DUPLICATE_SPELLING, f"{alike.loc} is the same page"), row
             elif (pair := spellings.get(_other_slash(spelling))) is not None:

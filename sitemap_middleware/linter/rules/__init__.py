@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import fetch, hints, index, lastmod, loc, xml
+from . import fetch, hints, hreflang, image, index, lastmod, loc, news, video, xml
 from .base import Family, Rule, Severity
 
 __all__ = ["FAMILIES", "RULES", "Family", "Rule", "Severity"]
@@ -16,6 +16,10 @@ FAMILIES: Final[tuple[Family, ...]] = (
     loc.FAMILY,
     lastmod.FAMILY,
     hints.FAMILY,
+    image.FAMILY,
+    video.FAMILY,
+    news.FAMILY,
+    hreflang.FAMILY,
 )
 
 RULES: Final[dict[str, Rule]] = {rule.code: rule for family in FAMILIES for rule in family.rules}

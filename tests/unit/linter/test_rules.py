@@ -24,6 +24,7 @@ LOCATIONS = {
     "index-outside-folder": "https://example.com/maps/sitemap.xml",
     "loc-outside-folder": "https://example.com/shop/sitemap.xml",
     "loc-mixed-www": None,
+    "hreflang-self-missing": None,
 }
 """Where a sitemap is served, if it is not at the top of example.com."""
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
