@@ -9,7 +9,7 @@ from . import urls
 from .bounded_cache import BoundedCache
 from .config import Options
 from .models import Site
-from .request_response import KEY_ROOT, Request
+from .request_response import KEY_HOST, KEY_METHOD, KEY_ROOT, Request
 from .routing.app_routes import AppRoutes
 
 MAX_HOSTS: Final = 1000
@@ -47,6 +47,8 @@ class SiteResolver:
         self._foreign = BoundedCache[_SiteKey, tuple[Site, HostTrust]](MAX_FOREIGN_HOSTS)
         self._roots = {""}
         """Root paths seen so far."""
+        self._own: dict[tuple[object, ...], tuple[Site, HostTrust]] = {}
+        """By Host, scheme and root of a request, as they came: sites without a root, by their own hosts."""
         self._first: Site | None = None
         """The first site that was requested."""
 
@@ -55,19 +57,30 @@ class SiteResolver:
 
         Behind a proxy, localhost is not a site: the public host has another name.
         """
+        key = request.key[KEY_HOST:KEY_METHOD]  # Host, scheme and root, not yet decoded: this is faster
+        if self._routes_version == self._app_routes.version:
+            own = self._own.get(key)
+            if own is not None:
+                return own
         if request.key[KEY_ROOT] and request.has_dynamic_root:
             return None, "none"
         site, trust = self.resolve(request.scheme, request.host, request.root)
-        if site is not None and site.loopback and self._base is None and request.is_forwarded:
+        if site is None:
+            return None, trust
+        if site.loopback and self._base is None and request.is_forwarded:
             trusted = (*self._allowed, *self._app_routes.trusted_hosts)
             if not urls.is_host_allowed(site.host, trusted):
                 return None, "none"
+        is_steady = not request.key[KEY_ROOT] and trust == "own" and (self._base is not None or not site.loopback)
+        if is_steady and len(self._own) < MAX_HOSTS:
+            self._own[key] = site, trust
         return site, trust
 
     def resolve(self, scheme: str, host: str, root: str) -> tuple[Site | None, HostTrust]:
         """The site of a scheme, Host and root path, or None; and what the Host is to the site."""
         if self._routes_version != self._app_routes.version:
             self._cached.clear()
+            self._own.clear()
             self._foreign = BoundedCache(MAX_FOREIGN_HOSTS)
             self._first = None
             self._routes_version = self._app_routes.version

@@ -46,7 +46,7 @@ class ServiceInspection:
     _entries: EntryBuilder
     _guarded_store: GuardedStore
     _robots: RobotsTxt
-    _sitemap: SitemapHandler
+    sitemap_handler: SitemapHandler
     _store_clock: StoreClock
     _publisher: Publisher
     _ingester: Ingester
@@ -179,7 +179,7 @@ class ServiceInspection:
             "pending": self.tracker.buffer.pending,
             "last_flush_age_seconds": self.tracker.buffer.last_flush_age_seconds,
             "store_failures": self._guarded_store.failures,
-            "unavailable_responses": self._sitemap.unavailable_responses,
+            "unavailable_responses": self.sitemap_handler.unavailable_responses,
             "values_age_seconds": self._publisher.values_age(),
             **{f"ignored_{reason}": count for reason, count in self.tracker.ignored.counts.items()},
         }

@@ -37,7 +37,7 @@ from .rendering.publisher import Publisher
 from .report.handler import ReportHandler
 from .report.sources import ReportSources
 from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
-from .request_response import Request, Response
+from .request_response import Request
 from .robots import RobotsTxt
 from .routing.app_routes import AppRoutes
 from .site_quota import SiteQuota
@@ -55,8 +55,9 @@ _MAX_PATH_CHARS: Final = 3 * urls.MAX_LOC_CHARS
 class SitemapService(ServiceInspection):
     """One wrapped app: its routes, the observations of its responses, and its sitemap.
 
-    The adapters call `tracked_page` and `observe` for every request, so these must cost
-    next to nothing, and `handles`, `cached_response` and `handle` for documents.
+    For every request, the adapters look up its page in `tracker.tracked_pages`. If it is
+    not there, they call `observe`. Both must cost next to nothing. Requests for documents
+    go to `sitemap_handler`.
     """
 
     def __init__(self, app: Any, options: Options, store: Store) -> None:
@@ -76,6 +77,7 @@ class SitemapService(ServiceInspection):
             on_exit=StoreExtras.of(store).release or store.close,
         )
         self.tracker: ResponseTracker = ResponseTracker(buffer, self.app_routes, options.clock, self.log_fault)
+        self.app_routes.on_change = self.tracker.require_track
         self._site_resolver = SiteResolver(self.app_routes, options)
         self._policy = ListingPolicy(options, self._was_probed)
         self._providers = Providers(options.clock)
@@ -119,7 +121,7 @@ class SitemapService(ServiceInspection):
             varying_content_prober=self._varying_content_prober,
             may_store=site_quota.may_store,
         )
-        self._sitemap = SitemapHandler(
+        self.sitemap_handler: SitemapHandler = SitemapHandler(
             options=options,
             app_routes=self.app_routes,
             site_resolver=self._site_resolver,
@@ -146,10 +148,6 @@ class SitemapService(ServiceInspection):
         return SitemapService(self.app_routes.app, replace(self.options, site=site), self.store)
 
     # A page request
-
-    def tracked_page(self, request: Request) -> TrackedPage | None:
-        """Look up the page that a request is for. If the result is None, call `observe`."""
-        return self.tracker.tracked_pages.get(request.key)
 
     def observe(self, request: Request) -> TrackedPage | None:
         """Track the page that a request is for, before the app runs; None if the request is not evidence.
@@ -201,26 +199,10 @@ class SitemapService(ServiceInspection):
             return None  # the Host may be a proxy's internal name of the app
         return None if all(urls.is_site_host(site, request.host, host) for host in others) else FOREIGN_HOST
 
-    # A sitemap request
-
-    def handles(self, request: Request) -> bool:
-        """Whether the middleware may answer this request, by its method and path. It costs almost nothing."""
-        return self._sitemap.handles(request)
-
-    def cached_response(self, request: Request) -> Response | None:
-        """The response if its document is in memory and fresh, else None. It never blocks: it runs on event loops."""
-        return self._sitemap.cached_response(request)
-
-    def handle(self, request: Request) -> Response | None:
-        """The response to a request that `handles` accepts; None if the app must answer it. It may block."""
-        response = self._sitemap.handle(request)
-        self._track_again_if_routes_changed()
-        return response
-
     def refresh(self, path: str | None = None) -> None:
         """Have a decoded path, or everything, brought up to date with the next request for the sitemap."""
         self._refresher.refresh(path)
-        self._sitemap.expire()
+        self.sitemap_handler.expire()
 
     # The end of a process
 
@@ -232,7 +214,7 @@ class SitemapService(ServiceInspection):
             log.debug("observations not saved: %s", error)
         except Exception:
             log.exception("the observations of the last seconds could not be saved")
-        self._sitemap.expire()
+        self.sitemap_handler.expire()
 
     def close(self) -> None:
         """Save pending observations and calls of `refresh`, stop the background thread and close the store."""
@@ -299,10 +281,7 @@ class SitemapService(ServiceInspection):
         try:
             self._ingester.ingest(batch)
         finally:
-            self._track_again_if_routes_changed()
+            if self.tracker.routes_version != self.app_routes.version:
+                self.tracker.require_track()
             if self._varying_content_prober is not None:
                 self.tracker.require_track()  # so that the prober gets a recent request
-
-    def _track_again_if_routes_changed(self) -> None:
-        if self.tracker.routes_version != self.app_routes.version:
-            self.tracker.require_track()

@@ -123,7 +123,8 @@ class SitemapHandler:
     def cached_response(self, request: Request) -> Response | None:
         """The response if its document is in memory and fresh, else None. It never blocks: it runs on event loops."""
         try:
-            if request.method not in ("GET", "HEAD") or not self._buffer.is_idle:
+            method = request.method
+            if method not in ("GET", "HEAD") or not self._buffer.is_idle:
                 return None
             site, _ = self._site_resolver.resolve_request(request)
             document = None if site is None else self._publisher.cached_document(site, request.path)
@@ -132,7 +133,7 @@ class SitemapHandler:
             now = self._clock()
             if not document.is_fresh(now, self._generation) or not self._app_routes.is_current(document.table, now):
                 return None
-            return document.responses.response_to(request.method, request.conditional_headers, inflates=False)
+            return document.responses.response_to(method, request.conditional_headers, inflates=False)
         except Exception as error:
             self._on_error("a request for the sitemap could not be looked at", error)
             return None

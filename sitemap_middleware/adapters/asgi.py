@@ -264,7 +264,7 @@ class ASGIMiddleware:
                     )
                 except KeyError:
                     request.key = key_with_defaults(scope, host)
-                page = self.service.tracked_page(request)
+                page = self.service.tracker.tracked_pages.get(request.key)
                 if page is None:
                     self._bind_app(scope)
                     path = request.key[KEY_PATH]
@@ -295,9 +295,10 @@ class ASGIMiddleware:
 
     async def _document_response(self, request: ASGIRequest) -> Response | None:
         """The response if the request is for a sitemap document or robots.txt; None if the app is to answer."""
-        response = self.service.cached_response(request)
-        if response is None and self.service.handles(request):
-            response = await run_sync(self.service.handle, request, limiter=thread_limiter())
+        handler = self.service.sitemap_handler
+        response = handler.cached_response(request)
+        if response is None and handler.handles(request):
+            response = await run_sync(handler.handle, request, limiter=thread_limiter())
         return response
 
     async def _report_response(self, request: ASGIRequest) -> Response | None:

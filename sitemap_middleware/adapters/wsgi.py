@@ -292,7 +292,7 @@ class WSGIMiddleware:
         page = response = None
         try:
             request = request_of(environ, self)
-            page = self.service.tracked_page(request)
+            page = self.service.tracker.tracked_pages.get(request.key)
             if page is None:
                 if self._original_attributes:
                     self._unwind()
@@ -329,9 +329,10 @@ class WSGIMiddleware:
 
     def _document_response(self, request: WSGIRequest) -> Response | None:
         """The response if the request is for a sitemap document or robots.txt; None if the app is to answer."""
-        response = self.service.cached_response(request)
-        if response is None and self.service.handles(request):
-            response = self.service.handle(request)
+        handler = self.service.sitemap_handler
+        response = handler.cached_response(request)
+        if response is None and handler.handles(request):
+            response = handler.handle(request)
         return response
 
     def _report_response(self, request: WSGIRequest) -> Response | None:

@@ -86,7 +86,7 @@ class SitemapMiddleware:
         return answer
 
     def _tracked_page(self, own: Any) -> TrackedPage | None:
-        page: TrackedPage | None = self.app.service.tracked_page(own)
+        page: TrackedPage | None = self.app.service.tracker.tracked_pages.get(own.key)
         if page is None and self.app._original_attributes:
             self.app._unwind()
         return page

@@ -140,4 +140,4 @@ class ProviderSections:
     def _log_recovery(self) -> None:
         if self._failing:
             self._failing = False
-            log.warning("the sitemap's values can be had again")
+            log.warning("the sitemap's values can be read again")

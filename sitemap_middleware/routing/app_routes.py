@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from typing import Any, Final
 
@@ -27,6 +27,10 @@ RECHECK_SECONDS: Final = 0.00025
 """How long a check of any other map holds: less than it takes to add a route and then request the sitemap."""
 
 
+def _do_nothing() -> None:
+    """Nobody waits for changes yet."""
+
+
 class AppRoutes:
     """The routes of one app, read again after a change."""
 
@@ -34,8 +38,8 @@ class AppRoutes:
         self._app = app
         self._options = options
         self._latest: tuple[RouteTable, Snapshot] | None = None
-        self._checked_at: tuple[RouteTable | None, float] = None, 0.0
-        """The table that the latest quick check found current, if it did, and when that was."""
+        self._checked: tuple[RouteTable | None, float, float] = None, 0.0, 0.0
+        """The table that the latest quick check found current, if it did; when that was, and until when it holds."""
         self.root_path: str = root_path(app)
         """The root path that the app itself declares."""
         self._warned = set[Provider]()
@@ -43,6 +47,8 @@ class AppRoutes:
         """Whether `bind` has been called."""
         self.version: int = 0
         """Grows when a reload finds other routes than before."""
+        self.on_change: Callable[[], None] = _do_nothing
+        """Called whenever `version` has grown."""
 
     def bind(self, app: Any) -> None:
         """Use the app of an ASGI scope, if the wrapped app is its router: `add_middleware` wraps only that."""
@@ -82,12 +88,13 @@ class AppRoutes:
         latest = self._latest
         if latest is None or latest[0] is not table:
             return False
-        checked, at = self._checked_at
-        holds = RECHECK_SECONDS if len(table.routes) <= LARGE_APP_ROUTES else LARGE_APP_RECHECK_SECONDS
-        if checked is table and 0 < now - at < holds:
+        checked, since, until = self._checked
+        if checked is table and since < now < until:
             return True
-        self._checked_at = (table, now) if self.is_unchanged() else (None, now)
-        return self._checked_at[0] is not None
+        holds = RECHECK_SECONDS if len(table.routes) <= LARGE_APP_ROUTES else LARGE_APP_RECHECK_SECONDS
+        is_current = self.is_unchanged()
+        self._checked = table if is_current else None, now, now + holds
+        return is_current
 
     def reload(self) -> RouteTable:
         """Read the routes if they changed. If that fails, the table before stays in use."""
@@ -105,6 +112,7 @@ class AppRoutes:
         if table is None or table.routes != routes:
             table = RouteTable(routes, self._options, partial(matching_template, self._app), self._new_context)
             self.version += 1
+            self.on_change()
             self._warn_of_unused_values(routes)
         self._latest = table, snapshot
         return table

@@ -11,9 +11,9 @@ from urllib.parse import unquote
 from bottle import HTTPResponse, Router
 
 from ..decorator import endpoint_name, settings_of
-from ..models import Context, Route
+from ..models import Route
+from .base_path_builder import BasePathBuilder
 from .discovery_position import DiscoveryPosition, MatchBelow
-from .route_parameter_check import check_params
 
 _KNOWN_FILTERS: Final = ("int", "float", "path")
 _WIDE_REGEX: Final = re.compile(r"\.[*+]")
@@ -112,24 +112,16 @@ def _template(rule: str) -> tuple[str, tuple[str, ...]]:
     return "".join(pieces), tuple(names)
 
 
-class _PathBuilder:
+class _PathBuilder(BasePathBuilder):
     """Builds and matches the paths of one route with parameters."""
 
     def __init__(self, app: Any, route: Any, names: tuple[str, ...], prefix: str) -> None:
+        super().__init__(route.rule, names, prefix)
         self._app = app
         self._route = route
-        self._prefix = prefix
-        self.names = frozenset(names)
 
-    def build(self, params: Mapping[str, Any]) -> str:
-        check_params(params, self.names, self.names)
-        path = self._prefix + unquote(self._app.router.build(self._route.rule, **params))
-        if not self.matches(path):
-            raise ValueError(f"{path} does not lead back to {self._prefix}{self._route.rule}")
-        return path
+    def write_path(self, params: Mapping[str, Any]) -> str:
+        return unquote(self._app.router.build(self._route.rule, **params))
 
-    def matches(self, path: str) -> bool:
-        return path.startswith(self._prefix) and (_matching_route(self._app, path[len(self._prefix) :]) is self._route)
-
-    def context(self) -> Context | None:
-        return None
+    def leads_here(self, path: str) -> bool:
+        return _matching_route(self._app, path) is self._route

@@ -13,13 +13,13 @@ from django.views import generic
 
 from ..decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
 from ..models import Context, HiddenReason, Route
+from .base_path_builder import BasePathBuilder
 from .change_detector import Snapshot
 from .discovery_position import DiscoveryPosition, MatchBelow
 from .django_connection_cleanup import own_connections
 from .django_sitemaps import SETTING, sitemap_sections
 from .django_urlconf import View, resolve, views
 from .prefix_index import PrefixIndex
-from .route_parameter_check import check_params
 
 _MAX_DECORATORS: Final = 32
 """Decorators of one view that are looked through."""
@@ -138,29 +138,23 @@ def _hidden_reason(callback: Any) -> HiddenReason | None:
     return _FILES if getattr(callback, "__module__", None) in _FILE_VIEWS else None
 
 
-class _PathBuilder:
+class _PathBuilder(BasePathBuilder):
     """Builds and matches the paths of one view with parameters."""
 
     def __init__(self, view: View, prefix: str) -> None:
+        super().__init__(view.template, view.names, prefix)
         self._view = view
-        self._prefix = prefix
-        self.names = view.names
 
-    def build(self, params: Mapping[str, Any]) -> str:
+    def write_path(self, params: Mapping[str, Any]) -> str:
         view = self._view
-        check_params(params, view.names, view.names)
         texts = {
             name: view.converters[name].to_url(value) if name in view.converters else str(value)
             for name, value in params.items()
         }
-        path = view.format % texts
-        if not self.matches(self._prefix + path):
-            raise ValueError(f"{path} does not lead back to {view.template}")
-        return self._prefix + path
+        return view.format % texts
 
-    def matches(self, path: str) -> bool:
-        below = path.removeprefix(self._prefix) if path.startswith(self._prefix) else ""
-        match = resolve(below, self._view.language)
+    def leads_here(self, path: str) -> bool:
+        match = resolve(path, self._view.language)
         return match is not None and self._view.answers(match)
 
     def context(self) -> Context | None:

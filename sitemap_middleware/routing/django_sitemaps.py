@@ -19,10 +19,10 @@ from ..decorator import settings_of
 from ..exceptions import OptionError
 from ..models import Context, Provider, Route, RouteSettings
 from ..sitemap_protocol import parse_date, validate_changefreq, validate_priority
+from .base_path_builder import check_params
 from .change_detector import Snapshot
 from .django_connection_cleanup import own_connections
 from .django_urlconf import resolve
-from .route_parameter_check import check_params
 
 SETTING = "SITEMAP_SITEMAPS"
 

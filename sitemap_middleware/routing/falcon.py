@@ -11,9 +11,9 @@ from typing import Any, Final
 from falcon.routing import CompiledRouter
 
 from ..decorator import endpoint_name, inherited_settings, merge_settings, settings_of
-from ..models import Context, Route
+from ..models import Route
+from .base_path_builder import BasePathBuilder
 from .discovery_position import DiscoveryPosition, MatchBelow
-from .route_parameter_check import check_params
 
 _FIELD: Final = re.compile(r"\{\s*(?P<name>\w+)\s*(?P<converter>:\s*\w+)?(?P<arguments>[^{}]*)\}")
 """A parameter of a template, whose converter may have arguments: ``{day:dt("%Y-%m-%d")}``."""
@@ -102,28 +102,19 @@ def _find(app: Any, path: str) -> str | None:
     return _template(found[3])
 
 
-class _PathBuilder:
+class _PathBuilder(BasePathBuilder):
     """Builds and matches the paths of one route with parameters."""
 
     def __init__(self, app: Any, uri_template: str, prefix: str) -> None:
+        super().__init__(_template(uri_template), (field["name"] for field in _FIELD.finditer(uri_template)), prefix)
         self._app = app
         self._uri_template = uri_template
-        self._template = _template(uri_template)
-        self._prefix = prefix
-        self.names = frozenset(field["name"] for field in _FIELD.finditer(uri_template))
 
-    def build(self, params: Mapping[str, Any]) -> str:
-        check_params(params, self.names, self.names)
-        path = self._prefix + _FIELD.sub(lambda field: _text(params[field["name"]], field), self._uri_template)
-        if not self.matches(path):
-            raise ValueError(f"{path} does not lead back to {self._prefix}{self._template}")
-        return path
+    def write_path(self, params: Mapping[str, Any]) -> str:
+        return _FIELD.sub(lambda field: _text(params[field["name"]], field), self._uri_template)
 
-    def matches(self, path: str) -> bool:
-        return path.startswith(self._prefix) and _find(self._app, path[len(self._prefix) :]) == self._template
-
-    def context(self) -> Context | None:
-        return None
+    def leads_here(self, path: str) -> bool:
+        return _find(self._app, path) == self._template
 
 
 def _text(value: Any, field: re.Match[str]) -> str:

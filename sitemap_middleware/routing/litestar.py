@@ -27,9 +27,9 @@ from ..decorator import (
 )
 from ..evidence.observations import INDEXABLE_TYPES
 from ..exceptions import OptionError
-from ..models import Context, HiddenReason, Route, RouteSettings
+from ..models import HiddenReason, Route, RouteSettings
+from .base_path_builder import BasePathBuilder
 from .discovery_position import DiscoveryPosition, MatchBelow
-from .route_parameter_check import check_params
 from .shadowed_routes import restrict_to_free_paths
 from .wrapping import framework_app
 
@@ -236,35 +236,23 @@ def _internal_reason(handler: Any) -> str | None:
     return None
 
 
-class _PathBuilder:
+class _PathBuilder(BasePathBuilder):
     """Builds and matches the paths of one route with parameters."""
 
     def __init__(self, app: Litestar, route: Any, handler: Any, prefix: str) -> None:
+        super().__init__(_template(route), _parameters(route), prefix)
         self._app = app
         self._components = route.path_components
-        self._template = _template(route)
         self._handler = handler
-        self._prefix = prefix
-        self.names = frozenset(_parameters(route))
 
-    def build(self, params: Mapping[str, Any]) -> str:
-        check_params(params, self.names, self.names)
+    def write_path(self, params: Mapping[str, Any]) -> str:
         parts = [
             component if isinstance(component, str) else _text(params[component.name], component.type)
             for component in self._components
         ]
-        path = f"/{'/'.join(parts)}"
-        if not self._leads_here(path):
-            raise ValueError(f"{self._prefix}{path} does not lead back to {self._prefix}{self._template}")
-        return self._prefix + path
+        return f"/{'/'.join(parts)}"
 
-    def matches(self, path: str) -> bool:
-        return path.startswith(self._prefix) and self._leads_here(path[len(self._prefix) :])
-
-    def context(self) -> Context | None:
-        return None
-
-    def _leads_here(self, path: str) -> bool:
+    def leads_here(self, path: str) -> bool:
         handler, _, params = _find(self._app, path)
         return handler is self._handler and self.names == params.keys() and path == normalize_path(path)
 

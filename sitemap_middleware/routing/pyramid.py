@@ -11,9 +11,9 @@ from urllib.parse import unquote
 from pyramid.interfaces import IRoutesMapper
 
 from ..decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
-from ..models import Context, HiddenReason, Route, RouteSettings
+from ..models import HiddenReason, Route, RouteSettings
+from .base_path_builder import BasePathBuilder
 from .discovery_position import DiscoveryPosition, MatchBelow
-from .route_parameter_check import check_params
 
 _PARAMETER: Final = re.compile(r"\{(?P<name>[_a-zA-Z]\w*)(?::(?P<regex>[^{}]*(?:\{[^{}]*\}[^{}]*)*))?\}")
 """A parameter of a pattern, perhaps with a regular expression, which may have braces."""
@@ -120,24 +120,16 @@ def _short_parameter(parameter: re.Match[str]) -> str:
     return f"{{{parameter['name']}:path}}" if wide else f"{{{parameter['name']}}}"
 
 
-class _PathBuilder:
+class _PathBuilder(BasePathBuilder):
     """Builds and matches the paths of one route with parameters."""
 
     def __init__(self, app: Any, route: Any, names: tuple[str, ...], prefix: str) -> None:
+        super().__init__(route.pattern, names, prefix)
         self._app = app
         self._route = route
-        self._prefix = prefix
-        self.names = frozenset(names)
 
-    def build(self, params: Mapping[str, Any]) -> str:
-        check_params(params, self.names, self.names)
-        path = self._prefix + unquote(self._route.generate(params))
-        if not self.matches(path):
-            raise ValueError(f"{path} does not lead back to {self._prefix}{self._route.pattern}")
-        return path
+    def write_path(self, params: Mapping[str, Any]) -> str:
+        return unquote(self._route.generate(params))
 
-    def matches(self, path: str) -> bool:
-        return path.startswith(self._prefix) and (_matching_route(self._app, path[len(self._prefix) :]) is self._route)
-
-    def context(self) -> Context | None:
-        return None
+    def leads_here(self, path: str) -> bool:
+        return _matching_route(self._app, path) is self._route

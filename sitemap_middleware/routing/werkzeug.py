@@ -25,11 +25,11 @@ from werkzeug.routing import (
 from ..decorator import endpoint_name, inherited_settings, merge_settings, settings_of
 from ..models import Context, Route, RouteSettings
 from ..urls import ascii_host, bare_host
+from .base_path_builder import check_params
 from .bulk_path_builder import PARAMETER, REST, BulkBuilder, checked_by_first
 from .change_detector import Snapshot
 from .discovery_position import DiscoveryPosition, MatchBelow
 from .flask_restx_and_dash import DeclaredViews, dash_apps, dash_index, dash_pages
-from .route_parameter_check import check_params
 
 _PLAIN_PARAMETER: Final = re.compile(r"<(?:([A-Za-z_][A-Za-z0-9_]*):)?([A-Za-z_][A-Za-z0-9_]*)>")
 _ISOLATING: Final = (UnicodeConverter, IntegerConverter, FloatConverter, UUIDConverter, AnyConverter)

@@ -636,7 +636,7 @@ def test_a_fault_of_the_middleware_is_logged_and_the_page_is_served(
     def fail(*_: Any) -> None:
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr(inner.service, "tracked_page", fail)
+    monkeypatch.setattr(inner.service, "observe", fail)
     assert project.request("/").status == 200
     assert "a request could not be looked at" in caplog.text
 

@@ -349,7 +349,7 @@ def test_document_request_without_a_method_is_left_to_the_app() -> None:
         def method(self) -> str:
             raise KeyError("method")
 
-    assert not SampleSite("wsgi", {"/": Page()}).app.service.handles(Lacking())
+    assert not SampleSite("wsgi", {"/": Page()}).app.service.sitemap_handler.handles(Lacking())
 
 
 def test_a_page_of_no_stated_length_rests_until_it_is_due() -> None:

@@ -227,7 +227,7 @@ def test_app_that_waits_for_a_disconnect_is_not_waited_for(store: SQLiteStore, t
             assert (await receive())["type"] == "http.disconnect"
 
         app = SitemapMiddleware(raw, base_url="https://example.com", path="/maps.xml", robots=False)
-        app.service.handles = lambda request: False
+        app.service.sitemap_handler.handles = lambda request: False
         """,
         "own_waiting",
     )

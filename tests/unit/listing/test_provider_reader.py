@@ -1063,7 +1063,7 @@ def test_a_provider_that_fails_leaves_the_last_good_document_up(
     assert not explanation.listed
     assert " failed: " in explanation.reason
     recover(site, provider)
-    assert caplog.records[-1].getMessage() == "the sitemap's values can be had again"
+    assert caplog.records[-1].getMessage() == "the sitemap's values can be read again"
     assert len(caplog.records) == 2
 
 

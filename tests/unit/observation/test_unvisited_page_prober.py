@@ -310,7 +310,7 @@ def test_round_that_cannot_start_is_no_error_and_the_next_one_runs() -> None:
 
     request = request_of(environ, sample.app)
     request.__class__ = Late
-    response = sample.app.service.handle(request)
+    response = sample.app.service.sitemap_handler.handle(request)
     assert response is not None
     assert response.status == 404
     sample.clock.pass_(ROUND_INTERVAL_SECONDS)

@@ -458,7 +458,7 @@ def test_provider_that_fails_after_its_request_left_is_logged(caplog: pytest.Log
     site.listed()
     settled()
     assert site.listed() == ["/news/a", "/posts/b"]
-    assert caplog.records[-1].getMessage() == "the sitemap's values can be had again"
+    assert caplog.records[-1].getMessage() == "the sitemap's values can be read again"
 
 
 @pytest.mark.usefixtures("hasty")
