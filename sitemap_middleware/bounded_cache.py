@@ -10,7 +10,7 @@ Value = TypeVar("Value")
 
 
 class BoundedCache(Generic[Key, Value]):
-    """A mapping of at most `max_keys` keys; the half of them stored last are always kept. Threads may share it.
+    """A mapping of at most `max_keys` keys. The half that was stored last is always kept. Threads may share it.
 
     Keys live in two generations. When the recent one is full it becomes the older
     one, and the previous older one is dropped as a whole. Evicting keys one by one,

@@ -137,7 +137,7 @@ class ServiceInspection:
         return SiteSnapshot(site, self.app_routes.reload(), store, self._robots.cached_rules(site, store), now)
 
     def complete_routes(self, site: Site) -> None:
-        """Have all that is known of the routes after the first sitemap known now. It may call `values`."""
+        """Complete the routes as the first request for the sitemap does. It may call `values`."""
         self._entries.complete_routes(site, self.app_routes.reload())
 
     def sites(self, wanted: Site | None = None) -> list[Site]:

@@ -80,8 +80,8 @@ class SitemapMiddleware:
         robots: whether the app's own robots.txt is obeyed and given a Sitemap
             line, and a minimal one is served if the app has none. ``"disallow"``, for
             staging, serves a robots.txt that forbids everything, and no sitemap.
-        max_age: seconds for which a client may keep the sitemap, and after which
-            `values`, lastmod callables and robots.txt are asked again.
+        max_age: seconds for which a client may keep the sitemap, and after which `values`, lastmod callables and
+            robots.txt are read again.
         max_age_days: days after which a learned page that nobody requests is forgotten.
         max_pages: the maximum number of learned pages of a site. Further ones are left out, with one warning.
         max_pages_per_route: the same for each route or pattern of `learn`.
@@ -276,7 +276,7 @@ class SitemapMiddleware:
 
         Call it after the change is committed, on any thread, in async code as well. It waits one second at most for
         the store, a tenth of a second on the thread of an event loop. If the store fails, it does not raise, and the
-        request is made up for later.
+        call is recorded later.
 
         Args:
             path: decoded, below the root path.
@@ -303,14 +303,14 @@ class SitemapMiddleware:
         - ``rendered``: blocks, of up to a thousand learned pages each, rendered by this process.
         - ``store_failures``: calls of the store that failed.
         - ``unavailable_responses``: requests for the sitemap or robots.txt that were answered 503.
-        - ``ignored_method``: requests that are no evidence, being no GET, or having a header that replaces the method.
-        - ``ignored_query``: requests that are no evidence, having a query string.
-        - ``ignored_range``: requests that are no evidence, being for a range of bytes.
-        - ``ignored_credentials``: requests that are no evidence, having a cookie or another sign of who asks.
-        - ``ignored_partial``: requests that are no evidence, being for a part of a page.
-        - ``ignored_accept``: requests that are no evidence, wanting something else more than HTML.
-        - ``ignored_host``: requests that are no evidence, being for a Host that is not the site's own.
-        - ``ignored_monitor``: requests that are no evidence, being of a health check or an uptime monitor.
+        - ``ignored_method``: requests that are not evidence because they are not GET, or a header replaces the method.
+        - ``ignored_query``: requests that are not evidence because they have a query string.
+        - ``ignored_range``: requests that are not evidence because they ask for a range of bytes.
+        - ``ignored_credentials``: requests that are not evidence because a header may identify the visitor.
+        - ``ignored_partial``: requests that are not evidence because they ask for a part of a page.
+        - ``ignored_accept``: requests that are not evidence because they prefer another type to HTML.
+        - ``ignored_host``: requests that are not evidence because their Host is not the site's own.
+        - ``ignored_monitor``: requests that are not evidence because a health check or an uptime monitor sent them.
 
         As things are now:
 
@@ -318,8 +318,8 @@ class SitemapMiddleware:
         - ``last_flush_age_seconds``: seconds since all pending responses were last saved; about two at most, if the
           store works. 0 before the first response, and after `close`.
         - ``values_age_seconds``: how old the oldest values were when a sitemap was last made with them; 0 if there are
-          none. If they fail, they grow older with each request for the sitemap.
-        - ``skipped``: items of routes' values that were skipped when they were last asked.
+          none. If reading them fails, the age grows with each request for the sitemap.
+        - ``skipped``: items of `values` that were skipped when these were last read.
         - ``listed``: entries of the sitemaps that this process has made.
         - ``documents``: documents of these sitemaps, including indexes.
         """

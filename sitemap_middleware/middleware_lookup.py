@@ -89,8 +89,8 @@ def _remembered(app: Any, kind: type) -> Iterator[Any]:
 def _noted_middleware(app: Any, kind: type) -> Iterator[Any]:
     """The middleware that Starlette will create when it builds its stack.
 
-    It is created now, and its place in `user_middleware` taken by a class that gives Starlette this same instance. To
-    build the stack now would fix the app: no middleware could be added any more.
+    It is created now, and its place in `user_middleware` taken by a class that gives Starlette this same instance.
+    Building the stack now would make the app final: no middleware could be added any more.
     """
     noted = get_attribute(app, "user_middleware")
     if not noted or get_attribute(app, "middleware_stack") is not None:

@@ -83,9 +83,9 @@ class Provider:
     section: str | None = None
     """The name of its section, if it is given by the option `sections` rather than to a route."""
     examples: Callable[[], list[dict[str, Any]]] | None = None
-    """Returns an item of each other route that its items were found to be pages of, when they were last read.
+    """Returns an item of each route that its items turned out to be pages of, when they were last read.
 
-    None if it gives pages of its own routes only. Else its routes match no path before it was read.
+    None if all its items are pages of its own routes. Otherwise these match no path before it was read.
     """
 
 
@@ -156,7 +156,7 @@ class Route(NamedTuple):
     shadowed_by: str | None = None
     """An earlier route that matches the same paths and so takes its GET requests."""
     builder: PathBuilder | None = None
-    """Builds paths of the values, if its settings have any. Ignored when routes are compared."""
+    """Builds the paths of its provider's items, if it has a provider. Ignored when routes are compared."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Route) and self[:-1] == other[:-1]

@@ -12,7 +12,7 @@ from .models import Provider
 
 
 def checked_values(value: object, place: str, section: str | None = None) -> Provider | None:
-    """The provider that gives these values, which must be such that they can be read more than once.
+    """The provider for an argument `values`, which must be readable more than once.
 
     Args:
         value: an iterable, or a callable that returns one; None for no provider.

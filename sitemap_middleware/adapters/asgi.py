@@ -74,7 +74,7 @@ class ASGIRequest(BaseRequest):
     """The request's headers, as they came: the app may remove some from the list in the scope."""
     server_send: Send
     _call_soon: Callable[..., object]
-    """Has the event loop call a function, from any thread. Only detached requests have it."""
+    """Schedules a call on the event loop, from any thread. Only detached requests have it."""
 
     @property
     def root(self) -> str:
@@ -216,7 +216,7 @@ class ASGIRequest(BaseRequest):
         self._call_in_loop(run_in_background, job)
 
     def _call_in_loop(self, function: Callable[..., object], *arguments: object) -> None:
-        """Have the event loop call a function. Called on a worker thread; of a detached request, on any thread."""
+        """Have the event loop call a function. A detached request does so on any thread, others on a worker thread."""
         if hasattr(self, "_call_soon"):
             self._call_soon(function, *arguments)
         else:

@@ -39,9 +39,9 @@ def probe_scope(
 
     Args:
         probe: what to request.
-        request: the live request, whose scope and headers, with names in lower case, are the next two.
-        live_scope: the scope.
-        live_headers: the headers.
+        request: the live request.
+        live_scope: its scope.
+        live_headers: its headers, with names in lower case.
         app_root: the root path that the app itself declares.
         state: the lifespan state of the app; None if no lifespan was seen.
     """

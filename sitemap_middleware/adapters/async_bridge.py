@@ -30,7 +30,7 @@ _background_tasks: Final[set[asyncio.Task[None]]] = set()
 
 
 def loop_caller() -> Callable[..., object]:
-    """Return a function that has the running event loop call a function, from any thread."""
+    """Return a function that schedules calls on the running event loop, from any thread."""
     try:
         return asyncio.get_running_loop().call_soon_threadsafe
     except RuntimeError:
@@ -68,7 +68,7 @@ def thread_limiter() -> CapacityLimiter:
 
 
 def start_task(function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-    """Start a task on the running event loop, which is not tied to a request."""
+    """Start a task that is not tied to a request, on the running event loop."""
     try:
         task = asyncio.get_running_loop().create_task(function(*arguments))
     except RuntimeError:

@@ -14,7 +14,7 @@ from ..routing.wrapping import layers
 
 
 def app_around_route(app: Any) -> Any:
-    """The Litestar app, if `app` is what Litestar gives its middleware: the rest of the way to one route. Else None."""
+    """The Litestar app, if `app` is what Litestar passes to its middleware for one route; else None."""
     routes = sys.modules.get("litestar.routes")
     if routes is None:
         return None

@@ -2,8 +2,7 @@
 
 Some apps show pages only to certain addresses, such as an office's. So the address
 of the live request's visitor is never repeated: the middleware's requests come from
-an address that nobody has. Nor does it repeat a public host, a port or a prefix that
-a client may have made up.
+an address that nobody has. Nor is a public host, a port or a prefix repeated that a client may have made up.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _SCHEME: Final = re.compile(
     r"""\s*(?:\{\s*"scheme"\s*:\s*"https?"\s*\}|(?:https?|on|off|[01])(?:\s*,\s*(?:https?|on|off|[01]))*)\s*""",
     re.IGNORECASE,
 )
-"""Values of a header about the scheme that proxies write."""
+"""The values that proxies write into a header about the scheme."""
 
 
 class Connection(NamedTuple):

@@ -1,4 +1,4 @@
-"""The part of a request that both adapters share."""
+"""The attributes that the requests of both adapters share."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ class BaseRequest:
         return scheme
 
     def retract(self) -> None:
-        """Discard what was recorded of the response: it fails before its end."""
+        """Discard what was recorded of a response that fails before its end."""
         if self.observer is not None:
             self.observer.retract()

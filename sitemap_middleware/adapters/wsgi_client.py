@@ -56,9 +56,9 @@ def probe_environ(
 
     Args:
         probe: what to request.
-        request: the live request, whose environ and headers, with names in lower case, are the next two.
-        live_environ: the environ.
-        live_headers: the headers.
+        request: the live request.
+        live_environ: its environ.
+        live_headers: its headers, with names in lower case.
         app_root: the root path that the app itself declares.
     """
     environ: WSGIEnvironment = {key: live_environ[key] for key in _CONNECTION_KEYS if key in live_environ}

@@ -1,4 +1,4 @@
-"""What all commands share when they print: errors of one line, text that fits the terminal, progress."""
+"""Prints lines, tables, progress and errors of one line, so that they fit the terminal."""
 
 from __future__ import annotations
 

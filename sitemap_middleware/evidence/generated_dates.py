@@ -27,7 +27,7 @@ UNSEEN_FACTOR: Final = 4
 """If the gaps between visits are this many times the highest age of a date, the dates come from a cache."""
 
 ROUNDED_CLOCKS: Final = ((15 * 60, 2 * SECONDS_PER_DAY), (5 * 60, 20 * 60))
-"""For multiples of the first number of seconds, the age from which a date is not a rounded current time.
+"""Pairs of seconds: a date that is a multiple of the first may be a rounded clock until it is as old as the second.
 
 Every full hour, and midnight in every time zone, is a multiple of a quarter of an hour. The midnight before the last is
 less than two days old.

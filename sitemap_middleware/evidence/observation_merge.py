@@ -46,8 +46,9 @@ _make: Final = tuple.__new__  # builds a named tuple in half the time of calling
 def merge(page: Page | None, observation: Observation) -> Page:
     """The page with one more observation.
 
-    The latest evidence decides; of evidence of one moment, what forbids more. HTML is not read on every visit, so
-    it has a date and a decision of its own. What may concern one visitor only waits in `Page.unconfirmed_answers`.
+    The latest evidence decides; of evidence from one moment, the one that forbids more. HTML is not read on every
+    visit, so it has a date and a decision of its own. What may concern one visitor only waits in
+    `Page.unconfirmed_answers`.
     """
     if page is None:
         return _first_page(observation)
@@ -133,7 +134,7 @@ def _is_decisive(observation: Observation, page: Page, *, unconfirmed: bool) -> 
 
 
 def _rank(evidence: Observation | Page, listed_types: frozenset[str]) -> tuple[object, ...]:
-    """The sort key of evidence of one moment: first what forbids more, then what all workers sort alike."""
+    """The sort key of evidence from one moment: by what forbids more; else by anything that all workers sort alike."""
     return (
         evidence.status != 200,
         evidence.noindex,
@@ -188,7 +189,7 @@ def _html_snapshot(facts: HtmlFacts) -> _HtmlSnapshot:
 
 
 def _html_rank(snapshot: _HtmlSnapshot) -> tuple[object, ...]:
-    """The sort key of readings of one moment: first what forbids more, then what all workers sort alike."""
+    """The sort key of readings from one moment: by what forbids more; else by anything that all workers sort alike."""
     noindex, canonical, stated_date, obstacle, expires_at, unread_reason = snapshot
     return noindex, obstacle, canonical or "", _expiry_rank(expires_at), stated_date or "", unread_reason
 

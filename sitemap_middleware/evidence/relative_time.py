@@ -204,7 +204,7 @@ def _counts(word: str, language: _Words) -> bool:
 
 
 def _phrase(plain: Sequence[str], at: int, phrases: Iterable[tuple[str, ...]]) -> int:
-    """How many words the longest of these phrases takes that begins here."""
+    """The number of words of the longest of these phrases that begins here."""
     for length in range(min(_MAX_PHRASE_WORDS, len(plain) - at), 0, -1):
         if tuple(plain[at : at + length]) in phrases:
             return length
@@ -212,7 +212,7 @@ def _phrase(plain: Sequence[str], at: int, phrases: Iterable[tuple[str, ...]]) -
 
 
 def _phrase_before(plain: Sequence[str], at: int, phrases: Iterable[tuple[str, ...]]) -> int:
-    """How many words the longest of these phrases takes that ends before here."""
+    """The number of words of the longest of these phrases that ends before here."""
     for length in range(min(_MAX_PHRASE_WORDS, at), 0, -1):
         if tuple(plain[at - length : at]) in phrases:
             return length
@@ -220,7 +220,7 @@ def _phrase_before(plain: Sequence[str], at: int, phrases: Iterable[tuple[str, .
 
 
 def _with_earlier(plain: Sequence[str], start: int, language: _Words) -> int:
-    """Where the amounts begin that lead up to one: "3 weeks, 2 days ago"; with the phrase before, if there is one."""
+    """Where the amounts before one begin, as in "3 weeks, 2 days ago"; the phrase before them is included."""
     while (earlier := _amount_before(plain, start, language)) < start:
         start = earlier
     return start - _phrase_before(plain, start, language.before)
@@ -243,7 +243,7 @@ def _amount_before(plain: Sequence[str], start: int, language: _Words) -> int:
 
 
 def _with_later(plain: Sequence[str], end: int, language: _Words) -> int:
-    """Where the amounts end that follow one: "vor 3 Wochen, 2 Tagen"."""
+    """Where the amounts after one end, as in "vor 3 Wochen, 2 Tagen"."""
     while True:
         at = end
         for _ in range(_MAX_COUNT_WORDS):
@@ -256,7 +256,7 @@ def _with_later(plain: Sequence[str], end: int, language: _Words) -> int:
 
 
 def _day(plain: Sequence[str], at: int) -> int:
-    """Where "yesterday at 10:15" ends that begins here; here if nothing of the kind does."""
+    """Where a day such as "yesterday at 10:15" ends that begins here; the same position if none begins here."""
     length = _phrase(plain, at, _DAY_PHRASES)
     if not length:
         return at

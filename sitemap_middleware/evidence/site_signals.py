@@ -45,8 +45,11 @@ class SiteSignals:
     """The present and earlier deployments, in minutes since the epoch."""
     older_from: tuple[int, ...] = ()
     older_to: tuple[int, ...] = ()
-    """The first and last seconds, each sorted, of the spans of time in which a page is known to have kept an older date
-    until later: a deployment in such a span would have changed it. The spans of one page do not overlap."""
+    """Spans of time in which a page kept its date, so that no deployment in them wrote its file.
+
+    The page was modified before the span, and seen with that date after it. These are the first seconds of all spans,
+    and their last seconds, each sorted. The spans of one page do not overlap.
+    """
     seen_dates: tuple[int, ...] = ()
     """All values of Last-Modified of all pages, sorted, without generated dates."""
     installed: frozenset[int] = frozenset()

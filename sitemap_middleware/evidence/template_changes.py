@@ -232,7 +232,7 @@ def _content_differences(runs: Sequence[Run]) -> set[int]:
 
 
 def _content_steps(runs: list[Run]) -> Iterator[tuple[int, int, int, bool, bool]]:
-    """For every two contents the fields of a `_ContentStep`, without the page, after their difference."""
+    """For every two contents: their difference, and the fields of a `_ContentStep` except the page."""
     for before, after in combinations(runs, 2):
         up = (after.value - before.value) % _MODULUS
         start, end = sorted((before.last, after.first))

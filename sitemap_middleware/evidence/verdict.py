@@ -1,6 +1,6 @@
 """Whether a page's own evidence lets it be listed, and why.
 
-What only the site as a whole shows, such as soft 404s, is `listing.policy`'s to add.
+`listing.policy` adds what only the site as a whole shows, such as soft 404s.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ class EntryBuilder:
         return report, candidates()
 
     def complete_routes(self, site: Site, table: RouteTable) -> None:
-        """Read the providers whose routes match no path before, unless this process has read them."""
+        """Read the providers whose routes match no path until then, unless this process has read them."""
         for provider, routes in table.providers(site).values():
             if provider.examples and not self._providers.were_read(site, provider):
                 with suppress(ValuesError):  # who reads its pages next is told
@@ -272,7 +272,7 @@ class EntryBuilder:
     # Counts and warnings
 
     def skipped_items(self) -> int:
-        """How many items the providers of all sites gave in their latest enumerations that make no page."""
+        """The number of items that make no page, in the latest enumerations of all providers."""
         return sum(self._skipped.values())
 
     def warn_of_flat_priorities(self, site: Site, count: int) -> None:

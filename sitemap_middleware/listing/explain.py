@@ -58,10 +58,10 @@ def explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Exp
 def _find_provided(
     entries: EntryBuilder, context: EvaluationContext, route: Route | None, quoted: str
 ) -> tuple[ProviderReport | None, Candidate | None]:
-    """Look a percent-encoded path up in the values of its route.
+    """Look up a percent-encoded path among the pages of its route's provider.
 
-    No report means that the route has no values, or that it is excluded. The values
-    are read to their end, so that the report counts all items that were left out.
+    No report means that the route has no provider, or that it is excluded. The provider is read to its end, so that the
+    report counts all items that were left out.
     """
     if route is None or route.builder is None:
         return None, None
@@ -85,7 +85,7 @@ def _find_in_named_sections(entries: EntryBuilder, context: EvaluationContext, l
 
 
 def _find_candidate(snapshot: SiteSnapshot, route: Route | None, quoted: str) -> Candidate | None:
-    """The candidate of a percent-encoded path that no values give: a static route, or a learned page."""
+    """The candidate of a percent-encoded path that no provider gives: a static route, or a learned page."""
     if route is None or route.builder is not None:
         return None
     page = snapshot.store.find_pages(snapshot.site.store_key, [quoted]).get(quoted)

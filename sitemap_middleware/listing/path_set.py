@@ -32,7 +32,7 @@ class PathSet:
         self._connection: sqlite3.Connection | None = None
 
     def add(self, paths: Sequence[str]) -> list[bool]:
-        """Add paths, and tell of each whether it is new."""
+        """Add paths; return for each whether it is new."""
         hashes = [*map(hash, paths)]
         with self._lock:
             if self._connection is None and len(self._hashes) + len(hashes) > MAX_PATHS_IN_MEMORY:

@@ -116,9 +116,9 @@ class Providers:
             yield joined
 
     def is_provided(self, site: Site, route: Route, path: str) -> bool | None:
-        """Whether the values of a route included a percent-encoded path when they were last read to their end.
+        """Whether a route's provider gave a percent-encoded path when it was last read to its end.
 
-        None if the route has no values, or if this process has not read them.
+        None if the route has no provider, or if this process has not read it.
         """
         paths = None if route.settings.values is None else self._paths.get((site.store_key, route.settings.values))
         return None if paths is None else path in paths

@@ -90,7 +90,7 @@ def _routes_of_examples(snapshot: SiteSnapshot, provider: Provider, routes: Sequ
 
 
 def _with_pages_elsewhere(report: RouteReport, elsewhere: Mapping[str, str]) -> RouteReport:
-    """The report, decided if another route's provider enumerates its pages."""
+    """The report, which counts as decided if another route's provider enumerates its pages."""
     place = elsewhere.get(report.route.path)
     if place is None or not report.undecided:
         return report
@@ -139,7 +139,7 @@ def _report(
 
 
 def _provider_verdict(report: ProviderReport, count: int, listed: int) -> Verdict:
-    """What becomes of a route whose values enumerate its pages."""
+    """What becomes of a route whose provider enumerates its pages."""
     if report.failure:
         return Verdict(False, str(report.failure))
     return Verdict(listed > 0, "; ".join((f"values: {count} pages, {listed} listed", *report.messages())))
@@ -148,7 +148,7 @@ def _provider_verdict(report: ProviderReport, count: int, listed: int) -> Verdic
 def _parametrised_verdict(
     policy: ListingPolicy, options: Options, route: Route, known: int, listed: int
 ) -> tuple[Verdict, bool]:
-    """What becomes of a route that has parameters and no values, and whether nobody has decided that yet."""
+    """What becomes of a route that has parameters and no provider, and whether nobody has decided that yet."""
     if excluded := policy.exclusion(route, route.path):
         return excluded, False
     pattern = options.include.find(route.path, route.path) or options.learn.find(route.path, route.path)

@@ -86,7 +86,7 @@ class ForeignHosts:
 
 
 def _is_good(observation: Observation) -> bool:
-    """Whether a response would have its page listed."""
+    """Whether a response lets its page be listed."""
     if observation.status != 200:
         return False
     if observation.noindex or observation.private or observation.canonical or observation.obstacle:

@@ -53,7 +53,7 @@ class Refresher:
             marks: where the marks are kept.
             prober: requests the pages; None if the middleware makes no requests.
             clock: returns POSIX seconds.
-            sections_of: the names of the sections of values that a decoded path belongs to.
+            sections_of: the names of the providers' sections that a decoded path belongs to.
             static_paths: the decoded paths of a site's static routes.
             may_probe: whether a decoded path of a site may be requested.
         """

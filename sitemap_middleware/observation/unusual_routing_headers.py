@@ -67,7 +67,7 @@ class UsualHeaders:
     def record(self, response: CapturedResponse) -> None:
         """Count the headers of a request that was answered with a page.
 
-        Of requests for one page in a row the first counts: nobody makes a header usual by repeating a request.
+        Of several requests for one page in a row, only the first counts: repeating one does not make a header usual.
         """
         site = response.site.store_key
         if self._last_paths.get(site) == response.path:

@@ -43,7 +43,7 @@ class _PendingCheck:
     path: str
     requests_left: int
     first_digest: int | None = None
-    """Digest of the first of these responses. The visit that caused the check may be hours old."""
+    """Digest of the response to the first request. The visit that caused the check may be hours old."""
 
 
 class VaryingContentProber(BackgroundProber):
@@ -70,7 +70,7 @@ class VaryingContentProber(BackgroundProber):
         self._working = False
 
     def close(self) -> None:
-        """Forget the live requests too: what is saved last is news, and would start another job behind one of them."""
+        """Forget the live requests too: pages saved last may be new, and would start a job behind one of them."""
         with self._lock:
             super().close()
             self._requests.clear()
@@ -137,7 +137,7 @@ class VaryingContentProber(BackgroundProber):
         self._working = False
 
     def _check(self, check: _PendingCheck) -> None:
-        """Request a page once, and mark the response as volatile if it differs from the first of these."""
+        """Request a page once, and mark the response as volatile if it differs from the first one."""
         site, path, key = check.site, check.path, (check.site.store_key, check.path)
         self._pending_keys.discard(key)
         requested_at = self._clock()

@@ -1,4 +1,4 @@
-"""The documents of a section, and the rendered chunks that each consists of."""
+"""A document of a section: the rendered chunks that it consists of, in memory or in the store."""
 
 from __future__ import annotations
 

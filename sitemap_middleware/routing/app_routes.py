@@ -24,11 +24,11 @@ LARGE_APP_RECHECK_SECONDS: Final = 1.0
 """How long a check of a large app holds."""
 
 RECHECK_SECONDS: Final = 0.00025
-"""How long a check of any other map holds: less than it takes to add a route and then request the sitemap."""
+"""How long a check of any other app holds: less than it takes to add a route and then request the sitemap."""
 
 
 def _do_nothing() -> None:
-    """Nobody waits for changes yet."""
+    """Do nothing: nobody waits for changes yet."""
 
 
 class AppRoutes:
@@ -97,7 +97,7 @@ class AppRoutes:
         return is_current
 
     def reload(self) -> RouteTable:
-        """Read the routes if they changed. If that fails, the table before stays in use."""
+        """Read the routes if they changed. If that fails, the previous table stays in use."""
         table, snapshot = self._latest or (None, None)
         try:
             if table and snapshot and snapshot.is_current():

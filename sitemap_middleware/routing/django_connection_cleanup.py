@@ -11,7 +11,7 @@ from django.db import connections
 
 @contextmanager
 def own_connections() -> Iterator[None]:
-    """The context of the project's code on a thread of the middleware, whose connections are closed at its end."""
+    """A context for the project's code on a thread of the middleware. Its end closes the thread's connections."""
     try:
         yield
     finally:

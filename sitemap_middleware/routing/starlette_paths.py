@@ -11,9 +11,9 @@ from starlette.convertors import FloatConvertor, IntegerConvertor, StringConvert
 from starlette.routing import compile_path, replace_params
 
 from ..models import Context
+from .base_path_builder import check_params
 from .bulk_path_builder import PARAMETER, REST, BulkBuilder, checked_by_first
 from .prefix_index import PrefixIndex
-from .base_path_builder import check_params
 
 _PARAMETER: Final = re.compile(r"{([a-zA-Z_][a-zA-Z0-9_]*)(?::([a-zA-Z_][a-zA-Z0-9_]*))?}")
 _ISOLATING: Final = (StringConvertor, IntegerConvertor, FloatConvertor, UUIDConvertor)
