@@ -69,16 +69,19 @@ class EntryBuilder:
         if self._options.priority == "auto":
             routes = snapshot.table.routes
             parent_paths = site_signals.parent_paths | auto_priority.hub_paths(route.path for route in routes)
-        return EvaluationContext(snapshot, site_signals, parent_paths, self._settings_digest(snapshot, site_signals))
+        settings_digest = self._settings_digest(snapshot, site_signals)
+        return EvaluationContext(
+            snapshot, site_signals, parent_paths, settings_digest, self._listed_providers(snapshot)
+        )
 
     # Candidates
 
     def route_candidates(self, context: EvaluationContext) -> list[Candidate]:
         """The static routes, except those that a provider enumerates."""
-        enumerated = {provider for provider, _ in self.providers(context.snapshot).values()}
+        enumerated = {provider for provider, _ in context.providers.values()}
         return route_candidates(context.snapshot, enumerated)
 
-    def providers(self, snapshot: SiteSnapshot) -> dict[str, tuple[Provider, list[Route]]]:
+    def _listed_providers(self, snapshot: SiteSnapshot) -> dict[str, tuple[Provider, list[Route]]]:
         """The providers of a site and their routes that are not excluded, by the name of the provider's section."""
         sections = {
             name: (provider, [route for route in routes if self.policy.exclusion(route, route.path) is None])

@@ -65,7 +65,7 @@ def _find_provided(
     """
     if route is None or route.builder is None:
         return None, None
-    for provider, routes in entries.providers(context.snapshot).values():
+    for provider, routes in context.providers.values():
         if provider is route.settings.values:
             report, candidates = entries.provider_candidates(context, provider, routes)
             matching = [candidate for candidate in candidates if candidate.path == quoted]
@@ -75,7 +75,7 @@ def _find_provided(
 
 def _find_in_named_sections(entries: EntryBuilder, context: EvaluationContext, loc: str) -> Candidate | None:
     """Look a loc up in the named sections. Those that fail are passed over."""
-    for provider, routes in entries.providers(context.snapshot).values():
+    for provider, routes in context.providers.values():
         if provider.section is not None:
             _, candidates = entries.provider_candidates(context, provider, routes)
             matching = [candidate for candidate in candidates if candidate.loc == loc]

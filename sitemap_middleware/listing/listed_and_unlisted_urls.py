@@ -55,7 +55,7 @@ def url_report(entries: EntryBuilder, context: EvaluationContext) -> Iterator[Ur
 def candidates(entries: EntryBuilder, context: EvaluationContext) -> Iterator[Candidate]:
     """Everything that may be listed. Raises `ValuesError` if a provider fails."""
     yield from entries.route_candidates(context)
-    for provider, routes in entries.providers(context.snapshot).values():
+    for provider, routes in context.providers.values():
         report, provided = entries.provider_candidates(context, provider, routes)
         yield from provided
         if report.failure is not None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ..config import Options
 from ..dates import SECONDS_PER_DAY
 from ..evidence.verdict import Verdict, page_verdict
-from ..models import Page, Route, Site
+from ..models import Page, Provider, Route, Site
 from ..urls import LOC_LENGTH_REASON, loc_of
 from .candidates import Candidate, SiteSnapshot, decode_path
 from .site_signals_cache import CachedSiteSignals
@@ -26,6 +26,8 @@ class EvaluationContext:
     """Paths with other pages below them. Empty unless priorities are derived."""
     settings_digest: bytes
     """Eight bytes. They change if the options, the routes or robots.txt change what is listed of learned pages."""
+    providers: Mapping[str, tuple[Provider, list[Route]]]
+    """The providers and their routes that are not excluded, by the name of the provider's section."""
 
 
 class ListingPolicy:

@@ -67,7 +67,7 @@ def route_report(entries: EntryBuilder, options: Options, context: EvaluationCon
     for route in routes:
         tallies.setdefault((route.static, route.path), _RouteTally(route))
     provider_reports, elsewhere = {}, dict[str, str]()
-    for provider, routes in entries.providers(snapshot).values():
+    for provider, routes in context.providers.values():
         provider_reports[provider], candidates = entries.provider_candidates(context, provider, routes)
         for candidate in candidates:
             _count(tallies, entries, context, candidate)

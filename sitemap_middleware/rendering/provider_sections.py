@@ -47,7 +47,7 @@ class ProviderSections:
 
     def refresh(self, context: RefreshContext) -> bool:
         """Call the providers that are due, and wait a moment. Earlier documents stay until new ones are complete."""
-        providers = self._resources.entries.providers(context.evaluation.snapshot)
+        providers = context.evaluation.providers
         routes = dict(providers.values())
         self._sections = {
             provider: self._sections.get(provider)

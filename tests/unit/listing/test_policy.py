@@ -317,7 +317,7 @@ def context(rules: str = "", *, at: int = 0, version: int = 0) -> EvaluationCont
     snapshot = SiteSnapshot(SITE, RouteTable([], options_of()), MemoryStore(), RobotsRules(rules), NOW)
     record = SignalsRecord(at, version, 0, b"", b"", b"", b"")
     signals = CachedSiteSignals(record, lambda: (SiteSignals(), frozenset()))
-    return EvaluationContext(snapshot, signals, frozenset(), b"")
+    return EvaluationContext(snapshot, signals, frozenset(), b"", {})
 
 
 @pytest.mark.parametrize(
