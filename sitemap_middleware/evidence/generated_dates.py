@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from math import gcd
 from statistics import median
 from typing import Final
 
@@ -32,6 +33,8 @@ ROUNDED_CLOCKS: Final = ((15 * 60, 2 * SECONDS_PER_DAY), (5 * 60, 20 * 60))
 Every full hour, and midnight in every time zone, is a multiple of a quarter of an hour. The midnight before the last is
 less than two days old.
 """
+
+_SHORTEST_STEP: Final = gcd(*(step for step, _ in ROUNDED_CLOCKS))
 
 MAX_BACKDATED_SECONDS: Final = 32 * 24 * 60 * 60
 """The largest fixed distance by which a server is expected to date its responses back."""
@@ -50,7 +53,7 @@ def is_credible(dates: History, value: int) -> bool:
     - A date that is new on every response, always at the same distance to the response, is a clock.
     - A rounded date may be a rounded clock until it is older than such a clock ever shows.
     """
-    if _is_cached_clock(dates):
+    if len(dates) > 1 and _is_cached_clock(dates):
         return False
     stood = any(run.last - run.first >= GENERATED_DATE_SECONDS for run in dates)
     if not stood and has_steady_age([run.first - run.value for run in dates[-MIN_STEADY_DATES:]]):
@@ -76,6 +79,8 @@ def becomes_credible(run: Run, at: int) -> bool:
 
 def _required_age(value: int) -> int:
     """The age from which a rounded date is credible; 0 if it is not rounded."""
+    if value % _SHORTEST_STEP:
+        return 0
     return next((age for step, age in ROUNDED_CLOCKS if value % step == 0), 0)
 
 
@@ -89,8 +94,6 @@ def _may_be_dated_back(age: int) -> bool:
 
 def _is_cached_clock(dates: History) -> bool:
     """Whether the dates are the times at which a cache fetched the page: never old, however rare the visits are."""
-    if len(dates) < 2:
-        return False
     oldest = max(run.last - run.value for run in dates)
     unseen = median(later.first - earlier.last for earlier, later in pairwise(dates))
     return unseen >= UNSEEN_FACTOR * max(oldest, GENERATED_DATE_SECONDS)

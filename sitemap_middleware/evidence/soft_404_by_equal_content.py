@@ -13,14 +13,14 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from itertools import combinations_with_replacement, pairwise, product
+from itertools import pairwise
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from ..models import Page
 from ..value_history import VOLATILE
-from .content_digest_terms import digest_term
+from .repeated_slug_forms import Forms, LearnedContent, Rank, forms_of_pair, without_slug
 
 MIN_EQUAL_PAGES: Final = 5
 """If a route has this many equal learned pages, only the first is listed. Fewer may be equal by chance."""
@@ -31,57 +31,11 @@ MAX_COMPARED_PAIRS: Final = 32
 MAX_COMPARED_ROUTES: Final = 16
 """Routes whose pages are compared: those with the most pages."""
 
-MAX_SEGMENT_CHARS: Final = 256
-"""Characters of a path's slug that are used."""
-
-MAX_REPEATS: Final = 8
-"""How often a page may repeat one plain spelling of its slug."""
-
-MAX_LINKS: Final = 4
-"""How many links to itself such a page may have."""
-
-_QUOTE_FORMS: Final = (
-    "{}", '"{}"', "'{}'", "“{}”", "‘{}’", "«{}»", "„{}“", "({})", "({}", "{})", "[{}]", "#{}", "@{}",
-    "{}:", "{}.", "{},", "{};", "{}!", "{}?", "{}…", '"{}":', '"{}".', "“{}”:", "“{}”.", "'{}':", "'{}'.", "‘{}’.",
-)  # fmt: skip
-"""Punctuation around the slug."""
-
-_SPELLINGS: Final = (str, str.title, str.upper, str, str.capitalize, str.title)
-"""Spellings of the slug: three as it is, then three with spaces instead of hyphens, underscores and plus signs."""
-
-_FORM_COUNT: Final = len(_SPELLINGS) * len(_QUOTE_FORMS)
-_LINK_FORMS: Final = 4
-"""Link targets that contain the slug; see `_slug_term`."""
-
-_REPEATS: Final = tuple(
-    sorted(product(range(MAX_REPEATS + 1), range(MAX_LINKS + 1)), key=lambda repeats: (sum(repeats), repeats))
-)[1:]
-"""How often a page may repeat a plain spelling and a link to itself, the fewest first."""
-
-_SEPARATORS_TO_SPACES: Final = str.maketrans("-_+", "   ")
-_MODULUS: Final = 1 << 64
-
 _LEADING_ZEROS: Final = re.compile(r"(?<![0-9.])0+(?=[0-9])")
 
 Key = TypeVar("Key", bound=Hashable)
 
-Forms = tuple[int, ...]
-"""The forms in which a page repeats its slug, as positions in the result of `_slug_terms`."""
-
-Rank = tuple[bool, int, int, str]
-"""The order of equal pages: whether the path has leading zeros that the router would not build, when the page was first
-seen, the number of capital letters in its path, and the path."""
-
 _RANK: Final = attrgetter("rank")
-
-
-class LearnedContent(NamedTuple):
-    """What is compared of a learned page."""
-
-    route: str
-    path: str
-    content: int
-    rank: Rank
 
 
 class SoftNotFounds(NamedTuple):
@@ -105,7 +59,7 @@ class SoftNotFounds(NamedTuple):
         ranks.append(self.normalized_paths.get((learned.route, normalize_path(learned.path), learned.content)))
         slug_forms = self.slug_forms.get(learned.route, ())
         ranks += [
-            self.remainders.get((learned.route, place, _without_slug(learned, forms) or 0))
+            self.remainders.get((learned.route, place, without_slug(learned, forms) or 0))
             for place, forms in enumerate(slug_forms)
         ]
         earlier = [rank for rank in ranks if rank is not None and rank < learned.rank]
@@ -168,7 +122,7 @@ class LearnedContents:
         for route in compared_routes:
             pages, route_forms = self._contents[route], list[Forms]()
             for forms in _common_forms(pages, MAX_COMPARED_PAIRS // len(compared_routes)):
-                rest = [(_without_slug(learned, forms), learned) for learned in pages]
+                rest = [(without_slug(learned, forms), learned) for learned in pages]
                 found = _first_of_each(
                     [
                         ((route, len(route_forms), remainder), learned)
@@ -219,88 +173,13 @@ def _first_of_each(keyed: Sequence[tuple[Key, LearnedContent]], min_pages: int) 
     return found
 
 
-def _slug(learned: LearnedContent) -> str:
-    """The last parameter in a page's path, decoded."""
-    parts, template_parts = learned.path.strip("/").split("/"), learned.route.strip("/").split("/")
-    if len(parts) == len(template_parts):
-        parts = [
-            part for part, other in zip(parts, template_parts, strict=True) if any(mark in other for mark in "<{*")
-        ] or parts
-    return unquote(parts[-1])[:MAX_SEGMENT_CHARS]
-
-
-def _slug_term(learned: LearnedContent, value: str, place: int) -> int:
-    """The digest term of one form in which a page may repeat its slug.
-
-    The last four are link targets: two lead to the page itself, two to a host or relative path named like the slug.
-    """
-    if place >= _FORM_COUNT:
-        return digest_term("\n" + (learned.path, unquote(learned.path), value, f"{value}/")[place - _FORM_COUNT])
-    spelling, wrap = divmod(place, len(_QUOTE_FORMS))
-    text = value if spelling < len(_SPELLINGS) // 2 else " ".join(value.translate(_SEPARATORS_TO_SPACES).split())
-    return sum(map(digest_term, _QUOTE_FORMS[wrap].format(_SPELLINGS[spelling](text)).split()))
-
-
-def _slug_terms(learned: LearnedContent) -> list[int]:
-    value = _slug(learned)
-    return [_slug_term(learned, value, place) for place in range(_FORM_COUNT + _LINK_FORMS)]
-
-
-def _without_slug(learned: LearnedContent, forms: Forms) -> int | None:
-    """A page's content without the terms of its slug in these forms.
-
-    None if nothing is left, because then pages have nothing in common. None for a slug without letters: numbers
-    identify records, and the pages of two records may differ in little else.
-    """
-    value = _slug(learned)
-    if not any(map(str.isalpha, value)):
-        return None
-    repeated = sum([_slug_term(learned, value, place) * forms.count(place) for place in set(forms)])
-    return (learned.content - repeated) % _MODULUS or None
-
-
 def _common_forms(pages: Sequence[LearnedContent], max_pairs: int) -> list[Forms]:
     """The forms by which two consecutive pages differ, in the order in which the pages were first seen."""
     ordered = sorted(pages, key=_RANK)
     step = max(1, len(ordered) // max_pairs)
     found: dict[Forms, None] = {}
     for one, other in list(pairwise(ordered))[::step]:
-        difference = (one.content - other.content) % _MODULUS
-        if difference and (forms := _differing_forms(difference, _slug_terms(one), _slug_terms(other))) is not None:
+        forms = forms_of_pair(one, other)
+        if forms is not None:
             found[forms] = None
     return list(found)
-
-
-def _differing_forms(difference: int, forms: Sequence[int], others: Sequence[int]) -> Forms | None:
-    """The forms whose terms add up to the difference of two digests, or None.
-
-    Tried are up to three forms, or up to two besides repeated plain spellings and links to the page itself: a heading,
-    a breadcrumb and a sentence may repeat the same words.
-
-    Args:
-        difference: of the digests, modulo 2**64.
-        forms: the terms of the first page's slug.
-        others: the terms of the second page's slug.
-    """
-    changes = [(form - other) % _MODULUS for form, other in zip(forms, others, strict=True)]
-    places = {change: place for place, change in reversed(list(enumerate(changes)))}
-    if difference in places:
-        return (places[difference],)
-    used = sorted(places.values())
-    for place in used:
-        if (rest := (difference - changes[place]) % _MODULUS) in places:
-            return tuple(sorted((place, places[rest])))
-    pairs = {
-        (changes[place] + changes[again]) % _MODULUS: (place, again)
-        for place, again in combinations_with_replacement(used, 2)
-    }
-    for place in used:
-        if (rest := (difference - changes[place]) % _MODULUS) in pairs:
-            return tuple(sorted((place, *pairs[rest])))
-    for spelling in {places[changes[place]] for place in range(0, _FORM_COUNT, len(_QUOTE_FORMS))}:
-        for repeats in _REPEATS:
-            base = [spelling] * repeats[0] + [_FORM_COUNT] * repeats[1]
-            rest = (difference - sum([changes[place] for place in base])) % _MODULUS
-            if rest in pairs:  # the shorter sums were tried with fewer repeats
-                return tuple(sorted((*base, *pairs[rest])))
-    return None
