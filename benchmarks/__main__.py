@@ -11,7 +11,7 @@ from pathlib import Path
 
 from . import plots
 
-NAMES = ("request", "generation", "scale", "values", "discovery", "servers", "stores", "faults")
+NAMES = ("request", "generation", "scale", "values", "discovery", "servers", "stores", "faults", "logs")
 
 
 def main() -> None:
@@ -48,6 +48,7 @@ def main() -> None:
         help="values: how many items they have; stores: how many pages are kept in memory",
     )
     parser.add_argument("--seconds", type=float, metavar="N", help="faults: for how long each lasts (30)")
+    parser.add_argument("--megabytes", type=int, metavar="N", help="logs: the size of each log (1024)")
     parser.add_argument("--short", action="store_true", help="run each in its shortest form, to see that it works")
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(NAMES):
@@ -57,6 +58,7 @@ def main() -> None:
     options_of = {
         "generation": {"entries": arguments.entries, "rounds": arguments.rounds},
         "values": {"items": arguments.items},
+        "logs": {"megabytes": arguments.megabytes},
         "faults": {"seconds": arguments.seconds},
         "stores": {"pages": arguments.pages, "rounds": arguments.rounds, "items": arguments.items},
         "scale": {

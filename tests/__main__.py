@@ -75,6 +75,7 @@ NEWEST_ONLY = (
     "stores/test_redis",
     "stores/test_refresh",
     "stores/test_restored_backup",
+    "unit/access_logs/test_importer",
     "unit/stores/test_permanent_page_slots",
 )
 """Test files that run with the newest frameworks only: they need servers and engines that other environments lack, or

@@ -6,14 +6,16 @@ import ipaddress
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final, Self
 
 from ..crawlers.names import CRAWLERS, Crawler, crawler_of_agent
-from ..crawlers.visits import CrawlerVisit
+from ..crawlers.visits import FAKE, UNVERIFIED, VERIFIED, CrawlerVisit
 from ..exceptions import SitemapError, StoreError
 from ..models import Site, StoreKey
 from ..stores.base import Store, StoreExtras, store_name
@@ -24,8 +26,13 @@ from .import_marks import imported_lengths, load_marks, marks_as_record, record_
 from .line_reader import COPIED_BYTES, DIGEST_BYTES, LineReader, LogReadError, Piece, open_log, read_head
 from .page_finder import OtherHost, PageFinder
 
-Verify = Callable[[Iterable[tuple[Crawler, str]]], Mapping[tuple[Crawler, str], bool | None]]
-"""Whether addresses are those of the crawlers that they claim to be; None for those that this is not known of."""
+Identify = Callable[[Crawler, str], int]
+"""Whether an address is that of a crawler: `VERIFIED`, `FAKE` or `UNVERIFIED`. Threads call it at the same time."""
+
+VERIFYING_THREADS: Final = 32
+"""How many addresses are looked up at the same time: most of the time DNS is waited for."""
+
+_IDENTITY_NAMES: Final = {VERIFIED: "verified", FAKE: "fake", UNVERIFIED: "unverified"}
 
 _TOKENS: Final = tuple(crawler.token for crawler in CRAWLERS)
 
@@ -60,7 +67,7 @@ class LogImporter:
         self,
         store: Store,
         sites: Sequence[Site],
-        verify_addresses: Verify,
+        identify: Identify,
         *,
         now: float,
         timezone: str = "UTC",
@@ -71,7 +78,7 @@ class LogImporter:
         Args:
             store: any store.
             sites: whose pages count.
-            verify_addresses: tells crawlers from those who pretend to be one.
+            identify: tells crawlers from those who pretend to be one.
             now: POSIX seconds.
             timezone: of logs whose times have none.
             any_host: whether lines for any host are about the first site.
@@ -85,7 +92,7 @@ class LogImporter:
         self._store = store
         self._add = add
         self._sites = sites
-        self._verify_addresses = verify_addresses
+        self._identify = identify
         self._finder = PageFinder(sites, any_host=any_host)
         self._any_host = any_host
         self._stack = ExitStack()
@@ -227,19 +234,24 @@ class LogImporter:
     ) -> Mapping[StoreKey, list[CrawlerVisit]]:
         """Verify the crawlers of groups, and return their visits by site."""
         found = list(self._found(groups, log_format, report))
-        verified = self._verify_addresses({(crawler, address) for _, _, crawler, address, _ in found if address})
+        identities = self._identities({(crawler, address) for _, _, crawler, address, _ in found if address})
         visits: dict[StoreKey, list[CrawlerVisit]] = {}
         for site, path, crawler, address, group in found:
-            identity = verified.get((crawler, address)) if address else None
+            identity = identities[crawler, address] if address else UNVERIFIED
             first, last = int(group.first), int(group.last)
             visit = CrawlerVisit(
-                path, crawler.name, identity is True, group.status, first, last, group.lines, identity is False
+                path, crawler.name, identity == VERIFIED, group.status, first, last, group.lines, identity == FAKE
             )
             visits.setdefault(site.store_key, []).append(visit)
-            report.lines["verified" if identity else "unverified" if identity is None else "fake"] += group.lines
-            if identity:
+            report.lines[_IDENTITY_NAMES[identity]] += group.lines
+            if identity == VERIFIED:
                 report.crawlers[crawler.name] += group.lines
         return visits
+
+    def _identities(self, claims: Iterable[tuple[Crawler, str]]) -> dict[tuple[Crawler, str], int]:
+        claims = list(claims)
+        with ThreadPoolExecutor(VERIFYING_THREADS) as executor:
+            return dict(zip(claims, executor.map(lambda claim: self._identify(*claim), claims), strict=True))
 
     def _found(
         self, groups: Iterable[LineGroup], log_format: LogFormat, report: LogReport
@@ -273,6 +285,7 @@ def _reporting_problems(report: LogReport) -> Iterator[None]:
         report.problem = str(error) if isinstance(error, LogReadError) else f"{report.file}: {error}"
 
 
+@lru_cache(10_000)
 def _normal_address(text: str) -> str:
     """An IP address without its port; empty if it is none."""
     host, separator, _ = text.rpartition(":")

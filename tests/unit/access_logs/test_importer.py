@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,8 @@ from sitemap_middleware.access_logs import duckdb_queries, line_reader
 from sitemap_middleware.access_logs.formats import FORMATS
 from sitemap_middleware.access_logs.importer import LogImporter, LogReport
 from sitemap_middleware.crawlers.names import Crawler
-from sitemap_middleware.crawlers.visits import CrawlerVisit
+from sitemap_middleware.crawlers.verification import Verifier
+from sitemap_middleware.crawlers.visits import FAKE, UNVERIFIED, VERIFIED, CrawlerVisit
 from sitemap_middleware.exceptions import SitemapError, StoreError
 from sitemap_middleware.models import Site
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
@@ -63,8 +66,10 @@ VISITS = {
 LINES = {"verified": 9, "fake": 2, "unverified": 1, "ignored": 3, "other": 1, "nameless": 1}
 
 
-def verify(claims: Collection[tuple[Crawler, str]]) -> Mapping[tuple[Crawler, str], bool | None]:
-    return {claim: None if claim[1] == UNKNOWN else claim[1].startswith(GOOGLE) for claim in claims}
+def identify(crawler: Crawler, address: str) -> int:
+    if address == UNKNOWN:
+        return UNVERIFIED
+    return VERIFIED if crawler.operator == "Google" and address.startswith(GOOGLE) else FAKE
 
 
 @pytest.fixture
@@ -91,7 +96,7 @@ class FailingStore(SQLiteStore):
 def run(
     store: MemoryStore | SQLiteStore, *files: Path, sites: Sequence[Site] = (BAKERY,), **options: object
 ) -> list[LogReport]:
-    with LogImporter(store, sites, verify, now=NOW, **options) as importer:  # type: ignore[arg-type]
+    with LogImporter(store, sites, identify, now=NOW, **options) as importer:  # type: ignore[arg-type]
         return [importer.import_log(file) for file in files]
 
 
@@ -153,7 +158,7 @@ def test_file_of_no_known_format_is_a_problem_that_stops_no_other(store: MemoryS
 def test_a_given_format_overrides_the_detection(store: MemoryStore, tmp_path: Path) -> None:
     file = tmp_path / "a.log"
     file.write_text("noise\n" * 9 + log_text("combined", TRUTH))
-    with LogImporter(store, [BAKERY], verify, now=NOW) as importer:
+    with LogImporter(store, [BAKERY], identify, now=NOW) as importer:
         report = importer.import_log(file, FORMATS["combined"])
     assert counted(report) == LINES | {"broken": 9}
 
@@ -238,6 +243,51 @@ def test_log_without_hosts_is_of_one_site_only(store: MemoryStore, tmp_path: Pat
 def test_any_host_counts_all_lines_for_the_site(store: MemoryStore, tmp_path: Path) -> None:
     file = write_log(tmp_path / "inner.log", "nginx-json", [Hit("/", host="app:8000"), Hit("/", host="")])
     assert counted(run(store, file, any_host=True)[0]) == {"verified": 2}
+
+
+# Fake crawlers
+
+
+NAMES = {
+    "66.249.66.1": ["crawl-66-249-66-1.googlebot.com"],
+    "45.33.32.156": ["crawl-66-249-66-1.googlebot.com"],
+    "8.8.4.4": ["googlebot.com.evil.example"],
+    "1.1.1.1": [],
+}
+ADDRESSES = {"crawl-66-249-66-1.googlebot.com": ["66.249.66.1"]}
+
+
+class RecordedDNS:
+    """Answers of DNS, as they were recorded. A forged name belongs to no address of the crawler."""
+
+    def names(self, address: str) -> list[str]:
+        if address == "9.9.9.9":
+            raise TimeoutError
+        return NAMES[address]
+
+    def addresses(self, name: str) -> list[str]:
+        return ADDRESSES.get(name, [])
+
+
+def test_forged_googlebots_are_fake(store: MemoryStore, tmp_path: Path) -> None:
+    addresses = ["66.249.66.1", "45.33.32.156", "8.8.4.4", "1.1.1.1", "9.9.9.9", "10.0.0.1"]
+    file = write_log(tmp_path / "a.log", "combined", [Hit("/", address=address) for address in addresses])
+    with LogImporter(store, [BAKERY], Verifier(RecordedDNS(), lambda: NOW).identity, now=NOW) as importer:
+        report = importer.import_log(file)
+    assert counted(report) == {"verified": 1, "fake": 3, "unverified": 2}
+    assert {(visit.verified, visit.fake, visit.count) for visit in visits(store)} == {
+        (True, False, 1),
+        (False, True, 3),
+        (False, False, 2),
+    }
+
+
+def test_no_address_is_kept(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "store.sqlite3")
+    run(store, write_log(tmp_path / "a.log", "combined", TRUTH))
+    store.close()
+    for address in {hit.address for hit in TRUTH}:
+        assert address.encode() not in (tmp_path / "store.sqlite3").read_bytes()
 
 
 # Hostile and damaged content
@@ -483,6 +533,18 @@ def test_missing_file_and_folder_are_problems(store: MemoryStore, tmp_path: Path
         assert "cannot be read" in report.problem
 
 
+@pytest.mark.parametrize("module", ["duckdb", "zstd"])
+def test_missing_libraries_are_named_with_their_extra(
+    module: str, store: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("duckdb",) if module == "duckdb" else ("compression.zstd", "backports.zstd"):
+        monkeypatch.setitem(sys.modules, name, None)
+    file = write_log(tmp_path / "a.zst", "combined", TRUTH)
+    with contextlib.suppress(SitemapError) if module == "zstd" else pytest.raises(SitemapError, match=r"\[logs\]"):
+        (report,) = run(store, file)
+        assert report.problem.endswith('is compressed with zstd: pip install "sitemap-middleware[logs]"')
+
+
 def test_store_that_keeps_no_visits_is_an_error() -> None:
     with pytest.raises(StoreError, match="the store object does not keep visits of crawlers"):
         run(object())  # type: ignore[arg-type]
@@ -530,7 +592,7 @@ def write_log_copy(folder: Path) -> Path:
 
 
 def import_table(store: MemoryStore | SQLiteStore, file: Path) -> LogReport:
-    with LogImporter(store, [BAKERY], verify, now=NOW) as importer:
+    with LogImporter(store, [BAKERY], identify, now=NOW) as importer:
         return importer.import_table(file)
 
 

@@ -27,7 +27,7 @@ COMMANDS = {
     "help": ["--help"],
     **{
         f"help-{name}": [name, "--help"]
-        for name in ("explain", "list", "changes", "routes", "build", "status", "check")
+        for name in ("explain", "list", "changes", "routes", "build", "status", "check", "import-log")
     },
     "explain": ["explain", APP, "/menu", "https://bakery.example/offers", "/kitchen?tab=1", LONG],
     "explain-error": ["explain", APP, "/menu", "menu"],
