@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from .adapters.adapter_class import adapter_class
 from .adapters.disabled_middleware import disabled_class
-from .adapters.litestar_wrapping import app_around_route, install, installed_middleware
+from .adapters.litestar_wrapping import app_around_route, install, installed_middleware, refuse_other_options
 from .config import refuse_unknown, validate_options
 from .exceptions import OptionError
 from .framework_config import declared_root, framework_config
@@ -124,8 +124,10 @@ class SitemapMiddleware:
         refuse_unknown(options, SitemapMiddleware.__init__)
         if (litestar_app := app_around_route(app)) is not None:
             # `DefineMiddleware(SitemapMiddleware, …)`: Litestar makes one instance for each route.
-            if installed_middleware(litestar_app) is None:
+            if (installed := installed_middleware(litestar_app)) is None:
                 install(litestar_app, functools.partial(cls, **options))
+            else:
+                refuse_other_options(installed, options)
             return app  # type: ignore[no-any-return] # not an instance: nothing is between Litestar and its route
         instance: Self = object.__new__(adapter_class(cls, detect_protocol(app, options.get("routes"))))  # type: ignore[arg-type] # a class is hashable
         instance._passed = frozenset(options)

@@ -49,7 +49,7 @@ TESTS = {
     "evidence.template_changes": "unit/evidence/test_template_changes",
     "evidence.compact_history_list": "unit/evidence/test_compact_history_list",
     "evidence.relative_time": "unit/evidence/test_relative_time unit/evidence/test_json_ld integration/test_content_changes",
-    "evidence.generated_dates": "unit/evidence/test_lastmod unit/evidence/test_observation_merge",
+    "evidence.generated_dates": "unit/evidence/test_generated_dates unit/evidence/test_lastmod unit/evidence/test_observation_merge",
     "evidence.body_decoding": "unit/evidence/test_body_decoding integration/test_content_changes",
     "evidence.content_digest": "unit/evidence/test_html_facts unit/evidence/test_json_ld integration/test_content_changes unit/evidence/test_template_changes",
     "evidence.soft_404_by_equal_content": "unit/evidence/test_soft_404_by_equal_content",

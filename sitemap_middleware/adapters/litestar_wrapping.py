@@ -7,8 +7,10 @@ middleware there could not answer ``/sitemap.xml``.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
+from ..exceptions import OptionError
 from ..routing.frameworks import EXTENSION_NAME, INSTALLED_ATTRIBUTE
 from ..routing.wrapping import layers
 
@@ -31,6 +33,17 @@ def app_of_route(route: Any) -> Any:
 def installed_middleware(app: Any) -> Any:
     """The middleware that is installed around an app; None if there is none."""
     return getattr(app, INSTALLED_ATTRIBUTE, None)
+
+
+def refuse_other_options(installed: Any, options: Mapping[str, Any]) -> None:
+    """Raise OptionError if an app is given another middleware than the installed one, which would have no effect."""
+    for name in sorted(installed._passed.union(options)):
+        is_given = name in options and name in installed._passed
+        if not is_given or installed.settings[name].value != options[name]:
+            raise OptionError(
+                f"SitemapMiddleware: this Litestar app has one already, with another {name}: it is around the whole"
+                " app, so add it once"
+            )
 
 
 def install(app: Any, make_middleware: Any) -> Any:

@@ -422,6 +422,27 @@ def test_middleware_of_a_router_or_of_the_app_is_around_the_whole_app_once() -> 
     assert DRIVERS["asgi"](app, RequestSpec("/a")).text == "<h1>/a</h1>"
 
 
+@pytest.mark.parametrize(
+    ("second", "named"),
+    [
+        ({"base_url": "https://other.example", "store": "memory://"}, "base_url"),
+        ({"base_url": BASE}, "store"),
+        ({"base_url": BASE, "store": "memory://", "path": "/map.xml"}, "path"),
+    ],
+)
+@pytest.mark.parametrize("first", ["middleware", "plugin"])
+def test_another_middleware_with_other_options_is_an_error(first: str, second: dict[str, Any], named: str) -> None:
+    options: Any = {"base_url": BASE, "store": "memory://"}
+    inside = Router("/in", route_handlers=[page("/b")], middleware=[DefineMiddleware(SitemapMiddleware, **second)])
+    more: Any = (
+        {"plugins": [SitemapPlugin(**options)]}
+        if first == "plugin"
+        else {"middleware": [DefineMiddleware(SitemapMiddleware, **options)]}
+    )
+    with pytest.raises(OptionError, match=f"has one already, with another {named}: it is around the whole app"):
+        Litestar([page("/a"), inside], **more)
+
+
 # The command line
 
 

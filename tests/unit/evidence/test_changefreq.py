@@ -20,6 +20,7 @@ from sitemap_middleware.evidence.changefreq import (
     RATE_RANGES,
     UNSEEN_CHANGE_SECONDS,
     ChangeCounts,
+    _ranges,
     changefreq,
     estimate_rate,
     is_above,
@@ -165,6 +166,7 @@ def test_the_mean_of_many_estimates_is_the_truth(pace: float) -> None:
 
 
 def test_the_words_share_out_the_rates_between_them() -> None:
+    assert tuple(_ranges()) == RATE_RANGES, "they are made when the module is imported"
     assert [name for name, _, _ in RATE_RANGES] == [freq for freq in CHANGEFREQS if freq not in ("always", "never")]
     for (_, lowest, _), (_, _, highest) in pairwise(RATE_RANGES):
         assert lowest == highest
