@@ -52,6 +52,7 @@ TESTS = {
     "evidence.generated_dates": "unit/evidence/test_generated_dates unit/evidence/test_lastmod unit/evidence/test_observation_merge",
     "evidence.body_decoding": "unit/evidence/test_body_decoding integration/test_content_changes",
     "evidence.content_digest": "unit/evidence/test_html_facts unit/evidence/test_json_ld integration/test_content_changes unit/evidence/test_template_changes",
+    "evidence.repeated_slug_forms": "unit/evidence/test_soft_404_by_equal_content",
     "evidence.soft_404_by_equal_content": "unit/evidence/test_soft_404_by_equal_content",
     "evidence.work_budget": "unit/evidence/test_relative_time unit/evidence/test_json_ld integration/test_limits",
     "evidence.json_ld": "unit/evidence/test_json_ld unit/evidence/test_html_facts",
