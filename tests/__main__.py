@@ -25,7 +25,9 @@ import tempfile
 import time
 import tomllib
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextvars import ContextVar
 from pathlib import Path
 
 if __package__:  # imported by `python3 -m tests.real_apps`
@@ -87,6 +89,15 @@ BUILD_EPOCH = "1700000000"
 PYTEST: list[str | Path] = ["-m", "pytest", "-q", "-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]
 """One process more than there are cores, because many tests wait for their servers."""
 
+KEPT: ContextVar[list[str] | None] = ContextVar("KEPT", default=None)
+"""What a check that runs beside another one has printed, to be shown when it ends; None prints at once."""
+
+SECONDS: list[tuple[str, float, int]] = []
+"""The title, seconds and exit status of each command that was run."""
+
+BEING_MADE: dict[tuple[str, str], Future[Path]] = {}
+"""The environments that are made in the background, by interpreter and versions."""
+
 
 def main(arguments: list[str]) -> int:
     quick, long = "--quick" in arguments, "--long" in arguments
@@ -103,10 +114,43 @@ def main(arguments: list[str]) -> int:
     names = only.split(",") if only else [*USUAL[: -1 if quick else None]]
     if unknown := set(names) - set(CHECKS):
         sys.exit(f"unknown check {unknown.pop()!r}; the checks are {', '.join(CHECKS)}")
-    statuses = [status for name in names for status in CHECKS[name](uv, more, python)]
+    light = [name for name in LIGHT if name in names]
+    with ThreadPoolExecutor(1) as maker:
+        for key in dict.fromkeys(needed_environments(uv, names, python)):
+            BEING_MADE[key] = maker.submit(made_environment, uv, *key)
+        statuses = list(beside_each_other(light, uv, more, python)) if len(light) > 1 else []
+        rest = [name for name in names if len(light) < 2 or name not in light]
+        statuses += [status for name in rest for status in CHECKS[name](uv, more, python)]
     failed = sum(status != 0 for status in statuses)
+    print("\n seconds  check")
+    for title, seconds, status in SECONDS:
+        print(f"{seconds:8.0f}  {title}{': FAILED' * (status != 0)}")
     print(f"\n{time.monotonic() - started:.0f} s; checks: {len(statuses) - failed} passed, {failed} failed", flush=True)
     return int(failed > 0)
+
+
+def beside_each_other(names: Iterable[str], uv: Path, more: list[str], python: str) -> Iterator[int]:
+    """Run checks, two at a time, and print the output of each when it ends. Yields their exit statuses."""
+
+    def kept(name: str) -> tuple[list[int], list[str]]:
+        lines: list[str] = []
+        KEPT.set(lines)  # each thread has its own
+        return list(CHECKS[name](uv, more, python)), lines
+
+    with ThreadPoolExecutor(2) as pool:
+        for future in as_completed([pool.submit(kept, name) for name in names]):
+            statuses, lines = future.result()
+            print("\n".join(lines), flush=True)
+            yield from statuses
+
+
+def say(text: str) -> None:
+    """Print at once, or with the other output of the check."""
+    kept = KEPT.get()
+    if kept is None:
+        print(text, flush=True)
+    else:
+        kept.append(text)
 
 
 def option(arguments: list[str], name: str) -> str:
@@ -150,16 +194,23 @@ def docs(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
 
 
 def versions(uv: Path, _more: list[str], wanted: str) -> Iterator[int]:
-    selected = [(name, python) for name, python in interpreters(uv) if not wanted or wanted in name.split()]
+    selected = cells(uv, wanted)
     if not selected:
-        print(f"Python {wanted} is not installed", flush=True)
+        say(f"Python {wanted} is not installed")
         yield 1
-    for name, python in selected:
-        # The lowest versions with this interpreter, the newest with each other one.
-        frameworks = "lowest" if python == sys.executable else "newest"
+    for name, python, frameworks in selected:
         command = [environment(uv, python, frameworks) / "python", *PYTEST, *fewer_tests()]
         free = {"PYTHON_GIL": "0"} if name.endswith("without the GIL") else None
         yield run(command, f"{name}, {frameworks}", env=free)
+
+
+def cells(uv: Path, wanted: str) -> list[tuple[str, str, str]]:
+    """The name, interpreter and versions of each cell: the lowest with this interpreter, the newest with others."""
+    return [
+        (name, python, "lowest" if python == sys.executable else "newest")
+        for name, python in interpreters(uv)
+        if not wanted or wanted in name.split()
+    ]
 
 
 def benchmarks(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
@@ -173,20 +224,25 @@ def run(
 
     If `after` is given, only what follows it in the command's output is printed.
     """
-    print(f"\n== {title}", flush=True)
+    kept = KEPT.get()
+    say(f"\n== {title}")
+    started = time.monotonic()
     path = f"{Path(command[0]).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
         env={**os.environ, "PATH": path, **(env or {})},
-        stdout=subprocess.PIPE if after else None,
+        stdout=None if kept is None and not after else subprocess.PIPE,
+        stderr=None if kept is None else subprocess.STDOUT,
         text=True,
         check=False,
     )
-    if after:
-        print(done.stdout.rpartition(after)[2].strip(), flush=True)
+    seconds = time.monotonic() - started
+    SECONDS.append((title, seconds, done.returncode))
+    if done.stdout:
+        say((done.stdout.rpartition(after)[2] if after else done.stdout).strip())
     if done.returncode:
-        print(f"== {title}: FAILED with status {done.returncode}", flush=True)
+        say(f"== {title}: FAILED with status {done.returncode}")
     return done.returncode
 
 
@@ -225,7 +281,24 @@ def interpreters(uv: Path) -> list[tuple[str, str]]:
     ]
 
 
+def needed_environments(uv: Path, names: list[str], wanted: str) -> Iterator[tuple[str, str]]:
+    """Yield the interpreter and versions of each environment that checks need, the first one first."""
+    if {*names} - {"docs", "versions"}:
+        yield sys.executable, "newest"
+    if "docs" in names:
+        yield sys.executable, "docs"
+    if "versions" in names:
+        for _, python, versions in cells(uv, wanted):
+            yield python, versions
+
+
 def environment(uv: Path, python: str, versions: str) -> Path:
+    """Return the `bin` folder of an environment; wait for it if it is being made."""
+    being_made = BEING_MADE.get((python, versions))
+    return being_made.result() if being_made else made_environment(uv, python, versions)
+
+
+def made_environment(uv: Path, python: str, versions: str) -> Path:
     """Return the `bin` folder of an environment with this interpreter and these versions; make it if it is outdated."""
     label = hashlib.sha256(python.encode()).hexdigest()[:8]
     folder = HOME / f"{versions}-{label}"
@@ -309,9 +382,9 @@ def wheel(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
 
 def same_bytes(built: list[Path], other: Path) -> int:
     """Compare two builds of the same sources; return 1 and print which files differ if some do."""
-    print("\n== reproducible builds", flush=True)
+    say("\n== reproducible builds")
     differing = [path.name for path in built if path.read_bytes() != (other / path.name).read_bytes()]
-    print(f"== FAILED: {', '.join(differing)} differ" if differing else f"{len(built)} files are equal", flush=True)
+    say(f"== FAILED: {', '.join(differing)} differ" if differing else f"{len(built)} files are equal")
     return int(bool(differing) or len(built) != 2)
 
 
@@ -320,12 +393,14 @@ CHECKS = {
     "types": types,
     "layers": layers,
     "docs": docs,
-    "tests": tests,
     "wheel": wheel,
+    "tests": tests,
     "versions": versions,
     "benchmarks": benchmarks,
 }
 USUAL = [name for name in CHECKS if name != "benchmarks"]  # the tests run each benchmark in its shortest form
+LIGHT = ("types", "docs", "wheel", "lint", "layers")
+"""Checks that keep one core busy, so two run at a time. The longest come first."""
 assert USUAL[-1] == "versions"  # which --quick leaves out
 
 
