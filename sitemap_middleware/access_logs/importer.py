@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from ..crawlers.names import CRAWLERS, Crawler, crawler_of_agent
-from ..crawlers.visits import FAKE, UNVERIFIED, VERIFIED, CrawlerVisit
+from ..crawlers.visits import FAKE, OTHER_PATHS, UNVERIFIED, VERIFIED, CrawlerVisit
 from ..exceptions import SitemapError, StoreError
 from ..models import Site, StoreKey
 from ..stores.base import Store, StoreExtras, store_name
@@ -239,6 +239,7 @@ class LogImporter:
         for site, path, crawler, address, group in found:
             identity = identities[crawler, address] if address else UNVERIFIED
             first, last = int(group.first), int(group.last)
+            path = OTHER_PATHS if identity == FAKE else path  # who fakes a name makes paths up, too
             visit = CrawlerVisit(
                 path, crawler.name, identity == VERIFIED, group.status, first, last, group.lines, identity == FAKE
             )

@@ -19,7 +19,7 @@ from sitemap_middleware.access_logs.formats import FORMATS
 from sitemap_middleware.access_logs.importer import LogImporter, LogReport
 from sitemap_middleware.crawlers.names import Crawler
 from sitemap_middleware.crawlers.verification import Verifier
-from sitemap_middleware.crawlers.visits import FAKE, UNVERIFIED, VERIFIED, CrawlerVisit
+from sitemap_middleware.crawlers.visits import FAKE, OTHER_PATHS, UNVERIFIED, VERIFIED, CrawlerVisit
 from sitemap_middleware.exceptions import SitemapError, StoreError
 from sitemap_middleware.models import Site
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
@@ -59,9 +59,8 @@ VISITS = {
     CrawlerVisit("/menu", "Googlebot", True, 304, AT, AT, 1),
     CrawlerVisit("/gone", "Googlebot", True, 404, AT, AT, 1),
     CrawlerVisit("/café", "Googlebot", True, 200, AT, AT + 1, 2),
-    CrawlerVisit("/menu", "Googlebot", False, 200, AT, AT, 1, fake=True),
+    CrawlerVisit(OTHER_PATHS, "Googlebot", False, 200, AT, AT, 2, fake=True),
     CrawlerVisit("/menu", "bingbot", False, 200, AT, AT, 1),
-    CrawlerVisit("/rye", "Googlebot", False, 200, AT, AT, 1, fake=True),
 }
 LINES = {"verified": 9, "fake": 2, "unverified": 1, "ignored": 3, "other": 1, "nameless": 1}
 
@@ -180,6 +179,8 @@ def test_importing_again_changes_nothing(store: MemoryStore, tmp_path: Path) -> 
 def test_a_log_that_has_grown_is_continued_also_once_it_was_rotated(store: MemoryStore, tmp_path: Path) -> None:
     run(store, write_log(tmp_path / "access.log", "iis", TRUTH[:4]))
     run(store, write_log(tmp_path / "access.log", "iis", TRUTH[:9]))
+    (report,) = run(store, write_log(tmp_path / "copy-from-before.log", "iis", TRUTH[:4]))
+    assert counted(report) == {}
     (report,) = run(store, write_log(tmp_path / "rotated.gz", "iis", TRUTH))
     assert counted(report) == {key: count for key, count in LINES.items() if key != "verified"}
     assert visits(store) == VISITS
@@ -528,6 +529,20 @@ def test_other_compressions_are_named(magic: bytes, name: str, store: MemoryStor
     assert run(store, file)[0].problem == f"{file} is {name}: give it plain, or compressed with gzip or zstd"
 
 
+def test_file_that_is_damaged_from_its_begin_is_a_problem(store: MemoryStore, tmp_path: Path) -> None:
+    file = tmp_path / "a.gz"
+    file.write_bytes(b"\x1f\x8b no more")
+    assert run(store, file)[0].problem.startswith(f"{file} is damaged or not complete: ")
+
+
+def test_lines_are_read_whole_however_few_bytes_arrive_at_once(
+    store: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line_reader, "COPIED_BYTES", 50)
+    run(store, write_log(tmp_path / "a.log", "iis", TRUTH))
+    assert visits(store) == VISITS
+
+
 def test_missing_file_and_folder_are_problems(store: MemoryStore, tmp_path: Path) -> None:
     for report in run(store, tmp_path / "missing.log", tmp_path):
         assert "cannot be read" in report.problem
@@ -572,7 +587,7 @@ ROWS = [
 ]
 TABLE_VISITS = {
     CrawlerVisit("/menu", "Googlebot", True, 200, AT, AT + 60, 3),
-    CrawlerVisit("/café", "Googlebot", False, 200, AT, AT + 60, 2, fake=True),
+    CrawlerVisit(OTHER_PATHS, "Googlebot", False, 200, AT, AT + 60, 2, fake=True),
 }
 
 
@@ -591,8 +606,8 @@ def write_log_copy(folder: Path) -> Path:
     return file
 
 
-def import_table(store: MemoryStore | SQLiteStore, file: Path) -> LogReport:
-    with LogImporter(store, [BAKERY], identify, now=NOW) as importer:
+def import_table(store: MemoryStore | SQLiteStore, file: Path, *other_sites: Site) -> LogReport:
+    with LogImporter(store, [BAKERY, *other_sites], identify, now=NOW) as importer:
         return importer.import_table(file)
 
 
@@ -603,6 +618,10 @@ def test_table_of_counted_lines_is_imported_once(store: MemoryStore, tmp_path: P
     again = import_table(store, write_log_copy(tmp_path))
     assert (counted(again), again.skipped_rows) == ({}, len(ROWS))
     assert visits(store) == TABLE_VISITS
+    elsewhere = Site("https", "elsewhere.example")
+    import_table(store, tmp_path / "plain.csv", elsewhere)
+    assert visits(store) == TABLE_VISITS
+    assert visits(store, elsewhere) == {CrawlerVisit("/menu", "Googlebot", True, 200, AT, AT, 1)}
 
 
 def test_parquet_and_other_columns_are_read(store: MemoryStore, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from ipaddress import ip_network
 from pathlib import Path
 
 import flask
@@ -11,14 +12,16 @@ from click.testing import Result
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.cli.main import command, commands_for
-from sitemap_middleware.models import Site
+from sitemap_middleware.crawlers.names import crawler_by_name
+from sitemap_middleware.crawlers.ranges import pack_ranges
+from sitemap_middleware.models import Site, StoreKey
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ...support.access_logs import BROWSER, Hit, write_log
 from ...support.command_line import RUNNER_OPTIONS, cli_runner
 
 BAKERY = Site("https", "bakery.example")
-HITS = [Hit("/menu", address="192.0.2.1"), Hit("/menu?x=1"), Hit("/menu", agent=BROWSER)]
+HITS = [Hit("/menu", address="66.249.66.1"), Hit("/menu?x=1"), Hit("/menu", agent=BROWSER)]
 SITE = ("--base-url", "https://bakery.example")
 
 
@@ -56,6 +59,16 @@ def test_prints_what_became_of_the_lines(log: Path, store: str) -> None:
     again = run(log, "--store", store, *SITE)
     assert again.stdout == f"{log}  combined, lines read: 0, imported before: {log.stat().st_size:,} bytes\n"
     assert visited(store) == {"/menu": 1}
+
+
+def test_addresses_in_the_ranges_of_the_store_are_verified_without_dns(log: Path, store: str) -> None:
+    opened = SQLiteStore(store.removeprefix("sqlite:///"))
+    ranges = {url: [ip_network("66.249.64.0/19")] for url in crawler_by_name("Googlebot").range_urls}
+    opened.save(StoreKey("sites"), {"crawler-ranges": pack_ranges(ranges, 1_764_000_000)})
+    opened.close()
+    answer = run(log, "--store", store, *SITE)
+    assert answer.stdout.splitlines()[1] == "  1 visits of verified crawlers"
+    assert answer.stdout.splitlines()[-2:] == ["visits of verified crawlers", "  Googlebot  1"]
 
 
 def test_prints_json(log: Path, store: str) -> None:
