@@ -20,6 +20,15 @@ _QUOTED_VALUE: Final = re.compile(r"(?:(?<=,)|^)\s*private\s*=\s*\"\s*[a-z0-9][^
 _PRIVATE: Final = re.compile(r"(?:,|^)\s*private\s*(?:[,=]|$)", re.IGNORECASE)
 
 
+_SEND_FILE_HEADERS: Final = frozenset(
+    {
+        *("x-sendfile", "x-sendfile2", "x-accel-redirect", "x-lighttpd-send-file", "x-litespeed-location"),
+        *("x-reproxy-file", "x-reproxy-url"),
+    }
+)
+"""Headers by which an app has the server in front of it send a file instead of the body."""
+
+
 class ResponseHeaders:
     """A response's headers: names in lower case, in their order."""
 
@@ -49,6 +58,11 @@ class ResponseHeaders:
     def codings(self) -> tuple[str, ...]:
         """The content codings, in the order in which they were applied."""
         return parse_codings(",".join(self.get_all("content-encoding")))
+
+    @property
+    def has_other_body(self) -> bool:
+        """Whether the server in front of the app sends a file instead of the body."""
+        return any(name in _SEND_FILE_HEADERS for name, _ in self._headers)
 
     @property
     def robots(self) -> RobotsDirectives:

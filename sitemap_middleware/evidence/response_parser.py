@@ -100,6 +100,8 @@ class ResponseParser:
         headers = ResponseHeaders(captured.headers)
         if captured.body is None or headers.media_type not in HTML_TYPES or undecodable_reason(headers.codings):
             return None
+        if headers.has_other_body:
+            return None
         return self._html_metadata(captured.body, headers, is_truncated=captured.is_truncated).digest
 
     def _html_facts(
@@ -110,8 +112,8 @@ class ResponseParser:
             return None
         if unread_reason := undecodable_reason(headers.codings):
             return HtmlFacts(None, unread_reason=unread_reason, has_head=False)
-        if captured.body is None:
-            is_file = captured.file_path is not None
+        if captured.body is None or headers.has_other_body:
+            is_file = captured.file_path is not None or headers.has_other_body
             return HtmlFacts(None, unread_reason=UNREADABLE_FILE_REASON, has_head=False) if is_file else None
         metadata = self._html_metadata(captured.body, headers, is_truncated=captured.is_truncated)
         # Search engines ignore canonical links that contradict each other.

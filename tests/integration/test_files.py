@@ -18,7 +18,7 @@ from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.evidence.html_facts import MAX_HTML_BYTES
 
 from ..support.documents import locs
-from ..support.sample_sites import Clock
+from ..support.sample_sites import Clock, Page, SampleSite
 from ..support.wire import RequestSpec, wsgi
 
 NOINDEX = b"<!doctype html><meta name=robots content=noindex><p>Draft"
@@ -149,3 +149,23 @@ def test_what_flask_sends_from_a_folder_is_read(tmp_path: Path) -> None:
     site.flush()
     answer = wsgi(site, RequestSpec("/sitemap.xml", host="x.example", scheme="https"))
     assert locs(answer.body) == [f"{BASE}/"]
+
+
+@pytest.mark.parametrize(
+    "header", ["X-Accel-Redirect", "X-Sendfile", "X-LIGHTTPD-send-file", "X-LiteSpeed-Location", "X-Reproxy-URL"]
+)
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+def test_files_that_the_server_in_front_sends_are_not_taken_for_equal_empty_pages(protocol: str, header: str) -> None:
+    page = Page(body=b"").with_headers((header, "/internal/page.html"))
+    sample = SampleSite(protocol, {"/docs/{slug}": page, "/about": page}, learn="/docs/{slug}", base_url=BASE)
+    paths = ["/about", *(f"/docs/{number}" for number in range(5))]
+    sample.visit(*paths)
+    assert sample.locs() == [f"{BASE}{path}" for path in paths]
+    reason = "it answered 200 with text/html; it was not read completely: it was sent as a file that could not be read"
+    assert sample.app.explain("/docs/1").reason == reason
+    sample.clock.pass_(86_400)
+    sample.pages["/docs/{slug}"].body = b"<p>Never sent."
+    for _ in range(3):
+        sample.clock.pass_(86_400)
+        sample.visit(*paths)
+    assert not any("lastmod" in entry for entry in sample.entries().values())

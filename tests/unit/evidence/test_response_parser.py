@@ -235,3 +235,13 @@ def test_digest_is_that_of_the_observation() -> None:
     assert ResponseParser().digest(captured(body=BODY)) == html.digest
     assert ResponseParser().digest(captured(body=None)) is None
     assert ResponseParser().digest(captured(200, ("content-encoding", "mystery"), body=BODY)) is None
+
+
+@pytest.mark.parametrize("body", [b"", BODY, None])
+def test_body_that_the_server_replaces_by_a_file_is_not_read(body: bytes | None) -> None:
+    html = observation(200, ("X-Accel-Redirect", "/internal"), body=body).html
+    assert html is not None
+    assert (html.digest, html.has_head) == (None, False)
+    assert html.unread_reason == "was sent as a file that could not be read"
+    assert ResponseParser().digest(captured(200, ("X-Sendfile", "/x"), body=body)) is None
+    assert observation(404, ("X-Sendfile", "/x"), body=body).html is None
