@@ -20,6 +20,7 @@ from .listing.listed_and_unlisted_urls import EvaluatedUrl, UrlReportLine, evalu
 from .listing.policy import EvaluationContext
 from .listing.route_report import RouteReport, route_report
 from .models import Explanation, Site
+from .observation.crawler_visit_counts import IDENTITY_NAMES, CrawlerVisitCounts
 from .observation.parse_and_store import Ingester
 from .observation.recent_pages import ResponseTracker
 from .observation.store_clock import StoreClock
@@ -50,6 +51,7 @@ class ServiceInspection:
     _store_clock: StoreClock
     _publisher: Publisher
     _ingester: Ingester
+    _crawler_visits: CrawlerVisitCounts
 
     if TYPE_CHECKING:
 
@@ -176,6 +178,8 @@ class ServiceInspection:
             "listed": self._publisher.entry_count(),
             "documents": self._publisher.document_count(),
             "rendered": self._publisher.rendered_blocks,
+            **{f"crawler_visits_{name}": self._crawler_visits.counts[key] for key, name in IDENTITY_NAMES.items()},
+            "crawler_visits_dropped": self.tracker.crawlers.dropped,
             "pending": self.tracker.buffer.pending,
             "last_flush_age_seconds": self.tracker.buffer.last_flush_age_seconds,
             "store_failures": self._guarded_store.failures,

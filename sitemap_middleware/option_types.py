@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import Meter
     from prometheus_client import CollectorRegistry
 
+    from .crawlers.verification import Resolver
     from .decorator import Values
     from .models import Changefreq
     from .report.access import ReportRequest
@@ -38,6 +39,7 @@ class SitemapOptions(TypedDict, total=False):
     clock: Callable[[], float] | None
     metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None
     enabled: bool
+    crawlers: bool | Resolver
     sections: Mapping[str, Values] | None
     report: str | None
     authorize: Callable[[ReportRequest], bool | Awaitable[bool]] | None

@@ -75,6 +75,20 @@ METRICS: Final = (
         )
         for reason, description in IGNORE_REASONS.items()
     ),
+    *(
+        _counter(
+            f"crawler_visits_{name}",
+            f"crawler.visits.{name}",
+            "{request}",
+            description,
+        )
+        for name, description in {
+            "verified": "Visits of crawlers whose address is theirs",
+            "unverified": "Visits under a crawler's name whose address could not be verified",
+            "fake": "Visits of somebody else under a crawler's name",
+            "dropped": "Visits under a crawler's name that were not counted, because there were too many",
+        }.items()
+    ),
     _gauge("pending", "responses.pending", "{response}", "Responses that wait to be saved to the store"),
     _gauge("last_flush_age_seconds", "last_flush.age", "s", "Time since all pending responses were last saved"),
     _gauge("values_age_seconds", "values.age", "s", "Age of the oldest values when last used"),

@@ -23,6 +23,8 @@ from .listing.provider_reader import Providers
 from .models import Site
 from .no_sitemap_reasons import NoSitemapReasons
 from .observation.background_saving import ResponseBuffer
+from .observation.crawler_requests import CrawlerRequests, NotedDocument
+from .observation.crawler_visit_counts import CrawlerVisitCounts
 from .observation.fault_log import FaultLog
 from .observation.observer import TrackedPage
 from .observation.parse_and_store import Ingester
@@ -37,7 +39,7 @@ from .rendering.publisher import Publisher
 from .report.handler import ReportHandler
 from .report.sources import ReportSources
 from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
-from .request_response import Request
+from .request_response import Request, Response
 from .robots import RobotsTxt
 from .routing.app_routes import AppRoutes
 from .site_quota import SiteQuota
@@ -72,11 +74,18 @@ class SitemapService(ServiceInspection):
             self._ingest,
             self._has_route,
             clock=options.clock,
+            on_flush=lambda is_last: self._crawler_visits.on_flush(is_last=is_last),
             on_last_flush=self._guarded_store.retry_now,
             on_shutdown=self.stop_background_work,
             on_exit=StoreExtras.of(store).release or store.close,
         )
-        self.tracker: ResponseTracker = ResponseTracker(buffer, self.app_routes, options.clock, self.log_fault)
+        self.tracker: ResponseTracker = ResponseTracker(
+            buffer,
+            self.app_routes,
+            options.clock,
+            self.log_fault,
+            CrawlerRequests(enabled=options.crawlers, ensure_thread=buffer.ensure_thread),
+        )
         self.app_routes.on_change = self.tracker.require_track
         self._site_resolver = SiteResolver(self.app_routes, options)
         self._policy = ListingPolicy(options, self._was_probed)
@@ -120,6 +129,14 @@ class SitemapService(ServiceInspection):
             tracker=self.tracker,
             varying_content_prober=self._varying_content_prober,
             may_store=site_quota.may_store,
+        )
+        self._crawler_visits = CrawlerVisitCounts(
+            self.tracker.crawlers,
+            self._guarded_store,
+            self.app_routes,
+            may_store=site_quota.may_store,
+            resolver=options.resolver,
+            clock=options.clock,
         )
         self.sitemap_handler: SitemapHandler = SitemapHandler(
             options=options,
@@ -168,6 +185,7 @@ class SitemapService(ServiceInspection):
                 return None
             if len(path) > _MAX_PATH_CHARS or self.report.is_below(request):
                 return None
+            self.tracker.crawlers.learn(request)
             routes_version = self.app_routes.version
             site, trust = self._site_resolver.resolve_request(request)
             if site is None or trust == "none":
@@ -181,6 +199,24 @@ class SitemapService(ServiceInspection):
         except Exception as error:
             self.log_fault("a request could not be observed", error)
             return None
+
+    def note_failure(self, request: Request, page: TrackedPage) -> None:
+        """Note a crawler's request for a page that failed with an exception: the server answers 500."""
+        crawlers = self.tracker.crawlers
+        if crawlers.is_enabled and not getattr(request, "is_noted", False):
+            with self.log_fault.guard("a request could not be looked at"):
+                crawlers.note(page, 500, request, self.clock())
+
+    def note_document(self, request: Request, response: Response) -> None:
+        """Note a crawler's request that is answered with a document of the sitemap, or robots.txt."""
+        if not self.tracker.crawlers.is_enabled:
+            return
+        with self.log_fault.guard("a request could not be looked at"):
+            site, trust = self._site_resolver.resolve_request(request)
+            if site is not None and trust == "own":
+                document = NotedDocument(site, request.path)
+                self.tracker.crawlers.learn(request)
+                self.tracker.crawlers.note(document, response.status, request, self.clock())
 
     def ignore_reason_of_hosts(self, request: Request, forwarded_hosts: Iterable[str]) -> IgnoreReason | None:
         """Why a request is not evidence if its Host is the site's own, but other headers name a foreign host.
@@ -214,6 +250,7 @@ class SitemapService(ServiceInspection):
             log.debug("observations not saved: %s", error)
         except Exception:
             log.exception("the observations of the last seconds could not be saved")
+        self._crawler_visits.flush()
         self.sitemap_handler.expire()
 
     def close(self) -> None:

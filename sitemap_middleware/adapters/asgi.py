@@ -30,6 +30,7 @@ from ..request_response import (
     ProbeRequest,
     RequestKey,
     Response,
+    Sender,
     is_proxy_header,
 )
 from ..routing.frameworks import EXTENSION_NAME
@@ -115,6 +116,24 @@ class ASGIRequest(BaseRequest):
 
     def _decoded_headers(self) -> list[tuple[str, str]]:
         return [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self.headers]
+
+    @property
+    def field_count(self) -> int:
+        return len(self.headers)
+
+    header_count = field_count
+
+    @property
+    def user_agent(self) -> bytes:
+        for name, value in self.headers:
+            if name == b"user-agent":
+                return value
+        return b""
+
+    @property
+    def sender(self) -> Sender:
+        client = self.scope.get("client")
+        return Sender(str(client[0]) if client else "", self.headers)
 
     def visitor(self, status: int) -> int:
         agent = language = b""
@@ -246,7 +265,7 @@ class ASGIMiddleware:
                 request = ASGIRequest()  # made here, and without an `__init__`, because each call takes time
                 request.adapter = self
                 request.scope = scope
-                request.headers = headers = tuple(headers)
+                request.fields = request.headers = headers = tuple(headers)
                 request.observer = None
                 host = b""
                 for name, value in headers:
@@ -287,8 +306,10 @@ class ASGIMiddleware:
                 await self.app(scope, receive, request.send)
             except Exception:
                 request.retract()
+                self.service.note_failure(request, page)
                 raise
-        elif response is not None:
+        elif request is not None and response is not None:
+            self.service.note_document(request, response)
             await send_response(response, receive, send)
         else:
             await self.app(scope, receive, app_send)

@@ -22,12 +22,14 @@ from ..request_response import (
     KEY_HOST,
     KEY_PATH,
     KEY_ROOT,
+    PROXY_HEADERS,
     SYNC_SERVER_WAIT_SECONDS,
     TEST_CLIENT_WAIT_SECONDS,
     WAIT_SECONDS_KEY,
     ProbeRequest,
     RequestKey,
     Response,
+    Sender,
     is_proxy_header,
 )
 from ..service import SitemapService
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 
 _CONDITIONAL_HEADERS: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in CONDITIONAL_HEADERS)
 _HOST_NAMES: Final = {f"HTTP_{name.upper().replace('-', '_')}": name for name in HOST_HEADERS}
+
+_PROXY_NAMES: Final = {f"HTTP_{name.upper().replace('-', '_')}": name for name in PROXY_HEADERS}
 
 _LOCAL_ADDRESSES: Final = frozenset({None, "127.0.0.1"})
 """The client addresses of Werkzeug's and Flask's test clients."""
@@ -143,6 +147,27 @@ class WSGIRequest(BaseRequest):
             for key, value in self._environ.items()
             if key.startswith("HTTP_") and isinstance(value, str)
         ]
+
+    @property
+    def field_count(self) -> int:
+        return len(self._environ)
+
+    @property
+    def header_count(self) -> int:
+        return sum(str(key).startswith("HTTP_") for key in self._environ)
+
+    @property
+    def user_agent(self) -> str:
+        agent: str = self._environ.get("HTTP_USER_AGENT", "")
+        return agent
+
+    @property
+    def sender(self) -> Sender:
+        environ = self._environ
+        keys = environ.keys() & _PROXY_NAMES.keys()
+        return Sender(
+            str(environ.get("REMOTE_ADDR") or ""), tuple((_PROXY_NAMES[key], str(environ[key])) for key in sorted(keys))
+        )
 
     def visitor(self, status: int) -> int:
         environ = self._environ
@@ -308,15 +333,17 @@ class WSGIMiddleware:
         if page is None:
             if response is None:
                 return self.app(environ, start_response)
+            self.service.note_document(request, response)
             start_response(_status_line(response.status), list(response.headers))
             return [response.body] if response.parts is None else response.parts
-        request._keys = list(environ)
+        request.fields = request._keys = list(environ)
         request.tracked_page = page
         request.server_start_response = start_response
         try:
             body = self.app(environ, request.start_response)
         except BaseException:
             request.retract()
+            self.service.note_failure(request, page)
             raise
         observer = request.observer
         if request.is_started and (observer is None or observer.chunks is None):

@@ -58,6 +58,7 @@ class ResponseBuffer:
         interval: float = FLUSH_INTERVAL_SECONDS,
         *,
         clock: Callable[[], float] = float,  # always 0.0
+        on_flush: Callable[[bool], None] = lambda _: None,
         on_last_flush: Callable[[], None] = _do_nothing,
         on_shutdown: Callable[[], None] = _do_nothing,
         on_exit: Callable[[], object] = _do_nothing,
@@ -70,6 +71,7 @@ class ResponseBuffer:
             capacity: pages with a pending response, at most.
             interval: seconds between two flushes.
             clock: returns POSIX seconds.
+            on_flush: called after each flush of the background thread; takes whether it is the last one.
             on_last_flush: called before the last flush: a store that failed before is to be tried once more.
             on_shutdown: called when the process is about to end, before the last flush.
             on_exit: called when the process ends, after the last flush. It closes the store.
@@ -82,6 +84,7 @@ class ResponseBuffer:
         self._half = capacity // 2
         self._interval = interval
         self._clock = clock
+        self._on_flush = on_flush
         self._on_last_flush = on_last_flush
         self._on_shutdown = on_shutdown
         self._on_exit = on_exit
@@ -175,7 +178,10 @@ class ResponseBuffer:
     def flush_finally(self, timeout: float) -> None:
         """Flush for the last time, as `flush` does."""
         self._on_last_flush()
-        self.flush(timeout)
+        try:
+            self.flush(timeout)
+        finally:
+            self._on_flush(True)
 
     def _take_batch(self) -> list[CapturedResponse]:
         """Remove all that is pending, and return it in the order in which it came."""
@@ -258,7 +264,10 @@ class ResponseBuffer:
                 self.begin_shutdown()
             if is_last:
                 self._on_last_flush()
-            self.flush()
+            try:
+                self.flush()
+            finally:
+                self._on_flush(is_last)
         except StoreError as error:
             log.debug("observations not saved: %s", error)  # the circuit breaker has logged it
         except Exception:

@@ -17,6 +17,7 @@ from ..request_filter.reasons import IgnoreReason
 from ..request_response import KEY_HOST, Request
 from ..routing.app_routes import AppRoutes
 from .background_saving import ResponseBuffer
+from .crawler_requests import CrawlerRequests
 from .fault_log import FaultLog
 from .ignored_requests import IgnoredRequests
 from .sampling_schedule import BodySampler, SampleSchedule
@@ -35,11 +36,17 @@ class ObserverContext:
     """What all observers of one app share."""
 
     def __init__(
-        self, buffer: ResponseBuffer, app_routes: AppRoutes, clock: Callable[[], float], log_fault: FaultLog
+        self,
+        buffer: ResponseBuffer,
+        app_routes: AppRoutes,
+        clock: Callable[[], float],
+        log_fault: FaultLog,
+        crawlers: CrawlerRequests,
     ) -> None:
         self.buffer = buffer
         self.clock = clock
         self.log_fault = log_fault
+        self.crawlers = crawlers
         self.sampler: BodySampler = BodySampler()
         self.ignored: IgnoredRequests = IgnoredRequests()
         self.repeated = 0
@@ -60,6 +67,9 @@ class ObserverContext:
 
 class TrackedPage:
     """A page that was requested recently: one object for all host names and URLs by which it is requested."""
+
+    is_document: Final = False
+    """No document of the sitemap."""
 
     __slots__ = (
         "_last_ignore_reason",
@@ -115,6 +125,8 @@ class TrackedPage:
             is_repeated = status == last.raw_status and headers == last.headers and request.key[KEY_HOST] == last.host
             if is_repeated and last.at <= now < last.second_ends_at:
                 context.repeated += 1
+                if len(request.fields) <= context.crawlers.max_fields:
+                    context.crawlers.note(self, status, request, now)
                 return None
         except Exception as error:
             is_repeated = False
@@ -126,6 +138,8 @@ class TrackedPage:
                 self._last_ignore_reason = reason
                 context.ignored.count(self.path, reason)
             return None
+        if len(request.fields) <= context.crawlers.max_fields:
+            context.crawlers.note(self, status, request, now)
         if (
             is_repeated
             and last.second_ends_at <= now < _MAX_TIMESTAMP_SECONDS
@@ -145,7 +159,7 @@ class TrackedPage:
         context, last = self.context, self.last_answer
         observer = None
         try:
-            status = last.status if raw_status == last.raw_status else _status_code(raw_status)
+            status = last.status if raw_status == last.raw_status else status_code(raw_status)
             if status not in OBSERVED_STATUSES or not _are_rereadable(headers):
                 return None  # headers that can be read only once are left to the server
             if sum(len(name) + len(value) for name, value in request.routing_headers) > _MAX_ROUTING_HEADERS_CHARS:
@@ -272,7 +286,7 @@ class Observer(CapturedResponse):
         self._page.context.buffer.sample(sample)
 
 
-def _status_code(status: Any) -> int:
+def status_code(status: Any) -> int:
     """The number of ASGI's status or of WSGI's status line; 0 if it has none."""
     try:
         return int(status[:3]) if isinstance(status, str) else operator.index(status)

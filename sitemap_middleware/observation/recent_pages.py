@@ -11,6 +11,7 @@ from ..models import Site
 from ..request_response import RequestKey
 from ..routing.app_routes import AppRoutes
 from .background_saving import ResponseBuffer
+from .crawler_requests import CrawlerRequests
 from .fault_log import FaultLog
 from .observer import NO_ANSWER, ObserverContext, TrackedPage
 
@@ -22,9 +23,14 @@ class ResponseTracker(ObserverContext):
     """The tracked pages of one app, and what their observers share."""
 
     def __init__(
-        self, buffer: ResponseBuffer, app_routes: AppRoutes, clock: Callable[[], float], log_fault: FaultLog
+        self,
+        buffer: ResponseBuffer,
+        app_routes: AppRoutes,
+        clock: Callable[[], float],
+        log_fault: FaultLog,
+        crawlers: CrawlerRequests,
     ) -> None:
-        super().__init__(buffer, app_routes, clock, log_fault)
+        super().__init__(buffer, app_routes, clock, log_fault, crawlers)
         self.routes_version: int = 0
         """`AppRoutes.version` when the tracked pages were resolved."""
         self.reset_after_fork()

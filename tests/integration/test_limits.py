@@ -161,6 +161,7 @@ class _Request:
 
     key = ("/", "testserver", "http", "", "GET", "")
     is_forwarded = False
+    fields, field_count, header_count, user_agent = (), 0, 0, ""
     method, scheme, host, root, path = "GET", "http", "testserver", "", "/"
     conditional_headers: dict[str, str] = {}  # noqa: RUF012 (never written)
 

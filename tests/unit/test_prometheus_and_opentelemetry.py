@@ -137,6 +137,7 @@ def test_prometheus_gets_every_figure_by_its_conventions(protocol: str) -> None:
         "sitemap_blocks_rendered_total": 1,
         "sitemap_store_failures_total": 0,
         "sitemap_responses_unavailable_total": 0,
+        **{f"sitemap_crawler_visits_{name}_total": 0 for name in ("verified", "unverified", "fake", "dropped")},
         **{f"sitemap_requests_ignored_{reason}_total": 0 for reason in IGNORE_REASONS},
         "sitemap_last_flush_age_seconds": 0,
         "sitemap_values_age_seconds": 0,
