@@ -388,6 +388,7 @@ class _Request:
 
     key = ("/", "testserver", "http", "", "GET", "")
     is_forwarded = False
+    fields, field_count, header_count, user_agent = (), 0, 0, ""
     method, scheme, host, root, path, query = "GET", "http", "testserver", "", "/", False
 
     routing_headers = ()
