@@ -30,7 +30,7 @@ TESTS = {
     "request_filter.asgi": "unit/request_filter/test_asgi unit/request_filter/test_visitors unit/request_filter/test_accept",
     "request_filter.header_rules": "unit/request_filter/test_header_rules unit/request_filter/test_visitors",
     "request_filter.reasons": "unit/request_filter/test_header_rules unit/request_filter/test_visitors",
-    "request_filter.visitors": "unit/request_filter/test_header_rules unit/request_filter/test_visitors",
+    "request_filter.visitors": "unit/request_filter/test_visitors unit/request_filter/test_asgi unit/request_filter/test_wsgi",
     "request_filter.wsgi": "unit/request_filter/test_wsgi unit/request_filter/test_visitors unit/request_filter/test_accept",
     "evidence.lastmod": "unit/evidence/test_lastmod unit/evidence/test_observation_merge",
     "adapters.wsgi": "integration/test_adapters integration/test_unobservable integration/test_app_calls integration/test_passthrough integration/test_app_termination unit/adapters/test_probe_headers_without_visitor integration/test_test_clients",

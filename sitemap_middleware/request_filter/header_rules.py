@@ -128,10 +128,12 @@ _ROUTING_NAME: Final = re.compile(
         |raw|request|unencoded|destination|script|mount|base|root|app|context|path|url|public|external)-?
         (?:ur[il]|path|prefix|name|host|port|scheme|proto|protocol|info|root)$
     | ^(?:x-)?(?:scheme|proto|protocol|prefix|path|ur[il]|basepath|https)$
+    | ^x-(?:tenant|workspace|site|shop|store|brand|org(?:ani[sz]ation)?)(?:-?(?:id|name|code|slug|domain))?$
     """,
     re.VERBOSE,
 )
-"""Names of headers about the URL under which the client, or a proxy before this one, requested the page."""
+"""Names of headers about the URL under which the client, or a proxy before this one, requested the page, and about the
+site that it stands for: an app of several sites answers with the pages of another one."""
 
 _IDENTITY_KEY: Final = re.compile(
     r"""

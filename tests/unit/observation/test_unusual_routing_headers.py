@@ -44,6 +44,7 @@ CLAIMS = [
     ("script-name", "/x"),
     ("forwarded", "proto=http;for=192.0.2.7"),
     ("front-end-https", "off"),
+    ("x-tenant", "nobody"),
 ]
 ANSWERS = {
     "404": Page(404),
@@ -237,6 +238,7 @@ def test_probe_lists_a_page_again_that_an_odd_request_delisted(protocol: str, st
             "X-Base-Path",
             "X-Forwarded-Root",
         ),
+        *("X-Tenant-ID", "X_SITE", "X-Shop-Domain", "X-Store-Code", "X-Organization", "X-Org-Id", "X-Workspace"),
         *("CloudFront-Forwarded-Proto", "X-Scheme", "X-Proto", "Base-URL", "X-Forwarded-Protocol", "CF-Visitor"),
     ],
 )
@@ -259,6 +261,7 @@ def test_headers_that_claim_another_url_are_known_by_their_words(name: str) -> N
             "Via",
         ),
         *("X-Forwarded-For-Original", "X-Request-ID", "X-Request-Start", "Traceparent", "CF-Ray", "CF-Connecting-IP"),
+        *("X-Site-Speed", "X-Store-Password-Hint", "X-Restore", "Sec-Fetch-Site"),
         *("Upgrade-Insecure-Requests", "Sec-Fetch-Site", "Priority", "DNT", "Connection", "Cache-Control", "Pragma"),
     ],
 )
