@@ -12,16 +12,18 @@ import io
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import islice
 from typing import Any
 from wsgiref.validate import validator
 
 import pytest
+from hypothesis import settings
 
 from sitemap_middleware import SitemapMiddleware
 
 from ..apps import asgi_shapes, framework_apps, wsgi_shapes
 from ..apps.wsgi_layers import LAYERS
-from ..conftest import Tally
+from ..conftest import EXAMPLES, Tally
 from ..support.documents import locs
 from ..support.recording import ASGIServer, Record, WSGIServer, environ, scope, sent_by_wsgiref, unclosed
 from ..support.sample_sites import Clock
@@ -103,12 +105,18 @@ def faults(caplog: pytest.LogCaptureFixture) -> list[str]:
 SHAPES = wsgi_shapes.VALID | wsgi_shapes.WRONG
 
 
+def some_of(shapes: dict[str, Any]) -> dict[str, Any]:
+    """All shapes in the newest environment, every fourth in the others."""
+    all_of_them = settings.default.max_examples > EXAMPLES["few"]
+    return shapes if all_of_them else dict(islice(shapes.items(), 0, None, 4))
+
+
 @pytest.mark.parametrize("layer", LAYERS)
 def test_wsgi_app_of_any_shape_behaves_the_same_when_wrapped(
     layer: str, ours: Ours, tally: Tally, caplog: pytest.LogCaptureFixture
 ) -> None:
     shapes = wsgi_shapes.VALID if layer == "Werkzeug's lint" else SHAPES  # with others it fails by itself
-    for name, make in shapes.items():
+    for name, make in some_of(shapes).items():
         bare = wsgi_record(make, LAYERS[layer], Clock())
         assert sum(event[0] == "request" for event in bare) == len(EXCHANGES)
         for place, wrap in arranged(LAYERS[layer], ours).items():
@@ -120,7 +128,7 @@ def test_wsgi_app_of_any_shape_behaves_the_same_when_wrapped(
 
 @pytest.mark.parametrize("most", [1, 2])
 def test_client_that_leaves_has_the_body_closed_the_same(most: int, ours: Ours, tally: Tally) -> None:
-    for name, make in SHAPES.items():
+    for name, make in some_of(SHAPES).items():
         bare = wsgi_record(make, LAYERS["none"], Clock(), most)
         assert wsgi_record(make, ours, ours.clock, most) == bare, name
         ours.close()
@@ -144,7 +152,7 @@ def test_file_wrapper_of_the_server_is_recognised_the_same(*, function: bool, ou
 
 @pytest.mark.parametrize("layer", ["none", "textbook", "looking"])
 def test_wsgiref_sends_the_same_bytes_when_wrapped(layer: str, ours: Ours, tally: Tally) -> None:
-    for name, make in SHAPES.items():
+    for name, make in some_of(SHAPES).items():
         if "Stop" in name and "Iteration" not in name:
             continue  # it ends the server
         sent = []
@@ -305,10 +313,10 @@ def test_asgi_app_of_any_shape_behaves_the_same_when_wrapped(
 ) -> None:
     wrap = asgi_shapes.LAYERS[layer]
     with unclosed() as left_bare:
-        bare = {name: asgi_record(make, wrap, Clock()) for name, make in asgi_shapes.SHAPES.items()}
+        bare = {name: asgi_record(make, wrap, Clock()) for name, make in some_of(asgi_shapes.SHAPES).items()}
     for place, arrangement in arranged_asgi(wrap, ours).items():
         with unclosed() as left:
-            for name, make in asgi_shapes.SHAPES.items():
+            for name, make in some_of(asgi_shapes.SHAPES).items():
                 assert asgi_record(make, arrangement, ours.clock) == bare[name], f"{name}, {place}"
                 ours.close()
                 tally.count(exchanges=len(EXCHANGES))
@@ -326,7 +334,7 @@ def arranged_asgi(layer: Wrap, ours: Wrap) -> dict[str, Wrap]:
 
 @pytest.mark.parametrize("leaves_after", [0, 1, 2])
 def test_a_client_that_leaves_an_asgi_app_is_the_apps_to_hear_of(leaves_after: int, ours: Ours, tally: Tally) -> None:
-    for name, make in asgi_shapes.SHAPES.items():
+    for name, make in some_of(asgi_shapes.SHAPES).items():
         bare = asgi_record(make, lambda app: app, Clock(), leaves_after)
         assert asgi_record(make, ours, ours.clock, leaves_after) == bare, name
         ours.close()

@@ -183,7 +183,7 @@ def test_test_run_leaves_no_file_and_isolates_its_tests(app: str, runner: str, l
         env={"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,  # a loaded machine takes minutes
         check=False,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
