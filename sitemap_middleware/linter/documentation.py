@@ -9,7 +9,7 @@ from .rules import FAMILIES, Family
 
 def pages() -> Iterator[tuple[str, str]]:
     """Return the name and the text of each page, in Markdown: the index, and one page for each family."""
-    yield "index.md", _index()
+    yield "rules.md", _index()  # one of the families is named index
     for family in FAMILIES:
         yield f"{family.name}.md", _page(family)
 
