@@ -5,18 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin
 
+from ..evidence.html_facts import MAX_HTML_BYTES
+from ..linter.checks.page import PageResponse
 from ..linter.checks.response import check_content_type, check_status
 from ..linter.document_check import DocumentCheck
+from ..linter.page_requests import RobotsText
 from ..linter.rules import index
 from ..linter.run_state import Run
 from ..linter.sitemap_set import DocumentRow
 from ..linter.source import DocumentFeed
-from ..models import Site
+from ..models import Headers, Site
+from ..robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH, parse_robots_file
 from .app_client import Fetch
 
 _PIECE_BYTES: Final = 65_536
+_MAX_REDIRECTS: Final = 10
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
 class AppSource:
@@ -55,6 +61,65 @@ class AppSource:
         for begin in range(0, len(response.body), _PIECE_BYTES):
             feed.feed(response.body[begin : begin + _PIECE_BYTES])
         feed.close()
-        content_type = next((value for name, value in response.headers if name == "content-type"), "")
-        if (finding := check_content_type(content_type, check.kind)) is not None:
+        if (finding := check_content_type(_header(response.headers, "content-type"), check.kind)) is not None:
             run.report.add(finding[0], document.url, finding[1])
+
+
+class AppPages:
+    """The pages of an app's site, for the command `check`.
+
+    Args:
+        fetch: requests a path from the app.
+        site: the site. URLs elsewhere are not requested.
+    """
+
+    def __init__(self, fetch: Fetch, site: Site) -> None:
+        self._fetch = fetch
+        self._base_url = site.base_url
+        self._root = site.root
+        self._robots: RobotsText | None = None
+
+    async def page(self, url: str) -> PageResponse | None:
+        """Request a page, and follow redirects within the site. None if the URL is elsewhere."""
+        if not self._is_own(url):
+            return None
+        redirects: list[str] = []
+        while len(redirects) <= _MAX_REDIRECTS:
+            try:
+                response = self._fetch(unquote(url.removeprefix(self._base_url)), "identity")
+            except Exception as error:  # a server would answer 500
+                return PageResponse(url, 500, failure=f"the app raises {type(error).__name__}: {error}")
+            target = _header(response.headers, "location")
+            if response.status not in _REDIRECTS or not target:
+                body = response.body[: MAX_HTML_BYTES + 1]
+                return PageResponse(url, response.status, response.headers, body, redirects=(*redirects,))
+            redirects.append(url)
+            url = urljoin(url, target).partition("#")[0]
+            if not self._is_own(url):
+                return PageResponse(url, 200, redirects=(*redirects,))
+            if url in redirects:
+                break
+        return PageResponse(url, 0, redirects=(*redirects,), failure=f"{url} redirects without an end", is_loop=True)
+
+    async def robots(self, url: str) -> RobotsText | None:
+        """Request the app's robots.txt, once. None if the app is mounted below a path, or the URL is elsewhere."""
+        if self._root or not self._is_own(url):
+            return None
+        if self._robots is None:
+            response = self._fetch(ROBOTS_PATH, "identity")
+            file = parse_robots_file(response.body) if response.status == 200 else None
+            self._robots = RobotsText(
+                f"{self._base_url}{ROBOTS_PATH}",
+                response.status,
+                file.text if file else "",
+                is_too_large=len(response.body) > MAX_ROBOTS_BYTES,
+            )
+        return self._robots
+
+    def _is_own(self, url: str) -> bool:
+        return url.startswith(f"{self._base_url}/")
+
+
+def _header(headers: Headers, name: str) -> str:
+    """The value of a header of a response, whose names are in lower case."""
+    return next((value for key, value in headers if key == name), "")

@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from .. import __version__
 from ..adapters.asgi import ASGIMiddleware
+from ..linter.checks.coverage import KnownUrl
 from ..linter.checks.loc import check_loc, is_local
 from ..linter.file_source import FileSource
+from ..linter.formats import as_sarif, github_annotations
+from ..linter.page_requests import SAMPLE_PAGES, PageClient, Pages
 from ..linter.report import DEFAULT_LIMIT
 from ..linter.rules import RULES, Severity
-from ..linter.runner import DEFAULT_MAX_DOCUMENTS, OnProgress, Result, Settings, check_sitemap, ignored_codes
+from ..linter.runner import (
+    DEFAULT_MAX_DOCUMENTS,
+    Comparison,
+    OnProgress,
+    Result,
+    Settings,
+    check_sitemap,
+    ignored_codes,
+)
+from ..linter.source import Source
 from ..stores.default_store import only_existing_files
 from ..urls import parse_base_url
 from . import missing_library_message
-from .app_and_site import open_target, reporting_errors
+from .app_and_site import Target, open_target, reporting_errors
 from .app_client import app_client
 from .app_loader import is_app_name
-from .app_source import AppSource
+from .app_source import AppPages, AppSource
 from .check_output import print_result, print_rule
 from .commands import command
-from .terminal_printing import CommandError, progress
+from .terminal_printing import CommandError, print_notes, progress
 
 
 def _explain(context: click.Context, _parameter: click.Parameter, code: str | None) -> None:
@@ -73,6 +89,27 @@ def _explain(context: click.Context, _parameter: click.Parameter, code: str | No
 @click.option(
     "--ignore-robots", is_flag=True, help="Request documents that robots.txt forbids. For a site of your own."
 )
+@click.option(
+    "--pages",
+    type=click.Choice([str(mode) for mode in Pages]),
+    help=f"Request the listed pages: none of them, a sample of {SAMPLE_PAGES}, or all.  [default: none for FILE, "
+    "else sample]",
+)
+@click.option(
+    "--baseline",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Report URLs of FILE that are no longer listed. FILE is written if it does not exist.",
+)
+@click.option("--update-baseline", is_flag=True, help="Write the URLs that are listed now to the file of --baseline.")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json", "sarif", "github"]),
+    default="text",
+    show_default=True,
+    help="Print text, JSON, SARIF 2.1.0, or annotations of GitHub Actions.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a list with one object for each message.")
 @click.option(
     "--explain", metavar="CODE", expose_value=False, is_eager=True, callback=_explain, help="Print what a rule means."
@@ -86,6 +123,10 @@ def check(
     limit: int,
     max_documents: int,
     ignore_robots: bool,
+    pages: str | None,
+    baseline: Path | None,
+    update_baseline: bool,
+    output_format: str,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -100,13 +141,16 @@ def check(
 
     The exit status is 0 if there are no errors, 1 if there are, and 2 if nothing can be checked.
     """
-    settings = Settings(_ignored(select, ignore), limit, max_documents)
-    with reporting_errors(), progress("documents") as update:
-        result = _run(app, settings, update, ignore_robots=ignore_robots, **options)
-    if as_json:
-        click.echo(json.dumps([message.as_json() for message in result.messages], indent=2))
-    else:
-        print_result(result)
+    if update_baseline and baseline is None:
+        raise CommandError("--update-baseline needs --baseline FILE, which names the file that it writes")
+    is_file = isinstance(app, str) and Path(app).is_file() and Path(app).suffix != ".py"
+    mode = Pages(pages) if pages else Pages.NONE if is_file else Pages.SAMPLE
+    settings = Settings(_ignored(select, ignore), limit, max_documents, mode)
+    with reporting_errors(), progress("documents and pages") as update, _Baseline.opened(baseline) as urls:
+        run = _Run(settings, update, urls.comparison(update=update_baseline), obey_robots=not ignore_robots)
+        result = run.check(app, **options)
+        urls.save(is_complete=result.is_complete)
+    _print("json" if as_json else output_format, result)
     worst = [*Severity][: [*Severity].index(Severity(fail_on)) + 1]
     sys.exit(1 if any(result.counts[severity] for severity in worst) else 0)
 
@@ -120,47 +164,157 @@ def _ignored(select: tuple[str, ...], ignore: tuple[str, ...]) -> set[str]:
         raise CommandError(f"{error} is neither the code of a rule nor a family of rules") from None
 
 
-def _run(target: Any, settings: Settings, update: OnProgress, *, ignore_robots: bool, **options: Any) -> Result:
-    """Check a URL, a file, or an app."""
-    if isinstance(target, str):
-        if target.startswith(("http://", "https://")):
-            return asyncio.run(_check_url(target, settings, update, obey_robots=not ignore_robots))
-        if Path(target).is_file() and Path(target).suffix != ".py":
-            return asyncio.run(check_sitemap(_file_source(Path(target), **options), settings, on_progress=update))
-        if not is_app_name(target):
-            raise CommandError(
-                f"no such file: {target}; give a URL with https://, a file, or an app as MODULE:ATTRIBUTE"
-            )
-    with only_existing_files():
-        return _check_app(target, settings, update, **options)
+def _print(output_format: str, result: Result) -> None:
+    """Print what was found."""
+    if output_format == "json":
+        click.echo(json.dumps([message.as_json() for message in result.messages], indent=2))
+    elif output_format == "sarif":
+        click.echo(as_sarif(result, __version__))
+    elif output_format == "github":
+        for line in github_annotations(result):
+            click.echo(line)
+    else:
+        print_result(result)
 
 
-async def _check_url(url: str, settings: Settings, update: OnProgress, *, obey_robots: bool) -> Result:
+@dataclass
+class _Baseline:
+    """The URLs of an earlier run, one in a line of a file."""
+
+    file: Path | None
+    """None if there is no option --baseline."""
+    new: Path | None = None
+    """What is written in its place."""
+    _output: Any = None
+
+    @classmethod
+    @contextlib.contextmanager
+    def opened(cls, file: Path | None) -> Iterator[_Baseline]:
+        """Provide a baseline; what was not saved is deleted at the end."""
+        baseline = cls(file)
+        try:
+            yield baseline
+        finally:
+            if baseline._output is not None:
+                baseline._output.close()
+            if baseline.new is not None:
+                baseline.new.unlink(missing_ok=True)
+
+    def comparison(self, *, update: bool) -> Comparison:
+        """With what the listed URLs are compared, and where they go."""
+        if self.file is None:
+            return Comparison()
+        earlier: Callable[[], Iterable[str]] | None = self._earlier if self.file.exists() else None
+        if earlier is not None and not update:
+            return Comparison(earlier=earlier)
+        self.new = self.file.with_name(f".{self.file.name}.new")
+        try:
+            self._output = self.new.open("w", encoding="utf-8")
+        except OSError as error:
+            raise CommandError(f"--baseline cannot be written: {error}") from error
+        return Comparison(earlier=earlier, on_url=self._write)
+
+    def save(self, *, is_complete: bool) -> None:
+        """Put the new file in the place of the old one. A run that did not read all documents changes nothing."""
+        if self.new is None or self.file is None:
+            return
+        self._output.close()
+        if is_complete:
+            self.new.replace(self.file)
+        else:
+            print_notes([f"{self.file} is not written, because not all documents were read"])
+
+    def _earlier(self) -> Iterator[str]:
+        assert self.file is not None
+        with self.file.open(encoding="utf-8", errors="replace") as lines:
+            yield from filter(None, map(str.strip, lines))
+
+    def _write(self, url: str) -> None:
+        self._output.write(" ".join(url.split()) + "\n")
+
+
+@dataclass
+class _Run:
+    """One run: what it checks, and how."""
+
+    settings: Settings
+    update: OnProgress
+    comparison: Comparison
+    obey_robots: bool
+
+    def check(self, target: Any, **options: Any) -> Result:
+        """Check a URL, a file, or an app."""
+        if isinstance(target, str):
+            if target.startswith(("http://", "https://")):
+                return asyncio.run(self._check_url(target))
+            if Path(target).is_file() and Path(target).suffix != ".py":
+                return asyncio.run(self._check_file(Path(target), **options))
+            if not is_app_name(target):
+                raise CommandError(
+                    f"no such file: {target}; give a URL with https://, a file, or an app as MODULE:ATTRIBUTE"
+                )
+        with only_existing_files():
+            return self._check_app(target, **options)
+
+    async def _check_url(self, url: str) -> Result:
+        web = _web()
+        checked = check_loc(url, is_page=False)
+        if not checked.host:
+            raise CommandError(f"{url!r} is not a URL")
+        async with web.client(obey_robots=self.obey_robots, allow_local=is_local(checked.host)) as client:
+            return await self._checked(web.source(url, client), web.pages(client))
+
+    async def _check_file(self, file: Path, base_url: str | None, **_: Any) -> Result:
+        location = f"{parse_base_url(base_url, '--base-url').base_url}/{file.name}" if base_url else None
+        source = FileSource(file, location)
+        if self.settings.pages is Pages.NONE:
+            return await self._checked(source, None)
+        web = _web()
+        async with web.client(obey_robots=self.obey_robots) as client:
+            return await self._checked(source, web.pages(client))
+
+    def _check_app(self, app: Any, **options: Any) -> Result:
+        target = open_target(app, **options, serving=True)
+        site = target.sites()[0]
+        if not target.service.options.enabled:
+            raise CommandError(f"there is no sitemap: {target.service.not_served_reason()}")
+        target.service.complete_routes(site)
+        try:
+            with app_client(target.app, site, asynchronous=isinstance(target.middleware, ASGIMiddleware)) as fetch:
+                source = AppSource(fetch, site, target.service.options.path)
+                self.comparison = replace(self.comparison, known=lambda: _known_urls(target))
+                return asyncio.run(self._checked(source, AppPages(fetch, site)))
+        finally:
+            target.middleware.close()
+
+    async def _checked(self, source: Source, client: PageClient | None) -> Result:
+        comparison = replace(self.comparison, client=client)
+        return await check_sitemap(source, self.settings, on_progress=self.update, comparison=comparison)
+
+
+@dataclass(frozen=True)
+class _Web:
+    """What requests documents and pages from the web."""
+
+    client: Any
+    source: Any
+    pages: Any
+
+
+def _web() -> _Web:
+    """Import the modules that need httpx. Raises `CommandError` if it is missing."""
     try:
         from ..linter.web_client import PoliteClient
+        from ..linter.web_pages import WebPages
         from ..linter.web_source import WebSource
     except ModuleNotFoundError as error:
         raise CommandError(missing_library_message(error) or str(error)) from None
-    checked = check_loc(url, is_page=False)
-    if not checked.host:
-        raise CommandError(f"{url!r} is not a URL")
-    async with PoliteClient(obey_robots=obey_robots, allow_local=is_local(checked.host)) as client:
-        return await check_sitemap(WebSource(url, client), settings, on_progress=update)
+    return _Web(PoliteClient, WebSource, WebPages)
 
 
-def _file_source(file: Path, base_url: str | None, **_: Any) -> FileSource:
-    return FileSource(file, f"{parse_base_url(base_url, '--base-url').base_url}/{file.name}" if base_url else None)
-
-
-def _check_app(app: Any, settings: Settings, update: OnProgress, **options: Any) -> Result:
-    target = open_target(app, **options, serving=True)
-    site = target.sites()[0]
-    if not target.service.options.enabled:
-        raise CommandError(f"there is no sitemap: {target.service.not_served_reason()}")
-    target.service.complete_routes(site)
-    try:
-        with app_client(target.app, site, asynchronous=isinstance(target.middleware, ASGIMiddleware)) as fetch:
-            source = AppSource(fetch, site, target.service.options.path)
-            return asyncio.run(check_sitemap(source, settings, on_progress=update))
-    finally:
-        target.middleware.close()
+def _known_urls(target: Target) -> Iterator[KnownUrl]:
+    """What the middleware of an app knows of its pages."""
+    snapshots, _ = target.snapshots()
+    for item in target.service.evaluated_urls(snapshots[0]):
+        page = item.candidate.page
+        yield KnownUrl(item.url, item.entry is not None, item.verdict.reason, page.status if page else None)

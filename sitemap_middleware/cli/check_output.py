@@ -19,7 +19,8 @@ def print_result(result: Result) -> None:
         print_line(out, _line(message), _STYLES[message.severity])
     found = ", ".join(_counted(number, severity) for severity, number in result.counts.items() if number)
     urls, documents = _counted(result.urls, "URL"), _counted(result.documents, "document")
-    print_line(out, f"{urls} in {documents}: {found or 'nothing found'}")
+    pages = f", {_counted(result.pages, 'page')} requested" if result.pages else ""
+    print_line(out, f"{urls} in {documents}{pages}: {found or 'nothing found'}")
     print_notes([f"{number:,} more of {code}; --limit 0 prints all" for code, number in result.omitted.items()])
 
 

@@ -8,10 +8,12 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from .checks.loc import check_loc
+from .checks.coverage import KnownUrl, coverage_findings, vanished_findings
+from .checks.loc import check_loc, normal_url
 from .checks.whole_set import duplicate_findings
 from .language_versions import VersionPair
 from .message import Message, Place
+from .page_requests import PageChecks, PageClient, Pages, check_site_robots
 from .report import DEFAULT_LIMIT, Report
 from .rules import RULES, Rule, hreflang, index
 from .rules.base import Severity
@@ -38,6 +40,22 @@ class Settings:
     """Messages of one code that are kept. 0 keeps all."""
     max_documents: int = DEFAULT_MAX_DOCUMENTS
     """Documents that are read. There may be no end of them."""
+    pages: Pages = Pages.NONE
+    """Which of the listed pages are requested."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """With what the listed URLs are compared."""
+
+    client: PageClient | None = None
+    """Requests pages and robots.txt. None if there is nothing to request."""
+    known: Callable[[], Iterable[KnownUrl]] | None = None
+    """Returns what the middleware knows of the app's pages."""
+    earlier: Callable[[], Iterable[str]] | None = None
+    """Returns the URLs that an earlier run listed."""
+    on_url: Callable[[str], None] | None = None
+    """Takes each URL that is listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +71,10 @@ class Result:
     """How many messages there were, with those that were not kept."""
     omitted: dict[str, int]
     """How many messages of each code were not kept."""
+    pages: int = 0
+    """How many pages were requested."""
+    is_complete: bool = True
+    """Whether all documents were read to their end."""
 
 
 async def check_sitemap(
@@ -61,6 +83,7 @@ async def check_sitemap(
     *,
     clock: Callable[[], float] = time.time,
     on_progress: OnProgress = lambda _done, _total: None,
+    comparison: Comparison = Comparison(),
 ) -> Result:
     """Check a sitemap.
 
@@ -68,11 +91,13 @@ async def check_sitemap(
         source: where its documents come from.
         settings: what is checked.
         clock: returns POSIX seconds.
-        on_progress: called with the number of documents that were read, and that of all.
+        on_progress: called with the number of documents that were read, and that of all; then with those of pages.
+        comparison: with what the listed URLs are compared.
     """
     report = Report(settings.ignored, settings.limit)
     with SitemapSet() as documents:
-        for name in await source.first_documents():
+        first = [*await source.first_documents()]
+        for name in first:
             documents.add_first(name, source.location)
         run = Run(report, documents, SetFacts(source.request_time), clock())
         read = await _read_documents(source, run, settings.max_documents, on_progress)
@@ -82,9 +107,36 @@ async def check_sitemap(
             document = documents.document(row.document)
             report.add(finding[0], row.loc, finding[1], Place(document.url if document else "", row.line))
         _check_versions(run)
+        pages = await _check_answers(comparison.client, run, [source.name, *first], settings.pages, on_progress)
+        _compare(run, comparison, source.name)
         counts = {severity: report.count(severity) for severity in Severity}
         messages = sorted(report.messages, key=lambda message: documents.position(message.place.document))
-        return Result(messages, read, documents.urls, counts, report.omitted())
+        return Result(messages, read, documents.urls, counts, report.omitted(), pages, documents.is_complete)
+
+
+async def _check_answers(
+    client: PageClient | None, run: Run, urls: list[str], pages: Pages, on_progress: OnProgress
+) -> int:
+    """Check the listed pages, and the robots.txt of these sitemaps; return how many pages were requested."""
+    if client is None:
+        return 0
+    if urls[0].startswith(("http://", "https://")):
+        await check_site_robots(client, run, urls)
+    return 0 if pages is Pages.NONE else await PageChecks(client, run).check(pages, on_progress)
+
+
+def _compare(run: Run, comparison: Comparison, name: str) -> None:
+    """Compare what is listed with what is known, and with what was listed before."""
+    if comparison.known is not None:
+        for finding, url in coverage_findings(comparison.known()):
+            run.report.add(finding[0], url, finding[1], Place(name))
+    if comparison.earlier is not None and run.documents.is_complete:
+        pairs = ((url, normal_url(check_loc(url))) for url in comparison.earlier())
+        for finding, url in vanished_findings(run.documents.missing(pairs)):
+            run.report.add(finding[0], url, finding[1], Place(name))
+    if comparison.on_url is not None:
+        for row in run.documents.all_urls():
+            comparison.on_url(row.loc)
 
 
 def _check_versions(run: Run) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from enum import Enum, auto
 from types import TracebackType
@@ -210,6 +210,18 @@ class SitemapSet:
     def all_urls(self, every: int = 1) -> Iterator[UrlRow]:
         """Return each URL, or every n-th, in the order of the documents."""
         yield from self._select("WHERE id % ? = 0 ORDER BY id", every)
+
+    def missing(self, urls: Iterable[tuple[str, str]]) -> Iterator[str]:
+        """Yield those of these URLs that no document lists.
+
+        Args:
+            urls: pairs of a URL and its text like `page` of `add_url`.
+        """
+        self._write()
+        self._database.execute("CREATE INDEX IF NOT EXISTS by_page ON urls (page)")
+        for url, page in urls:
+            if self._database.execute("SELECT 1 FROM urls WHERE page = ? LIMIT 1", (hash(page),)).fetchone() is None:
+                yield url
 
     def similar_urls(self) -> Iterator[UrlRow]:
         """Return the URLs that share their key with another one, those of one key after each other."""

@@ -107,6 +107,8 @@ class RobotsAnswer:
     """0 if there was no response."""
     file: RobotsFile | None = None
     """None if there is none."""
+    is_too_large: bool = False
+    """Whether crawlers do not read all of it."""
 
     @property
     def forbids_all(self) -> bool:
@@ -194,7 +196,7 @@ class PoliteClient:
                 if answer.response is not None:
                     await answer.response.aclose()
                 file = parse_robots_file(fetched.body) if answer.status == 200 else None
-                host.robots = RobotsAnswer(answer.url, answer.status, file)
+                host.robots = RobotsAnswer(answer.url, answer.status, file, len(fetched.body) > MAX_ROBOTS_BYTES)
                 if file is not None:
                     host.rules = Protego.parse(file.text)
                     host.pause = max(PAUSE_SECONDS, min(host.rules.crawl_delay(PRODUCT) or 0, MAX_PAUSE_SECONDS))

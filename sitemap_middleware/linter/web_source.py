@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -15,6 +14,7 @@ import httpx
 from ..exceptions import SitemapError
 from ..robots_parser import RobotsRules
 from .checks.response import check_content_type, check_redirects, check_status
+from .checks.robots_file import named_sitemaps
 from .decompression import Decompressor
 from .document_check import DocumentCheck
 from .message import Finding
@@ -29,9 +29,7 @@ BROWSER: Final = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firef
 
 _REFUSALS: Final = frozenset({403, 406, 429})
 """Statuses by which firewalls refuse programs."""
-_SITEMAP_LINE: Final = re.compile(r"^[ \t]*sitemap[ \t]*:[ \t]*(\S+)", re.IGNORECASE | re.MULTILINE)
 _FAILURES: Final = {Failure.TIMEOUT: fetch.TIMEOUT, Failure.REDIRECTS: fetch.REDIRECT_LOOP}
-_MAX_FIRST: Final = 100
 _rules = lru_cache(16)(RobotsRules)
 
 
@@ -56,8 +54,8 @@ class WebSource:
         if parts.path not in ("", "/") or parts.query:
             return [self.name]
         robots = await self._client.robots(self.name)
-        named = _SITEMAP_LINE.findall(robots.file.text) if robots.file else []
-        found = [*dict.fromkeys(urljoin(robots.url, url) for url in named[:_MAX_FIRST])]
+        named = named_sitemaps(robots.file.text) if robots.file else []
+        found = [*dict.fromkeys(urljoin(robots.url, url) for url in named)]
         return found or [urljoin(self.name, "/sitemap.xml")]
 
     async def read(self, document: DocumentRow, run: Run) -> None:

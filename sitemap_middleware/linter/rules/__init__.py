@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import fetch, hints, hreflang, image, index, lastmod, loc, news, video, xml
+from . import coverage, fetch, hints, hreflang, image, index, lastmod, loc, news, page, robots, video, xml
 from .base import Family, Rule, Severity
 
 __all__ = ["FAMILIES", "RULES", "Family", "Rule", "Severity"]
@@ -20,6 +20,9 @@ FAMILIES: Final[tuple[Family, ...]] = (
     video.FAMILY,
     news.FAMILY,
     hreflang.FAMILY,
+    page.FAMILY,
+    robots.FAMILY,
+    coverage.FAMILY,
 )
 
 RULES: Final[dict[str, Rule]] = {rule.code: rule for family in FAMILIES for rule in family.rules}

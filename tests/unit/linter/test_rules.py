@@ -49,12 +49,12 @@ MADE: dict[str, Callable[[], str]] = {
     "document-too-many-urls": too_many_urls,
     "index-too-many-sitemaps": too_many_sitemaps,
 }
-ELSEWHERE = {code for code in RULES if code.startswith("fetch-")} - {
+ELSEWHERE = {code for code in RULES if code.startswith(("coverage-", "fetch-", "page-", "robots-"))} - {
     "fetch-html",
     "fetch-gzip-broken",
     "fetch-gzip-twice",
 }
-"""Rules of what only a server shows: test_web_source.py has them."""
+"""Rules of what only a server or an app shows: test_web_source.py, test_pages.py and test_coverage.py have them."""
 
 
 def check(file: Path, location: str | None, settings: Settings) -> list[Message]:

@@ -28,11 +28,17 @@ class WebSite:
         self.origin = origin
         self.replies: dict[str, list[Reply]] = {}
         self.browser_replies: dict[str, Reply] = {}
+        self.default = Reply(404)
+        """The reply of all other paths."""
         self.requests: list[str] = []
         self.is_over = threading.Event()
 
     def add(self, path: str, *replies: Reply) -> None:
         self.replies[path] = [*replies]
+
+    def close(self, path: str) -> None:
+        """Close the connection without an answer."""
+        self.add(path, Reply(0))
 
     def add_sitemap(self, path: str, *urls: str) -> None:
         self.add(path, xml(urlset(*(f"{self.origin}{url}" for url in urls))))
@@ -41,7 +47,7 @@ class WebSite:
         self.requests.append(path)
         if "Mozilla" in agent and path in self.browser_replies:
             return self.browser_replies[path]
-        replies = self.replies.get(path, [Reply(404)])
+        replies = self.replies.get(path, [self.default])
         return replies.pop(0) if len(replies) > 1 else replies[0]
 
 
@@ -63,6 +69,9 @@ def served() -> Iterator[WebSite]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             status, body, headers, length, seconds = site.reply(self.path, self.headers["User-Agent"])
+            if not status:
+                self.close_connection = True
+                return
             self.send_response(status)
             for name, value in headers.items():
                 self.send_header(name, value)
