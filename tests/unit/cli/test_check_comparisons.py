@@ -1,0 +1,255 @@
+"""The command check: what it compares a sitemap with, and in which forms it prints what it finds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import flask
+import pytest
+from click.testing import Result
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse
+from starlette.routing import Route
+
+from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.cli.main import command, commands_for
+
+from ...support.command_line import cli_runner
+from ..linter.web_site import Reply, WebSite, served, urlset
+
+BAKERY = "https://bakery.example"
+
+
+def run(*arguments: str | Path) -> Result:
+    return cli_runner().invoke(command, ["check", *map(str, arguments)], catch_exceptions=False)
+
+
+def write(file: Path, *urls: str) -> Path:
+    file.write_text(urlset(*urls), "utf-8")
+    return file
+
+
+def codes(answer: Result) -> list[str]:
+    return [message["code"] for message in json.loads(answer.stdout)]
+
+
+# Forms
+
+
+@pytest.fixture
+def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    text = f"{urlset(f'{BAKERY}/a#b', '/100%,:')}"
+    Path("sitemap.xml").write_text(text.replace("<url>", "\n<url>"), "utf-8")
+    return Path("sitemap.xml")
+
+
+def test_sarif(faulty: Path) -> None:
+    answer = run(faulty, "--format", "sarif")
+    log = json.loads(answer.stdout)
+    assert (log["version"], len(log["runs"]), answer.exit_code) == ("2.1.0", 1, 1)
+    (tool, results) = (log["runs"][0]["tool"]["driver"], log["runs"][0]["results"])
+    assert [rule["id"] for rule in tool["rules"]] == ["loc-fragment", "loc-relative"]
+    assert [(result["ruleIndex"], result["ruleId"], result["level"]) for result in results] == [
+        (0, "loc-fragment", "warning"),
+        (1, "loc-relative", "error"),
+    ]
+    assert results[0]["message"]["text"] == f"{BAKERY}/a#b: the URL has the fragment '#b'."
+    place = results[0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": "sitemap.xml"}
+    assert place["region"]["startLine"] == 2
+    for rule in tool["rules"]:
+        assert rule["helpUri"].endswith(f"#{rule['id']}")
+
+
+def test_sarif_without_messages(tmp_path: Path) -> None:
+    log = json.loads(run(write(tmp_path / "sitemap.xml", f"{BAKERY}/"), "--format", "sarif").stdout)
+    assert (log["runs"][0]["results"], log["runs"][0]["tool"]["driver"]["rules"]) == ([], [])
+
+
+def test_paths_in_sarif_are_uris(tmp_path: Path) -> None:
+    file = write(tmp_path / "my sitemap.xml", "/a")
+    (result,) = json.loads(run(file, "--format", "sarif").stdout)["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == file.as_uri()
+
+
+def test_annotations_of_github(faulty: Path) -> None:
+    """Values of a document cannot end a command or begin another one."""
+    first, second = run(faulty, "--format", "github").stdout.splitlines()
+    assert first.startswith("::warning file=sitemap.xml,line=2,title=loc-fragment,col=")
+    assert first.endswith(f"::{BAKERY}/a#b: the URL has the fragment '#b'")
+    assert second.startswith("::error file=sitemap.xml,line=3,title=loc-relative")
+    assert second.endswith("::/100%25,:: '/100%25,:' is not an absolute URL")
+
+
+def test_annotations_of_documents_of_the_web_have_no_file() -> None:
+    with served() as site:
+        answer = run(f"{site.origin}/sitemap.xml", "--format", "github")
+    assert (
+        f"::error title=fetch-status::{site.origin}/sitemap.xml: the server answers 404" in answer.stdout.splitlines()
+    )
+
+
+# Pages
+
+
+@pytest.fixture
+def site() -> Iterator[WebSite]:
+    with served() as site:
+        site.add("/robots.txt", Reply(200, f"Sitemap: {site.origin}/sitemap.xml\n".encode()))
+        site.add_sitemap("/sitemap.xml", "/gone")
+        yield site
+
+
+def test_pages_of_a_url_are_sampled(site: WebSite) -> None:
+    answer = run(f"{site.origin}/sitemap.xml")
+    assert f"{site.origin}/gone: the page answers 404 [page-status]" in answer.stdout
+    assert answer.stdout.endswith("1 URL in 1 document, 1 page requested: 1 error\n")
+    assert run(f"{site.origin}/sitemap.xml", "--pages", "none").exit_code == 0
+
+
+def test_pages_of_a_file_are_requested_if_it_is_wanted(site: WebSite, tmp_path: Path) -> None:
+    """A file may list pages that are not on the web yet, and this machine's own hosts are not those of the site."""
+    file = write(tmp_path / "sitemap.xml", f"{site.origin}/gone")
+    quiet = ("--ignore", "loc-local")
+    assert codes(run(file, "--json", *quiet)) == []
+    assert codes(run(file, "--json", "--pages", "all", *quiet)) == []
+    assert "/gone" not in site.requests
+
+
+# An earlier run
+
+
+def test_urls_that_vanish(tmp_path: Path) -> None:
+    file, baseline = tmp_path / "sitemap.xml", tmp_path / "urls.txt"
+    write(file, f"{BAKERY}/", f"{BAKERY}/a", f"{BAKERY}/caf%c3%a9")
+    assert codes(run(file, "--json", "--baseline", baseline)) == []
+    assert baseline.read_text("utf-8").splitlines() == [f"{BAKERY}/", f"{BAKERY}/a", f"{BAKERY}/caf%c3%a9"]
+
+    write(file, f"{BAKERY}/", f"{BAKERY}/b", f"{BAKERY}/caf%C3%A9")
+    (message,) = json.loads(run(file, "--json", "--baseline", baseline).stdout)
+    assert (message["code"], message["url"]) == ("coverage-vanished", f"{BAKERY}/a")
+    assert codes(run(file, "--json", "--baseline", baseline)) == ["coverage-vanished"]
+
+    assert codes(run(file, "--json", "--baseline", baseline, "--update-baseline")) == ["coverage-vanished"]
+    assert codes(run(file, "--json", "--baseline", baseline)) == []
+    assert {path.name for path in tmp_path.iterdir()} == {"sitemap.xml", "urls.txt"}
+
+
+def test_run_that_cannot_read_all_documents_keeps_the_baseline(tmp_path: Path) -> None:
+    file, baseline = tmp_path / "sitemap.xml", tmp_path / "urls.txt"
+    file.write_text("<urlset>", "utf-8")
+    answer = run(file, "--baseline", baseline)
+    assert f"{baseline} is not written, because not all documents were read" in " ".join(answer.stderr.split())
+    assert not baseline.exists()
+    baseline.write_text(f"{BAKERY}/a\n", "utf-8")
+    assert "coverage-vanished" not in codes(run(file, "--json", "--baseline", baseline, "--update-baseline"))
+    assert baseline.read_text("utf-8") == f"{BAKERY}/a\n"
+
+
+def test_baseline_that_cannot_be_written(tmp_path: Path) -> None:
+    file = write(tmp_path / "sitemap.xml", f"{BAKERY}/")
+    answer = run(file, "--baseline", tmp_path / "missing" / "urls.txt")
+    assert (answer.exit_code, "--baseline cannot be written" in answer.stderr) == (2, True)
+
+
+def test_update_needs_a_baseline(tmp_path: Path) -> None:
+    answer = run(write(tmp_path / "sitemap.xml", f"{BAKERY}/"), "--update-baseline")
+    assert (answer.exit_code, "--baseline FILE" in answer.stderr) == (2, True)
+
+
+# An app
+
+
+def check_app(app: object, *arguments: str) -> Result:
+    return cli_runner().invoke(commands_for(app), ["check", *arguments, "--json"], catch_exceptions=False)
+
+
+def messages(answer: Result) -> dict[tuple[str, str], str]:
+    """The messages by code and path."""
+    found = json.loads(answer.stdout)
+    return {(message["code"], message["url"].removeprefix(BAKERY)): message["message"] for message in found}
+
+
+def flask_bakery() -> flask.Flask:
+    app = flask.Flask("bakery")
+    app.add_url_rule("/", "home", lambda: "<h1>Our bread</h1>")
+    app.add_url_rule("/menu", "menu", lambda: flask.redirect("/prices"))
+    app.add_url_rule("/prices", "prices", lambda: "<h1>Prices</h1>")
+    app.add_url_rule("/shop", "shop", lambda: flask.redirect("https://shop.example/"))
+    app.add_url_rule("/gone", "gone", lambda: ("Gone", 410))
+    app.add_url_rule("/circle", "circle", lambda: flask.redirect("/circle"))
+    app.add_url_rule("/failing", "failing", lambda: 1 / 0)
+    app.add_url_rule("/staff", "staff", lambda: "<h1>Staff</h1>")
+    app.add_url_rule(
+        "/robots.txt", "robots", lambda: flask.Response("User-agent: *\nDisallow:\n", mimetype="text/plain")
+    )
+    return app
+
+
+async def page(request: Request) -> HTMLResponse:
+    return HTMLResponse(f"<h1>{request.url.path}</h1>")
+
+
+def starlette_bakery() -> Starlette:
+    async def robots(_: Request) -> PlainTextResponse:
+        return PlainTextResponse("User-agent: *\nDisallow:\n")
+
+    async def menu(_: Request) -> RedirectResponse:
+        return RedirectResponse("/prices")
+
+    async def shop(_: Request) -> RedirectResponse:
+        return RedirectResponse("https://shop.example/")
+
+    async def gone(_: Request) -> PlainTextResponse:
+        return PlainTextResponse("Gone", 410)
+
+    async def circle(_: Request) -> RedirectResponse:
+        return RedirectResponse("/circle")
+
+    async def failing(_: Request) -> PlainTextResponse:
+        raise ZeroDivisionError("division by zero")
+
+    pages = {"/": page, "/prices": page, "/staff": page, "/menu": menu, "/shop": shop, "/gone": gone}
+    more = {"/circle": circle, "/failing": failing, "/robots.txt": robots}
+    return Starlette(routes=[Route(path, view) for path, view in (pages | more).items()])
+
+
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+def test_pages_and_robots_of_an_app(protocol: str, tmp_path: Path) -> None:
+    """Without `verify`, routes are listed before a visit, so the sitemap has pages that it should not."""
+    options = {"base_url": BAKERY, "store": f"sqlite:///{tmp_path / 'sitemap.sqlite3'}", "verify": False}
+    inner = flask_bakery().wsgi_app if protocol == "wsgi" else starlette_bakery()
+    app = SitemapMiddleware(inner, **options, robots=False, exclude=["/staff"])
+    app.service.store.check_writable()
+    found = messages(check_app(app))
+    assert found["page-redirect", "/menu"] == f"the page redirects to {BAKERY}/prices"
+    assert found["page-redirect", "/shop"] == "the page redirects to https://shop.example/"
+    assert found["page-status", "/gone"] == "the page answers 410"
+    assert found["page-redirect-loop", "/circle"] == f"{BAKERY}/circle redirects without an end"
+    assert [code for code, path in found if path == "/failing"] == [
+        "page-status" if protocol == "wsgi" else "page-failed",
+        "coverage-never-seen",
+    ]
+    assert found["robots-no-sitemap-line", "/robots.txt"] == "no Sitemap line names this sitemap"
+    assert ("coverage-never-seen", "/prices") in found
+    assert not [code for code, path in found if path in ("/", "/prices") and not code.startswith("coverage")]
+
+
+def test_page_that_was_seen_and_is_not_listed(tmp_path: Path) -> None:
+    app = flask.Flask("bakery")
+    app.add_url_rule("/", "home", lambda: "<h1>Our bread</h1>")
+    app.add_url_rule("/offer", "offer", lambda: '<meta name="robots" content="noindex"><h1>Offer</h1>')
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url=BAKERY, store=f"sqlite:///{tmp_path / 'sitemap.sqlite3'}")
+    client = app.test_client()
+    for path in ("/", "/offer"):
+        client.get(path, base_url=BAKERY)
+    client.get("/sitemap.xml", base_url=BAKERY)
+    app.wsgi_app.flush()
+    found = messages(check_app(app))
+    print(found)
+    assert found["coverage-not-listed", "/offer"] == "the page is left out: it says noindex"
+    assert ("coverage-never-seen", "/") not in found
