@@ -7,11 +7,12 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
+from secrets import token_hex
 from typing import Final, Self
 
 from ..crawlers.names import CRAWLERS, Crawler, crawler_of_agent
@@ -31,6 +32,11 @@ Identify = Callable[[Crawler, str], int]
 
 VERIFYING_THREADS: Final = 32
 """How many addresses are looked up at the same time: most of the time DNS is waited for."""
+
+LEASE_SECONDS: Final = 5 * 60
+"""For how long an import that was killed keeps others away from its site."""
+
+_LEASE_NAME: Final = "import-log"
 
 _IDENTITY_NAMES: Final = {VERIFIED: "verified", FAKE: "fake", UNVERIFIED: "unverified"}
 
@@ -69,7 +75,7 @@ class LogImporter:
         sites: Sequence[Site],
         identify: Identify,
         *,
-        now: float,
+        clock: Callable[[], float],
         timezone: str = "UTC",
         any_host: bool = False,
     ) -> None:
@@ -79,7 +85,7 @@ class LogImporter:
             store: any store.
             sites: whose pages count.
             identify: tells crawlers from those who pretend to be one.
-            now: POSIX seconds.
+            clock: returns POSIX seconds.
             timezone: of logs whose times have none.
             any_host: whether lines for any host are about the first site.
 
@@ -93,23 +99,46 @@ class LogImporter:
         self._add = add
         self._sites = sites
         self._identify = identify
+        self._clock = clock
+        self._name = token_hex(8)
         self._finder = PageFinder(sites, any_host=any_host)
         self._any_host = any_host
         self._stack = ExitStack()
         folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="sitemap-import-")))
         self._piece_file = folder / "lines"
         try:
-            self._queries = LogQueries(folder, timezone, _TOKENS, now)
+            self._queries = LogQueries(folder, timezone, _TOKENS, clock())
         except BaseException:
             self._stack.close()
             raise
         self._stack.callback(self._queries.close)
+        self._stack.callback(self._release)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def _claim(self, site: StoreKey) -> None:
+        """Take or extend the lease on a site: two imports at the same time might count the same lines.
+
+        Raises:
+            SitemapError: another import has it.
+        """
+        if not self._store.lease(site, _LEASE_NAME, self._name, int(self._clock()), LEASE_SECONDS):
+            raise SitemapError(
+                f"another import-log works on {site}; if it was killed, try again in {LEASE_SECONDS // 60} minutes"
+            )
+
+    def _release(self) -> None:
+        for site in self._sites:
+            with suppress(StoreError):
+                self._store.lease(site.store_key, _LEASE_NAME, self._name, int(self._clock()), 0)
+
+    def _save(self, site: StoreKey, visits: Iterable[CrawlerVisit], name: str, record: bytes) -> None:
+        self._claim(site)
+        self._add(site, visits, {name: record})
 
     def import_log(
         self, file: Path, log_format: LogFormat | None = None, progress: Callable[[int], None] = lambda _: None
@@ -159,6 +188,8 @@ class LogImporter:
                 out.write(data)
                 progress(raw.tell())
         name = f"access-table/{digest.hexdigest()}"
+        for site in self._sites:
+            self._claim(site.store_key)
         done = {
             site.store_key: int(verify(self._store.load(site.store_key, [name]).get(name, b"")) or b"0")
             for site in self._sites
@@ -169,7 +200,7 @@ class LogImporter:
             visits = self._visits(groups, TABLE, report)
             for key, rows_before in done.items():
                 if rows > rows_before:
-                    self._add(key, visits.get(key, ()), {name: with_checksum(b"%d" % rows)})
+                    self._save(key, visits.get(key, ()), name, with_checksum(b"%d" % rows))
         report.skipped_rows = min(done.values())
 
     def _import(
@@ -186,6 +217,8 @@ class LogImporter:
         report.format = log_format.name
         if "f.host" not in log_format.host and log_format.host == "''" and len(self._sites) > 1 and not self._any_host:
             raise SitemapError(f"{log_format.name} does not keep the requested host: give one --base-url only")
+        for site in self._sites:
+            self._claim(site.store_key)
         marks = {site.store_key: dict(load_marks(self._store, site.store_key, name)) for site in self._sites}
         with open_log(file) as (read, _):
             lengths = dict(zip(marks, imported_lengths(read, list(marks.values())), strict=True))
@@ -198,7 +231,7 @@ class LogImporter:
                     for key, known in marks.items():
                         if piece.end > lengths[key]:
                             known[piece.end] = piece.digest
-                            self._add(key, visits.get(key, ()), {name: marks_as_record(known)})
+                            self._save(key, visits.get(key, ()), name, marks_as_record(known))
                 progress(raw.tell())
         report.unfinished = reader.unfinished
 
@@ -221,12 +254,13 @@ class LogImporter:
         self, piece: Piece, log_format: LogFormat, report: LogReport
     ) -> Mapping[StoreKey, list[CrawlerVisit]]:
         report.lines["broken"] += piece.broken
-        if log_format.is_w3c and not piece.directive:  # nothing tells what the fields of its lines are
-            with self._piece_file.open("rb") as lines:
-                report.lines["broken"] += sum(not line.startswith((b"#", b"\n")) for line in lines)
-            return {}
         if log_format.is_w3c:
-            log_format = with_fields(log_format, piece.directive)
+            try:
+                log_format = with_fields(log_format, piece.directive)
+            except SitemapError:  # nothing tells what the fields of these lines are
+                with self._piece_file.open("rb") as lines:
+                    report.lines["broken"] += sum(not line.startswith((b"#", b"\n")) for line in lines)
+                return {}
         return self._visits(self._queries.groups(self._piece_file, log_format), log_format, report)
 
     def _visits(

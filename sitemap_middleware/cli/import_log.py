@@ -88,7 +88,7 @@ def import_log(
         with (
             progress("bytes read") as update,
             LogImporter(
-                opened, sites, verifier.identity, now=time.time(), timezone=timezone, any_host=any_host
+                opened, sites, verifier.identity, clock=time.time, timezone=timezone, any_host=any_host
             ) as importer,
         ):
             reports = list(_import_files(importer, files, update, log_format, aggregated=aggregated))

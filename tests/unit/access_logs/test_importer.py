@@ -16,7 +16,7 @@ import pytest
 
 from sitemap_middleware.access_logs import duckdb_queries, line_reader
 from sitemap_middleware.access_logs.formats import FORMATS
-from sitemap_middleware.access_logs.importer import LogImporter, LogReport
+from sitemap_middleware.access_logs.importer import LEASE_SECONDS, LogImporter, LogReport
 from sitemap_middleware.crawlers.names import Crawler
 from sitemap_middleware.crawlers.verification import Verifier
 from sitemap_middleware.crawlers.visits import FAKE, OTHER_PATHS, UNVERIFIED, VERIFIED, CrawlerVisit
@@ -95,7 +95,7 @@ class FailingStore(SQLiteStore):
 def run(
     store: MemoryStore | SQLiteStore, *files: Path, sites: Sequence[Site] = (BAKERY,), **options: object
 ) -> list[LogReport]:
-    with LogImporter(store, sites, identify, now=NOW, **options) as importer:  # type: ignore[arg-type]
+    with LogImporter(store, sites, identify, clock=lambda: NOW, **options) as importer:  # type: ignore[arg-type]
         return [importer.import_log(file) for file in files]
 
 
@@ -157,7 +157,7 @@ def test_file_of_no_known_format_is_a_problem_that_stops_no_other(store: MemoryS
 def test_a_given_format_overrides_the_detection(store: MemoryStore, tmp_path: Path) -> None:
     file = tmp_path / "a.log"
     file.write_text("noise\n" * 9 + log_text("combined", TRUTH))
-    with LogImporter(store, [BAKERY], identify, now=NOW) as importer:
+    with LogImporter(store, [BAKERY], identify, clock=lambda: NOW) as importer:
         report = importer.import_log(file, FORMATS["combined"])
     assert counted(report) == LINES | {"broken": 9}
 
@@ -217,6 +217,23 @@ def test_an_import_that_was_interrupted_is_continued(tmp_path: Path, monkeypatch
     store.close()
 
 
+def test_two_imports_at_the_same_time_do_not_count_the_same_lines(store: MemoryStore, tmp_path: Path) -> None:
+    log, now = write_log(tmp_path / "access.log", "combined", TRUTH), [NOW]
+    first = LogImporter(store, [BAKERY], identify, clock=lambda: now[0])
+    first.import_log(write_log(tmp_path / "other.log", "combined", [Hit("/other")]))
+    (report,) = run(store, log)
+    assert report.problem == (
+        f"{log}: another import-log works on https://bakery.example; if it was killed, try again in 5 minutes"
+    )
+    with LogImporter(store, [BAKERY], identify, clock=lambda: NOW + LEASE_SECONDS) as second:
+        assert counted(second.import_log(log)) == LINES
+        now[0] = NOW + LEASE_SECONDS
+        assert "another import-log works" in first.import_log(log).problem
+    with first:
+        assert counted(first.import_log(log)) == {}
+    assert counted(run(store, log)[0]) == {}
+
+
 def test_each_site_of_a_log_is_imported_once(store: MemoryStore, tmp_path: Path) -> None:
     shop, english = Site("https", "shop.example"), Site("https", "bakery.example", "/en")
     hits = [
@@ -273,7 +290,7 @@ class RecordedDNS:
 def test_forged_googlebots_are_fake(store: MemoryStore, tmp_path: Path) -> None:
     addresses = ["66.249.66.1", "45.33.32.156", "8.8.4.4", "1.1.1.1", "9.9.9.9", "10.0.0.1"]
     file = write_log(tmp_path / "a.log", "combined", [Hit("/", address=address) for address in addresses])
-    with LogImporter(store, [BAKERY], Verifier(RecordedDNS(), lambda: NOW).identity, now=NOW) as importer:
+    with LogImporter(store, [BAKERY], Verifier(RecordedDNS(), lambda: NOW).identity, clock=lambda: NOW) as importer:
         report = importer.import_log(file)
     assert counted(report) == {"verified": 1, "fake": 3, "unverified": 2}
     assert {(visit.verified, visit.fake, visit.count) for visit in visits(store)} == {
@@ -473,12 +490,13 @@ def test_unknown_time_zone_is_an_error(store: MemoryStore) -> None:
 
 
 def test_fields_of_a_w3c_log_may_change_within(store: MemoryStore, tmp_path: Path) -> None:
+    unusable = "#Fields: time\n16:00:00\n"
     other = "#Fields: time date cs-method sc-status cs-uri-stem c-ip cs(User-Agent)\n"
     line = f"16:00:00 2025-11-24 GET 200 /other 66.249.66.1 {GOOGLEBOT.replace(' ', '+')}\n"
     file = tmp_path / "iis.log"
-    file.write_text(log_text("iis", [Hit("/a")]) + other + line + log_text("iis", [Hit("/b")]))
+    file.write_text(log_text("iis", [Hit("/a")]) + unusable + other + line + log_text("iis", [Hit("/b")]))
     (report,) = run(store, file)
-    assert counted(report) == {"verified": 3}
+    assert counted(report) == {"verified": 3, "broken": 1}
     assert {visit.path for visit in visits(store)} == {"/a", "/other", "/b"}
 
 
@@ -607,7 +625,7 @@ def write_log_copy(folder: Path) -> Path:
 
 
 def import_table(store: MemoryStore | SQLiteStore, file: Path, *other_sites: Site) -> LogReport:
-    with LogImporter(store, [BAKERY, *other_sites], identify, now=NOW) as importer:
+    with LogImporter(store, [BAKERY, *other_sites], identify, clock=lambda: NOW) as importer:
         return importer.import_table(file)
 
 
