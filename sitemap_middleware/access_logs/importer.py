@@ -21,6 +21,7 @@ from ..exceptions import SitemapError, StoreError
 from ..models import Site, StoreKey
 from ..stores.base import Store, StoreExtras, store_name
 from ..stores.checksums import verify, with_checksum
+from ..urls import quote_path
 from .duckdb_queries import LineGroup, LogQueries
 from .formats import FORMATS, TABLE, LogFormat, with_fields
 from .import_marks import imported_lengths, load_marks, marks_as_record, record_name
@@ -269,11 +270,18 @@ class LogImporter:
         """Verify the crawlers of groups, and return their visits by site."""
         found = list(self._found(groups, log_format, report))
         identities = self._identities({(crawler, address) for _, _, crawler, address, _ in found if address})
+        unverified: dict[StoreKey, set[str]] = {}
+        for site, path, crawler, address, _ in found:
+            if identities.get((crawler, address), UNVERIFIED) == UNVERIFIED:
+                unverified.setdefault(site.store_key, set()).add(quote_path(path) or "")
+        known = {key: self._store.find_pages(key, paths) for key, paths in unverified.items()}
         visits: dict[StoreKey, list[CrawlerVisit]] = {}
         for site, path, crawler, address, group in found:
-            identity = identities[crawler, address] if address else UNVERIFIED
+            identity = identities.get((crawler, address), UNVERIFIED)
             first, last = int(group.first), int(group.last)
-            path = OTHER_PATHS if identity == FAKE else path  # who fakes a name makes paths up, too
+            # Who fakes a name makes paths up, too.
+            if identity == FAKE or (identity == UNVERIFIED and quote_path(path) not in known[site.store_key]):
+                path = OTHER_PATHS
             visit = CrawlerVisit(
                 path, crawler.name, identity == VERIFIED, group.status, first, last, group.lines, identity == FAKE
             )

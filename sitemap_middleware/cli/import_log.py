@@ -17,7 +17,8 @@ from ..access_logs.formats import FORMATS, LogFormat
 from ..access_logs.importer import LogImporter, LogReport
 from ..crawlers.ranges import unpack_ranges
 from ..crawlers.verification import SystemResolver, Verifier
-from ..models import Site, StoreKey
+from ..models import Site
+from ..observation.crawler_visit_counts import RANGES_OWNER, RANGES_RECORD
 from ..stores import Store, open_store
 from ..stores.base import store_name
 from ..stores.default_store import FallbackStore, only_existing_files
@@ -28,10 +29,6 @@ from .app_and_site import open_target, reporting_errors
 from .commands import command
 from .output import base_url_of_key
 from .terminal_printing import CommandError, Row, console, print_line, print_rows, progress
-
-_RANGES_OWNER: Final = StoreKey("sites")
-_RANGES_RECORD: Final = "crawler-ranges"
-"""The record of the store with the ranges that operators publish."""
 
 _LINES: Final = {
     "verified": "visits of verified crawlers",
@@ -83,7 +80,7 @@ def import_log(
     """
     with reporting_errors(), _open(app, store, base_url, factory=factory) as (opened, sites):
         verifier = Verifier(_NoResolver() if no_dns else SystemResolver(), time.time)
-        verifier.use_ranges(unpack_ranges(opened.load(_RANGES_OWNER, [_RANGES_RECORD]).get(_RANGES_RECORD, b""))[0])
+        verifier.use_ranges(unpack_ranges(opened.load(RANGES_OWNER, [RANGES_RECORD]).get(RANGES_RECORD, b""))[0])
         log_format = FORMATS[format_name] if format_name else None
         with (
             progress("bytes read") as update,

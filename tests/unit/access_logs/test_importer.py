@@ -60,7 +60,7 @@ VISITS = {
     CrawlerVisit("/gone", "Googlebot", True, 404, AT, AT, 1),
     CrawlerVisit("/café", "Googlebot", True, 200, AT, AT + 1, 2),
     CrawlerVisit(OTHER_PATHS, "Googlebot", False, 200, AT, AT, 2, fake=True),
-    CrawlerVisit("/menu", "bingbot", False, 200, AT, AT, 1),
+    CrawlerVisit(OTHER_PATHS, "bingbot", False, 200, AT, AT, 1),
 }
 LINES = {"verified": 9, "fake": 2, "unverified": 1, "ignored": 3, "other": 1, "nameless": 1}
 
