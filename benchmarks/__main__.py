@@ -11,7 +11,7 @@ from pathlib import Path
 
 from . import plots
 
-NAMES = ("request", "generation", "scale", "values", "discovery", "servers", "stores", "faults", "logs")
+NAMES = ("request", "generation", "scale", "values", "discovery", "servers", "stores", "check", "faults", "logs")
 
 
 def main() -> None:
@@ -24,13 +24,16 @@ def main() -> None:
         "--plot", type=Path, metavar="FOLDER", help="write the figures there, by benchmark, and draw them"
     )
     parser.add_argument(
-        "--entries", type=int, metavar="N", help="so many in a document, of generation and of Django in scale (50000)"
+        "--entries",
+        type=int,
+        metavar="N",
+        help="so many in a document, of generation, of check, and of Django in scale (50000)",
     )
     parser.add_argument(
         "--rounds",
         type=int,
         metavar="N",
-        help="so many: of generation (7), of first requests in scale (5), of batches in stores (40, 10)",
+        help="so many: of generation (7), of check (5), of first requests in scale (5), of batches in stores (40, 10)",
     )
     parser.add_argument(
         "--pages",
@@ -56,6 +59,7 @@ def main() -> None:
     machine = f"{os.cpu_count()} cores, {platform.python_implementation()} {platform.python_version()}"
     print(f"{machine}. Medians over interleaved rounds, with quartiles (from, to).\n")
     options_of = {
+        "check": {"entries": arguments.entries, "rounds": arguments.rounds},
         "generation": {"entries": arguments.entries, "rounds": arguments.rounds},
         "values": {"items": arguments.items},
         "logs": {"megabytes": arguments.megabytes},

@@ -33,6 +33,8 @@ from .xml_reader import Element, Unreadable
 
 MAX_ENTRIES: Final = 50_000
 """URLs of a sitemap, and sitemaps of an index."""
+MAX_CHILDREN: Final = 100_000
+"""Children of the root, with those that are no entries."""
 
 _SLACK_SECONDS: Final = 24 * 3600
 """How much older than its sitemap's newest date a date in an index may be."""
@@ -55,7 +57,7 @@ class DocumentContent:
         self.kind: Kind | None = None
         self.namespaces: dict[str, str] = {}
         self._prefix = f"{SITEMAP} "
-        self._entries = 0
+        self._entries = self._children = 0
         self._newest: float | None = None
         self._newest_text = ""
         self._articles = 0
@@ -90,7 +92,11 @@ class DocumentContent:
             self._add((xml.NAMESPACE_WRONG, f"the namespace is {quoted(space)}"), self._document.url, element)
 
     def entry(self, element: Element) -> None:
-        """Take a child of the root."""
+        """Take a child of the root. Raises `Unreadable` if there are too many."""
+        self._children += 1
+        if self._children > MAX_CHILDREN:
+            text = f"the root has more than {MAX_CHILDREN:,} children; the rest was not read"
+            raise Unreadable(xml.TOO_COMPLEX, text, element.line, element.column)
         if self.kind is Kind.FEED:
             self._feed_entry(element)
         elif self.kind is Kind.URLSET and element.name == f"{self._prefix}url":
@@ -102,16 +108,13 @@ class DocumentContent:
 
     def line(self, text: str, number: int) -> None:
         """Take a line of a text document."""
-        self._entries += 1
+        self._count(number)
         self._page(check_loc(text), Element("", {}, number, 1))
 
     def close(self) -> None:
         """Report what all entries together show."""
         what = "sitemaps" if self.kind is Kind.INDEX else "URLs"
-        if self._entries > MAX_ENTRIES:
-            rule = index.TOO_MANY_SITEMAPS if self.kind is Kind.INDEX else index.TOO_MANY_URLS
-            self._add((rule, f"the document lists {self._entries:,} {what}"), self._document.url)
-        elif not self._entries and self.kind is not Kind.FEED and not self._may_be_empty:
+        if not self._entries and self.kind is not Kind.FEED and not self._may_be_empty:
             self._add((index.EMPTY, f"the document lists no {what}"), self._document.url)
         if self.kind is Kind.INDEX and self._document.depth and not self._is_loop:
             self._add((index.NESTED, "an index names this index"), self._document.url)
@@ -130,8 +133,19 @@ class DocumentContent:
         """Whether it is a sitemap of news, from which all articles may have gone."""
         return any("sitemap-news" in space for space in self.namespaces.values())
 
-    def _url(self, element: Element) -> None:
+    def _count(self, line: int) -> None:
+        """Count an entry."""
         self._entries += 1
+        if self._entries > MAX_ENTRIES:
+            rule, what = index.TOO_MANY_URLS, "URLs"
+            if self.kind is Kind.INDEX:
+                rule, what = index.TOO_MANY_SITEMAPS, "sitemaps"
+            raise Unreadable(
+                rule, f"the document lists more than {MAX_ENTRIES:,} {what}; the rest was not read", line, 0
+            )
+
+    def _url(self, element: Element) -> None:
+        self._count(element.line)
         fields, extensions = self._fields(element, URL_FIELDS)
         text = fields["loc"].text if "loc" in fields else ""
         checked = check_loc(text)
@@ -194,7 +208,7 @@ class DocumentContent:
         self._run.facts.add_url(checked)
 
     def _sitemap(self, element: Element) -> None:
-        self._entries += 1
+        self._count(element.line)
         fields, _ = self._fields(element, SITEMAP_FIELDS)
         where = fields.get("loc", element)
         checked = check_loc(where.text if "loc" in fields else "", is_page=False)
@@ -205,8 +219,6 @@ class DocumentContent:
         if not checked.host:
             return
         self._locations.add(checked, where.line, where.column)
-        if self._entries > MAX_ENTRIES:
-            return
         latest = date.latest if date and date.finding is None else None
         child = url.partition("#")[0]
         addition = self._run.documents.add_document(child, self._document, latest, where.line)
