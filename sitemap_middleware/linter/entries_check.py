@@ -9,7 +9,7 @@ from .checks.extensions import check_extensions
 from .checks.hints import check_changefreq, check_priority
 from .checks.hreflang import check_versions, read_versions
 from .checks.lastmod import CheckedLastmod, check_lastmod
-from .checks.loc import CheckedLoc, check_loc, normal_url, page_key
+from .checks.loc import CheckedLoc, check_loc, page_keys
 from .checks.location import Locations
 from .checks.news import MAX_ARTICLES
 from .checks.structure import check_fields, wrong_element
@@ -195,10 +195,11 @@ class DocumentContent:
             self._add(finding, checked.url or self._document.url, where)
         if checked.host:
             self._locations.add(checked, where.line, where.column)
+            key, page = page_keys(checked)
             self._run.documents.add_url(
                 checked.url,
-                key=page_key(checked),
-                page=normal_url(checked),
+                key=key,
+                page=page,
                 document=self._document.id,
                 line=where.line,
                 extended=is_extended,

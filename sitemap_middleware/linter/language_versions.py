@@ -31,6 +31,8 @@ WHERE NOT EXISTS (SELECT 1 FROM urls AS other WHERE other.page = versions.page)
 GROUP BY versions.url
 """
 
+_MAX_RECENT: Final = 10_000
+
 
 class VersionPair(NamedTuple):
     """A page, and a version that it names."""
@@ -48,11 +50,18 @@ class LanguageVersions:
         self._database = database
         self._database.executescript(_SCHEMA)
         self._pages = 0
+        self._recent = set[int]()
+        """Clusters that were added lately. The pages of a cluster often follow each other."""
 
     def add(self, versions: Sequence[tuple[str, str]]) -> int:
         """Add what one page names, as pairs of a code and a URL. Return the id of the cluster."""
         self._pages += 1
         cluster = hash((*sorted(versions),))
+        if cluster in self._recent:
+            return cluster
+        if len(self._recent) >= _MAX_RECENT:
+            self._recent.clear()
+        self._recent.add(cluster)
         if self._database.execute("INSERT OR IGNORE INTO clusters VALUES (?)", (cluster,)).rowcount:
             rows = {hash(url): url for _, url in versions}
             self._database.executemany(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from ..message import Finding
 from ..report import quoted
@@ -12,6 +13,15 @@ from ..vocabulary import XHTML
 from ..xml_reader import Element
 from .languages import has_ignored_region, is_hreflang
 from .loc import CheckedLoc, check_loc, normal_url
+
+_MAX_CACHED: Final = 4096
+
+
+@lru_cache(_MAX_CACHED)
+def _normal_href(href: str) -> str | None:
+    """The URL of a version as `normal_url` gives it; None if it is not absolute. All versions name the same URLs."""
+    checked = check_loc(href, is_page=False)
+    return normal_url(checked) if checked.host else None
 
 
 class Version(NamedTuple):
@@ -39,11 +49,11 @@ def read_versions(elements: Sequence[Element]) -> tuple[list[Version], list[tupl
             findings.append(((rules.CODE, f"{quoted(code)} is not the code of a language"), link))
         elif has_ignored_region(code):
             findings.append(((rules.REGION, f"the region of {quoted(code)} is ignored"), link))
-        checked = check_loc(link.attributes["href"], is_page=False)
-        if not checked.host:
-            findings.append(((rules.RELATIVE, f"{quoted(checked.url)} is not an absolute URL"), link))
+        url = _normal_href(link.attributes["href"])
+        if url is None:
+            findings.append(((rules.RELATIVE, f"{quoted(link.attributes['href'])} is not an absolute URL"), link))
         else:
-            versions.append(Version(code.lower(), normal_url(checked), link))
+            versions.append(Version(code.lower(), url, link))
     return versions, findings
 
 

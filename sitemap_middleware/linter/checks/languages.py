@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 
@@ -38,6 +39,7 @@ _CODE: Final = re.compile(r"([a-z]{2,3})(?:-([a-z]{4}))?(?:-([a-z]{2}|[0-9]{3}))
 _NEWS: Final = re.compile(r"[a-z]{2,3}|zh-(?:cn|tw)", re.IGNORECASE)
 
 
+@lru_cache(1024)
 def is_hreflang(code: str) -> bool:
     """Whether a code is valid for hreflang. Languages of three letters are let pass: not all have a code of two."""
     if code.lower() == "x-default":

@@ -16,11 +16,14 @@ from ..rules import loc as rules
 MAX_CHARS: Final = 2047
 """"Less than 2,048 characters" (Sitemap 0.9, `<loc>`)."""
 
+_MAX_HOST_CHARS: Final = 253
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _ORDINARY: Final = re.compile(
-    r"(https?)://([a-z0-9][a-z0-9-]*(?:\.[a-z0-9][a-z0-9-]*)+)((?:/[A-Za-z0-9_~-][A-Za-z0-9_~.-]*)*/?)"
+    r"(https?)://([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+)"
+    r"((?:/(?!\.)(?:[A-Za-z0-9_~.-]|%(?!25|2[Ee]|3[Cc]|5[Bb]|7[Bb])[0-9A-Fa-f]{2})+)*/?)"
+    r"(\?(?:[A-Za-z0-9_~.=&+-]|%(?!25|7[Bb])[0-9A-Fa-f]{2})*)?"
 )
-"""A URL that breaks no rule but those that look at its host and at the ending of its file. Most URLs are such ones."""
+"""A URL that breaks no rule but those that look at its host, its parameters and the ending of its file."""
 _ABSOLUTE: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _OTHER_SCHEME: Final = re.compile(r"(?:about|blob|data|javascript|mailto|sms|tel|urn):", re.IGNORECASE)
 _LABEL: Final = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
@@ -42,6 +45,8 @@ _SESSION: Final = re.compile(
 _SESSION_VALUE: Final = re.compile(r"[\w.!~*-]{8,}")
 _PATH_SESSION: Final = re.compile(r";jsessionid=|/\([SAF]\([A-Za-z0-9_-]{8,}\)\)/", re.IGNORECASE)
 _TRACKING: Final = re.compile(r"utm_\w+|gclid|gbraid|wbraid|fbclid|msclkid|dclid|yclid|mc_cid|mc_eid|_ga|_gl")
+_SUSPECT: Final = re.compile(r"ses|sid|cf|zen|[?&](?:utm_|g|w|fb|ms|dc|yc|mc_|_g)", re.IGNORECASE)
+"""What a query contains that has a parameter of the last two kinds, at least."""
 _ASSETS: Final = frozenset(
     {
         "css",
@@ -62,6 +67,7 @@ _ASSETS: Final = frozenset(
     }
 )
 _PERCENT_ENCODED: Final = re.compile(r"%([0-9A-Fa-f]{2})")
+_REST: Final = re.compile(r"[/?]")
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _LOCAL_NAMES: Final = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
 _MAX_CACHED_HOSTS: Final = 1024
@@ -82,11 +88,12 @@ class CheckedLoc(NamedTuple):
 def check_loc(text: str, *, is_page: bool = True) -> CheckedLoc:
     """Check the text of a `loc`: the URL of a page or of a sitemap."""
     if len(text) <= MAX_CHARS and (ordinary := _ORDINARY.fullmatch(text)):
-        scheme, host, path = ordinary.groups()
-        if not (is_page and text.rpartition(".")[2] in _ASSETS):
+        scheme, host, path, query = ordinary.groups()
+        is_suspect = path.rpartition(".")[2].lower() in _ASSETS or (query and _SUSPECT.search(query))
+        if len(host) <= _MAX_HOST_CHARS and not (is_page and is_suspect):
             return CheckedLoc(text, (), scheme, host, path)
     url = text.strip()
-    findings = [] if url == text else [(rules.SURROUNDING_SPACE, "the URL has blanks or line breaks around it")]
+    findings = [] if url in (text, "") else [(rules.SURROUNDING_SPACE, "the URL has blanks or line breaks around it")]
     if (refusal := _refusal(url)) is not None:
         return CheckedLoc(url, [*findings, refusal])
     try:
@@ -126,7 +133,7 @@ def _normal_host(parts: SplitResult) -> str:
         ascii_name = name if name.isascii() else name.encode("idna").decode()
     except UnicodeError:
         return ""
-    if not _HOST.fullmatch(ascii_name) or len(ascii_name) > 253:
+    if not _HOST.fullmatch(ascii_name) or len(ascii_name) > _MAX_HOST_CHARS:
         return ""
     name = f"[{name}]" if ":" in name else name
     return name if port in (None, _DEFAULT_PORTS[parts.scheme]) else f"{name}:{port}"
@@ -192,28 +199,32 @@ def is_local(host: str) -> bool:
 
 def page_key(loc: CheckedLoc) -> str:
     """A text that is equal for all spellings of a URL, with http or https, www or not, a slash at the end or not."""
-    if not loc.host:
-        return loc.url
-    is_plain = loc.url.endswith(loc.path) and "%" not in loc.path and loc.path.isascii()
-    rest = loc.path if is_plain else spelled(loc.url)
-    return loc.host.removeprefix("www.") + rest.rstrip("/")
+    return page_keys(loc)[0]
 
 
 def normal_url(loc: CheckedLoc) -> str:
     """A text that is equal for all spellings of a URL. Its scheme, `www.` and a slash at the end count."""
+    return page_keys(loc)[1]
+
+
+def page_keys(loc: CheckedLoc) -> tuple[str, str]:
+    """Return `page_key` and `normal_url`."""
     if not loc.host:
-        return loc.url
-    is_plain = loc.url.endswith(loc.path) and "%" not in loc.path and loc.path.isascii()
-    return f"{loc.scheme}://{loc.host}{(loc.path if is_plain else spelled(loc.url)) or '/'}"
+        return loc.url, loc.url
+    is_whole = len(loc.url) == len(loc.scheme) + len("://") + len(loc.host) + len(loc.path)
+    rest = loc.path if is_whole else _after_host(loc.url)
+    if not rest.isascii() or _UNSAFE.search(rest):
+        rest = quote(rest, safe="%/?:@!$&'()*+,;=-._~")
+    if "%" in rest:
+        rest = _PERCENT_ENCODED.sub(_one_spelling, rest)
+    return loc.host.removeprefix("www.") + rest.rstrip("/"), f"{loc.scheme}://{loc.host}{rest or '/'}"
 
 
-def spelled(url: str) -> str:
-    """The path and query of a URL in one spelling: percent-encoding normalized, without the fragment."""
+def _after_host(url: str) -> str:
+    """The path and the query of a URL."""
     rest = url.partition("://")[2].partition("#")[0]
-    rest = rest[len(rest) - len(rest.lstrip("/")) :]
-    begin = re.search(r"[/?]", rest)
-    rest = quote(rest[begin.start() :], safe="%/?:@!$&'()*+,;=-._~") if begin else ""
-    return _PERCENT_ENCODED.sub(_one_spelling, rest)
+    begin = _REST.search(rest)
+    return rest[begin.start() :] if begin else ""
 
 
 def _one_spelling(encoded: re.Match[str]) -> str:

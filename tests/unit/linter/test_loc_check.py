@@ -1,0 +1,174 @@
+"""The URLs that break rules on `loc`, and those that look as if they did."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware.linter.checks.loc import check_loc, is_local, normal_url, page_key
+
+SITE = "https://example.com"
+LEGAL = st.text("abz09AZ-._~!$&'()*+,;=:@/", max_size=20)
+
+
+def codes(url: str, *, is_page: bool = True) -> list[str]:
+    return [rule.code.removeprefix("loc-") for rule, _ in check_loc(url, is_page=is_page).findings]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        SITE,
+        f"{SITE}/",
+        f"{SITE}:8443/a",
+        "http://203-0-113-7.example.com/a_b/~c/d.html",
+        f"{SITE}/wiki/Rye_(bread)",
+        f"{SITE}/wiki/AC/DC",
+        f"{SITE}/100%25",
+        f"{SITE}/100%25-rye",
+        f"{SITE}/caf%C3%A9?q=caf%C3%A9&page=2",
+        f"{SITE}/.well-known/security",
+        f"{SITE}/a...b/..c/d..",
+        f"{SITE}/@user/posts:1;v=2,3",
+        f"{SITE}/operators/null/undefined/NaN",
+        f"{SITE}/?session=2024&sid=7&utm=1&page_id=3",
+        f"{SITE}/menu.pdf",
+        f"{SITE}/docs/package.json/",
+        "https://xn--bckerei-5wa.example/",
+        "https://[2606:4700:4700::1111]/a",
+        "https://a_b.example.com/",
+        "https://example.com./a",
+    ],
+)
+def test_good_url(url: str) -> None:
+    checked = check_loc(url)
+    assert (codes(url), bool(checked.host)) == ([], True)
+
+
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("", "missing"),
+        ("   ", "missing"),
+        ("//example.com/a", "relative"),
+        ("www.example.com/a", "relative"),
+        ("example.com:8000/a", "relative"),
+        ("mailto:ann@example.com", "scheme"),
+        ("javascript:void(0)", "scheme"),
+        ("file:///etc/passwd", "scheme"),
+        ("https://", "invalid"),
+        ("https:///a", "invalid"),
+        ("https://-a.example/", "invalid"),
+        (f"https://{'a' * 64}.example/", "invalid"),
+        (f"https://{'ü' * 70}.example/", "invalid"),
+        (f"https://{'a.' * 130}example/", "invalid"),
+        ("https://example.com:port/", "invalid"),
+        ("https://[::1/", "invalid"),
+        (f"{SITE}/a\nb", "blank"),
+        (f"{SITE}/a\u200bb", "blank"),
+        ("https://user@example.com/", "credentials"),
+        (f"{SITE}/a?b=1&amp;c=2", "double-escaped"),
+        (f"{SITE}/caf%25C3%25A9", "double-encoded"),
+        ("https://bäckerei.example/", "not-encoded"),
+        (f"{SITE}/a?q=ü", "not-encoded"),
+        (f"{SITE}/a%2", "percent-invalid"),
+        (f"{SITE}/a%zz", "percent-invalid"),
+        (f"{SITE}/a\\b", "unsafe-character"),
+        (f'{SITE}/a"b', "unsafe-character"),
+        (f"{SITE}/posts/<int:id>", "placeholder"),
+        (f"{SITE}/posts/%7Bslug%7D", "placeholder"),
+        (f"{SITE}/posts/[slug]", "placeholder"),
+        (f"{SITE}/[[...path]]", "placeholder"),
+        (f"{SITE}/a?id=${{id}}", "placeholder"),
+        (f"{SITE}/a;jsessionid=0f3c9a1b", "session-id"),
+        (f"{SITE}/a?b=1&sid=0f3c9a1b2d", "session-id"),
+        (f"{SITE}/a?fbclid=IwAR", "tracking"),
+        (f"{SITE}/./a", "dot-segment"),
+        (f"{SITE}/a/%2e%2E/b", "dot-segment"),
+        (f"{SITE}/a//b", "double-slash"),
+        ("HTTPS://example.com/", "host-case"),
+        ("http://example.com:80/", "default-port"),
+        (f"{SITE}/feed.xml", "asset"),
+        (f"{SITE}/app.JS", "asset"),
+    ],
+)
+def test_faulty_url(url: str, code: str) -> None:
+    assert codes(url) == [code]
+
+
+def test_sitemap_may_be_a_file_of_data() -> None:
+    assert codes(f"{SITE}/sitemap.xml?utm_source=a", is_page=False) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [
+        ("localhost", True),
+        ("localhost:8000", True),
+        ("app", True),
+        ("site.local", True),
+        ("127.0.0.1:5000", True),
+        ("192.168.1.7", True),
+        ("10.0.0.1", True),
+        ("[::1]:8000", True),
+        ("169.254.169.254", True),
+        ("example.com", False),
+        ("8.8.8.8", False),
+        ("[2606:4700:4700::1111]", False),
+    ],
+)
+def test_local_hosts(host: str, local: bool) -> None:
+    assert is_local(host) is local
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("https://example.com", "https://EXAMPLE.com:443/"),
+        ("https://example.com/caf%c3%a9", "https://example.com/café"),
+        ("https://example.com/%7Eann", "https://example.com/~ann"),
+        ("https://example.com/a#b", "https://example.com/a"),
+    ],
+)
+def test_spellings_of_one_page(one: str, other: str) -> None:
+    assert normal_url(check_loc(one)) == normal_url(check_loc(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("https://example.com/a", "https://example.com/a/"),
+        ("https://example.com/a", "http://www.example.com/a"),
+        ("https://example.com", "https://www.example.com/"),
+    ],
+)
+def test_urls_that_may_be_one_page(one: str, other: str) -> None:
+    assert page_key(check_loc(one)) == page_key(check_loc(other))
+    assert normal_url(check_loc(one)) != normal_url(check_loc(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("https://example.com/a", "https://example.com/a?b=/a"),
+        ("https://example.com", "https://example.com?a=1"),
+        ("https://example.com/a%2Fb", "https://example.com/a/b"),
+        ("https://example.com/a", "https://example.com/A"),
+    ],
+)
+def test_different_pages(one: str, other: str) -> None:
+    assert page_key(check_loc(one)) != page_key(check_loc(other))
+
+
+@given(LEGAL, LEGAL)
+def test_legal_characters_break_no_rule_on_characters(path: str, query: str) -> None:
+    found = codes(f"{SITE}/{path}?{query}")
+    assert {*found} <= {"dot-segment", "double-slash", "double-escaped", "session-id", "asset"}
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_checked(text: str) -> None:
+    for url in (text, f"{SITE}/{text}", f"https://{text}"):
+        checked = check_loc(url)
+        assert checked.host or checked.findings
