@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from . import urls
 from .config import Options
+from .crawlers.figures import CrawlerFigures, crawler_figures
 from .evidence.verdict import Verdict
 from .hosts import SiteResolver
 from .listing.candidates import SiteSnapshot
@@ -26,9 +27,10 @@ from .observation.recent_pages import ResponseTracker
 from .observation.store_clock import StoreClock
 from .rendering.publisher import Publisher
 from .robots import RobotsTxt
+from .robots_parser import ROBOTS_PATH
 from .routing.app_routes import AppRoutes
 from .sitemap_handler import SitemapHandler
-from .stores.base import Store
+from .stores.base import Store, StoreExtras
 from .stores.circuit_breaker import GuardedStore
 
 
@@ -125,6 +127,34 @@ class ServiceInspection:
     def evaluated_urls(self, snapshot: SiteSnapshot) -> Iterator[EvaluatedUrl]:
         """Every URL of `url_report`, with all that is known of it. Raises like `url_report`."""
         return evaluated_urls(self._entries, self.evaluation_context(snapshot))
+
+    def crawler_figures(
+        self, snapshot: SiteSnapshot, *, since: int = 0, count_unverified: bool = False
+    ) -> CrawlerFigures:
+        """What the counted visits of crawlers say about a site. Raises like `url_report`.
+
+        Args:
+            snapshot: the site.
+            since: POSIX seconds. What was last visited before is left out.
+            count_unverified: whether visits count that could not be verified.
+        """
+        site, table, base_url = snapshot.site, snapshot.table, snapshot.site.base_url
+        read = StoreExtras.of(snapshot.store).crawler_visits
+
+        def section_of(path: str) -> str | None:
+            route = table.find_route(site, path) or table.matching_route(site, path)
+            return route.path if route is not None else None
+
+        return crawler_figures(
+            read(site.store_key) if read is not None else (),
+            (unquote(line.url.removeprefix(base_url)) or "/" for line in self.url_report([snapshot]) if line.listed),
+            section_of=section_of,
+            is_document=lambda path: (
+                path == ROBOTS_PATH or self._publisher.is_document_path(path, table.provider_names)
+            ),
+            since=since,
+            count_unverified=count_unverified,
+        )
 
     def changes(self, snapshots: Sequence[SiteSnapshot], since: int) -> Iterator[PageChange]:
         """What changed in the sitemaps of these sites since a POSIX time. Raises like `url_report`."""

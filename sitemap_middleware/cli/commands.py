@@ -47,7 +47,7 @@ def command() -> None:
     """
 
 
-def _app_options(wrapped: Callable[..., None]) -> Callable[..., None]:
+def app_options(wrapped: Callable[..., None]) -> Callable[..., None]:
     """Add the argument and the options of every command that loads an app."""
     for decorate in (
         click.option("--factory", is_flag=True, help="APP is a factory, even if it does not look like a function."),
@@ -62,7 +62,7 @@ def _app_options(wrapped: Callable[..., None]) -> Callable[..., None]:
 
 
 @command.command()
-@_app_options
+@app_options
 @click.argument("pages", metavar="PAGE...", nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a list with one object for each PAGE.")
 def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
@@ -112,7 +112,7 @@ def _explain_pages(
 
 
 @command.command(name="list")
-@_app_options
+@app_options
 @click.option("--not-listed", is_flag=True, help="Print the known pages that are not listed, with the reason.")
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV.")
@@ -137,7 +137,7 @@ def list_(app: Any, *, not_listed: bool, form: str | None, **options: Any) -> No
 
 
 @command.command()
-@_app_options
+@app_options
 @click.option(
     "--since",
     metavar="WHEN",
@@ -163,7 +163,7 @@ def changes(app: Any, *, since: str, as_json: bool, **options: Any) -> None:
 
 
 @command.command(name="routes")
-@_app_options
+@app_options
 @click.option(
     "--strict",
     is_flag=True,
@@ -194,7 +194,7 @@ def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
 
 
 @command.command()
-@_app_options
+@app_options
 @click.option(
     "--out",
     metavar="DIR",

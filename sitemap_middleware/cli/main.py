@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 import click
 
 from . import check as _check  # noqa: F401 (adds a command)
+from . import crawlers as _crawlers  # noqa: F401 (adds a command)
 from . import import_log as _import_log  # noqa: F401 (adds a command)
 from .commands import command
 
