@@ -187,6 +187,7 @@ class SitemapHandler:
         if self._options.disallows_all:
             return self._disallow(request)
         self._reasons.warn_of_proxy_fix(self._app_routes.proxy_middleware)
+        table = self._app_routes.reload()  # first, because routes may be those of one host
         site, _ = self._site_resolver.resolve_request(request)
         if request.path == ROBOTS_PATH and (site is None or not self._robots.handles(site, ROBOTS_PATH)):
             return None
@@ -196,7 +197,6 @@ class SitemapHandler:
             reason = UNTRUSTED_ROOT_REASON if request.root else UNTRUSTED_HOST_REASON
             return error_response(request.method, 404, reason)
         self._buffer.ensure_thread()
-        table = self._app_routes.reload()
         self._reasons.warn_of_unmatched(table)
         if request.path == ROBOTS_PATH:
             return self._robots.handle(site, request, lambda: self._has_entries(site, table, request))

@@ -11,7 +11,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
-from starlette.routing import Route
+from starlette.routing import Host, Route
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.sansio.utils import host_is_trusted
 
@@ -438,6 +438,15 @@ def test_site_beside_base_url_has_its_own_scheme_and_pages(protocol: str) -> Non
     assert site.locs(**A) == ["https://a.example/", "https://a.example/p/a"]
     assert site.locs(**B) == ["https://b.example/", "https://b.example/p/b"]
     assert site.locs(host="c.example") == site.locs(**A)
+
+
+def test_a_host_shows_the_pages_that_the_app_routes_to_it_later() -> None:
+    app = Starlette(routes=[Route("/", front)])
+    middleware = SitemapMiddleware(app, store="memory://", verify=False, allowed_hosts=["shop.example"])
+    request = RequestSpec(SITEMAP, host="shop.example")
+    assert locs(asgi(middleware, request).body) == ["http://shop.example/"]
+    app.router.routes.insert(0, Host("shop.example", Starlette(routes=[Route("/cart", front)])))
+    assert locs(asgi(middleware, request).body) == ["http://shop.example/cart"]
 
 
 @BOTH
