@@ -48,7 +48,7 @@ class LineGroup(NamedTuple):
     """Lines of a log that say the same, apart from the time."""
 
     kind: str
-    """One of `KINDS`. Only those of the kind `visit` have the fields that follow, besides `count`."""
+    """`visit`, `ignored`, `other`, `nameless` or `broken`. Only visits have the fields that follow, besides `lines`."""
     host: str
     address: str
     target: str
@@ -58,9 +58,6 @@ class LineGroup(NamedTuple):
     last: float
     """When the first and the last of them came, in POSIX seconds."""
     lines: int
-
-
-KINDS: Final = ("visit", "ignored", "other", "nameless", "broken")
 
 
 class LogQueries:
