@@ -11,7 +11,20 @@ from pathlib import Path
 
 from . import plots
 
-NAMES = ("request", "generation", "scale", "values", "discovery", "servers", "stores", "check", "faults", "logs")
+NAMES = (
+    "request",
+    "generation",
+    "scale",
+    "values",
+    "discovery",
+    "servers",
+    "stores",
+    "check",
+    "faults",
+    "logs",
+    "startup",
+    "targets",
+)
 
 
 def main() -> None:
@@ -77,6 +90,8 @@ def main() -> None:
         module = importlib.import_module(f"{__package__}.{name}")
         keywords = dict(module.SHORT) if arguments.short else {}
         keywords |= {key: value for key, value in options_of.get(name, {}).items() if value is not None}
+        if name == "targets":
+            keywords["measured"] = results
         tables = []
         for table in module.run(**keywords):
             print(table, flush=True)

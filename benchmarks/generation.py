@@ -9,6 +9,7 @@ Each of ours ends with the whole gzipped document; the peers do not compress.
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import shutil
 import tempfile
@@ -23,13 +24,18 @@ from zlib import decompressobj
 
 import flask
 from isal import igzip
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
 from sitemap_middleware.dates import w3c
+from sitemap_middleware.evidence.repeated_slug_forms import forms_of_pair
 from sitemap_middleware.models import SitemapUrl, UrlColumns
 from sitemap_middleware.rendering import gzip_stream
 from sitemap_middleware.rendering.chunked_document import Chunk, urlset
-from sitemap_middleware.rendering.chunking import make_chunks
+from sitemap_middleware.rendering.chunking import make_chunks, make_chunks_of_columns
 from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
@@ -40,6 +46,7 @@ ROUNDS, COUNT = 7, 50_000
 SHORT = {"entries": 10, "rounds": 2}
 CHUNK: Final = 1_000
 READY, ROWS, VALUES = "ours, ready in the store", "ours, from the store's rows", "ours, values of the app"
+STARLETTE_VALUES = "ours, values of a Starlette app"
 ISAL, ZLIB = "ours, the objects, isal", "ours, the objects, zlib"
 OURS = (READY, ROWS, VALUES, ISAL, ZLIB)
 
@@ -66,6 +73,7 @@ def _documents(entries: int, rounds: int, file: Path) -> Table:
         READY: partial(_from_store, file),
         ROWS: partial(_from_store, file),
         VALUES: partial(_from_values, _app(posts)),
+        STARLETTE_VALUES: partial(_from_starlette_values, _starlette_app(posts)),
         ISAL: partial(_from_objects, posts, gzip_stream.compress_with_isal),
         ZLIB: partial(_from_objects, posts, gzip_stream.compress_with_zlib),
     }
@@ -81,7 +89,7 @@ def _documents(entries: int, rounds: int, file: Path) -> Table:
     }
     variants = {**ours, **theirs, **packing}
     timed = pairs.rounds(
-        {name: _times(document) for name, document in variants.items()}, rounds, 0, {ROWS: partial(site.clear, file)}
+        {name: _times(document) for name, document in variants.items()}, rounds, 0, {ROWS: partial(_clear, file)}
     )
     table = Table(
         f"A document of {entries:,} entries, with lastmod and priority",
@@ -122,6 +130,12 @@ def _posts(entries: int) -> list[Any]:
     return posts(entries)
 
 
+def _clear(file: Path) -> None:
+    """Forget all that is not a page: what the store keeps, and what this process remembers."""
+    site.clear(file)
+    forms_of_pair.cache_clear()
+
+
 def _from_store(file: Path) -> list[bytes]:
     middleware = site.wrapped(f"sqlite:///{file}")
     document = list(site.send_request(middleware))
@@ -150,9 +164,50 @@ def _from_values(app: flask.Flask) -> list[bytes]:
     return document
 
 
+def _starlette_app(posts: Sequence[Any]) -> Starlette:
+    """The same app as a Starlette app."""
+
+    @sitemap(
+        values=lambda: (Entry({"slug": item.slug}, lastmod=item.changed, priority=item.priority) for item in posts)
+    )
+    async def post(request: Request) -> PlainTextResponse:
+        return PlainTextResponse(request.path_params["slug"])
+
+    return Starlette(routes=[Route("/posts/{slug}", post)])
+
+
+def _from_starlette_values(app: Starlette) -> list[bytes]:
+    middleware = SitemapMiddleware(app, base_url=site.BASE, store="memory://", verify=False)
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"host", site.HOST.encode()), (b"accept-encoding", b"gzip")]
+    scope = {"type": "http", "method": "GET", "scheme": "https", "path": site.SITEMAP, "headers": headers}
+    asyncio.run(middleware({**scope, "query_string": b""}, receive, send))
+    middleware.close()
+    assert sent[0]["status"] == 200, sent[0]
+    return [message["body"] for message in sent[1:]]
+
+
 def _from_objects(posts: Sequence[Any], by: Callable[[bytes], bytes]) -> list[bytes]:
     with _compressing(by):
-        return list(urlset(list(make_chunks(_entries(posts)))).gzipped())
+        batches = (_columns(posts[start : start + CHUNK]) for start in range(0, len(posts), CHUNK))
+        return list(urlset(list(make_chunks_of_columns(batches))).gzipped())
+
+
+def _columns(posts: Sequence[Any]) -> UrlColumns:
+    """Entries as the items of a provider become them."""
+    return UrlColumns(
+        [site.BASE + post.path for post in posts],
+        [w3c(post.changed) for post in posts],
+        [None] * len(posts),
+        [post.priority for post in posts],
+    )
 
 
 def _entries(posts: Sequence[Any]) -> Iterator[SitemapUrl]:

@@ -5,7 +5,6 @@ Each has a comment: what it does, since when or until when it is there, and what
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import inspect
 import sys
@@ -19,6 +18,8 @@ def mark_coroutine_function(function: Any) -> None:
     if sys.version_info >= (3, 12):  # pragma: no cover (one of the two, by the interpreter)
         inspect.markcoroutinefunction(function)
     else:  # pragma: no cover (likewise)
+        import asyncio
+
         # `asyncio.iscoroutinefunction` reads this mark; from Python 3.12 on there is the public function above.
         # Without it, asgiref warns when `async_to_sync` is given our `send`.
         function._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined] # there is no public name

@@ -5,9 +5,10 @@ from __future__ import annotations
 import codecs
 import re
 import zlib
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from protego import Protego
+if TYPE_CHECKING:
+    from protego import Protego
 
 ROBOTS_PATH: Final = "/robots.txt"
 
@@ -41,8 +42,13 @@ class RobotsRules:
 
     def __init__(self, text: str = "") -> None:
         self.text = text
+        self._parsed: Protego | None = None
+        if not text.strip():
+            return
+        from protego import Protego  # most apps have no rules
+
         lines = _AGENT.sub(_normalized_agent_line, _CARRIAGE_RETURN.sub("\n", text))
-        self._parsed = Protego.parse(lines) if text.strip() else None
+        self._parsed = Protego.parse(lines)
 
     def may_disallow(self, path: str) -> bool:
         """Whether a rule may forbid a URL whose path begins with this one. False if each forbids paths elsewhere."""

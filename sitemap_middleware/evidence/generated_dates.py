@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 from math import gcd
-from statistics import median
 from typing import Final
 
 from ..dates import SECONDS_PER_DAY
@@ -95,6 +94,8 @@ def _may_be_dated_back(age: int) -> bool:
 def _is_cached_clock(dates: History) -> bool:
     """Whether the dates are the times at which a cache fetched the page: never old, however rare the visits are."""
     oldest = max(run.last - run.value for run in dates)
+    from statistics import median  # it imports much, for few pages
+
     unseen = median(later.first - earlier.last for earlier, later in pairwise(dates))
     return unseen >= UNSEEN_FACTOR * max(oldest, GENERATED_DATE_SECONDS)
 

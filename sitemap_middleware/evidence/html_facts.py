@@ -12,16 +12,15 @@ import re
 from collections.abc import Iterator
 from datetime import date, datetime
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
-
 from ..dates import w3c
-from .content_digest import content_digest
 from .html_limits import safe_length
-from .json_ld import dates_modified, parse_scripts
 from .robots_directives import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 MAX_HTML_BYTES: Final = 640 * 1024
 """A larger body is not read completely. A body of this size takes about 50 ms."""
@@ -61,6 +60,12 @@ def parse_html(body: bytes, charset: str | None = None, *, is_truncated: bool = 
         charset: of the Content-Type, if it names one.
         is_truncated: whether `body` is only the beginning of a longer body.
     """
+    # Here, because their import would take a quarter of the start of an app.
+    from selectolax.lexbor import LexborHTMLParser
+
+    from .content_digest import content_digest
+    from .json_ld import dates_modified, parse_scripts
+
     unread = ""
     if is_truncated or len(body) > MAX_HTML_BYTES:
         unread = f"is larger than {MAX_HTML_BYTES // 1024:,} kB"

@@ -1,0 +1,136 @@
+"""The figures that the project wants, beside those that the other benchmarks found, and which of them are missed.
+
+`python -m benchmarks` ends with this table. `python -m benchmarks targets` runs the benchmarks that it needs in a
+shorter form, and prints this table alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from . import discovery, generation, request, servers
+from .tables import Table
+
+Results = Sequence[Mapping[str, Any]]
+"""Tables as JSON, each with the name of its benchmark."""
+
+NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
+    "generation": {"rounds": 3},
+    "request": {"rounds": 41},
+    "discovery": {"rounds": 3},
+    "startup": {},
+    "servers": {},
+}
+"""The benchmarks that have the figures, and how each is run for this table alone."""
+SHORT = {"short": True}
+PEERS: Final = ("Flask-Sitemap", "flask-sitemapper", "asgi-sitemaps")
+
+
+class Target(NamedTuple):
+    """A figure that is wanted."""
+
+    title: str
+    wanted: float
+    is_least: bool
+    """Whether more is better."""
+    found: Callable[[Results], float]
+    """Raises `LookupError` if it was not measured."""
+
+
+def run(measured: Results = (), *, short: bool = False) -> Iterator[Table]:
+    """The table of all targets; what was not measured before is measured now."""
+    if not measured:
+        measured = [table for name in NEEDED for table in _measured(name, short=short)]
+    table = Table("What is wanted, and what was found", ["", "wanted", "found", ""])
+    missed = []
+    for target in TARGETS:
+        wanted = f"{'≥' if target.is_least else '≤'} {target.wanted:g}"
+        try:
+            found = target.found(measured)
+        except LookupError:
+            table.add(target.title, wanted, "not measured")
+            continue
+        is_met = found >= target.wanted if target.is_least else found <= target.wanted
+        table.add(target.title, wanted, found, "" if is_met else "missed")
+        missed += [] if is_met else [target.title]
+    table.notes.append(f"Missed: {'; '.join(missed)}." if missed else "None is missed.")
+    yield table
+
+
+def _measured(name: str, *, short: bool) -> Iterator[Mapping[str, Any]]:
+    module = importlib.import_module(f"{__package__}.{name}")
+    for table in module.run(**(module.SHORT if short else NEEDED[name])):
+        yield {"benchmark": name, **table.as_json()}
+
+
+def _cell(results: Results, benchmark: str, title: str, row: str, column: str) -> float:
+    """The figure in a column of a row, of the first table of a benchmark whose title begins so."""
+    for table in results:
+        if table["benchmark"] == benchmark and table["title"].startswith(title):
+            for cells in table["rows"]:
+                if cells["name"] == row:
+                    return float(cells[column])
+    raise LookupError(row)
+
+
+def _times_faster(ours: str, peers: Iterable[str]) -> Callable[[Results], float]:
+    """How many times as long the fastest of these peers takes for a document."""
+
+    def found(results: Results) -> float:
+        def milliseconds(name: str) -> float:
+            return _cell(results, "generation", "A document of", name, "ms")
+
+        return min(map(milliseconds, peers)) / milliseconds(ours)
+
+    return found
+
+
+def _figure(benchmark: str, title: str, row: str, column: str) -> Callable[[Results], float]:
+    return lambda results: _cell(results, benchmark, title, row, column)
+
+
+def _added(title: str, row: str = request.OURS, column: str = "added") -> Callable[[Results], float]:
+    return _figure("request", f"{title}: {request.PAGE.title}", row, column)
+
+
+def _speed(server: str, path: str) -> Callable[[Results], float]:
+    return _figure("servers", server, servers.NAMES[path], "speed, times bare")
+
+
+TARGETS: Final = (
+    Target("values of a Flask app, times as fast as the best peer", 3, True, _times_faster(generation.VALUES, PEERS)),
+    Target(
+        "values of a Starlette app, the same", 3, True, _times_faster(generation.STARLETTE_VALUES, PEERS)
+    ),
+    Target("from the store's rows, the same", 2, True, _times_faster(generation.ROWS, PEERS)),
+    Target("from objects, the same", 8, True, _times_faster(generation.ISAL, PEERS)),
+    Target("from objects, times as fast as Django", 40, True, _times_faster(generation.ISAL, ["Django"])),
+    Target(
+        "one page changed, isal, times as fast as writing all",
+        50,
+        True,
+        _figure("generation", "A gzipped document", "all is written and gzipped, isal", "times as long"),
+    ),
+    Target("ASGI, added to a known page, µs", 1.0, False, _added("raw ASGI app")),
+    Target(
+        "the same, of what CORSMiddleware adds", 0.2, False, _added("raw ASGI app", column="of CORS's added")
+    ),
+    Target("WSGI, added to a known page, µs", 1.0, False, _added("raw WSGI app")),
+    Target("Flask, added to a known page, µs", 2.0, False, _added("Flask")),
+    Target("ASGI, added to the first request of a second, µs", 1.8, False, _added("raw ASGI app", request.FIRST)),
+    Target("hello on uvicorn, speed beside the bare app", 0.96, True, _speed("uvicorn", servers.OURS)),
+    Target("hello on granian, the same", 0.96, True, _speed("granian", servers.OURS)),
+    Target("gzipped document on uvicorn, speed beside a Response", 0.95, True, _speed("uvicorn", servers.DOCUMENT)),
+    Target("the same on granian", 0.95, True, _speed("granian", servers.DOCUMENT)),
+    Target("a path of the app that ends in .xml, beside the bare app", 0.93, True, _speed("uvicorn", servers.OTHERS)),
+    Target(
+        "discovery of 10,000 Starlette routes, % of the app's build",
+        2,
+        False,
+        _figure("discovery", "Starlette", discovery.PARTS["discovery"], "% of the build"),
+    ),
+    Target("import and wrap, ms", 43, False, _figure("startup", "What", "import and wrap, ms", "least")),
+    Target("memory of a small app, over Flask, MB", 3.5, False, _figure("startup", "What", "memory, MB", "median")),
+)  # fmt: skip
