@@ -84,3 +84,14 @@ def test_destination_is_latin_1(value: bytes) -> None:
 def test_value_that_is_no_utf_8_is_read() -> None:
     assert ignore_reason_of_headers([(b"x-api-key", b"\xff")]) is not None
     assert ignore_reason_of_headers([(b"x-\xff", b"\xff"), (b"accept", b"text/html;\xff")]) is None
+
+
+@pytest.mark.parametrize("name", [b"sec-purpose", b"Purpose", b"X-MOZ"])
+def test_page_that_is_loaded_ahead_of_time_counts(name: bytes) -> None:
+    assert ignore_reason_of_headers([(name, b"prefetch"), (b"sec-fetch-dest", b"empty")]) is None
+    assert ignore_reason_of_headers([(b"sec-fetch-dest", b"empty")]) is not None
+
+
+def test_several_accept_headers_are_one_list() -> None:
+    assert ignore_reason_of_headers([(b"accept", b"application/json;q=0.1"), (b"accept", b"text/html")]) is None
+    assert ignore_reason_of_headers([(b"accept", b"text/html;q=0.1"), (b"accept", b"application/json")]) is not None

@@ -102,3 +102,12 @@ def test_destination_counts_if_it_is_stated() -> None:
 def test_headers_that_are_read_by_value_have_no_rule(key: str, cache: HeaderRuleCache) -> None:
     assert ignore_reason_of_environ({key: ""}, None, "") is None
     assert key in cache.harmless
+
+
+def test_key_that_the_app_replaces_by_a_user_counts() -> None:
+    """As many keys as before, and another last one."""
+    environ = {**BROWSER, "app.data": 1}
+    assert ignore_reason_of_environ(environ, list(environ), "") is None
+    assert ignore_reason_of_environ({**BROWSER, "REMOTE_USER": "ada"}, list(environ), "") is not None
+    swapped = {"REMOTE_USER": "ada", **BROWSER}
+    assert ignore_reason_of_environ(swapped, list(environ), "") is not None
