@@ -30,7 +30,7 @@ def wsgi_request(request: HttpRequest, app: Any) -> WSGIRequest:
             WAIT_SECONDS_KEY: TEST_CLIENT_WAIT_SECONDS,
         }  # tests keep to one thread and one transaction
     own = request_of(environ, app)
-    own._keys = list(environ)
+    own.fields = own._keys = list(environ)
     return own
 
 
@@ -39,6 +39,7 @@ def asgi_request(request: HttpRequest, app: Any) -> ASGIRequest:
     scope: dict[str, Any] = getattr(request, "scope", None) or _scope_of(request)
     own = ASGIRequest()
     own.adapter, own.scope, own.headers, own.observer = app, scope, tuple(scope["headers"]), None
+    own.fields = own.headers
     own.key = key_with_defaults(scope, next((value for name, value in own.headers if name == b"host"), b""))
     return own
 
