@@ -25,7 +25,7 @@ from .observation.crawler_visit_counts import IDENTITY_NAMES, CrawlerVisitCounts
 from .observation.parse_and_store import Ingester
 from .observation.recent_pages import ResponseTracker
 from .observation.store_clock import StoreClock
-from .rendering.publisher import Publisher
+from .rendering.publisher import PublishedDocument, Publisher
 from .robots import RobotsTxt
 from .robots_parser import ROBOTS_PATH
 from .routing.app_routes import AppRoutes
@@ -83,7 +83,11 @@ class ServiceInspection:
 
     def explain_now(self, site: Site, path: str) -> Explanation:
         """Explain why a decoded path of a site is listed or not, by what is in the store now."""
-        return self.explain(path, self.snapshot(site, self._guarded_store))
+        return self.explain(path, self.snapshot_now(site))
+
+    def is_document_path(self, path: str) -> bool:
+        """Whether a decoded path is that of a document of the sitemap, or of robots.txt."""
+        return path == ROBOTS_PATH or self._publisher.is_document_path(path, self.app_routes.table.provider_names)
 
     def not_served_reason(self) -> str | None:
         """Why requests for the sitemap are not answered with it; None if they are."""
@@ -167,6 +171,14 @@ class ServiceInspection:
         """The inputs of a site's sitemap now, with its pages from this store."""
         now = self._store_clock.now(site.store_key) if store is self._guarded_store else int(self.clock())
         return SiteSnapshot(site, self.app_routes.reload(), store, self._robots.cached_rules(site, store), now)
+
+    def snapshot_now(self, site: Site) -> SiteSnapshot:
+        """The inputs of a site's sitemap now, as the app itself has them."""
+        return self.snapshot(site, self._guarded_store)
+
+    def published_documents(self, site: Site) -> list[PublishedDocument]:
+        """The documents of a site as they were last brought up to date."""
+        return self._publisher.published_documents(site)
 
     def complete_routes(self, site: Site) -> None:
         """Complete the routes as the first request for the sitemap does. It may call `values`."""

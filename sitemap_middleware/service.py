@@ -155,7 +155,7 @@ class SitemapService(ServiceInspection):
             on_error=self.log_fault,
         )
         self.report: ReportHandler = ReportHandler(
-            ReportSources(self, self._guarded_store, self._site_resolver, self.sitemap_handler, self._publisher)
+            ReportSources(self, self._guarded_store, self._site_resolver, self.sitemap_handler)
         )
         if options.enabled:
             flush_on_sigterm()

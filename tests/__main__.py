@@ -64,6 +64,7 @@ NEWEST_ONLY = (
     "integration/test_files",
     "integration/test_wrong_clocks",
     "servers/test_large_sites",
+    "servers/test_report_in_browser",
     "servers/test_processes",
     "servers/test_servers",
     "stores/test_concurrent_workers",

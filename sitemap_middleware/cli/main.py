@@ -13,6 +13,7 @@ import click
 from . import check as _check  # noqa: F401 (adds a command)
 from . import crawlers as _crawlers  # noqa: F401 (adds a command)
 from . import import_log as _import_log  # noqa: F401 (adds a command)
+from . import static_report as _static_report  # noqa: F401 (adds a command)
 from .commands import command
 
 __all__ = ["command", "commands_for"]

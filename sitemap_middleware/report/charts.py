@@ -99,7 +99,7 @@ def weeks_chart(weeks: Sequence[WeekCounts], kinds: Sequence[str], title: str) -
 
 def timeline(lanes: Sequence[tuple[str, Sequence[Span]]], first: int, last: int, ends: tuple[str, str]) -> Markup:
     """Lanes of spans over one time, such as the contents of a page. The list beside it says the same in words."""
-    left, lane_height = 170, 34
+    left, lane_height = 230, 34
     height, width = _TOP + lane_height * len(lanes) + _BOTTOM, _WIDTH - left - _RIGHT
     seconds = max(1, last - first)
     elements: list[svg.Element] = [svg.Title(text="Timeline of what was seen", id="timeline-title")]

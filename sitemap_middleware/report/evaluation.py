@@ -7,8 +7,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
+from ..crawlers.figures import CrawlerFigures, crawler_figures
 from ..dates import SECONDS_PER_DAY
 from ..exceptions import StoreError, ValuesError
 from ..fork_safety import reset_after_fork
@@ -20,6 +22,7 @@ from ..models import Site
 from ..rendering.section import BackgroundJob, Unavailable
 from ..request_response import Request
 from ..robots import RobotsUnknown
+from ..stores.base import StoreExtras
 from .reason_groups import UNDATED, reason_group
 from .site_index import PageRow, SiteIndex, monday
 from .sources import ReportSources
@@ -42,6 +45,9 @@ MIN_AGE_SECONDS: Final = 60
 PAUSE_FACTOR: Final = 4
 """The pause after some pages, as a multiple of the time that they took, so that the app's own requests go first."""
 
+MAX_CRAWLER_LINES: Final = 200
+"""Lines that the report shows of each list of visited paths."""
+
 WEEKS: Final = 26
 """Weeks whose changes the report shows, the present one included."""
 
@@ -63,6 +69,10 @@ class Evaluation:
     """How long it took."""
     problem: str | None = None
     """Why pages are missing; None if none are."""
+    crawlers: CrawlerFigures | None = None
+    """What the visits of crawlers say; None if there are none. Of long lists, the beginning."""
+    never_crawled: int = 0
+    """Listed pages that no crawler got."""
 
     @property
     def now(self) -> int:
@@ -102,6 +112,7 @@ def evaluate(
     if pause is not None:
         items = _with_pauses(items, clock, pause)
     evaluation.index.fill(_rows(service, evaluation, items))
+    _add_crawlers(service, evaluation)
     evaluation.seconds = max(0.0, clock() - evaluation.at)
     return evaluation
 
@@ -130,6 +141,34 @@ def _rows(service: ServiceInspection, evaluation: Evaluation, items: Iterator[Ev
             )
     except ValuesError as error:
         evaluation.problem = str(error)
+
+
+def _add_crawlers(service: ServiceInspection, evaluation: Evaluation) -> None:
+    snapshot, index = evaluation.snapshot, evaluation.index
+    read_visits = StoreExtras.of(snapshot.store).crawler_visits
+    if read_visits is None:
+        return
+    index.add_visits(read_visits(snapshot.site.store_key))
+    first = next(visits := index.visits(), None)
+    if first is None:
+        return
+
+    def section_of(path: str) -> str | None:
+        table = snapshot.table
+        route = table.find_route(snapshot.site, path) or table.matching_route(snapshot.site, path)
+        return None if route is None else route.path
+
+    figures = crawler_figures(
+        chain([first], visits), index.listed_paths(), section_of=section_of, is_document=service.is_document_path
+    )
+    evaluation.never_crawled = len(figures.never_crawled)
+    evaluation.crawlers = replace(
+        figures,
+        **{
+            name: getattr(figures, name)[:MAX_CRAWLER_LINES]
+            for name in ("sections", "never_crawled", "not_listed", "errors", "documents")
+        },
+    )
 
 
 def _with_pauses(

@@ -6,9 +6,9 @@ import os
 from typing import Any, Final
 
 from ..exceptions import StoreError
+from ..inspection import ServiceInspection
 from ..models import Site
 from ..stores.status_reader import store_status
-from .sources import ReportSources
 
 FIGURES: Final = {
     "seen": "responses that count as evidence",
@@ -32,19 +32,18 @@ PROBLEMS: Final = ("dropped", "refused", "unwritable", "skipped", "store_failure
 """Figures that are 0 if all is well."""
 
 
-def health(sources: ReportSources, site: Site) -> dict[str, Any]:
-    """The state of the store and of this process."""
-    service = sources.service
-    stats = service.stats()
+def health(service: ServiceInspection, site: Site, *, is_live: bool = True) -> dict[str, Any]:
+    """The state of the store and of this process. `is_live`: whether this process serves the app."""
+    stats = service.stats() if is_live else {}
     try:
-        status, problem = store_status(service.store, int(service.clock()), [site.store_key], is_live=True), None
+        status, problem = store_status(service.store, int(service.clock()), [site.store_key], is_live=is_live), None
     except StoreError as error:
         status, problem = None, str(error)
     return {
         "status": status,
         "problem": problem,
         "stats": [(name, value, label(name), name in PROBLEMS and value > 0) for name, value in stats.items()],
-        "process": os.getpid(),
+        "process": os.getpid() if is_live else None,
         "settings": [
             (setting.name, _shown(setting.public_value), setting.source_name)
             for setting in service.options.settings.values()

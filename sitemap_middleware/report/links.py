@@ -10,6 +10,10 @@ NAMES: Final = ("overview", "pages", "sitemap", "changes", "documents", "crawler
 """The pages of the report."""
 
 
+NESTED_FOLDER: Final = "page"
+"""The folder of the files of single pages."""
+
+
 class Links(Protocol):
     """Links from one page to others."""
 

@@ -66,7 +66,7 @@ def time(seconds: float | None) -> str:
 def age(seconds: float) -> str:
     """A duration for people, in its largest unit."""
     for length, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        if seconds >= 2 * length or seconds == length:
+        if seconds >= length:
             count = int(seconds // length)
             return f"{count} {unit}{'s' if count != 1 else ''}"
     count = max(0, int(seconds))

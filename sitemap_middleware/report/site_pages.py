@@ -82,20 +82,22 @@ class ReportPages:
         self, request: Request, site: Site, name: str, links: ServerLinks, context: dict[str, Any]
     ) -> Response:
         evaluation = self._evaluations.get(site, request)
-        context["documents"] = self._sources.publisher.published_documents(site)
+        context["documents"] = self._sources.service.published_documents(site)
         if evaluation is not None:
             age = max(0.0, self._sources.service.clock() - evaluation.at)
             context |= {"evaluation": evaluation, "age": age}
         if name == "documents":
             return _page(request, "documents.html", context)
         if name == "health":
-            return _page(request, "health.html", context | health(self._sources, site))
+            return _page(request, "health.html", context | health(self._sources.service, site))
         if evaluation is None:
             context["pages_read"] = self._evaluations.pages_read(site)
             return _page(request, "computing.html", context)
         arguments = _arguments(request)
         if name == "overview":
             return _page(request, "overview.html", context | views.overview(evaluation))
+        if name == "crawlers":
+            return _page(request, "crawlers.html", context | views.crawlers(evaluation))
         if name == "page":
             return self._respond_page(request, site, evaluation, arguments.get("path", ""), context)
         if name == "changes":
@@ -113,8 +115,9 @@ class ReportPages:
         if row is None:
             explanation = self._sources.service.explain_now(site, unquote(path))
             return _page(request, "unknown_page.html", {**context, "path": path, "explanation": explanation}, 404)
+        visits = list(evaluation.index.visits(unquote(path)))
         stored = self._sources.store.find_pages(site.store_key, [path]).get(path)
-        return _page(request, "page.html", context | views.page(row, stored))
+        return _page(request, "page.html", context | views.page(row, stored, visits))
 
 
 def _arguments(request: Request) -> dict[str, str]:
@@ -136,7 +139,7 @@ def _page_query(arguments: dict[str, str], *, is_sitemap: bool) -> PageQuery:
         sort=sort if sort in SORTS else "path",
         show="listed" if is_sitemap else show if show in _SHOWS else "all",  # type: ignore[arg-type]
         group=int(group) if group.isascii() and group.isdigit() and len(group) < 10 and not is_sitemap else None,
-        text=quote_path(text) or text,
+        text=(quote_path(f"/{text}") or f"/{text}")[1:],
         after=_after(arguments),
     )
 

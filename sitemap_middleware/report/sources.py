@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from ..hosts import SiteResolver
 from ..inspection import ServiceInspection
-from ..rendering.publisher import Publisher
 from ..sitemap_handler import SitemapHandler
 from ..stores.base import Store
 
@@ -19,4 +18,3 @@ class ReportSources:
     store: Store
     site_resolver: SiteResolver
     sitemap: SitemapHandler
-    publisher: Publisher

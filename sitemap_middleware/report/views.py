@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
+from ..crawlers.visits import CrawlerVisit
 from ..dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_day_from_timestamp
 from ..listing.changes import PageChange
 from ..models import Page
 from ..value_history import VOLATILE, History
 from .charts import Span, WeekCounts, timeline, weeks_chart
-from .evaluation import WEEKS, Evaluation, first_week
+from .evaluation import MAX_CRAWLER_LINES, WEEKS, Evaluation, first_week
 from .links import Links
 from .rendering import time
 from .site_index import SORTS, Group, PageQuery, PageRow, SiteIndex, sort_value
@@ -74,6 +75,7 @@ def overview(evaluation: Evaluation) -> Context:
         for week in range(WEEKS)
     ]
     listed_groups = index.groups(listed=True)
+    crawlers = evaluation.crawlers.crawlers if evaluation.crawlers else []
     return {
         "listed": index.listed,
         "left_out": index.left_out,
@@ -87,6 +89,8 @@ def overview(evaluation: Evaluation) -> Context:
         "week_counts": index.change_counts(today - DEFAULT_DAYS),
         "week_since": w3c_day_from_timestamp((today - DEFAULT_DAYS) * SECONDS_PER_DAY),
         "days": DEFAULT_DAYS,
+        "crawler_visits": sum(line.visits for line in crawlers),
+        "fake_visits": sum(line.fake for line in crawlers),
     }
 
 
@@ -165,7 +169,7 @@ def parse_day(text: str, now: int) -> int | None:
     return day if 0 <= day <= now // SECONDS_PER_DAY else None
 
 
-def page(row: PageRow, stored: Page | None) -> Context:
+def page(row: PageRow, stored: Page | None, visits: list[CrawlerVisit]) -> Context:
     """One page: its verdict, the evidence, and its history."""
     facts, lanes = list[tuple[str, str]](), list[tuple[str, History]]()
     if stored is not None:
@@ -181,11 +185,18 @@ def page(row: PageRow, stored: Page | None) -> Context:
         ]
     return {
         "row": row,
+        "visits": visits,
         "stored": stored,
         "facts": facts,
         "timeline": _timeline(stored, lanes) if stored is not None and lanes else None,
         "events": _events(row, stored, lanes) if stored is not None else [],
     }
+
+
+def crawlers(evaluation: Evaluation) -> Context:
+    """The visits of crawlers."""
+    figures = evaluation.crawlers
+    return {"figures": figures, "never_crawled": evaluation.never_crawled, "lines": MAX_CRAWLER_LINES}
 
 
 def _facts(stored: Page) -> Iterator[tuple[str, str]]:

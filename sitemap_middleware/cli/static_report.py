@@ -1,0 +1,75 @@
+"""The command `report`: writes the report as files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..adapters.asgi import ASGIMiddleware
+from ..middleware import SitemapMiddleware
+from ..middleware_lookup import find_middleware
+from ..report.handler import EXTRA_MISSING
+from ..stores.default_store import only_existing_files
+from .app_and_site import open_target, reporting_errors
+from .app_client import app_client
+from .commands import app_options, command
+from .terminal_printing import CommandError, console, print_line, progress
+
+_WAIT_SECONDS = 60.0
+"""Seconds for which the middleware may request pages of the app before it answers with the sitemap."""
+
+
+@command.command()
+@app_options
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Directory to write the files to.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def report(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
+    """Write the report as HTML files.
+
+    The pages of the option report, as files in DIR that need no server: open index.html in a browser. Like build, it
+    requests the sitemap from the app, which saves what it learns in the store that it names.
+    """
+    with reporting_errors(), only_existing_files():
+        target = open_target(app, **options, serving=True)
+        site = target.sites()[0]
+        service = target.service
+        if not service.options.enabled:
+            raise CommandError(f"there is no report: {service.not_served_reason()}")
+        if hint := target.other_site_hint(site):
+            raise CommandError(hint)
+        try:
+            from ..report.static_files import export_report
+        except ModuleNotFoundError as error:
+            raise CommandError(f"{EXTRA_MISSING} ({error})") from error
+        service.complete_routes(site)
+        try:
+            with (
+                app_client(
+                    target.app,
+                    site,
+                    asynchronous=isinstance(target.middleware, ASGIMiddleware),
+                    wait_seconds=_WAIT_SECONDS,
+                ) as fetch,
+                progress("files") as update,
+            ):
+                fetch(service.options.path, "identity")
+                # Starlette makes the middleware that answers when the app starts.
+                live = find_middleware(target.app, SitemapMiddleware).service
+                files = export_report(live if live.published_documents(site) else service, site, out, update)
+        except OSError as error:
+            raise CommandError(f"{out} cannot be written: {error}") from error
+        finally:
+            target.middleware.close()
+    if as_json:
+        click.echo(json.dumps({"site": site.base_url, "folder": str(out), "files": files}, indent=2))
+    else:
+        print_line(console(), f"report of {site.base_url}: {files:,} files in {out}; open {out / 'index.html'}", "bold")

@@ -1,0 +1,129 @@
+"""The report as files: the same pages, with relative links that all lead to a file."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from sitemap_middleware.cli.main import command
+from sitemap_middleware.report import static_files
+
+from ...support.command_line import cli_runner
+
+APP = """
+from datetime import date
+from {framework} import {names}
+from sitemap_middleware import Entry, SitemapMiddleware, sitemap
+items = [Entry({{"slug": f"loaf-{{n:03}}"}}, lastmod=date(2025, 1, 1 + n % 28)) for n in range(230)]
+"""
+
+FLASK = (
+    APP.format(framework="flask", names="Flask")
+    + """
+app = Flask("shop")
+app.add_url_rule("/", "home", lambda: "<h1>Home</h1>")
+app.add_url_rule("/kitchen", "kitchen", lambda: ("no", 403))
+app.add_url_rule("/loaves/<slug>", "loaf", sitemap(values=lambda: items)(lambda slug: slug))
+app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", store="sqlite:///shop.sqlite3")
+"""
+)
+STARLETTE = (
+    APP.format(framework="starlette.applications", names="Starlette")
+    + """
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+async def home(request): return HTMLResponse("<h1>Home</h1>")
+async def kitchen(request): return HTMLResponse("no", 403)
+@sitemap(values=lambda: items)
+async def loaf(request): return HTMLResponse("loaf")
+app = Starlette(routes=[Route("/", home), Route("/kitchen", kitchen), Route("/loaves/{slug}", loaf)])
+app.add_middleware(SitemapMiddleware, base_url="https://shop.example", store="sqlite:///shop.sqlite3")
+"""
+)
+
+
+@pytest.fixture(params=["flask", "starlette"])
+def app(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name = f"static_{request.param}_shop"
+    (tmp_path / f"{name}.py").write_text(FLASK if request.param == "flask" else STARLETTE, "utf-8")
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    return f"{name}:app"
+
+
+def links(file: Path) -> list[str]:
+    return [link.replace("&amp;", "&") for link in re.findall(r'href="([^"]*)"', file.read_text("utf-8"))]
+
+
+def test_every_link_leads_to_a_file_or_to_the_site(app: str, tmp_path: Path) -> None:
+    answer = cli_runner().invoke(command, ["report", app, "--out", "out", "--json"])
+    assert answer.exit_code == 0, answer.output
+    folder = tmp_path / "out"
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    assert json.loads(answer.stdout) == {"site": "https://shop.example", "folder": "out", "files": len(files)}
+    for file in files:
+        for link in links(file) if file.suffix == ".html" else ():
+            if not link.startswith(("https://shop.example/", "#")):
+                assert (file.parent / unquote(link)).is_file(), (file.name, link)
+
+
+def test_it_has_the_figures_of_the_commands(app: str, tmp_path: Path) -> None:
+    assert (
+        cli_runner()
+        .invoke(command, ["report", app, "--out", "out"])
+        .output.startswith("report of https://shop.example: ")
+    )
+    overview = (tmp_path / "out" / "index.html").read_text("utf-8")
+    rows = json.loads(cli_runner().invoke(command, ["list", app, "--json"]).stdout)
+    assert len(rows) == 231
+    assert f'Listed</span> <span class="value">{len(rows)}</span>' in overview
+    assert "it answered 403" in overview
+    found = set()
+    for number in (1, 2, 3):
+        name = "sitemap.html" if number == 1 else f"sitemap-{number}.html"
+        found |= set(
+            re.findall(r'<a class="path" href="page/\d+\.html">([^<]*)', (tmp_path / "out" / name).read_text("utf-8"))
+        )
+    assert found == {row["url"].removeprefix("https://shop.example") for row in rows}
+    documents = (tmp_path / "out" / "documents.html").read_text("utf-8")
+    assert "/sitemap.xml</a>" in documents
+
+
+def test_only_so_many_pages_have_a_file_of_their_own(app: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(static_files, "MAX_PAGE_FILES", 3)
+    cli_runner().invoke(command, ["report", app, "--out", "out"])
+    assert sorted(file.name for file in (tmp_path / "out" / "page").iterdir()) == ["1.html", "2.html", "3.html"]
+    assert '<span class="path">/loaves/loaf-100</span>' in (tmp_path / "out" / "pages-2.html").read_text("utf-8")
+
+
+def test_a_folder_that_cannot_be_written_is_named(app: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", "utf-8")
+    answer = cli_runner().invoke(command, ["report", app, "--out", "file/out"])
+    assert (answer.exit_code, answer.stderr.startswith("Error: file/out cannot be written: ")) == (2, True)
+
+
+def test_without_the_extra_the_error_names_it(app: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sitemap_middleware.report.static_files", None)
+    answer = cli_runner().invoke(command, ["report", app, "--out", "out"])
+    assert answer.exit_code == 2
+    assert 'the report needs the extra "report": pip install "sitemap-middleware[report]"' in " ".join(
+        answer.stderr.split()
+    )
+
+
+def test_an_app_that_is_off_has_no_report(app: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SITEMAP_ENABLED", "off")
+    answer = cli_runner().invoke(command, ["report", app, "--out", "out"])
+    assert (answer.exit_code, "there is no report: SITEMAP_ENABLED=False turns" in answer.stderr) == (2, True)
+
+
+def test_another_site_of_the_store_is_named(app: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli_runner().invoke(command, ["report", app, "--out", "out"])
+    answer = cli_runner().invoke(command, ["report", app, "--out", "out", "--root-path", "/other"])
+    assert (answer.exit_code, "but of https://shop.example" in " ".join(answer.stderr.split())) == (2, True)
