@@ -5,6 +5,7 @@ Addresses are held in memory until they are verified, and never stored.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections import Counter, deque
@@ -99,7 +100,7 @@ class CrawlerVisitCounts:
         """Start empty in a forked child: the parent stores what it has counted."""
         self._waiting: deque[_Group] = deque()
         self._thread: threading.Thread | None = None
-        self._thread_lock = threading.Lock()
+        self._lock = threading.Lock()
         self._by_site: dict[StoreKey, tuple[Site, VisitCounter]] = {}
 
     def on_flush(self, *, is_last: bool) -> None:
@@ -120,8 +121,8 @@ class CrawlerVisitCounts:
         """Count and save all visits now, because there is no later time."""
         self._count_noted()
         self._wait(LAST_VERIFICATION_WAIT_SECONDS)
-        while self._waiting:
-            self._count(self._waiting.popleft(), UNVERIFIED)
+        while (group := self._next_group()) is not None:
+            self._count(group, UNVERIFIED)
         self._save()
 
     def _count_noted(self) -> None:
@@ -138,13 +139,12 @@ class CrawlerVisitCounts:
             self._ensure_thread()
 
     def _ensure_thread(self) -> None:
-        with self._thread_lock:
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._verify, name="sitemap-crawlers", daemon=True)
-                try:
-                    self._thread.start()
-                except RuntimeError:  # the interpreter is shutting down
-                    self._thread = None
+        with self._lock:
+            if self._thread is None:
+                thread = threading.Thread(target=self._verify, name="sitemap-crawlers", daemon=True)
+                with contextlib.suppress(RuntimeError):  # the interpreter is shutting down
+                    thread.start()
+                    self._thread = thread
 
     def _wait(self, seconds: float) -> None:
         thread = self._thread
@@ -153,15 +153,21 @@ class CrawlerVisitCounts:
 
     def _verify(self) -> None:
         """Verify and count until nothing waits. It runs on a thread of its own, because DNS may block for long."""
-        try:
-            self._read_ranges()
-            while self._waiting:
-                group = self._waiting.popleft()
+        while (group := self._next_group(ends_thread=True)) is not None:
+            try:
+                self._read_ranges()
                 self._count(group, self._identity(group))
-        except IndexError:
-            pass  # `finish` has taken the last one
-        except Exception:
-            log.exception("visits of crawlers could not be counted")
+            except Exception:
+                log.exception("visits of crawlers could not be counted")
+
+    def _next_group(self, *, ends_thread: bool = False) -> _Group | None:
+        """Take what waits longest; None if nothing waits."""
+        with self._lock:
+            if self._waiting:
+                return self._waiting.popleft()
+            if ends_thread:
+                self._thread = None
+            return None
 
     def _identity(self, group: _Group) -> int:
         identity = self._verifier.identity(group.crawler, group.address)
@@ -180,8 +186,9 @@ class CrawlerVisitCounts:
         self._verifier.use_ranges(unpack_ranges(record)[0])
 
     def _count(self, group: _Group, identity: int) -> None:
+        with self._lock:
+            self.counts[identity] += len(group.requests)
         for request in group.requests:
-            self.counts[identity] += 1
             at = int(request.at)
             visit = CrawlerVisit(
                 path=self._counted_path(request, identity),

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from sitemap_middleware import SitemapMiddleware, StoreError
+from sitemap_middleware import SitemapMiddleware, StoreError, site_quota
 from sitemap_middleware.crawlers.names import crawler_by_name
 from sitemap_middleware.crawlers.ranges import pack_ranges, parse_ranges
 from sitemap_middleware.crawlers.visits import OTHER_PATHS, CrawlerVisit
@@ -387,6 +387,33 @@ def test_a_store_without_visits_is_used_as_before(make: Callable[..., Site]) -> 
     site.get("/")
     assert site.visits() == set()
     assert site.middleware.stats()["crawler_visits_verified"] == 1
+
+
+def test_visits_are_kept_if_no_thread_can_be_started(
+    make: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    site = make()
+    site.get("/")
+    with monkeypatch.context() as ending:
+        ending.setattr(threading.Thread, "start", fail)
+        site.middleware.service._crawler_visits.finish()
+    assert site.stored() == {site.visit("/", verified=False)}
+
+
+def test_sites_beyond_the_quota_have_no_visits_in_the_store(
+    make: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site_quota, "MAX_UNNAMED_SITES", 2)
+    site = make(base_url=None, allowed_hosts=".example.com")
+    hosts = [f"{number}.example.com" for number in range(4)]
+    for host in hosts:
+        site.get("/", Host=host)
+    site.middleware.flush()
+    counted = [host for host in hosts if list(site.store.crawler_visits(StoreKey(f"https://{host}")))]
+    assert 0 < len(counted) <= 2
 
 
 def test_the_option_takes_a_flag_or_a_resolver() -> None:
