@@ -160,4 +160,9 @@ def test_fingerprint_is_the_same_in_every_process_and_for_any_text() -> None:
     assert visitor_fingerprint(403, "Ada", "de") == crc32(b"Ada")
     assert visitor_fingerprint(302, "Ada", "DE-at;q=0.5, en") == crc32(b"de")
     assert visitor_fingerprint(302, "Ada", " ;q=1") == crc32(b"Ada")
+    assert visitor_fingerprint(302, "Ada", "zh-Hant-TW , en-GB;q=0.5;x=1, de") == crc32(b"zh")
+    assert visitor_fingerprint(302, "Ada", "fr,en") == visitor_fingerprint(302, "Ada", "fr;q=0.9;x") == crc32(b"fr")
+    assert [visitor_fingerprint(status, "Ada", "de") == crc32(b"de") for status in (299, 300, 399, 400)] == [
+        *(False, True, True, False)
+    ]
     assert visitor_fingerprint(403, "\udcff", "") == crc32(b"?")
