@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ..dates import w3c_from_timestamp
 from ..evidence.delisting_confirmation import confirmed_contradiction
-from ..evidence.response_parser import HTML_TYPES
+from ..evidence.observations import HTML_TYPES
 from ..listing.candidates import SiteSnapshot
 from ..listing.changes import PageChange
 from ..listing.listed_and_unlisted_urls import UrlReportLine

@@ -8,6 +8,9 @@ from typing import Final, NamedTuple
 INDEXABLE_TYPES: Final = frozenset({"text/html", "application/xhtml+xml", "application/pdf"})
 """Media types listed by default. Plain text is left out: it is mostly robots.txt and health checks."""
 
+HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
+"""Media types of pages that say things about themselves: in robots meta tags, for instance."""
+
 MAX_DELAY_SECONDS: Final = 6 * 60 * 60
 """For how long a response may wait for the store and still show when the page had its content."""
 

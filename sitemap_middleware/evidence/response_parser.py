@@ -16,7 +16,7 @@ from ..value_history import VOLATILE
 from . import html_facts
 from .body_decoding import decode_body, undecodable_reason
 from .delisting_confirmation import denies_access
-from .observations import INDEXABLE_TYPES, HtmlFacts, Observation
+from .observations import HTML_TYPES, INDEXABLE_TYPES, HtmlFacts, Observation
 from .response_headers import ResponseHeaders
 
 MAX_CACHED_HTML: Final = 4096
@@ -26,8 +26,6 @@ UNREADABLE_FILE_REASON: Final = "was sent as a file that could not be read"
 
 FRACTIONS_PER_SECOND: Final = 256
 """The unit of `Observation.fraction`: a byte in the store."""
-
-HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
 
 _MAX_URL_CHARS: Final = 2048
 

@@ -20,7 +20,7 @@ class Verdict(NamedTuple):
     listed: bool
     reason: str
     unverified: bool = False
-    """Whether nothing is known of the URL yet, so that the prober requests it."""
+    """Whether nothing is known yet of the URL, or of its HTML, so that the prober requests it."""
 
 
 _OK_VERDICTS: Final = {

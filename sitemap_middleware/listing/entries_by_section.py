@@ -114,7 +114,7 @@ class EntryBuilder:
                     deque(self._providers.pages(site, provider, routes, None, ProviderReport()), maxlen=0)
 
     def unverified_paths(self, context: EvaluationContext) -> list[str]:
-        """The decoded paths that are to be probed, because nothing was observed of them yet."""
+        """The decoded paths that are to be probed, because nothing was observed yet of them, or of their HTML."""
         return [
             decode_path(candidate.path)
             for candidate in self.route_candidates(context)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ..config import Options
 from ..dates import SECONDS_PER_DAY
+from ..evidence.observations import HTML_TYPES
 from ..evidence.verdict import Verdict, page_verdict
 from ..models import Page, Provider, Route, Site
 from ..urls import LOC_LENGTH_REASON, loc_of
@@ -112,7 +113,19 @@ class ListingPolicy:
             first = site_signals.signals.soft_not_founds.first_equal_page(page)
             if first is not None:
                 return Verdict(False, f"it has the same content as {decode_path(first)}, which was known before it")
-        return page_verdict(page, options.media_types, now)
+        verdict = page_verdict(page, options.media_types, now)
+        if not page.read_at and verdict.listed and candidate.route.static and self._is_unread(candidate, page):
+            return verdict._replace(unverified=True)
+        return verdict
+
+    def _is_unread(self, candidate: Candidate, page: Page) -> bool:
+        """Whether a probe can show what the HTML of a static route says: whoever requested it did not read its body."""
+        return (
+            self._options.verify
+            and not page.unread_reason
+            and page.media_type in HTML_TYPES
+            and unsafe_reason(decode_path(candidate.path), candidate.route.endpoint) is None
+        )
 
     def _unobserved_verdict(self, route: Route, path: str) -> Verdict:
         """The verdict on the static route of a decoded path that was never observed."""

@@ -10,8 +10,9 @@ from typing import Any, Final
 from ..captured_response import CapturedResponse
 from ..evidence.body_decoding import undecodable_reason
 from ..evidence.html_facts import KEPT_BODY_BYTES, MAX_HTML_BYTES
+from ..evidence.observations import HTML_TYPES
 from ..evidence.response_headers import ResponseHeaders
-from ..evidence.response_parser import HTML_TYPES, OBSERVED_STATUSES
+from ..evidence.response_parser import OBSERVED_STATUSES
 from ..models import RoutingHeaders, Site
 from ..request_filter.reasons import IgnoreReason
 from ..request_response import KEY_HOST, Request

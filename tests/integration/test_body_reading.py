@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
+import flask
+import pytest
+from werkzeug.test import create_environ
+
+from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.cli.output import observation_lines
 from sitemap_middleware.models import Explanation
 
+from ..support.documents import locs
 from ..support.sample_sites import Page, SampleSite
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -55,3 +61,42 @@ def test_content_is_not_called_unchanged_after_the_page_answers_otherwise(protoc
     assert len(explanation.page.content_history) == 1
     assert "HTML read" not in seen(explanation)
     assert "content unchanged" not in seen(explanation)
+
+
+def flask_site(**options: Any) -> flask.Flask:
+    app = flask.Flask("bakery")
+    app.add_url_rule("/", "home", lambda: "<h1>Our bread</h1>")
+    app.add_url_rule("/offer", "offer", lambda: '<meta name="robots" content="noindex"><h1>Offer</h1>')
+    app.add_url_rule("/delete", "delete", lambda: "<h1>Deleted</h1>")
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="http://localhost", robots=False, **options)
+    return app
+
+
+def leave_after_the_headers(app: flask.Flask, path: str) -> None:
+    """Request a page as a server does whose client has gone: the body is closed, and not read."""
+    environ = create_environ(path, headers={"User-Agent": "curl/8.5", "Accept": "*/*"})
+    body = app.wsgi_app(environ, lambda *_: lambda _data: None)
+    body.close()
+
+
+def test_page_whose_body_no_visitor_has_read_is_requested_before_it_is_listed() -> None:
+    """Its HTML may say noindex. Nothing but its status would be known."""
+    app = flask_site(verify=True)
+    for path in ("/", "/offer", "/delete"):
+        leave_after_the_headers(app, path)
+    app.wsgi_app.flush()
+    page = app.wsgi_app.explain("/offer").page
+    assert page is not None
+    assert (page.status, page.read_at) == (200, 0)
+    assert locs(app.test_client().get("/sitemap.xml").data) == ["http://localhost/", "http://localhost/delete"]
+    assert app.wsgi_app.explain("/offer").reason == "its robots meta tag says noindex"
+    deleted = app.wsgi_app.explain("/delete").page
+    assert deleted is not None
+    assert not deleted.read_at, "its name is that of an action, so nothing but a visitor requests it"
+
+
+def test_page_whose_body_no_visitor_has_read_is_listed_without_verify() -> None:
+    app = flask_site(verify=False)
+    leave_after_the_headers(app, "/offer")
+    app.wsgi_app.flush()
+    assert "http://localhost/offer" in locs(app.test_client().get("/sitemap.xml").data)

@@ -8,6 +8,7 @@ from urllib.parse import urljoin
 
 from ...dates import SECONDS_PER_DAY
 from ...evidence.html_facts import HtmlMetadata, parse_html
+from ...evidence.observations import HTML_TYPES
 from ...evidence.response_headers import ResponseHeaders
 from ..message import Finding
 from ..report import quoted, shortened
@@ -16,7 +17,6 @@ from .lastmod import check_lastmod
 from .loc import check_loc, normal_url
 from .response import is_login
 
-_HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
 _DATA_TYPES: Final = ("json", "xml", "javascript", "ecmascript", "css", "font", "x-www-form-urlencoded")
 """Words in the media types of what is not shown to people."""
 _TOLERANCE_SECONDS: Final = 2 * SECONDS_PER_DAY
@@ -65,7 +65,7 @@ def check_page(loc: str, lastmod: str, response: PageResponse, now: float) -> Ch
     if problem is not None:
         return CheckedPage([problem])
     headers = ResponseHeaders(response.headers)
-    if headers.media_type not in _HTML_TYPES:
+    if headers.media_type not in HTML_TYPES:
         findings = [*_robots_findings(headers.robots.noindex, "the header X-Robots-Tag")]
         if any(word in headers.media_type for word in _DATA_TYPES):
             findings.append((rules.NOT_A_PAGE, f"the media type is {quoted(headers.media_type)}"))

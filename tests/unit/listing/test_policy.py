@@ -302,7 +302,7 @@ def observed(path: str = "/page", **more: Any) -> StoredPage:
         None, Observation(path, path, NOW, more.pop("status", 200), more.pop("media_type", "text/html"), **more)
     )
     assert merged is not None
-    return merged
+    return merged._replace(read_at=NOW)
 
 
 def options_of(**options: Any) -> Options:
@@ -410,6 +410,37 @@ def context(rules: str = "", *, at: int = 0, version: int = 0) -> EvaluationCont
                 "/items/1", route("/items/{id}", static=False), observed("/items/1", learned=True)._replace(last_seen=0)
             ),
             (False, "it was not visited in the last 365 days", False),
+        ),
+        # its HTML was not read
+        (
+            {},
+            Candidate("/page", route(), observed()._replace(read_at=0)),
+            (True, "it answered 200 with text/html", True),
+        ),
+        (
+            {"verify": False},
+            Candidate("/page", route(), observed()._replace(read_at=0)),
+            (True, "it answered 200 with text/html", False),
+        ),
+        (
+            {},
+            Candidate("/page", route(), observed()._replace(read_at=0, unread_reason="is compressed by br")),
+            (True, "it answered 200 with text/html; it was not read completely: it is compressed by br", False),
+        ),
+        (
+            {},
+            Candidate("/page", route(), observed(media_type="application/pdf")._replace(read_at=0)),
+            (True, "it answered 200 with application/pdf", False),
+        ),
+        (
+            {},
+            Candidate("/delete", route("/delete"), observed("/delete")._replace(read_at=0)),
+            (True, "it answered 200 with text/html", False),
+        ),
+        (
+            {},
+            Candidate("/page", route(), observed(status=404)._replace(read_at=0)),
+            (False, "it answered 404", False),
         ),
         # given by the developer
         (
