@@ -33,6 +33,8 @@ from django.views.generic import RedirectView, TemplateView
 from django.views.static import serve
 
 from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
+from sitemap_middleware.models import StoreKey
+from sitemap_middleware.stores.base import StoreExtras
 
 from ..support.django_project import use
 from ..support.documents import entries, locs
@@ -175,6 +177,20 @@ def test_files_of_the_project_beside_the_sitemap_are_its_own(handler: Any) -> No
     project = Project([path("", page), path("feed.xml", page)], handler=handler)
     assert project.visit("/feed.xml").request("/feed.xml").status == 200
     assert project.listed() == ["/", "/feed.xml"]
+
+
+def test_crawlers_are_counted_on_pages_and_on_the_sitemap(handler: Any) -> None:
+    project = Project([path("", page)], handler=handler)
+    for url in ("/", "/", "/sitemap.xml"):
+        project.request(url, headers=[("user-agent", "Mozilla/5.0 (compatible; Googlebot/2.1)")])
+    project.middleware.flush()
+    store = StoreExtras.of(project.middleware.service.store)
+    assert store.crawler_visits is not None
+    visits = store.crawler_visits(StoreKey("loopback:http/"))
+    assert {(visit.path, visit.crawler, visit.verified, visit.count) for visit in visits} == {
+        ("/", "Googlebot", False, 2),
+        ("/sitemap.xml", "Googlebot", False, 1),
+    }
 
 
 def test_the_trailing_slash_is_the_urlconfs() -> None:
