@@ -195,7 +195,7 @@ class LineReader:
                 dropped, dropped_bytes = self._hash.copy(), len(rest)
                 dropped.update(rest)
                 rest = b""
-        self.unfinished = bool(rest) or dropped is not None
+        self.unfinished: bool = bool(rest) or dropped is not None
 
     def _cut(self, block: bytes, cuts: list[int]) -> Iterator[bytes | None]:
         while cuts and cuts[0] <= self._offset + len(block):

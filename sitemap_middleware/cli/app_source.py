@@ -36,7 +36,7 @@ class AppSource:
     """
 
     def __init__(self, fetch_document: Fetch, site: Site, path: str, clock: Callable[[], float] = time.time) -> None:
-        self.name = f"{site.base_url}{path}"
+        self.name: str = f"{site.base_url}{path}"
         self.location: str | None = self.name
         self.request_time: float | None = clock()
         self._fetch = fetch_document

@@ -25,7 +25,7 @@ class FileSource:
     """
 
     def __init__(self, file: Path, location: str | None = None) -> None:
-        self.name = str(file)
+        self.name: str = str(file)
         self._file = file
         self.location = location
         self.request_time: float | None = None

@@ -26,7 +26,7 @@ class Report:
 
     def __init__(self, ignored: Collection[str] = (), limit: int = DEFAULT_LIMIT) -> None:
         self.messages: list[Message] = []
-        self.counts = Counter[Rule]()
+        self.counts: Counter[Rule] = Counter()
         """How often each rule was broken."""
         self._ignored = frozenset(ignored)
         self._limit = limit

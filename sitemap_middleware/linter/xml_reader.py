@@ -44,12 +44,12 @@ class Element:
     __slots__ = ("attributes", "children", "column", "line", "name", "text")
 
     def __init__(self, name: str, attributes: dict[str, str], line: int, column: int) -> None:
-        self.name = name
+        self.name: str = name
         """`namespace name`, or the name alone if it has no namespace."""
-        self.attributes = attributes
-        self.line = line
-        self.column = column
-        self.text = ""
+        self.attributes: dict[str, str] = attributes
+        self.line: int = line
+        self.column: int = column
+        self.text: str = ""
         self.children: list[Element] = []
 
 

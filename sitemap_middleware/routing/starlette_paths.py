@@ -65,7 +65,7 @@ class StarlettePathBuilder:
     def __init__(self, path: str, prefix: str, is_free: FreePaths) -> None:
         self._template = path
         self._regex, self._format, self._convertors = compile_path(path)
-        self.names = frozenset(self._convertors)
+        self.names: frozenset[str] = frozenset(self._convertors)
         self._prefix = prefix
         self._is_free = is_free
 
