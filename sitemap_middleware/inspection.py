@@ -153,9 +153,7 @@ class ServiceInspection:
             read(site.store_key) if read is not None else (),
             (unquote(line.url.removeprefix(base_url)) or "/" for line in self.url_report([snapshot]) if line.listed),
             section_of=section_of,
-            is_document=lambda path: (
-                path == ROBOTS_PATH or self._publisher.is_document_path(path, table.provider_names)
-            ),
+            is_document=self.is_document_path,
             since=since,
             count_unverified=count_unverified,
         )
