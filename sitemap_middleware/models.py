@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Final, Literal, NamedTuple, NewType, Protocol, runtime_checkable
+from typing import Any, Final, Literal, NamedTuple, NewType, Protocol
 
 from .value_history import History
 
@@ -102,7 +102,10 @@ class RouteSettings:
 
 
 class PathBuilder(Protocol):
-    """Builds and matches paths of one route by the app's own router. Paths are decoded, without the root path."""
+    """Builds and matches paths of one route by the app's own router. Paths are decoded, without the root path.
+
+    It may have a method `build_many`, too; see `routing.bulk_path_builder.build_many`.
+    """
 
     @property
     def names(self) -> Collection[str]:
@@ -116,14 +119,6 @@ class PathBuilder(Protocol):
 
     def context(self) -> Context | None:
         """A new application context, or None if the app needs none."""
-
-
-@runtime_checkable
-class BulkPathBuilder(PathBuilder, Protocol):
-    """A path builder that proves once, instead of for each path, which paths lead back to the route."""
-
-    def build_many(self, items: Sequence[Mapping[str, Any]]) -> list[str | None]:
-        """The path for each of these parameters; None for each that only `build` can tell."""
 
 
 class HiddenReason(NamedTuple):

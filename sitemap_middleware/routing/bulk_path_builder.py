@@ -8,10 +8,10 @@ this comparison cannot exclude is left to the router.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from ..models import BulkPathBuilder, PathBuilder
+from ..models import PathBuilder
 
 PARAMETER: Final = "\0"
 """Stands in a marked template for a parameter that matches no slash."""
@@ -169,9 +169,8 @@ def _texts(values: list[Any], only_integers: bool) -> list[str] | None:
 
 def build_many(builder: PathBuilder, items: Sequence[Mapping[str, Any]]) -> list[str | None]:
     """The paths for these parameters; None for each that only `build` can tell, as all are for most frameworks."""
-    if isinstance(builder, BulkPathBuilder):
-        return builder.build_many(items)
-    return [None] * len(items)
+    of_builder: Callable[[Sequence[Mapping[str, Any]]], list[str | None]] | None = getattr(builder, "build_many", None)
+    return [None] * len(items) if of_builder is None else of_builder(items)
 
 
 def checked_by_first(

@@ -67,3 +67,10 @@ def test_pages_with_other_contents_have_no_forms(difference: int) -> None:
 
 def test_equal_pages_repeat_nothing() -> None:
     assert forms_of_pair(learned("first-tag", 5), learned("another-tag", 5)) is None
+
+
+def test_contents_that_differ_in_some_bits_only_have_no_forms() -> None:
+    forms = [1, 30, 60]
+    one, other = repeating("first-Tag", forms), repeating("another_one", forms)
+    assert forms_of_pair(one, other) is not None
+    assert forms_of_pair(one._replace(content=(one.content + 2**40) % 2**64), other) is None

@@ -146,3 +146,22 @@ def test_every_item_is_listed_as_the_policy_lists_it_alone(
             )
     assert all(app.explain(unquote(loc.removeprefix(BASE))).listed for loc in listed)
     app.close()
+
+
+@pytest.mark.parametrize(("make", "request_of"), [(on_flask, wsgi), (on_starlette, asgi)], ids=["flask", "starlette"])
+def test_items_of_several_batches_are_listed_in_their_order(make: Any, request_of: Any) -> None:
+    slugs = [f"post-{number}" for number in range(1200)]
+    app = SitemapMiddleware(make(slugs, ""), base_url=BASE, store="memory://", verify=False)
+    answer = request_of(app, RequestSpec("/sitemap.xml", host="example.com"))
+    assert [loc for loc in entries(answer.body) if "post-" in loc] == [f"{BASE}/posts/{slug}" for slug in slugs]
+
+
+@pytest.mark.parametrize("slug", ["plain", 2.5], ids=["in bulk", "by the router"])
+def test_an_item_whose_lastmod_is_not_a_date_is_counted(slug: Any, caplog: pytest.LogCaptureFixture) -> None:
+    app = SitemapMiddleware(
+        on_flask([{"slug": slug, "lastmod": "soon"}], ""), base_url=BASE, store="memory://", verify=False
+    )
+    answer = wsgi(app, RequestSpec("/sitemap.xml", host="example.com"))
+    assert f"{BASE}/posts/{slug}" in entries(answer.body)
+    assert "1 of the 1 items" in caplog.text
+    assert "lastmod that is not a date" in caplog.text
