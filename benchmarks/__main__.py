@@ -24,6 +24,7 @@ NAMES = (
     "logs",
     "startup",
     "targets",
+    "report",
 )
 
 
@@ -65,6 +66,7 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, metavar="N", help="faults: for how long each lasts (30)")
     parser.add_argument("--megabytes", type=int, metavar="N", help="logs: the size of each log (1024)")
+    parser.add_argument("--report-pages", type=int, metavar="N", help="report: the pages of the site (1000000)")
     parser.add_argument("--short", action="store_true", help="run each in its shortest form, to see that it works")
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(NAMES):
@@ -76,6 +78,7 @@ def main() -> None:
         "generation": {"entries": arguments.entries, "rounds": arguments.rounds},
         "values": {"items": arguments.items},
         "logs": {"megabytes": arguments.megabytes},
+        "report": {"pages": arguments.report_pages},
         "faults": {"seconds": arguments.seconds},
         "stores": {"pages": arguments.pages, "rounds": arguments.rounds, "items": arguments.items},
         "scale": {

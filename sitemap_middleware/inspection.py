@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from . import urls
 from .config import Options
 from .crawlers.figures import CrawlerFigures, crawler_figures
+from .crawlers.visits import CrawlerVisit
 from .evidence.verdict import Verdict
 from .hosts import SiteResolver
 from .listing.candidates import SiteSnapshot
@@ -85,10 +86,6 @@ class ServiceInspection:
         """Explain why a decoded path of a site is listed or not, by what is in the store now."""
         return self.explain(path, self.snapshot_now(site))
 
-    def is_document_path(self, path: str) -> bool:
-        """Whether a decoded path is that of a document of the sitemap, or of robots.txt."""
-        return path == ROBOTS_PATH or self._publisher.is_document_path(path, self.app_routes.table.provider_names)
-
     def not_served_reason(self) -> str | None:
         """Why requests for the sitemap are not answered with it; None if they are."""
         path = self.options.path
@@ -133,7 +130,13 @@ class ServiceInspection:
         return evaluated_urls(self._entries, self.evaluation_context(snapshot))
 
     def crawler_figures(
-        self, snapshot: SiteSnapshot, *, since: int = 0, count_unverified: bool = False
+        self,
+        snapshot: SiteSnapshot,
+        *,
+        since: int = 0,
+        count_unverified: bool = False,
+        visits: Iterable[CrawlerVisit] | None = None,
+        listed: Iterable[str] | None = None,
     ) -> CrawlerFigures:
         """What the counted visits of crawlers say about a site. Raises like `url_report`.
 
@@ -141,17 +144,24 @@ class ServiceInspection:
             snapshot: the site.
             since: POSIX seconds. What was last visited before is left out.
             count_unverified: whether visits count that could not be verified.
+            visits: those of the site; None to read them from the store.
+            listed: the decoded paths of the listed pages; None to evaluate all pages.
         """
         site, table, base_url = snapshot.site, snapshot.table, snapshot.site.base_url
-        read = StoreExtras.of(snapshot.store).crawler_visits
+        if visits is None:
+            read = StoreExtras.of(snapshot.store).crawler_visits
+            visits = read(site.store_key) if read is not None else ()
+        if listed is None:
+            lines = self.url_report([snapshot])
+            listed = (unquote(line.url.removeprefix(base_url)) or "/" for line in lines if line.listed)
 
         def section_of(path: str) -> str | None:
             route = table.find_route(site, path) or table.matching_route(site, path)
             return route.path if route is not None else None
 
         return crawler_figures(
-            read(site.store_key) if read is not None else (),
-            (unquote(line.url.removeprefix(base_url)) or "/" for line in self.url_report([snapshot]) if line.listed),
+            visits,
+            listed,
             section_of=section_of,
             is_document=self.is_document_path,
             since=since,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
-from ..crawlers.figures import CrawlerFigures, crawler_figures
+from ..crawlers.figures import CrawlerFigures
 from ..dates import SECONDS_PER_DAY
 from ..exceptions import StoreError, ValuesError
 from ..fork_safety import reset_after_fork
@@ -152,15 +152,7 @@ def _add_crawlers(service: ServiceInspection, evaluation: Evaluation) -> None:
     first = next(visits := index.visits(), None)
     if first is None:
         return
-
-    def section_of(path: str) -> str | None:
-        table = snapshot.table
-        route = table.find_route(snapshot.site, path) or table.matching_route(snapshot.site, path)
-        return None if route is None else route.path
-
-    figures = crawler_figures(
-        chain([first], visits), index.listed_paths(), section_of=section_of, is_document=service.is_document_path
-    )
+    figures = service.crawler_figures(snapshot, visits=chain([first], visits), listed=index.listed_paths())
     evaluation.never_crawled = len(figures.never_crawled)
     evaluation.crawlers = replace(
         figures,

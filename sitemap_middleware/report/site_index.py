@@ -274,10 +274,9 @@ class SiteIndex:
         texts = {number: text for (_, text), number in self._groups.items()}
         return (_row(record, texts) for record in found)
 
-    def close(self) -> None:
-        """Close the database, and free its memory."""
-        with self._lock:
-            self._db.close()
+    def __del__(self) -> None:
+        """Close the database once no response reads it."""
+        self._db.close()
 
 
 def monday(day: int) -> int:

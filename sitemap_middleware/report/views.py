@@ -14,7 +14,7 @@ from .charts import Span, WeekCounts, timeline, weeks_chart
 from .evaluation import MAX_CRAWLER_LINES, WEEKS, Evaluation, first_week
 from .links import Links
 from .rendering import time
-from .site_index import SORTS, Group, PageQuery, PageRow, SiteIndex, sort_value
+from .site_index import SORTS, PageQuery, PageRow, SiteIndex, sort_value
 
 ROWS: Final = 100
 """Rows of a table on one page."""
@@ -263,8 +263,3 @@ def _events(row: PageRow, stored: Page, lanes: list[tuple[str, History]]) -> lis
     if row.times.dropped is not None:
         events.append((row.times.dropped, "no longer listed, at this time or before"))
     return [(time(at), text) for at, text in sorted(events, key=lambda event: (-event[0], event[1]))]
-
-
-def group_label(group: Group) -> str:
-    """How a choice names a group."""
-    return f"{'listed' if group.listed else 'left out'}: {group.text}"

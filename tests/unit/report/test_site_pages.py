@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from datetime import date, timedelta
 from html.parser import HTMLParser
 from typing import Any
@@ -15,7 +16,7 @@ from sitemap_middleware import Entry, sitemap
 from sitemap_middleware.crawlers.visits import CrawlerVisit
 from sitemap_middleware.dates import SECONDS_PER_DAY, w3c_day_from_timestamp
 from sitemap_middleware.models import Site
-from sitemap_middleware.report import evaluation, site_pages
+from sitemap_middleware.report import evaluation, health, site_pages
 
 from ...support.sample_sites import Clock, Page, SampleSite
 from ...support.wire import Answer
@@ -407,3 +408,76 @@ def test_each_site_has_a_report_of_its_own_and_few_are_kept(monkeypatch: pytest.
     )  # fmt: skip
     for host in ("a.example", "b.example", "a.example"):
         assert f"http://{host}" in sample.request(REPORT, host=host).text
+
+
+def test_a_store_that_fails_during_the_evaluation_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sitemap_middleware.exceptions import StoreError
+
+    sample = shop("wsgi")
+
+    def fail(*_: object) -> Any:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(type(sample.app.service.store), "find_pages", fail)
+    answer = get(sample)
+    assert (answer.status, "the disk is full" in answer.text) == (503, True)
+
+
+def test_a_server_with_one_thread_evaluates_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sitemap_middleware.adapters.wsgi.WSGIRequest.runs_probes_inline", property(lambda _: True))
+    assert "What the sitemap lists" in Text(get(shop("wsgi"))).text
+
+
+def test_the_evaluation_of_a_large_site_pauses_four_times_as_long_as_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "PAUSE_PAGES", 50)
+    sample = shop("wsgi")
+    ticks = iter(range(1000))
+    sample.app.service.clock = lambda: next(ticks)
+    pauses: list[float] = []
+    found = evaluation.evaluate(sample.app.service, snapshot(sample), pause=pauses.append)
+    assert found.index.pages == 128
+    assert pauses == [4.0, 4.0]
+
+
+def test_a_store_that_keeps_no_visits_has_none() -> None:
+    sample = shop("wsgi")
+    taken = snapshot(sample)
+
+    class Plain:
+        def __getattr__(self, name: str) -> Any:
+            if name == "crawler_visits":
+                raise AttributeError(name)
+            return getattr(taken.store, name)
+
+    assert evaluation.evaluate(sample.app.service, replace(taken, store=Plain())).crawlers is None
+
+
+def test_the_evidence_of_a_page_has_what_its_response_said() -> None:
+    html = b"<!doctype html><title>t</title><meta property='article:modified_time' content='2025-05-02'><main>x</main>"
+    pages = {
+        "/stated": Page(200, [HTML], html),
+        "/noindex": Page().with_headers(("x-robots-tag", "noindex"), ("cache-control", "private")),
+        "/meta": Page(200, [HTML], b"<!doctype html><meta name=robots content=noindex><title>t</title>"),
+        "/away": Page(200, [HTML], b"<!doctype html><meta http-equiv=refresh content='0;url=/stated'><title>t</title>"),
+        "/later": Page(),
+    }
+    sample = SampleSite("wsgi", pages, base_url=BASE, report=REPORT, authorize=allow, robots=False)
+    sample.visit(*pages)
+    sample.clock.pass_(60)
+    sample.pages["/later"] = Page(403)
+    sample.visit("/later")
+    expected = {
+        "/stated": "Date it states 2025-05-02",
+        "/noindex": "X-Robots-Tag noindex Cache-Control private",
+        "/meta": "Robots meta tag noindex",
+        "/away": "Not a page of its own",
+        "/later": "Waits for confirmation an answer of 403",
+    }
+    for path, text in expected.items():
+        assert text in Text(get(sample, "/page", f"path={path}")).text
+
+
+def test_every_figure_of_stats_is_named() -> None:
+    sample = shop_once()
+    for name in sample.app.stats():
+        assert health.label(name) != name.replace("_", " ")
