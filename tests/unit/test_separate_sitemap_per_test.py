@@ -139,16 +139,16 @@ if __name__ == "__main__":
 """
 LOOK = 'assert "/menu<" not in get("/sitemap.xml").text'
 RUNNERS = {
-    "pytest": (PYTEST, ["-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", "test_site.py"]),
+    "pytest": (PYTEST, ["-m", "pytest", "-q", "-p", "no:cacheprovider", "test_site.py"]),
     "pytest, in forked workers": (
         PYTEST,
-        ["-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", "-n1", "test_site.py"],
+        ["-m", "pytest", "-q", "-p", "xdist", "-p", "no:cacheprovider", "-n1", "test_site.py"],
     ),
     "pytest, started after the app was imported": (
         PYTEST,
         [
             "-c",
-            "import site_app, pytest, sys; sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', '-p', 'no:randomly']))",
+            "import site_app, pytest, sys; sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider']))",
         ],
     ),
     "unittest": (UNITTEST, ["-m", "unittest", "-q", "test_site"]),
@@ -180,7 +180,11 @@ def test_test_run_leaves_no_file_and_isolates_its_tests(app: str, runner: str, l
     ended = subprocess.run(
         [sys.executable, *command],
         cwd=tmp_path,
-        env={"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"},
+        env={
+            "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # loading all plugins of this environment takes seconds
+        },
         capture_output=True,
         text=True,
         timeout=600,  # a loaded machine takes minutes
