@@ -6,7 +6,7 @@ from typing import Final
 
 from .base import Family
 
-FAMILY: Final = Family("index", "Sizes and indexes", "How large a document may be, and what an index may name.")
+FAMILY: Final = Family("documents", "Sizes and indexes", "How large a document may be, and what an index may name.")
 
 TOO_LARGE: Final = FAMILY.error(
     "document-too-large",

@@ -196,6 +196,12 @@ def test_overload_is_waited_for(site: WebSite) -> None:
     assert site.requests.count(PATH) == 3
 
 
+def test_retry_after_may_be_a_date(site: WebSite) -> None:
+    headers = {"Date": "Sat, 31 Jan 2026 12:00:00 GMT", "Retry-After": "Sat, 31 Jan 2026 14:00:00 GMT"}
+    site.add(PATH, Reply(503, headers=headers), good(site))
+    assert codes(check(f"{site.origin}{PATH}")) == ["fetch-status"]
+
+
 def test_host_that_asks_for_a_long_pause_is_left_alone(site: WebSite) -> None:
     site.add(PATH, Reply(503, headers={"Retry-After": "3600"}), good(site))
     assert codes(check(f"{site.origin}{PATH}")) == ["fetch-status"]
@@ -254,6 +260,21 @@ def test_robots_that_forbids_a_document_to_other_programs(site: WebSite) -> None
     site.add("/robots.txt", Reply(200, rules))
     site.add(PATH, xml(index(f"{site.origin}/a.xml")))
     assert codes(check(f"{site.origin}{PATH}")) == ["index-not-all-read"]
+
+
+def test_index_that_names_many_hosts(site: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is known of the first host is forgotten, and its robots.txt is requested again."""
+    monkeypatch.setattr("sitemap_middleware.linter.web_client._MAX_HOSTS", 1)
+    site.add(PATH, xml(index(f"{site.origin}/a.xml".replace("127.0.0.1", "localhost"), f"{site.origin}/b.xml")))
+    site.add_sitemap("/a.xml", "/1")
+    site.add_sitemap("/b.xml", "/2")
+    assert check(f"{site.origin}{PATH}").urls == 2
+    assert site.requests.count("/robots.txt") > 1
+
+
+def test_document_that_is_refused_is_not_read_to_its_end(site: WebSite) -> None:
+    site.add(PATH, Reply(200, b"<!doctype html>" + b"x" * 10_000_000, {"Content-Type": "text/html"}))
+    assert codes(check(f"{site.origin}{PATH}")) == ["fetch-html"]
 
 
 def test_local_hosts_are_not_requested_for_a_document_of_the_web(site: WebSite) -> None:

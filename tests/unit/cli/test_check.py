@@ -1,0 +1,184 @@
+"""The command `check`: a file, a URL, an app; what it prints, and its exit status."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from flask import Flask
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse, PlainTextResponse
+from starlette.routing import Route
+
+from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.cli.main import command, commands_for
+from sitemap_middleware.linter.rules import RULES
+
+from ..linter.web_site import Reply, index, served, urlset, xml
+
+
+def check(*arguments: Any) -> Result:
+    return CliRunner().invoke(command, ["check", *map(str, arguments)])
+
+
+@pytest.fixture
+def faulty(tmp_path: Path) -> Path:
+    """A sitemap with an error, a warning and an info."""
+    file = tmp_path / "sitemap.xml"
+    file.write_text(urlset("/about", "https://example.com/a#b", "https://example.com//c"), "utf-8")
+    return file
+
+
+def bakery(**options: Any) -> Flask:
+    app = Flask("bakery")
+    app.add_url_rule("/", "home", lambda: "<h1>Bakery</h1>")
+    options = {"base_url": "https://bakery.example", "store": "memory://", **options}
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, **options)  # type: ignore[method-assign]
+    return app
+
+
+def of_app(app: Any, *arguments: str) -> Result:
+    return CliRunner().invoke(commands_for(app), ["check", *arguments])
+
+
+def test_messages_have_place_severity_and_code(faulty: Path) -> None:
+    result = check(faulty)
+    assert result.exit_code == 1
+    assert [line.removeprefix(f"{faulty}:") for line in result.output.splitlines()] == [
+        "1:66: error: /about: '/about' is not an absolute URL [loc-relative]",
+        "1:94: warning: https://example.com/a#b: the URL has the fragment '#b' [loc-fragment]",
+        "1:139: info: https://example.com//c: the path contains // [loc-double-slash]",
+        "2 URLs in 1 document: 1 error, 1 warning, 1 info",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        ([], 1),
+        (["--ignore", "loc-relative"], 0),
+        (["--ignore", "loc"], 0),
+        (["--select", "loc-fragment,loc-double-slash"], 0),
+        (["--select", "loc-fragment", "--fail-on", "warning"], 1),
+        (["--select", "loc-double-slash", "--fail-on", "warning"], 0),
+        (["--select", "loc-double-slash", "--fail-on", "info"], 1),
+        (["--select", "loc", "--ignore", "loc-relative,loc-fragment"], 0),
+    ],
+)
+def test_exit_status(faulty: Path, arguments: list[str], status: int) -> None:
+    assert check(faulty, *arguments).exit_code == status
+
+
+def test_json_has_four_keys_for_each_message(faulty: Path) -> None:
+    assert json.loads(check(faulty, "--json", "--select", "loc-relative").output) == [
+        {
+            "code": "loc-relative",
+            "severity": "error",
+            "url": "/about",
+            "message": "'/about' is not an absolute URL",
+        }
+    ]
+    assert json.loads(check(faulty, "--json", "--select", "xml").output) == []
+
+
+def test_limit_says_how_many_messages_are_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "sitemap.xml"
+    file.write_text(urlset(*(f"/{number}" for number in range(5))), "utf-8")
+    limited = check(file, "--limit", "2")
+    assert limited.output.count("[loc-relative]") == 2
+    assert "note: 3 more of loc-relative; --limit 0 prints all" in limited.output
+    assert check(file, "--limit", "0").output.count("[loc-relative]") == 5
+
+
+def test_base_url_is_that_of_the_folder(tmp_path: Path) -> None:
+    file = tmp_path / "sitemap.xml"
+    file.write_text(urlset("https://example.com/shop/a", "https://example.com/b", "https://example.net/"), "utf-8")
+    assert "[loc-other-host]" not in check(file).output
+    codes = {
+        line.rpartition("[")[2] for line in check(file, "--base-url", "https://example.com/shop").output.splitlines()
+    }
+    assert codes >= {"loc-other-host]", "loc-outside-folder]"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["no-such-file.xml"], "no such file: no-such-file.xml"),
+        (["https://"], "'https://' is not a URL"),
+        (["no.such.module:app"], "no module named 'no'"),
+        (["sitemap.xml", "--ignore", "loc-nonsense"], "'loc-nonsense' is neither the code of a rule nor a family"),
+        (["--explain", "nonsense"], "there is no rule 'nonsense'"),
+    ],
+)
+def test_what_cannot_be_checked_is_an_error(arguments: list[str], error: str) -> None:
+    result = check(*arguments)
+    assert result.exit_code == 2
+    assert error in result.output
+
+
+@pytest.mark.parametrize("code", [*RULES])
+def test_each_rule_is_explained(code: str) -> None:
+    result = check("--explain", code)
+    assert result.exit_code == 0
+    assert result.output.startswith(f"{code} ({RULES[code].severity})")
+    assert f"{RULES[code].family}.html#{code}" in result.output
+
+
+def test_url_with_its_index() -> None:
+    with served() as site:
+        site.add("/sitemap.xml", xml(index(f"{site.origin}/a.xml")))
+        site.add("/a.xml", xml(urlset(f"{site.origin}/")))
+        site.add("/robots.txt", Reply(200, f"Sitemap: {site.origin}/sitemap.xml\n".encode()))
+        result = check(site.origin, "--pages", "none")
+    assert (result.exit_code, result.output) == (0, "1 URL in 2 documents: nothing found\n")
+
+
+def test_url_without_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    monkeypatch.delitem(sys.modules, "sitemap_middleware.linter.web_client", raising=False)
+    monkeypatch.delitem(sys.modules, "sitemap_middleware.linter.web_source", raising=False)
+    result = check("https://example.com/")
+    assert result.exit_code == 2
+    assert 'pip install "sitemap-middleware[check]"' in result.output
+
+
+def test_wsgi_app_in_process() -> None:
+    result = of_app(bakery())
+    assert (result.exit_code, result.output) == (0, "1 URL in 1 document, 1 page requested: nothing found\n")
+
+
+def test_asgi_app_in_process() -> None:
+    app = Starlette(routes=[Route("/", lambda _: HTMLResponse("<h1>Bakery</h1>"))])
+    app.add_middleware(SitemapMiddleware, base_url="https://bakery.example", store="memory://")
+    assert of_app(app, "--pages", "none").output == "1 URL in 1 document: nothing found\n"
+
+
+def test_app_without_a_page_has_no_sitemap() -> None:
+    result = of_app(bakery(exclude=["/*"]))
+    assert result.exit_code == 1
+    assert "the server answers 404 [fetch-status]" in result.output
+
+
+def test_app_that_serves_no_sitemap() -> None:
+    result = of_app(bakery(enabled=False))
+    assert result.exit_code == 2
+    assert "there is no sitemap" in result.output
+
+
+@pytest.mark.parametrize(
+    ("document", "code"),
+    [
+        (PlainTextResponse(index("https://bakery.example/a.xml"), media_type="text/css"), "fetch-content-type"),
+        (PlainTextResponse(index("https://other.example/a.xml")), "index-not-all-read"),
+    ],
+    ids=["media type", "other host"],
+)
+def test_documents_that_the_app_serves_itself(document: PlainTextResponse, code: str) -> None:
+    routes = [Route("/sitemap.xml", lambda _: document), Route("/a.xml", lambda _: HTMLResponse(urlset()))]
+    app = Starlette(routes=routes)
+    app.add_middleware(SitemapMiddleware, base_url="https://bakery.example", store="memory://")
+    assert f"[{code}]" in of_app(app).output
