@@ -76,6 +76,8 @@ class DocumentCheck:
             self._guarded(self._take, data)
             return
         self._head += data
+        if self._head.isspace():
+            self._head = self._head[:1]  # however many blanks there are, they are a mistake of one kind
         if len(self._head) >= _HEAD_BYTES:
             self._begin()
 

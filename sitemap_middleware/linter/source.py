@@ -40,6 +40,8 @@ class DocumentFeed:
 
     def feed(self, piece: bytes) -> bool:
         """Pass on a piece. Return whether the check takes further ones."""
+        if self._check.is_refused:
+            return False
         try:
             for plain in self._decompressor.feed(piece):
                 self._check.feed(plain)

@@ -26,6 +26,8 @@ HOME = "<url><loc>https://example.com/</loc></url>"
 IMAGES = 'xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
 VIDEOS = 'xmlns:video="http://www.google.com/schemas/sitemap-video/1.1"'
 NEWS = 'xmlns:news="http://www.google.com/schemas/sitemap-news/0.9"'
+XHTML = 'xmlns:xhtml="http://www.w3.org/1999/xhtml"'
+SPELLINGS = (("https", "example.com"), ("http", "example.com"), ("https", "www.example.com"))
 
 
 def listed(*entries: str, more: str = "") -> str:
@@ -49,6 +51,7 @@ VIDEO = (
 DOCUMENTS: dict[str, tuple[str | bytes, list[str]]] = {
     "nothing": ("", ["document-empty"]),
     "blanks": (" \n ", ["document-empty"]),
+    "blanks before the declaration": (" " * 5_000 + f'<?xml version="1.0"?>{listed(HOME)}', ["xml-leading-content"]),
     "one byte": ("<", ["xml-not-well-formed"]),
     "UTF-16": ("<a/>".encode("utf-16"), ["xml-encoding"]),
     "UTF-16 without mark": ("<a/>".encode("utf-16-le"), ["xml-encoding"]),
@@ -59,6 +62,15 @@ DOCUMENTS: dict[str, tuple[str | bytes, list[str]]] = {
     ),
     "XHTML": ('<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body/></html>', ["fetch-html"]),
     "text in the middle of an entry": (listed(f"<url>text{HOME[5:]}"), ["xml-stray-text"]),
+    "bare < in a value": (listed("<url><loc>https://example.com/a < b</loc></url>"), ["xml-not-well-formed"]),
+    "language that does not exist": (
+        listed(url(f'<xhtml:link {XHTML} rel="alternate" hreflang="xx" href="https://example.com/"/>')),
+        ["hreflang-code"],
+    ),
+    "three spellings": (
+        listed(*(f"<url><loc>{scheme}://{host}/a</loc></url>" for scheme, host in SPELLINGS)),
+        ["loc-other-host", "loc-mixed-schemes", "loc-mixed-www"],
+    ),
     "text twice": (listed("text", HOME, "text"), ["xml-stray-text"]),
     "stylesheets": (
         f"<?xml-stylesheet href='a'?><?xml-stylesheet href='b'?><?other a?>{listed(HOME)}",
@@ -174,6 +186,17 @@ def test_pages_without_return_link_on_other_hosts_are_let_pass() -> None:
     links = '<xhtml:link xmlns:xhtml="http://www.w3.org/1999/xhtml" rel="alternate" hreflang="%s" href="https://%s/"/>'
     both = links % ("en", "example.com") + links % ("de", "example.de")
     assert fed([listed(f"<url><loc>https://example.com/</loc>{both}</url>").encode()]) == []
+
+
+def test_hosts_and_clusters_beyond_the_limits_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sitemap_middleware.linter.language_versions._MAX_RECENT", 1)
+    monkeypatch.setattr("sitemap_middleware.linter.checks.location._MAX_HOSTS", 1)
+    monkeypatch.setattr("sitemap_middleware.linter.whole_set_facts._MAX_HOSTS", 1)
+    link = '<xhtml:link xmlns:xhtml="http://www.w3.org/1999/xhtml" rel="alternate" hreflang="en" href="http://%s/"/>'
+    hosts = ("a", "b", "a", "b")
+    entries = [f"<url><loc>http://{host}/</loc>{link.replace('%s', host)}</url>" for host in hosts]
+    codes = fed([listed(*entries).encode()])
+    assert codes == ["loc-local"]
 
 
 def test_report_shortens_what_is_long() -> None:
