@@ -65,9 +65,7 @@ class DocumentCheck:
         return self._is_refused
 
     def feed(self, data: bytes) -> None:
-        """Check a piece of the document, decompressed."""
-        if self._is_refused:
-            return
+        """Check a piece of the document, decompressed, unless it is refused."""
         self._bytes += len(data)
         if self._bytes > MAX_BYTES:
             self.refuse(index.TOO_LARGE, f"the document has more than {MAX_BYTES:,} bytes; the rest was not read")

@@ -275,7 +275,7 @@ class PoliteClient:
             return Answer(
                 url, failure=Failure.TIMEOUT, reason=f"there was no answer within {self._timeout:.0f} seconds"
             )
-        except httpx.InvalidURL as error:
+        except (httpx.InvalidURL, UnicodeError) as error:  # of a host in Punycode that cannot be
             return Answer(url, failure=Failure.INVALID_URL, reason=str(error))
         except httpx.HTTPError as error:
             return Answer(url, failure=Failure.CONNECTION, reason=str(error) or type(error).__name__)

@@ -93,9 +93,8 @@ class WebSource:
             if not document.parent:
                 raise SitemapError(f"{answer.reason}, though Google and Bing may: give --ignore-robots")
             run.report.add(index.NOT_ALL_READ, document.url, f"{answer.reason}, so it was not checked")
-        elif failure is not Failure.LOCAL or answer.redirects or not document.parent:  # else its index has the message
-            rule = _FAILURES.get(failure, fetch.FAILED)
-            run.report.add(rule, document.url, answer.reason)
+        else:
+            run.report.add(_FAILURES.get(failure, fetch.FAILED), document.url, answer.reason)
 
     async def _read_body(self, answer: Answer, document: DocumentRow, run: Run) -> None:
         coding = answer.headers.get("content-encoding", "").strip().lower()

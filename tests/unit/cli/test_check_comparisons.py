@@ -250,6 +250,5 @@ def test_page_that_was_seen_and_is_not_listed(tmp_path: Path) -> None:
     client.get("/sitemap.xml", base_url=BAKERY)
     app.wsgi_app.flush()
     found = messages(check_app(app))
-    print(found)
-    assert found["coverage-not-listed", "/offer"] == "the page is left out: it says noindex"
+    assert found["coverage-not-listed", "/offer"] == "the page is left out: its robots meta tag says noindex"
     assert ("coverage-never-seen", "/") not in found

@@ -44,6 +44,7 @@ FIRST = {
     "text": "sitemap.txt",
     "rss": "feed.xml",
     "atom": "feed.xml",
+    "two-kinds": "sitemap.xml",
     "prefixed": "sitemap.xml",
     "many-hosts": "sitemap.xml",
 }

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.linter.checks.loc import check_loc, is_local, normal_url, page_key
+from sitemap_middleware.linter.checks.loc import check_loc, is_local, normal_url, page_key, page_keys
 
 SITE = "https://example.com"
 LEGAL = st.text("abz09AZ-._~!$&'()*+,;=:@/", max_size=20)
@@ -172,3 +172,4 @@ def test_any_text_is_checked(text: str) -> None:
     for url in (text, f"{SITE}/{text}", f"https://{text}"):
         checked = check_loc(url)
         assert checked.host or checked.findings
+        assert page_keys(checked) == page_keys(check_loc(checked.url))

@@ -132,6 +132,10 @@ FAULTY: dict[str, tuple[str, Callable[[WebSite], None]]] = {
     "redirects in a circle": ("fetch-redirect-loop", in_a_circle),
     "many redirects": ("fetch-redirect-loop", with_many_redirects),
     "redirect to what is no URL": ("fetch-failed", lambda site: site.add(PATH, redirect("ftp://example.com/"))),
+    "redirect to a name that cannot be": (
+        "fetch-failed",
+        lambda site: site.add(PATH, redirect("http://xn--a.example/")),
+    ),
     "forbidden by robots.txt": ("fetch-robots", forbidden_by_robots),
     "robots.txt fails": ("fetch-robots", lambda site: site.add("/robots.txt", Reply(500))),
     "for browsers only": ("fetch-user-agent", for_browsers_only),
