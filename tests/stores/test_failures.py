@@ -181,7 +181,7 @@ FAULTS = (
     Fault("has another password", Redis, lambda it: it.allow("other"), lambda it: it.allow("first"), "invalid username-password|WRONGPASS"),
     Fault("is too old", PostgreSQL, postgres_is_told_of_as(b"10"), postgres_is_told_of_as(b""), "is PostgreSQL 10; the minimum is 11"),
     Fault("is too old", Redis, redis_is_told_of_as(b"6.0"), redis_is_told_of_as(b""), "is Redis 6.0; the minimum is 6.2", "at start"),
-    Fault("is of a newer version", PostgreSQL, postgres_is_newer, postgres_is_back, "is of version 99, newer than this code's 1"),
+    Fault("is of a newer version", PostgreSQL, postgres_is_newer, postgres_is_back, f"is of version 99, newer than this code's {SCHEMA_VERSION}"),
 )  # fmt: skip
 
 
