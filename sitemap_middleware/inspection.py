@@ -28,7 +28,6 @@ from .observation.recent_pages import ResponseTracker
 from .observation.store_clock import StoreClock
 from .rendering.publisher import PublishedDocument, Publisher
 from .robots import RobotsTxt
-from .robots_parser import ROBOTS_PATH
 from .routing.app_routes import AppRoutes
 from .sitemap_handler import SitemapHandler
 from .stores.base import Store, StoreExtras
