@@ -28,6 +28,7 @@ from .observation.recent_pages import ResponseTracker
 from .observation.store_clock import StoreClock
 from .rendering.publisher import PublishedDocument, Publisher
 from .robots import RobotsTxt
+from .robots_parser import ROBOTS_PATH
 from .routing.app_routes import AppRoutes
 from .sitemap_handler import SitemapHandler
 from .stores.base import Store, StoreExtras
@@ -162,7 +163,9 @@ class ServiceInspection:
             visits,
             listed,
             section_of=section_of,
-            is_document=self.is_document_path,
+            is_document=lambda path: (
+                path == ROBOTS_PATH or self._publisher.is_document_path(path, table.provider_names)
+            ),
             since=since,
             count_unverified=count_unverified,
         )
