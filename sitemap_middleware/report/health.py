@@ -8,7 +8,7 @@ from typing import Any, Final
 from ..exceptions import StoreError
 from ..inspection import ServiceInspection
 from ..models import Site
-from ..stores.status_reader import store_status
+from ..stores.status_reader import StoreStatus, store_status
 
 FIGURES: Final = {
     "seen": "responses that count as evidence",
@@ -37,15 +37,21 @@ PROBLEMS: Final = ("dropped", "refused", "unwritable", "skipped", "store_failure
 
 
 def health(service: ServiceInspection, site: Site, *, is_live: bool = True) -> dict[str, Any]:
-    """The state of the store and of this process. `is_live`: whether this process serves the app."""
+    """The state of the store, which is read when the template needs it, and of this process.
+
+    `is_live`: whether this process serves the app.
+    """
     stats = service.stats() if is_live else {}
-    try:
-        status, problem = store_status(service.store, int(service.clock()), [site.store_key], is_live=is_live), None
-    except StoreError as error:
-        status, problem = None, str(error)
+
+    def read_store() -> tuple[StoreStatus | None, str | None]:
+        """The status of the store, or why there is none."""
+        try:
+            return store_status(service.store, int(service.clock()), [site.store_key], is_live=is_live), None
+        except StoreError as error:
+            return None, str(error)
+
     return {
-        "status": status,
-        "problem": problem,
+        "read_store": read_store,
         "stats": [(name, value, label(name), name in PROBLEMS and value > 0) for name, value in stats.items()],
         "process": os.getpid() if is_live else None,
         "settings": [

@@ -89,7 +89,9 @@ class ReportPages:
         if name == "documents":
             return _page(request, "documents.html", context)
         if name == "health":
-            return _page(request, "health.html", context | health(self._sources.service, site))
+            context |= health(self._sources.service, site)
+            is_slow = evaluation is None or evaluation.index.pages > STREAMED_PAGES
+            return _page(request, "health.html", context, is_slow=is_slow)
         if evaluation is None:
             context["pages_read"] = self._evaluations.pages_read(site)
             return _page(request, "computing.html", context)
