@@ -165,3 +165,28 @@ def test_an_item_whose_lastmod_is_not_a_date_is_counted(slug: Any, caplog: pytes
     assert f"{BASE}/posts/{slug}" in entries(answer.body)
     assert "1 of the 1 items" in caplog.text
     assert "lastmod that is not a date" in caplog.text
+
+
+OLD, TOMORROW = date(2020, 2, 3), TODAY.date() + timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("items", "options", "expected"),
+    [
+        ([Entry({"slug": "a"}, lastmod=OLD)], {}, {"lastmod": "2020-02-03"}),
+        ([Entry({"slug": "a"}, lastmod=OLD), Entry({"slug": "b"}, lastmod=TOMORROW)], {}, {"lastmod": "2020-02-03"}),
+        ([Entry({"slug": "a"}, lastmod=OLD), {"slug": "b"}], {}, {"lastmod": "2020-02-03"}),
+        ([Entry({"slug": "a"}, lastmod=TOMORROW)], {}, {}),
+        ([{"slug": "a"}], {}, {}),
+        ([{"slug": "a"}], {"priority": "auto"}, {"priority": "0.6"}),
+        ([{"slug": "a"}], {"changefreq": "auto"}, {}),
+        ([{"slug": "a"}], {"changefreq": "daily", "priority": 0.3}, {"changefreq": "daily", "priority": "0.3"}),
+        ([Entry({"slug": "a"}, changefreq="never")], {"changefreq": "daily"}, {"changefreq": "never"}),
+    ],
+)
+def test_an_entry_has_what_the_item_and_the_options_say(items: Any, options: Any, expected: dict[str, str]) -> None:
+    app = SitemapMiddleware(
+        on_flask(items, ""), base_url=BASE, store="memory://", verify=False, clock=Clock(NOW), **options
+    )
+    answer = wsgi(app, RequestSpec("/sitemap.xml", host="example.com"))
+    assert entries(answer.body)[f"{BASE}/posts/a"] == expected
