@@ -37,23 +37,24 @@ class DocumentFeed:
     def __init__(self, check: DocumentCheck) -> None:
         self._check = check
         self._decompressor = Decompressor()
+        self._is_over = False
 
     def feed(self, piece: bytes) -> bool:
         """Pass on a piece. Return whether the check takes further ones."""
-        if self._check.is_refused:
-            return False
         try:
-            for plain in self._decompressor.feed(piece):
+            for plain in () if self._is_over else self._decompressor.feed(piece):
                 self._check.feed(plain)
                 if self._check.is_refused:
-                    return False
+                    self._is_over = True
+                    break
         except Unreadable as error:
             self._check.refuse(error.rule, error.text)
-        return not self._check.is_refused
+            self._is_over = True
+        return not self._is_over
 
     def close(self) -> None:
         """Say that the document is complete."""
-        if self._check.is_refused:
+        if self._is_over:
             return
         try:
             self._check.feed(self._decompressor.close())
