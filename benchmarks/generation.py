@@ -9,7 +9,6 @@ Each of ours ends with the whole gzipped document; the peers do not compress.
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import shutil
 import tempfile
@@ -24,10 +23,6 @@ from zlib import decompressobj
 
 import flask
 from isal import igzip
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse
-from starlette.routing import Route
 
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
 from sitemap_middleware.dates import w3c
@@ -39,7 +34,7 @@ from sitemap_middleware.rendering.chunking import make_chunks, make_chunks_of_co
 from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
-from . import apart, pairs, site
+from . import apart, pairs, site, starlette_values
 from .tables import Table
 
 ROUNDS, COUNT = 7, 50_000
@@ -73,7 +68,7 @@ def _documents(entries: int, rounds: int, file: Path) -> Table:
         READY: partial(_from_store, file),
         ROWS: partial(_from_store, file),
         VALUES: partial(_from_values, _app(posts)),
-        STARLETTE_VALUES: partial(_from_starlette_values, _starlette_app(posts)),
+        STARLETTE_VALUES: partial(starlette_values.document, starlette_values.app(posts)),
         ISAL: partial(_from_objects, posts, gzip_stream.compress_with_isal),
         ZLIB: partial(_from_objects, posts, gzip_stream.compress_with_zlib),
     }
@@ -162,36 +157,6 @@ def _from_values(app: flask.Flask) -> list[bytes]:
     document = list(site.send_request(middleware))
     middleware.close()
     return document
-
-
-def _starlette_app(posts: Sequence[Any]) -> Starlette:
-    """The same app as a Starlette app."""
-
-    @sitemap(
-        values=lambda: (Entry({"slug": item.slug}, lastmod=item.changed, priority=item.priority) for item in posts)
-    )
-    async def post(request: Request) -> PlainTextResponse:
-        return PlainTextResponse(request.path_params["slug"])
-
-    return Starlette(routes=[Route("/posts/{slug}", post)])
-
-
-def _from_starlette_values(app: Starlette) -> list[bytes]:
-    middleware = SitemapMiddleware(app, base_url=site.BASE, store="memory://", verify=False)
-    sent: list[Any] = []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    headers = [(b"host", site.HOST.encode()), (b"accept-encoding", b"gzip")]
-    scope = {"type": "http", "method": "GET", "scheme": "https", "path": site.SITEMAP, "headers": headers}
-    asyncio.run(middleware({**scope, "query_string": b""}, receive, send))
-    middleware.close()
-    assert sent[0]["status"] == 200, sent[0]
-    return [message["body"] for message in sent[1:]]
 
 
 def _from_objects(posts: Sequence[Any], by: Callable[[bytes], bytes]) -> list[bytes]:
