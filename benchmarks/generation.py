@@ -26,7 +26,7 @@ from isal import igzip
 
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
 from sitemap_middleware.dates import w3c
-from sitemap_middleware.evidence.repeated_slug_forms import forms_of_pair
+from sitemap_middleware.evidence.own_slug_in_content import forms_of_pair
 from sitemap_middleware.models import SitemapUrl, UrlColumns
 from sitemap_middleware.rendering import gzip_stream
 from sitemap_middleware.rendering.chunked_document import Chunk, urlset

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from .check_provider_values import checked_values
 from .crawlers.verification import Resolver, SystemResolver
 from .evidence.observations import INDEXABLE_TYPES
 from .exceptions import OptionError
 from .models import Changefreq, PageLimits, Provider, Site
 from .patterns import Pattern, Patterns
-from .provider_source import checked_values
 from .settings import CONSTRUCTOR_NAME, FLAG_WORDS, Setting
 from .sitemap_protocol import unknown_option_error, validate_changefreq, validate_priority
 from .urls import ascii_host, normal_host, parse_base_url, quote_path

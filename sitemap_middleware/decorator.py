@@ -11,10 +11,10 @@ from datetime import date
 from types import FunctionType, MethodType
 from typing import Any, Final, Literal, TypeVar
 
+from .check_provider_values import checked_values
 from .exceptions import OptionError
 from .models import Changefreq, Lastmod, RouteSettings
 from .patterns import Pattern
-from .provider_source import checked_values
 from .sitemap_protocol import unknown_option_error, validate_changefreq, validate_date, validate_priority
 
 T = TypeVar("T")

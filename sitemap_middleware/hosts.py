@@ -10,7 +10,7 @@ from .bounded_cache import BoundedCache
 from .config import Options
 from .models import Site
 from .request_response import KEY_HOST, KEY_METHOD, KEY_ROOT, Request
-from .routing.app_routes import AppRoutes
+from .routing.current_routes import AppRoutes
 
 MAX_HOSTS: Final = 1000
 """Resolved hosts that are cached. This also limits the sites of one process: clients can invent any number of hosts."""

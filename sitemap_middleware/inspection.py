@@ -29,7 +29,7 @@ from .observation.store_clock import StoreClock
 from .rendering.publisher import PublishedDocument, Publisher
 from .robots import RobotsTxt
 from .robots_parser import ROBOTS_PATH
-from .routing.app_routes import AppRoutes
+from .routing.current_routes import AppRoutes
 from .sitemap_handler import SitemapHandler
 from .stores.base import Store, StoreExtras
 from .stores.circuit_breaker import GuardedStore
@@ -163,13 +163,14 @@ class ServiceInspection:
             route = table.find_route(site, path) or table.matching_route(site, path)
             return route.path if route is not None else None
 
+        def is_document(path: str) -> bool:
+            return path == ROBOTS_PATH or self._publisher.is_document_path(path, table.provider_names)
+
         return crawler_figures(
             visits,
             listed,
             section_of=section_of,
-            is_document=lambda path: (
-                path == ROBOTS_PATH or self._publisher.is_document_path(path, table.provider_names)
-            ),
+            is_document=is_document,
             since=since,
             count_unverified=count_unverified,
         )

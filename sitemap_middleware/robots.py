@@ -29,7 +29,7 @@ from .robots_parser import (
     minimal_robots,
     parse_robots_file,
 )
-from .routing.app_routes import AppRoutes
+from .routing.current_routes import AppRoutes
 from .stores.base import Store
 from .stores.checksums import verify, with_checksum
 from .urls import is_other_host, quote_path, redirect_target

@@ -21,6 +21,7 @@ from .listing.entries_by_section import EntryBuilder
 from .listing.policy import ListingPolicy
 from .listing.provider_reader import Providers
 from .models import Site
+from .new_site_limit import SiteQuota
 from .no_sitemap_reasons import NoSitemapReasons
 from .observation.background_saving import ResponseBuffer
 from .observation.crawler_requests import CrawlerRequests, NotedDocument
@@ -41,8 +42,7 @@ from .report.sources import ReportSources
 from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
 from .request_response import Request, Response
 from .robots import RobotsTxt
-from .routing.app_routes import AppRoutes
-from .site_quota import SiteQuota
+from .routing.current_routes import AppRoutes
 from .sitemap_handler import DOCUMENT_SUFFIXES, SitemapHandler
 from .stores.base import Store, StoreExtras
 from .stores.circuit_breaker import with_circuit_breaker

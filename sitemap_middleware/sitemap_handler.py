@@ -11,6 +11,7 @@ from .exceptions import StoreError
 from .hosts import SiteResolver
 from .listing.policy import EvaluationContext
 from .models import Site
+from .new_site_limit import SiteQuota
 from .no_sitemap_reasons import (
     DISALLOWED_REASON,
     ROBOTS_UNKNOWN_REASON,
@@ -29,9 +30,8 @@ from .rendering.section import BeingGenerated, Unavailable
 from .request_response import GENERATING_HEADER, TEST_CLIENT_WAIT_SECONDS, Request, Response
 from .robots import RETRY_SECONDS, RobotsTxt, RobotsUnknown
 from .robots_parser import DISALLOW_ALL, ROBOTS_PATH
-from .routing.app_routes import AppRoutes
+from .routing.current_routes import AppRoutes
 from .routing.route_table import RouteTable
-from .site_quota import SiteQuota
 
 DOCUMENT_SUFFIXES: Final = (".xml", ".txt")
 """How the paths of documents and of robots.txt end. This test alone rules out almost all other requests."""

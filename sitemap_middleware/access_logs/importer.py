@@ -15,7 +15,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Final, Self
 
-from ..crawlers.names import CRAWLERS, Crawler, crawler_of_agent
+from ..crawlers.known_crawlers import CRAWLERS, Crawler, crawler_of_agent
 from ..crawlers.visits import FAKE, OTHER_PATHS, UNVERIFIED, VERIFIED, CrawlerVisit
 from ..exceptions import SitemapError, StoreError
 from ..models import Site, StoreKey
@@ -26,7 +26,7 @@ from .duckdb_queries import LineGroup, LogQueries
 from .formats import FORMATS, TABLE, LogFormat, with_fields
 from .import_marks import imported_lengths, load_marks, marks_as_record, record_name
 from .line_reader import COPIED_BYTES, DIGEST_BYTES, LineReader, LogReadError, Piece, open_log, read_head
-from .page_finder import OtherHost, PageFinder
+from .requested_page import OtherHost, PageFinder
 
 Identify = Callable[[Crawler, str], int]
 """Whether an address is that of a crawler: `VERIFIED`, `FAKE` or `UNVERIFIED`. Threads call it at the same time."""

@@ -130,7 +130,7 @@ class LineReader:
         self._hash = blake2b(digest_size=DIGEST_BYTES)
         self._broken = 0
         self._directive = ""
-        self.unfinished = False
+        self.unfinished: bool = False
         """Whether the log ended in the middle of a line, which is left out: the server may be writing it."""
 
     def pieces(self, cuts: Sequence[int] = (), skip: int = 0) -> Iterator[Piece]:
@@ -195,7 +195,7 @@ class LineReader:
                 dropped, dropped_bytes = self._hash.copy(), len(rest)
                 dropped.update(rest)
                 rest = b""
-        self.unfinished: bool = bool(rest) or dropped is not None
+        self.unfinished = bool(rest) or dropped is not None
 
     def _cut(self, block: bytes, cuts: list[int]) -> Iterator[bytes | None]:
         while cuts and cuts[0] <= self._offset + len(block):

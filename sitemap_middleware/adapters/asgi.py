@@ -38,7 +38,7 @@ from ..routing.starlette import set_state
 from ..service import SitemapService
 from ..sitemap_handler import DOCUMENT_SUFFIXES
 from .asgi_client import probe_scope, request_app
-from .asgi_streaming import send_response
+from .asgi_send import send_response
 from .async_bridge import AsyncBridge, loop_caller, run_in_background, run_in_thread, start_task, thread_limiter
 from .probe_headers_without_visitor import forwarded_hosts
 from .shared_request_attributes import BaseRequest

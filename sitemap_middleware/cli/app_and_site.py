@@ -19,8 +19,8 @@ from ..stores.base import StoreExtras
 from ..stores.status_reader import open_readonly
 from ..urls import ascii_host, normal_host, parse_base_url, root_of
 from .app_loader import load_app
-from .output import base_url_of_key
 from .terminal_printing import CommandError
+from .text_output import base_url_of_key
 
 
 @contextlib.contextmanager

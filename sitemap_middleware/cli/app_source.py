@@ -13,8 +13,8 @@ from ..linter.checks.response import check_content_type, check_status
 from ..linter.document_check import DocumentCheck
 from ..linter.page_requests import RobotsText
 from ..linter.rules import index
+from ..linter.run_database import DocumentRow
 from ..linter.run_state import Run
-from ..linter.sitemap_set import DocumentRow
 from ..linter.source import DocumentFeed
 from ..models import Headers, Site
 from ..robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH, parse_robots_file

@@ -18,7 +18,6 @@ from ..adapters.asgi import ASGIMiddleware
 from ..linter.checks.coverage import KnownUrl
 from ..linter.checks.loc import check_loc, is_local
 from ..linter.file_source import FileSource
-from ..linter.formats import as_sarif, github_annotations
 from ..linter.page_requests import SAMPLE_PAGES, PageClient, Pages
 from ..linter.report import DEFAULT_LIMIT
 from ..linter.rules import RULES, Severity
@@ -31,6 +30,7 @@ from ..linter.runner import (
     check_sitemap,
     ignored_codes,
 )
+from ..linter.sarif_and_github import as_sarif, github_annotations
 from ..linter.source import Source
 from ..stores.default_store import only_existing_files
 from ..urls import parse_base_url
@@ -39,7 +39,7 @@ from .app_and_site import Target, open_target, reporting_errors
 from .app_client import app_client
 from .app_loader import is_app_name
 from .app_source import AppPages, AppSource
-from .check_output import print_result, print_rule
+from .check_text_output import print_result, print_rule
 from .commands import command
 from .terminal_printing import CommandError, print_notes, progress
 

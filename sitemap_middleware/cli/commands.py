@@ -23,7 +23,7 @@ from ..settings import Setting
 from ..stores import Store, open_store
 from ..stores.default_store import only_existing_files
 from ..stores.status_reader import store_status
-from . import output, structured_output
+from . import structured_output, text_output
 from .app_and_site import Target, open_target, reporting_errors
 from .app_client import app_client
 from .app_loader import is_app_name, load_app
@@ -88,7 +88,7 @@ def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
                 click.echo()
             if has_query:
                 print_line(console(), f"{page} is not listed: {_QUERY_NOTE}")
-            output.print_explanation(explanation, notes)
+            text_output.print_explanation(explanation, notes)
     for error in errors:
         error.show()
     if errors:
@@ -132,7 +132,7 @@ def list_(app: Any, *, not_listed: bool, form: str | None, **options: Any) -> No
     elif form == "csv":
         click.echo(structured_output.pages_as_csv(lines), nl=False)
     else:
-        output.print_pages(lines)
+        text_output.print_pages(lines)
     print_notes(notes)
 
 
@@ -159,7 +159,7 @@ def changes(app: Any, *, since: str, as_json: bool, **options: Any) -> None:
     if as_json:
         click.echo(json.dumps(structured_output.changes_as_json(moment, found, notes), indent=2))
     else:
-        output.print_changes(found, moment, notes)
+        text_output.print_changes(found, moment, notes)
 
 
 @command.command(name="routes")
@@ -189,7 +189,7 @@ def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
             json.dumps(structured_output.route_report_as_json(snapshots, reports, notes, sitemap_path), indent=2)
         )
     else:
-        output.print_route_report(snapshots, reports, notes, sitemap_path)
+        text_output.print_route_report(snapshots, reports, notes, sitemap_path)
     sys.exit(1 if strict and any(report.undecided or report.unmatched for report in reports) else 0)
 
 
@@ -233,7 +233,7 @@ def build(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
     if as_json:
         click.echo(json.dumps(structured_output.build_as_json(site.base_url, files), indent=2))
     else:
-        output.print_build(site.base_url, files, out)
+        text_output.print_build(site.base_url, files, out)
 
 
 @command.command()
@@ -259,14 +259,14 @@ def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
         if settings and as_json:
             click.echo(json.dumps(structured_output.settings_as_json(settings), indent=2))
         else:
-            output.print_settings(settings)
+            text_output.print_settings(settings)
         raise
     if as_json:
         contents = structured_output.status_as_json(store_contents) | structured_output.settings_as_json(settings)
         click.echo(json.dumps(contents, indent=2))
     else:
-        output.print_status(store_contents)
-        output.print_settings(settings)
+        text_output.print_status(store_contents)
+        text_output.print_settings(settings)
 
 
 def _open_store(target: Any) -> tuple[Store, Collection[Setting]]:

@@ -27,8 +27,8 @@ from ..stores.status_reader import store_status
 from ..urls import parse_base_url
 from .app_and_site import open_target, reporting_errors
 from .commands import command
-from .output import base_url_of_key
 from .terminal_printing import CommandError, Row, console, print_line, print_rows, progress
+from .text_output import base_url_of_key
 
 _LINES: Final = {
     "verified": "visits of verified crawlers",

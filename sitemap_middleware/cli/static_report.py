@@ -47,7 +47,7 @@ def report(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
         if hint := target.other_site_hint(site):
             raise CommandError(hint)
         try:
-            from ..report.static_files import export_report
+            from ..report.static_export import export_report
         except ModuleNotFoundError as error:
             raise CommandError(f"{EXTRA_MISSING} ({error})") from error
         service.complete_routes(site)

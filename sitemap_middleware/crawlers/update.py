@@ -7,7 +7,7 @@ from typing import Final
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from .names import CRAWLERS
+from .known_crawlers import CRAWLERS
 from .ranges import MAX_FILE_BYTES, Network, RangesError, parse_ranges
 
 RANGE_URLS: Final = tuple(dict.fromkeys(url for crawler in CRAWLERS for url in crawler.range_urls))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol
 
 from ..bounded_cache import BoundedCache
-from .names import Crawler
+from .known_crawlers import Crawler
 from .ranges import Address, AddressRanges, Network, parse_address
 from .visits import FAKE, UNVERIFIED, VERIFIED
 

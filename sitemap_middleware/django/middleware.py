@@ -10,7 +10,7 @@ from django.core.exceptions import MiddlewareNotUsed
 
 from .. import middleware as core
 from ..sitemap_handler import DOCUMENT_SUFFIXES
-from .handlers import inner_app
+from .inner_app import inner_app
 from .requests import asgi_request, wsgi_request
 from .responses import http_response, observe
 

@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 from ..models import Page
 from ..value_history import VOLATILE
-from .repeated_slug_forms import Forms, LearnedContent, Rank, forms_of_pair, without_slug
+from .own_slug_in_content import Forms, LearnedContent, Rank, forms_of_pair, without_slug
 
 MIN_EQUAL_PAGES: Final = 5
 """If a route has this many equal learned pages, only the first is listed. Fewer may be equal by chance."""

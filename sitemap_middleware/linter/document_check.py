@@ -10,8 +10,8 @@ from typing import Final
 from .entries_check import DocumentContent
 from .message import Place
 from .rules import Rule, fetch, index, xml
+from .run_database import DocumentRow
 from .run_state import Run
-from .sitemap_set import DocumentRow
 from .vocabulary import Kind
 from .xml_reader import Unreadable, XmlReader
 

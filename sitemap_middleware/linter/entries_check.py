@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from .checks.entry_elements import check_fields, wrong_element
 from .checks.extensions import check_extensions
 from .checks.hints import check_changefreq, check_priority
 from .checks.hreflang import check_versions, read_versions
@@ -12,12 +13,11 @@ from .checks.lastmod import CheckedLastmod, check_lastmod
 from .checks.loc import CheckedLoc, check_loc, page_keys
 from .checks.location import Locations
 from .checks.news import MAX_ARTICLES
-from .checks.structure import check_fields, wrong_element
 from .message import Finding, Place
 from .report import quoted
 from .rules import Rule, fetch, index, lastmod, news, xml
+from .run_database import Addition, DocumentRow
 from .run_state import Run
-from .sitemap_set import Addition, DocumentRow
 from .vocabulary import (
     ATOM,
     NEWS,

@@ -9,8 +9,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from .document_check import DocumentCheck
 from .rules import index
+from .run_database import DocumentRow
 from .run_state import Run
-from .sitemap_set import DocumentRow
 from .source import DocumentFeed
 
 _READ_BYTES: Final = 65_536

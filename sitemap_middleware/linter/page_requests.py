@@ -15,8 +15,8 @@ from .checks.page import CheckedPage, PageResponse, check_page
 from .checks.robots_file import check_robots_file, named_sitemaps
 from .message import Place
 from .rules import page, robots
+from .run_database import UrlRow
 from .run_state import Run
-from .sitemap_set import UrlRow
 
 SAMPLE_PAGES: Final = 50
 """Pages that `Pages.SAMPLE` requests, spread evenly over the sitemap."""

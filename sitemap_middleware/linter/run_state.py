@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .report import Report
-from .sitemap_set import SitemapSet
+from .run_database import SitemapSet
 from .whole_set_facts import SetFacts
 
 

@@ -17,8 +17,8 @@ from .page_requests import PageChecks, PageClient, Pages, check_site_robots
 from .report import DEFAULT_LIMIT, Report
 from .rules import RULES, Rule, hreflang, index
 from .rules.base import Severity
+from .run_database import SitemapSet
 from .run_state import Run
-from .sitemap_set import SitemapSet
 from .source import Source
 from .whole_set_facts import SetFacts
 

@@ -19,8 +19,8 @@ from .decompression import Decompressor
 from .document_check import DocumentCheck
 from .message import Finding
 from .rules import fetch, index
+from .run_database import DocumentRow
 from .run_state import Run
-from .sitemap_set import DocumentRow
 from .source import DocumentFeed
 from .web_client import Answer, Failure, PoliteClient
 from .xml_reader import Unreadable

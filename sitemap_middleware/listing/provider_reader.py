@@ -15,10 +15,10 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ..check_provider_values import unread
 from ..exceptions import ValuesError, ValuesTimeout
 from ..fork_safety import reset_after_fork
 from ..models import Context, PathBuilder, Provider, Route, Site
-from ..provider_source import unread
 from ..request_response import AsyncCollector
 from .async_batches import MAX_BATCH_ITEMS, iterate_in_own_loop
 from .batch_queue import BatchQueue, as_values_error

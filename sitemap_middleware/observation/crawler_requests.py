@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
-from ..crawlers.names import Crawler, crawler_of_agent
+from ..crawlers.known_crawlers import Crawler, crawler_of_agent
 from ..fork_safety import reset_after_fork
 from ..models import Site
 from ..request_response import Request, Sender

@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from ..crawlers.names import Crawler
+from ..crawlers.known_crawlers import Crawler
 from ..crawlers.ranges import parse_address, unpack_ranges
 from ..crawlers.verification import Resolver, Verifier
 from ..crawlers.visits import FAKE, OTHER_PATHS, UNVERIFIED, VERIFIED, CrawlerVisit, VisitCounter
@@ -21,7 +21,7 @@ from ..fork_safety import reset_after_fork
 from ..models import Site, StoreKey
 from ..patterns import Pattern
 from ..request_response import Sender, is_proxy_header
-from ..routing.app_routes import AppRoutes
+from ..routing.current_routes import AppRoutes
 from ..stores.base import Store, StoreExtras
 from .crawler_requests import CrawlerRequests, NotedRequest
 from .observer import status_code

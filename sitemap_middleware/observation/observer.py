@@ -16,11 +16,11 @@ from ..evidence.response_parser import OBSERVED_STATUSES
 from ..models import RoutingHeaders, Site
 from ..request_filter.reasons import IgnoreReason
 from ..request_response import KEY_HOST, Request
-from ..routing.app_routes import AppRoutes
+from ..routing.current_routes import AppRoutes
 from .background_saving import ResponseBuffer
 from .crawler_requests import CrawlerRequests
 from .fault_log import FaultLog
-from .ignored_requests import IgnoredRequests
+from .ignored_request_counts import IgnoredRequests
 from .sampling_schedule import BodySampler, SampleSchedule
 
 _MAX_TIMESTAMP_SECONDS: Final = 253_402_300_800

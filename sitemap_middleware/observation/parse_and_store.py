@@ -23,13 +23,13 @@ from ..fork_safety import WorkerId
 from ..listing.provider_reader import Providers
 from ..models import Route, Site, StoreKey
 from ..request_filter.reasons import FOREIGN_HOST
-from ..routing.app_routes import AppRoutes
+from ..routing.current_routes import AppRoutes
 from ..routing.route_table import RouteTable
 from ..stores.base import Store
 from ..urls import loc_of, quote_path
+from .asgi_pathsend_files import read_sent_file
 from .foreign_host_evidence import ForeignHosts
 from .recent_pages import ResponseTracker
-from .sent_files import read_sent_file
 from .store_clock import StoreClock
 from .unusual_routing_headers import HOST, UsualHeaders, doubtful_evidence
 from .varying_content_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, VaryingContentProber

@@ -9,7 +9,7 @@ from ..captured_response import CapturedResponse
 from ..fork_safety import reset_after_fork
 from ..models import Site
 from ..request_response import RequestKey
-from ..routing.app_routes import AppRoutes
+from ..routing.current_routes import AppRoutes
 from .background_saving import ResponseBuffer
 from .crawler_requests import CrawlerRequests
 from .fault_log import FaultLog

@@ -22,7 +22,7 @@ from .chunk_codec import ChunkInfo, RenderKey
 from .chunked_document import EMPTY_CHUNK
 from .chunking import make_chunks
 from .section import LEASE_SECONDS, WAIT_SECONDS, BackgroundJob, RefreshContext, RenderingResources
-from .section_document_chunks import SectionDocument
+from .section_document import SectionDocument
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 

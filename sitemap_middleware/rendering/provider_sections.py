@@ -21,7 +21,7 @@ from .section import (
     RenderingResources,
     Unavailable,
 )
-from .section_document_chunks import SectionDocument
+from .section_document import SectionDocument
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 

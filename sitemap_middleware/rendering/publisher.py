@@ -36,7 +36,7 @@ from .section import (
     Section,
     Unavailable,
 )
-from .section_document_chunks import SectionDocument, fits_one_document
+from .section_document import SectionDocument, fits_one_document
 
 MAX_SITES: Final = 64
 """Sites whose documents are kept in memory at one time."""

@@ -7,7 +7,7 @@ from .chunk_codec import RenderKey
 from .chunked_document import Chunk
 from .chunking import group_chunks, make_chunks
 from .section import RefreshContext, RenderingResources
-from .section_document_chunks import SectionDocument
+from .section_document import SectionDocument
 
 
 class RoutesSection:

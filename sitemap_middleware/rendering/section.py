@@ -15,7 +15,7 @@ from ..request_response import Request
 from ..stores.base import Store
 from ..stores.requested_refreshes import RefreshMarks
 from .chunk_codec import RenderKey
-from .section_document_chunks import SectionDocument
+from .section_document import SectionDocument
 
 WAIT_SECONDS: Final = 1.0
 """Seconds that a request waits for documents that are being generated if there are earlier ones to serve."""

@@ -23,8 +23,8 @@ from ..rendering.section import BackgroundJob, Unavailable
 from ..request_response import Request
 from ..robots import RobotsUnknown
 from ..stores.base import StoreExtras
+from .evaluated_urls_database import PageRow, SiteIndex, monday
 from .reason_groups import UNDATED, reason_group
-from .site_index import PageRow, SiteIndex, monday
 from .sources import ReportSources
 
 MAX_SITES: Final = 8

@@ -17,7 +17,7 @@ from .access import ReportRequest, is_local
 from .sources import ReportSources
 
 if TYPE_CHECKING:
-    from .site_pages import ReportPages
+    from .served_report_pages import ReportPages
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -126,7 +126,7 @@ class ReportHandler:
 def _make_pages(sources: ReportSources) -> ReportPages:
     """What makes the pages. Raises `OptionError` if the extra is not installed."""
     try:
-        from .site_pages import ReportPages
+        from .served_report_pages import ReportPages
     except ModuleNotFoundError as error:
         raise OptionError(f"{EXTRA_MISSING} ({error})") from error
     return ReportPages(sources)

@@ -11,10 +11,10 @@ from ..listing.changes import PageChange
 from ..models import Page
 from ..value_history import VOLATILE, History
 from .charts import Span, WeekCounts, timeline, weeks_chart
+from .evaluated_urls_database import SORTS, PageQuery, PageRow, SiteIndex, sort_value
 from .evaluation import MAX_CRAWLER_LINES, WEEKS, Evaluation, first_week
 from .links import Links
 from .rendering import time
-from .site_index import SORTS, PageQuery, PageRow, SiteIndex, sort_value
 
 ROWS: Final = 100
 """Rows of a table on one page."""

@@ -12,7 +12,7 @@ from ..config import RESERVED_SECTIONS, Options
 from ..decorator import NO_SETTINGS
 from ..models import Context, PathBuilder, Provider, Route, RouteSettings, Site
 from ..patterns import Pattern
-from .named_section_route import named_section_route
+from .placeholder_section_route import named_section_route
 from .prefix_index import PrefixIndex
 
 ROUTES_SECTION, LEARNED_SECTION = RESERVED_SECTIONS

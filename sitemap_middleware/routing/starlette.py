@@ -25,8 +25,8 @@ from ..decorator import (
 )
 from ..models import Route, RouteSettings
 from .change_detector import ReadState, Snapshot
+from .declared_responses import DeclaredResponses, internal_reason
 from .discovery_position import DiscoveryPosition, MatchBelow
-from .fastapi_declarations import DeclaredResponses, internal_reason
 from .prefix_index import PrefixIndex
 from .shadowed_routes import EarlierRoutes, restrict_to_free_paths
 from .starlette_paths import StarlettePathBuilder, TakenPaths

@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from sitemap_middleware import SitemapMiddleware, StoreError, site_quota
-from sitemap_middleware.crawlers.names import crawler_by_name
+from sitemap_middleware import SitemapMiddleware, StoreError, new_site_limit
+from sitemap_middleware.crawlers.known_crawlers import crawler_by_name
 from sitemap_middleware.crawlers.ranges import pack_ranges, parse_ranges
 from sitemap_middleware.crawlers.visits import OTHER_PATHS, CrawlerVisit
 from sitemap_middleware.exceptions import OptionError
@@ -406,7 +406,7 @@ def test_visits_are_kept_if_no_thread_can_be_started(
 def test_sites_beyond_the_quota_have_no_visits_in_the_store(
     make: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(site_quota, "MAX_UNNAMED_SITES", 2)
+    monkeypatch.setattr(new_site_limit, "MAX_UNNAMED_SITES", 2)
     site = make(base_url=None, allowed_hosts=".example.com")
     hosts = [f"{number}.example.com" for number in range(4)]
     for host in hosts:

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from ..message import Finding
 from ..rules import loc as rules
-from ..sitemap_set import UrlRow
+from ..run_database import UrlRow
 from .loc import check_loc, normal_url, page_key
 
 

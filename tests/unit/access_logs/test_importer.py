@@ -17,7 +17,7 @@ import pytest
 from sitemap_middleware.access_logs import duckdb_queries, line_reader
 from sitemap_middleware.access_logs.formats import FORMATS
 from sitemap_middleware.access_logs.importer import LEASE_SECONDS, LogImporter, LogReport
-from sitemap_middleware.crawlers.names import Crawler
+from sitemap_middleware.crawlers.known_crawlers import Crawler
 from sitemap_middleware.crawlers.verification import Verifier
 from sitemap_middleware.crawlers.visits import FAKE, OTHER_PATHS, UNVERIFIED, VERIFIED, CrawlerVisit
 from sitemap_middleware.exceptions import SitemapError, StoreError

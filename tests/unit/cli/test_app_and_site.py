@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 
 from sitemap_middleware.cli.main import command
-from sitemap_middleware.cli.output import base_url_of_key
+from sitemap_middleware.cli.text_output import base_url_of_key
 from sitemap_middleware.models import Site
 from sitemap_middleware.urls import parse_base_url
 

@@ -12,7 +12,7 @@ from click.testing import Result
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.cli.main import command, commands_for
-from sitemap_middleware.crawlers.names import crawler_by_name
+from sitemap_middleware.crawlers.known_crawlers import crawler_by_name
 from sitemap_middleware.crawlers.ranges import pack_ranges
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation.crawler_visit_counts import RANGES_OWNER, RANGES_RECORD

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from sitemap_middleware.crawlers.names import crawler_by_name
+from sitemap_middleware.crawlers.known_crawlers import crawler_by_name
 from sitemap_middleware.crawlers.ranges import parse_ranges
 from sitemap_middleware.crawlers.verification import KNOWN_SECONDS, RETRY_SECONDS, SystemResolver, Verifier
 from sitemap_middleware.crawlers.visits import FAKE, UNVERIFIED, VERIFIED

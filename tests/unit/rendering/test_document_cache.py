@@ -18,7 +18,7 @@ from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation.background_saving import ResponseBuffer
 from sitemap_middleware.rendering import document_cache
-from sitemap_middleware.routing import app_routes as url_map
+from sitemap_middleware.routing import current_routes as url_map
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ...support.sample_sites import Page, SampleSite

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sitemap_middleware.crawlers.names import CRAWLER_NAMES, CRAWLERS, crawler_by_name, crawler_of_agent
+from sitemap_middleware.crawlers.known_crawlers import CRAWLER_NAMES, CRAWLERS, crawler_by_name, crawler_of_agent
 
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"
 WEBKIT = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; "

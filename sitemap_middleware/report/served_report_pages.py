@@ -11,11 +11,11 @@ from ..models import Headers, Site
 from ..request_response import KEY_QUERY, Request, Response
 from ..urls import quote_path
 from . import views
+from .evaluated_urls_database import SORTS, PageQuery
 from .evaluation import Evaluation, EvaluationCache
 from .health import health
 from .links import NAMES, ServerLinks
 from .rendering import STYLE, render, render_parts
-from .site_index import SORTS, PageQuery
 from .sources import ReportSources
 
 STREAMED_PAGES: Final = 20_000

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pytest
 
 from sitemap_middleware.cli.main import command
-from sitemap_middleware.report import static_files
+from sitemap_middleware.report import static_export
 
 from ...support.command_line import cli_runner
 
@@ -96,7 +96,7 @@ def test_it_has_the_figures_of_the_commands(app: str, tmp_path: Path) -> None:
 
 
 def test_only_so_many_pages_have_a_file_of_their_own(app: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static_files, "MAX_PAGE_FILES", 3)
+    monkeypatch.setattr(static_export, "MAX_PAGE_FILES", 3)
     cli_runner().invoke(command, ["report", app, "--out", "out"])
     assert sorted(file.name for file in (tmp_path / "out" / "page").iterdir()) == ["1.html", "2.html", "3.html"]
     assert '<span class="path">/loaves/loaf-100</span>' in (tmp_path / "out" / "pages-2.html").read_text("utf-8")
@@ -109,7 +109,7 @@ def test_a_folder_that_cannot_be_written_is_named(app: str, tmp_path: Path) -> N
 
 
 def test_without_the_extra_the_error_names_it(app: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sitemap_middleware.report.static_files", None)
+    monkeypatch.setitem(sys.modules, "sitemap_middleware.report.static_export", None)
     answer = cli_runner().invoke(command, ["report", app, "--out", "out"])
     assert answer.exit_code == 2
     assert 'the report needs the extra "report": pip install "sitemap-middleware[report]"' in " ".join(

@@ -16,7 +16,7 @@ from sitemap_middleware import Entry, sitemap
 from sitemap_middleware.crawlers.visits import CrawlerVisit
 from sitemap_middleware.dates import SECONDS_PER_DAY, w3c_day_from_timestamp
 from sitemap_middleware.models import Site
-from sitemap_middleware.report import evaluation, health, site_pages
+from sitemap_middleware.report import evaluation, health, served_report_pages
 
 from ...support.sample_sites import Clock, Page, SampleSite
 from ...support.wire import Answer
@@ -315,7 +315,7 @@ def test_hostile_text_is_escaped_everywhere() -> None:
 
 
 def test_a_large_search_is_sent_in_parts_the_first_before_it_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(site_pages, "STREAMED_PAGES", 10)
+    monkeypatch.setattr(served_report_pages, "STREAMED_PAGES", 10)
     for protocol in PROTOCOLS:
         sample = shop(protocol)
         streamed = get(sample, "/pages", "q=loaf")
@@ -394,7 +394,7 @@ def test_a_fault_of_the_report_itself_is_answered_and_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     sample = shop("wsgi")
-    monkeypatch.setattr(site_pages, "parse_qs", None)
+    monkeypatch.setattr(served_report_pages, "parse_qs", None)
     answer = get(sample, "/pages", "q=1")
     assert (answer.status, answer.text) == (500, "The report could not be made: internal error, see the log.\n")
     assert "the report could not be made" in caplog.text

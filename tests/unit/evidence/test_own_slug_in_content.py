@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.repeated_slug_forms import (
+from sitemap_middleware.evidence.own_slug_in_content import (
     LearnedContent,
     forms_of_pair,
     slug_of,

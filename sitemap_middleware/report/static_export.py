@@ -12,11 +12,11 @@ from ..models import Site
 from ..rendering.publisher import PublishedDocument
 from ..urls import quote_path
 from . import views
+from .evaluated_urls_database import PageQuery, PageRow
 from .evaluation import Evaluation, evaluate
 from .health import health
 from .links import NESTED_FOLDER, FileLinks, list_file
 from .rendering import STYLE, render
-from .site_index import PageQuery, PageRow
 
 MAX_PAGE_FILES: Final = 10_000
 """Pages of the site that get a file of their own, with their history: the first ones by path."""

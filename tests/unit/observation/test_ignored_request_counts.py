@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_middleware.observation import ignored_requests
-from sitemap_middleware.observation.ignored_requests import MAX_REMEMBERED_PATH_CHARS, IgnoredRequests
+from sitemap_middleware.observation import ignored_request_counts
+from sitemap_middleware.observation.ignored_request_counts import MAX_REMEMBERED_PATH_CHARS, IgnoredRequests
 from sitemap_middleware.request_filter.reasons import COOKIE, SIGNED_IN
 
 
 def test_reasons_are_remembered_for_a_bounded_number_of_paths(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ignored_requests, "MAX_REMEMBERED_PATHS", 2)
+    monkeypatch.setattr(ignored_request_counts, "MAX_REMEMBERED_PATHS", 2)
     requests = IgnoredRequests()
     for path in ("/a", "/b", "/c"):
         requests.count(path, COOKIE)

@@ -25,7 +25,7 @@ from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware import models as model_module
 from sitemap_middleware.models import Context, HiddenReason, RouteSettings, Site
 from sitemap_middleware.patterns import Pattern
-from sitemap_middleware.routing.app_routes import AppRoutes
+from sitemap_middleware.routing.current_routes import AppRoutes
 from sitemap_middleware.routing.prefix_index import PrefixIndex
 from sitemap_middleware.routing.route_table import RouteTable
 
