@@ -86,10 +86,6 @@ class ServiceInspection:
         """Explain why a decoded path of a site is listed or not, by what is in the store now."""
         return self.explain(path, self.snapshot_now(site))
 
-    def is_document_path(self, path: str) -> bool:
-        """Whether a decoded path is that of a document of the sitemap, or of robots.txt."""
-        return path == ROBOTS_PATH or self._publisher.is_document_path(path, self.app_routes.table.provider_names)
-
     def not_served_reason(self) -> str | None:
         """Why requests for the sitemap are not answered with it; None if they are."""
         path = self.options.path
