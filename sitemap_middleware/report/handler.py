@@ -53,7 +53,8 @@ class ReportHandler:
         if not isinstance(allowed, bool):
             if inspect.iscoroutine(allowed):
                 allowed.close()
-            self._warn_once("authorize returned an awaitable, which a WSGI app cannot await; give a plain function")
+            if self._is_first("awaitable"):
+                log.warning("authorize returned an awaitable, which a WSGI app cannot await; give a plain function")
             return None
         return self._respond(request) if allowed else None
 
@@ -79,10 +80,11 @@ class ReportHandler:
         if request.method not in ("GET", "HEAD") or not self.is_below(request):
             return False
         if self._app_routes.table.has_explicit_route(request.path):
-            self._warn_once(
-                "the app itself has a route for %s and keeps it; give the option report another path to have both",
-                request.path,
-            )
+            if self._is_first("route"):
+                log.warning(
+                    "the app itself has a route for %s and keeps it; give the option report another path to have both",
+                    request.path,
+                )
             return False
         return True
 
@@ -114,13 +116,16 @@ class ReportHandler:
             return error_response(request.method, 500, "The report could not be made: internal error, see the log.")
 
     def _refuse_by_error(self, error: Exception) -> bool:
-        self._warn_once("authorize failed, so the report is not shown: %r", error)
+        if self._is_first("authorize"):
+            log.warning("authorize failed, so the report is not shown: %r", error)
         return False
 
-    def _warn_once(self, message: str, *arguments: object) -> None:
-        if message not in self._warned:
-            self._warned.add(message)
-            log.warning(message, *arguments)
+    def _is_first(self, subject: str) -> bool:
+        """Whether nothing was logged on a subject yet."""
+        if subject in self._warned:
+            return False
+        self._warned.add(subject)
+        return True
 
 
 def _make_pages(sources: ReportSources) -> ReportPages:
