@@ -13,9 +13,9 @@ from sitemap_middleware.linter.document_check import DocumentCheck
 from sitemap_middleware.linter.file_source import FileSource
 from sitemap_middleware.linter.report import Report, shortened
 from sitemap_middleware.linter.rules import loc
+from sitemap_middleware.linter.run_database import SitemapSet
 from sitemap_middleware.linter.run_state import Run
 from sitemap_middleware.linter.runner import Settings, check_sitemap
-from sitemap_middleware.linter.sitemap_set import SitemapSet
 from sitemap_middleware.linter.source import DocumentFeed
 from sitemap_middleware.linter.whole_set_facts import SetFacts
 
