@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urljoin, urlsplit
 
+from ..exceptions import SitemapError
 from .document_check import DocumentCheck
 from .rules import index
 from .run_database import DocumentRow
@@ -49,9 +50,12 @@ class FileSource:
     @staticmethod
     def _check(file: Path, check: DocumentCheck) -> None:
         document = DocumentFeed(check)
-        with file.open("rb") as opened:
-            while (piece := opened.read(_READ_BYTES)) and document.feed(piece):
-                pass
+        try:
+            with file.open("rb") as opened:
+                while (piece := opened.read(_READ_BYTES)) and document.feed(piece):
+                    pass
+        except OSError as error:
+            raise SitemapError(f"{file} cannot be read: {error.strerror}") from error
         document.close()
 
     def _find(self, url: str) -> Path | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sitemap_middleware.exceptions import SitemapError
 from sitemap_middleware.linter.document_check import DocumentCheck
 from sitemap_middleware.linter.file_source import FileSource
 from sitemap_middleware.linter.report import Report, shortened
@@ -204,6 +205,11 @@ def test_report_shortens_what_is_long() -> None:
     report.add(loc.RELATIVE, "a" * 10_000, "b" * 10_000)
     assert len(report.messages[0].url) == len(report.messages[0].message) == 500
     assert shortened("a" * 500) == "a" * 500
+
+
+def test_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(SitemapError, match="cannot be read"):
+        asyncio.run(check_sitemap(FileSource(tmp_path), Settings()))
 
 
 def test_first_failure_ends_all_that_is_being_read() -> None:
