@@ -19,6 +19,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,8 +33,10 @@ from pathlib import Path
 
 if __package__:  # imported by `python3 -m tests.real_apps`
     from .mutation import mutation
+    from .support.browser import BROWSERS
 else:  # `python3 tests` runs this file outside of its package
     from mutation import mutation
+    from support.browser import BROWSERS
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".venv-tests"
@@ -184,6 +187,8 @@ def layers(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
 
 def tests(uv: Path, more: list[str], _python: str) -> Iterator[int]:
     here = environment(uv, sys.executable, "newest")
+    if not any(map(shutil.which, BROWSERS)):
+        yield run([here / "playwright", "install", "--only-shell", "chromium"], "Chromium, of Playwright")
     yield covered(here, more or ["-m", "not uncovered"])
     if not more:
         yield run([here / "python", *PYTEST, "-m", "uncovered", *uncovered()], "tests, without coverage")

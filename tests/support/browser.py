@@ -11,6 +11,9 @@ from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+"""Programs in which the report is tested, if one is installed. Otherwise Playwright downloads one."""
+
 ARGUMENTS = (
     "--headless",
     "--no-sandbox",
@@ -47,11 +50,10 @@ def serving_wsgi(app: Any) -> Iterator[str]:
 
 @contextlib.contextmanager
 def chromium() -> Iterator[Any]:
-    """Debian's Chromium, with a new profile, driven by Playwright."""
+    """Chromium, of the system or of Playwright, with a new profile."""
     from playwright.sync_api import sync_playwright
 
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    assert program is not None, "Chromium is not installed; install it: apt-get install -y chromium"
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)  # None is the one that Playwright has downloaded
     with tempfile.TemporaryDirectory() as profile, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=program, args=list(ARGUMENTS), env={"HOME": profile, "XDG_CONFIG_HOME": profile}
