@@ -1,6 +1,6 @@
 """Takes the screenshots of docs/images: `python3 docs/screenshots.py`, with the groups `test` and `services` installed.
 
-It needs Chromium, or what `playwright install --only-shell chromium` downloads. With `--out DIR` it writes all pages, at all widths, in light and
+It needs Chromium, of the system or of Playwright. With `--out DIR` it writes all pages, at all widths, in light and
 dark.
 """
 

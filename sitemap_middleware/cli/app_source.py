@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
-from urllib.parse import unquote, urljoin
+from urllib.parse import unquote
 
 from ..evidence.html_facts import MAX_HTML_BYTES
+from ..linter.checks.loc import resolved
 from ..linter.checks.page import PageResponse
 from ..linter.checks.response import check_content_type, check_status
 from ..linter.document_check import DocumentCheck
@@ -84,7 +85,7 @@ class AppPages:
         if not self._is_own(url):
             return None
         redirects: list[str] = []
-        while len(redirects) <= _MAX_REDIRECTS:
+        while len(redirects) <= _MAX_REDIRECTS and url not in redirects:
             try:
                 response = self._fetch(unquote(url.removeprefix(self._base_url)), "identity")
             except Exception as error:  # a server would answer 500
@@ -94,11 +95,9 @@ class AppPages:
                 body = response.body[: MAX_HTML_BYTES + 1]
                 return PageResponse(url, response.status, response.headers, body, redirects=(*redirects,))
             redirects.append(url)
-            url = urljoin(url, target).partition("#")[0]
+            url = resolved(url, target).partition("#")[0]
             if not self._is_own(url):
                 return PageResponse(url, 200, redirects=(*redirects,))
-            if url in redirects:
-                break
         return PageResponse(url, 0, redirects=(*redirects,), failure=f"{url} redirects without an end", is_loop=True)
 
     async def robots(self, url: str) -> RobotsText | None:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from ..robots_parser import RobotsRules
-from .checks.loc import check_loc
+from .checks.loc import check_loc, resolved
 from .checks.page import CheckedPage, PageResponse, check_page
 from .checks.robots_file import check_robots_file, named_sitemaps
 from .message import Place
@@ -26,7 +26,9 @@ MAX_NAMED_SITEMAPS: Final = 20
 INVENTED_PATH: Final = "/sitemap-check-1f0c6d9e-page-that-does-not-exist"
 """A path that no site has. What it answers is what a missing page answers."""
 
-_MAX_HOSTS: Final = 100
+MAX_COMPARED_HOSTS: Final = 100
+"""Hosts of which an invented URL is requested."""
+
 _rules = lru_cache(16)(RobotsRules)
 
 
@@ -143,7 +145,7 @@ class PageChecks:
     async def _comparison(self, url: str) -> _Comparison:
         origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
         if origin not in self._comparisons:
-            if len(self._comparisons) >= _MAX_HOSTS:
+            if len(self._comparisons) >= MAX_COMPARED_HOSTS:
                 return _Comparison(None, None)
             self._comparisons[origin] = asyncio.create_task(self._compare(origin))
         return await asyncio.shield(self._comparisons[origin])
@@ -177,7 +179,7 @@ async def check_site_robots(client: PageClient, run: Run, urls: list[str]) -> No
     run.report.add_all(check_robots_file(file.text, file.url, urls, is_too_large=file.is_too_large), file.url)
     if file.text.lstrip().startswith("<"):
         return
-    named = [urljoin(file.url, url) for url in named_sitemaps(file.text)]
+    named = [resolved(file.url, url) for url in named_sitemaps(file.text)]
     unread = [url for url in named if not run.documents.position(url) and _is_same_host(url, file.url)]
     for url in unread[:MAX_NAMED_SITEMAPS]:
         response = await client.page(url)

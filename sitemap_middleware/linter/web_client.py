@@ -20,7 +20,7 @@ import httpx
 from protego import Protego
 
 from ..robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH, RobotsFile, parse_robots_file
-from .checks.loc import check_loc, is_local
+from .checks.loc import check_loc, is_local, resolved
 from .decompression import Decompressor
 from .xml_reader import Unreadable
 
@@ -218,7 +218,7 @@ class PoliteClient:
                 return answer
             await response.aclose()
             redirects.append(url)
-            url = urljoin(url, response.headers["location"]).partition("#")[0]
+            url = resolved(url, response.headers["location"]).partition("#")[0]
             if url in redirects:
                 break
         reason = (

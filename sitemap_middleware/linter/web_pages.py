@@ -9,7 +9,7 @@ from .checks.page import PageResponse
 from .page_requests import RobotsText
 from .web_client import Failure, PoliteClient
 
-_NOT_REQUESTED: Final = frozenset({Failure.ROBOTS, Failure.LOCAL, Failure.INVALID_URL})
+_NOT_REQUESTED: Final = frozenset({Failure.ROBOTS, Failure.LOCAL})
 """Failures that say nothing about the page."""
 
 

@@ -13,6 +13,7 @@ import httpx
 
 from ..exceptions import SitemapError
 from ..robots_parser import RobotsRules
+from .checks.loc import resolved
 from .checks.response import check_content_type, check_redirects, check_status
 from .checks.robots_file import named_sitemaps
 from .decompression import Decompressor
@@ -55,7 +56,7 @@ class WebSource:
             return [self.name]
         robots = await self._client.robots(self.name)
         named = named_sitemaps(robots.file.text) if robots.file else []
-        found = [*dict.fromkeys(urljoin(robots.url, url) for url in named)]
+        found = [*dict.fromkeys(resolved(robots.url, url) for url in named)]
         return found or [urljoin(self.name, "/sitemap.xml")]
 
     async def read(self, document: DocumentRow, run: Run) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
-from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urljoin, urlsplit
 
 from ..message import Finding
 from ..report import quoted
@@ -184,6 +184,14 @@ def _page_findings(parts: SplitResult) -> Iterator[Finding]:
             yield rules.SESSION_ID, f"the parameter {name} is the id of a session"
         elif _TRACKING.fullmatch(name):
             yield rules.TRACKING, f"the parameter {name} counts visits"
+
+
+def resolved(base: str, reference: str) -> str:
+    """A URL that may be relative, resolved (RFC 3986, section 5). Returned as it is if it is not a URL."""
+    try:
+        return urljoin(base, reference)
+    except ValueError:
+        return reference
 
 
 @lru_cache(_MAX_CACHED_HOSTS)

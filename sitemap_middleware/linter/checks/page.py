@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
-from urllib.parse import urljoin
 
 from ...dates import SECONDS_PER_DAY
 from ...evidence.html_facts import HtmlMetadata, parse_html
@@ -14,7 +13,7 @@ from ..message import Finding
 from ..report import quoted, shortened
 from ..rules import page as rules
 from .lastmod import check_lastmod
-from .loc import check_loc, normal_url
+from .loc import check_loc, normal_url, resolved
 from .response import is_login
 
 _DATA_TYPES: Final = ("json", "xml", "javascript", "ecmascript", "css", "font", "x-www-form-urlencoded")
@@ -115,11 +114,8 @@ def _robots_findings(noindex: bool, where: str) -> Iterator[Finding]:
 
 def _is_other_page(url: str, target: str) -> bool:
     """Whether a URL, perhaps relative, is that of another page."""
-    try:
-        resolved = check_loc(urljoin(url, target.strip()))
-    except ValueError:
-        return False
-    return bool(resolved.host) and normal_url(resolved) != normal_url(check_loc(url))
+    loc = check_loc(resolved(url, target.strip()))
+    return bool(loc.host) and normal_url(loc) != normal_url(check_loc(url))
 
 
 def _date_findings(lastmod: str, stated: str | None, now: float) -> Iterator[Finding]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from typing import Final
-from urllib.parse import urljoin
 
 from ...robots_parser import MAX_ROBOTS_BYTES
 from ..message import Finding
 from ..report import quoted
 from ..rules import robots as rules
-from .loc import check_loc, normal_url
+from .loc import check_loc, normal_url, resolved
 
 _SITEMAP_LINE: Final = re.compile(r"^[ \t]*sitemap[ \t]*:[ \t]*(\S+)", re.IGNORECASE | re.MULTILINE)
 _CARRIAGE_RETURN: Final = re.compile(r"\r\n?")
@@ -42,7 +41,7 @@ def check_robots_file(text: str, url: str, documents: Sequence[str], *, is_too_l
         loc = check_loc(name, is_page=False)
         if not loc.host:
             yield rules.RELATIVE, f"the line names {quoted(name)}, which is not an absolute URL"
-            loc = check_loc(urljoin(url, name), is_page=False)
+            loc = check_loc(resolved(url, name), is_page=False)
         elif loc.host != own_host:
             yield rules.OTHER_HOST, f"the line names {quoted(name)}"
         found.add(normal_url(loc))

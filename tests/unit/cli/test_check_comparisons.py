@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,10 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.cli.app_source import AppPages
 from sitemap_middleware.cli.main import command, commands_for
+from sitemap_middleware.models import Site
+from sitemap_middleware.request_response import Response
 
 from ...support.command_line import cli_runner
 from ..linter.web_site import Reply, WebSite, served, urlset
@@ -83,6 +87,22 @@ def test_annotations_of_github(faulty: Path) -> None:
     assert first.endswith(f"::{BAKERY}/a#b: the URL has the fragment '#b'")
     assert second.startswith("::error file=sitemap.xml,line=3,title=loc-relative")
     assert second.endswith("::/100%25,:: '/100%25,:' is not an absolute URL")
+
+
+def test_messages_about_a_whole_document_have_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("sitemap.xml.gz").write_bytes(b"\x1f\x8bnothing")
+    (line,) = run("sitemap.xml.gz", "--format", "github").stdout.splitlines()
+    assert line.startswith("::error file=sitemap.xml.gz,line=1,title=fetch-gzip-broken::")
+    (result,) = json.loads(run("sitemap.xml.gz", "--format", "sarif").stdout)["runs"][0]["results"]
+    assert result["locations"] == [{"physicalLocation": {"artifactLocation": {"uri": "sitemap.xml.gz"}}}]
+
+
+def test_sarif_names_documents_of_the_web_by_their_url() -> None:
+    with served() as site:
+        answer = run(f"{site.origin}/sitemap.xml", "--format", "sarif")
+    places = [result["locations"][0]["physicalLocation"] for result in json.loads(answer.stdout)["runs"][0]["results"]]
+    assert {"artifactLocation": {"uri": f"{site.origin}/sitemap.xml"}} in places
 
 
 def test_annotations_of_documents_of_the_web_have_no_file() -> None:
@@ -252,3 +272,34 @@ def test_page_that_was_seen_and_is_not_listed(tmp_path: Path) -> None:
     found = messages(check_app(app))
     assert found["coverage-not-listed", "/offer"] == "the page is left out: its robots meta tag says noindex"
     assert ("coverage-never-seen", "/") not in found
+
+
+def pages_of(answers: dict[str, tuple[int, str]], *, root: str = "") -> AppPages:
+    """The pages of an app that answers with a status and a Location."""
+
+    def fetch(path: str, _encoding: str) -> Response:
+        status, location = answers.get(path, (404, ""))
+        return Response(status, [("location", location)] if location else [], b"")
+
+    return AppPages(fetch, Site("https", "bakery.example", root))
+
+
+def test_redirects_of_an_app() -> None:
+    chain = {f"/{number}": (302, f"/{number + 1}") for number in range(20)}
+    pages = pages_of({**chain, "/broken": (301, "https://[/")})
+    endless, broken = asyncio.run(pages.page(f"{BAKERY}/0")), asyncio.run(pages.page(f"{BAKERY}/broken"))
+    assert endless is not None
+    assert (endless.is_loop, endless.failure) == (True, f"{BAKERY}/11 redirects without an end")
+    assert broken is not None
+    assert (broken.redirects, broken.url) == ((f"{BAKERY}/broken",), "https://[/")
+
+
+def test_pages_elsewhere_are_not_those_of_the_app() -> None:
+    pages = pages_of({"/robots.txt": (200, "")})
+    assert asyncio.run(pages.page("https://shop.example/")) is None
+    assert asyncio.run(pages.robots("https://shop.example/")) is None
+    assert asyncio.run(pages.robots(f"{BAKERY}/")) is not None
+
+
+def test_app_below_a_path_has_no_robots_file() -> None:
+    assert asyncio.run(pages_of({"/robots.txt": (200, "")}, root="/shop").robots(f"{BAKERY}/shop/")) is None

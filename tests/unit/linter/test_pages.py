@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from sitemap_middleware.linter import page_requests
 from sitemap_middleware.linter.page_requests import SAMPLE_PAGES, Pages
 from sitemap_middleware.linter.rules import FAMILIES
 from sitemap_middleware.linter.runner import Comparison, Result, Settings, check_sitemap
@@ -167,6 +168,7 @@ GOOD_PAGES = {
     "the same date": modified("2025-06-01T23:59:00+02:00"),
     "a date one day later": modified("2025-06-02"),
     "a date that is none": modified("yesterday"),
+    "a canonical that is not a URL": html("Text", '<link rel="canonical" href="https://[/b">'),
     "late refresh": html("Text", '<meta http-equiv="refresh" content="600; url=/b">'),
     "PDF": Reply(200, b"%PDF-1.7", {"Content-Type": "application/pdf"}),
     "text": Reply(200, b"Text", {"Content-Type": "text/plain"}),
@@ -229,6 +231,35 @@ def test_page_that_only_this_program_may_not_request(site: WebSite) -> None:
     list_pages(site, "/a")
     assert (codes(check(site)), "/a" in site.requests) == ([], False)
     assert codes(check(site, obey_robots=False)) == ["page-status"]
+
+
+def test_host_on_which_nothing_can_be_compared(site: WebSite) -> None:
+    lines = ["User-agent: sitemap-middleware-check", "Disallow: /sitemap-check", f"Sitemap: {site.origin}{PATH}"]
+    site.add("/robots.txt", robots(*lines))
+    list_pages(site, "/a")
+    missing_page_with_status_200(site)
+    assert codes(check(site)) == []
+
+
+def test_only_so_many_hosts_are_compared(site: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_requests, "MAX_COMPARED_HOSTS", 0)
+    list_pages(site, "/a")
+    missing_page_with_status_200(site)
+    assert codes(check(site)) == []
+
+
+@pytest.mark.parametrize("status", [401, 403, 429])
+def test_robots_that_is_refused_forbids_nothing(site: WebSite, status: int) -> None:
+    list_pages(site, "/")
+    site.add("/robots.txt", Reply(status))
+    assert codes(check(site)) == []
+
+
+def test_redirect_to_what_is_no_url(site: WebSite) -> None:
+    list_pages(site, "/a")
+    site.add("/a", Reply(301, headers={"Location": "https://[/"}))
+    site.add("/robots.txt", robots(f"Sitemap: {site.origin}{PATH}", "Sitemap: https://[/"))
+    assert {*codes(check(site))} == {"page-failed", "robots-relative"}
 
 
 def test_urls_that_are_none_have_their_own_message_only(site: WebSite) -> None:
