@@ -1,4 +1,4 @@
-"""Checks what is given as values: an iterable of items, or a callable that returns one."""
+"""Checks the argument `values` of `@sitemap`: an iterable of items, or a callable that returns one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Entry`: one page of an enumerated route, with its date, priority or changefreq."""
+"""`Entry`: what `@sitemap(values=...)` may yield for one page: its parameters, date, priority or changefreq."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What each word, link target or fact adds to a content digest. Digests show whether contents differ by integers only.
+"""Hashes each word, link target and fact of a page to the integer that it adds to the page's content digest.
+
+Digests show whether contents differ by integers only.
 
 The term of a word that holds one integer is `hash(text around it) + multiple * UNIT`; the multiple holds the integer.
 So if only integers change, the digest changes by a small multiple of UNIT, and the multiple shows by how much:

@@ -1,4 +1,4 @@
-"""What the checks of one run share."""
+"""What all checks of one run share: the report, the database of URLs, the clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where documents come from."""
+"""The interface by which the linter reads documents: from the web, from disk, or from an app."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the report reads."""
+"""The parts of the service from which the report takes its figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The views of a Django project: its URLconf, in every language of `i18n_patterns`."""
+"""Walks the views of a Django project's URLconf, in every language of `i18n_patterns`, for `routing.django`."""
 
 from __future__ import annotations
 

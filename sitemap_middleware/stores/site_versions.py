@@ -1,4 +1,4 @@
-"""Versions of a site, none of which is ever used twice."""
+"""Makes the versions of a site, by which caches see that its pages changed. None is ever used twice."""
 
 from __future__ import annotations
 

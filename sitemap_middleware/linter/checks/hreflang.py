@@ -1,4 +1,4 @@
-"""Checks of the versions of a page in other languages, by themselves."""
+"""Checks the versions of one page in other languages. `language_versions` has the links back from other pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of URLs beside each other."""
+"""Checks that compare the URLs of all documents: URLs that are listed twice, or in two spellings."""
 
 from __future__ import annotations
 
