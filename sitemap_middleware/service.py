@@ -88,7 +88,7 @@ class SitemapService(ServiceInspection):
         )
         self.app_routes.on_change = self.tracker.require_track
         self._site_resolver = SiteResolver(self.app_routes, options)
-        self._policy = ListingPolicy(options, self._was_probed)
+        self._policy = ListingPolicy(options, self._probe_status)
         self._providers = Providers(options.clock)
         self._entries = EntryBuilder(options, self._policy, self._providers)
         self._robots = RobotsTxt(self.app_routes, options, self._guarded_store)
@@ -273,8 +273,8 @@ class SitemapService(ServiceInspection):
 
     # Probes: requests to the app by the middleware itself, with `verify`
 
-    def _was_probed(self, site: Site, path: str) -> bool:
-        return self._unvisited_prober.was_probed(site, path)
+    def _probe_status(self, site: Site, path: str) -> int | None:
+        return self._unvisited_prober.status_of(site, path)
 
     def _sections_of(self, path: str) -> set[str]:
         """The names of the sections whose providers give the pages of the route of a decoded path."""

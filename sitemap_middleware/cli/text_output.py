@@ -64,7 +64,7 @@ def observation_lines(explanation: Explanation) -> Iterator[str]:
     page = explanation.page
     if page is None:
         if explanation.route is not None:
-            yield "seen: never"
+            yield "seen: no response that counts"
         return
     yield f"first seen: {w3c_from_timestamp(page.first_seen)}"
     yield f"last seen: {w3c_from_timestamp(page.last_seen)} {_LAST_SEEN_NOTE}"

@@ -34,10 +34,13 @@ class EvaluationContext:
 class ListingPolicy:
     """Evaluates candidates by the options, their routes and what was observed of them."""
 
-    def __init__(self, options: Options, was_probed: Callable[[Site, str], bool]) -> None:
-        """`was_probed` tells whether this process has requested a decoded path of a site from the app."""
+    def __init__(self, options: Options, probe_status: Callable[[Site, str], int | None]) -> None:
+        """`probe_status` returns the status that this process got for a decoded path of a site, if it is no evidence.
+
+        It is 0 if there is none, and None if this process has not requested the path from the app.
+        """
         self._options = options
-        self._was_probed = was_probed
+        self._probe_status = probe_status
 
     def evaluate(self, context: EvaluationContext, candidate: Candidate) -> tuple[str | None, Verdict]:
         """The loc of a candidate, None unless it is listed, and the verdict on it."""
@@ -46,9 +49,8 @@ class ListingPolicy:
         if loc is None:
             return None, Verdict(False, LOC_LENGTH_REASON)
         verdict = self._verdict(candidate, context.site_signals, snapshot.now)
-        if verdict.unverified and not verdict.listed and self._is_unprobed(context, candidate.path):
-            reason = f"it was not requested yet: request {self._options.path} once"
-            verdict = Verdict(False, reason, unverified=True)
+        if verdict.unverified and not verdict.listed:
+            verdict = verdict._replace(reason=self._unanswered_reason(context, candidate.path, verdict.reason))
         # Last, because matching the rules costs more than all the checks before.
         if (verdict.listed or verdict.unverified) and not snapshot.rules.allows(loc):
             own = 'the option robots="disallow" keeps the site out of search engines'
@@ -74,10 +76,15 @@ class ListingPolicy:
         """Whether a probe may request a decoded path: it is not excluded, and not named like an action or an API."""
         return self.exclusion(route, path) is None and unsafe_reason(path, route.endpoint) is None
 
-    def _is_unprobed(self, context: EvaluationContext, path: str) -> bool:
-        """Whether neither this process nor, as far as the store shows, any other has requested the page."""
-        record, site = context.site_signals.record, context.snapshot.site
-        return not (record.version or record.at or self._was_probed(site, decode_path(path)))
+    def _unanswered_reason(self, context: EvaluationContext, path: str, reason: str) -> str:
+        """Why a page is left out that no response has shown to be one; `reason` if this process knows no more."""
+        record = context.site_signals.record
+        status = self._probe_status(context.snapshot.site, decode_path(path))
+        if status:
+            return f"it has not answered with a page yet: the last request of the middleware got {status}"
+        if status is None and not (record.version or record.at):  # nor has any other process, as far as the store shows
+            return f"it was not requested yet: request {self._options.path} once"
+        return reason
 
     def _verdict(self, candidate: Candidate, site_signals: CachedSiteSignals, now: int) -> Verdict:
         route, page, options = candidate.route, candidate.page, self._options
@@ -142,7 +149,9 @@ class ListingPolicy:
                 False, f"{reason}, and no response has shown that it is a page; the option include lists it at once"
             )
         if options.verify:
-            return Verdict(False, "it was not visited yet, and has not answered a probe", unverified=True)
+            return Verdict(
+                False, "it has not answered with a page yet; an error such as 500 does not count", unverified=True
+            )
         if not options.list_unseen:
             return Verdict(False, "it was not visited yet, and list_unseen is off")
         return Verdict(True, "it is a static route, and no response forbids it")

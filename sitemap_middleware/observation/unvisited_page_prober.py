@@ -66,9 +66,9 @@ class UnvisitedPageProber(BackgroundProber):
         self._store = store
         self._worker_id = WorkerId()
         self._hanging_pages = HangingPages(store, RETRY_SECONDS)
-        self._probed: dict[tuple[str, str], tuple[float, int, int]] = {}
-        """When a page was last requested, how many times so far, and the seconds to wait after the first time; by the
-        keys of site and page."""
+        self._probed: dict[tuple[str, str], tuple[float, int, int, int]] = {}
+        """When a page was last requested, how many times so far, the seconds to wait after the first time, and the
+        status of the last response if it is no evidence, else 0; by the keys of site and page."""
         self._round_started_at: dict[str, float] = {}
         super().__init__(options.clock, client, observe)
 
@@ -77,9 +77,13 @@ class UnvisitedPageProber(BackgroundProber):
         self._round_locks = {_LEASE_NAME: threading.Lock(), _REFRESH_LEASE_NAME: threading.Lock()}
         """A long round of unvisited pages does not delay the pages that `refresh` named."""
 
-    def was_probed(self, site: Site, path: str) -> bool:
-        """Whether this process has requested a decoded path."""
-        return (site.store_key, path) in self._probed
+    def status_of(self, site: Site, path: str) -> int | None:
+        """The status of this process's last response for a decoded path, if it is no evidence.
+
+        It is 0 if there is no such response, and None if this process has not requested the path.
+        """
+        probed = self._probed.get((site.store_key, path))
+        return None if probed is None else probed[3]
 
     def forget(self, site: Site) -> None:
         """Forget which pages of a site were requested, because the store has lost their responses."""
@@ -172,7 +176,7 @@ class UnvisitedPageProber(BackgroundProber):
 
     def _is_due(self, site: Site, path: str, now: float) -> bool:
         """Whether an unverified page was not requested yet, or long enough ago."""
-        at, times, wait = self._probed.get((site.store_key, path), (-math.inf, 1, 0))
+        at, times, wait, _ = self._probed.get((site.store_key, path), (-math.inf, 1, 0, 0))
         return not 0 <= now - at < min(wait * 2 ** (times - 1), MAX_RETRY_SECONDS)
 
     def _acquire_lease(self, site: Site, now: float, name: str, seconds: int = ROUND_INTERVAL_SECONDS) -> bool:
@@ -243,10 +247,10 @@ class UnvisitedPageProber(BackgroundProber):
         Raises `TooManyHanging` if no request was made.
         """
         key = (site.store_key, path)
-        _, times, _ = self._probed.pop(key, (0.0, 0, 0))
+        _, times, _, status = self._probed.pop(key, (0.0, 0, 0, 0))
         while len(self._probed) >= MAX_REMEMBERED_PAGES:
             del self._probed[next(iter(self._probed))]
-        self._probed[key] = now, times + 1, RETRY_SECONDS
+        self._probed[key] = now, times + 1, RETRY_SECONDS, status
         try:
             if probes is not None:
                 probes.start(path, now)
@@ -262,11 +266,15 @@ class UnvisitedPageProber(BackgroundProber):
 
     def _observe_page(self, site: Site, response: CapturedResponse) -> None:
         key = (site.store_key, response.path)
-        if response.status in OBSERVED_STATUSES:
+        is_evidence = response.status in OBSERVED_STATUSES
+        if is_evidence:
             self._observe(response)
-            # If the page is unverified nevertheless in the next round, the store has lost it.
-            with suppress(KeyError):
-                self._probed[key] = *self._probed[key][:2], ROUND_INTERVAL_SECONDS
+        # If the page is unverified in the next round despite evidence, the store has lost it.
+        with suppress(KeyError):
+            at, times, wait, _ = self._probed[key]
+            self._probed[key] = (
+                (at, times, ROUND_INTERVAL_SECONDS, 0) if is_evidence else (at, times, wait, response.status)
+            )
 
 
 def _sees_visitor(request: Request) -> bool:

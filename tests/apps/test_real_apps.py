@@ -92,7 +92,7 @@ APPS = {
         # is set.
         listed=dict.fromkeys(("/", "/feeds", "/feeds/add", "/feeds/import", "/help")),
         unlisted={
-            "/settings": "has not answered a probe",
+            "/settings": "has not answered with a page yet",
             "/entry": "400",
             "/feeds/delete": "400",
             "/feeds/title": "400",

@@ -138,7 +138,7 @@ def test_unseen_page_is_reported_as_unseen(shop: str, store: Path) -> None:
     visit(shop, "/closed")
     answer = send_request(shop, "explain", "/")
     assert answer.exit_code == 0
-    assert answer.stdout.endswith("seen: never\n")
+    assert answer.stdout.endswith("seen: no response that counts\n")
 
 
 @EVERY_SHOP
@@ -1020,14 +1020,14 @@ def test_before_the_first_request_the_output_says_what_to_do(store: Path) -> Non
     assert "was not requested yet" not in answer.stdout
     rows = listing(run("routes", f"{name}:app", "--json"))
     assert rows["/about"]["listed"]
-    assert "has not answered a probe" in rows["/broken"]["reason"]
+    assert "has not answered with a page yet" in rows["/broken"]["reason"]
 
 
 def test_app_that_always_fails_is_not_reported_as_unvisited() -> None:
     sample = SampleSite("wsgi", {"/": Page(500)}, verify=True)
     assert "was not requested yet" in sample.app.explain("/").reason
     assert sample.locs() == []
-    assert "has not answered a probe" in sample.app.explain("/").reason
+    assert sample.app.explain("/").reason.endswith("the last request of the middleware got 500")
 
 
 @pytest.mark.parametrize("foreign", ["https://other.example/", "no-path"])

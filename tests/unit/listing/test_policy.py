@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import flask
@@ -309,8 +311,8 @@ def options_of(**options: Any) -> Options:
     return SitemapMiddleware(flask.Flask("policy"), base_url=BASE, store="memory://", **options).service.options
 
 
-def policy_of(probed: frozenset[str] = frozenset(), **options: Any) -> ListingPolicy:
-    return ListingPolicy(options_of(**options), lambda _, path: path in probed)
+def policy_of(probed: Mapping[str, int] = MappingProxyType({}), **options: Any) -> ListingPolicy:
+    return ListingPolicy(options_of(**options), lambda _, path: probed.get(path))
 
 
 def context(rules: str = "", *, at: int = 0, version: int = 0) -> EvaluationContext:
@@ -476,13 +478,15 @@ def test_verdict_on_a_candidate(options: Any, candidate: Candidate, verdict: tup
 @pytest.mark.parametrize(
     ("at", "version", "probed", "reason"),
     [
-        (0, 0, frozenset(), "it was not requested yet: request /sitemap.xml once"),
-        (0, 0, frozenset({"/page é"}), "it was not visited yet, and has not answered a probe"),
-        (0, 7, frozenset(), "it was not visited yet, and has not answered a probe"),
-        (NOW, 0, frozenset(), "it was not visited yet, and has not answered a probe"),
+        (0, 0, {}, "it was not requested yet: request /sitemap.xml once"),
+        (0, 0, {"/page é": 0}, "it has not answered with a page yet; an error such as 500 does not count"),
+        (0, 0, {"/page é": 502}, "it has not answered with a page yet: the last request of the middleware got 502"),
+        (0, 7, {}, "it has not answered with a page yet; an error such as 500 does not count"),
+        (NOW, 0, {}, "it has not answered with a page yet; an error such as 500 does not count"),
+        (NOW, 7, {"/page é": 500}, "it has not answered with a page yet: the last request of the middleware got 500"),
     ],
 )
-def test_reason_says_whether_the_page_was_requested(at: int, version: int, probed: frozenset[str], reason: str) -> None:
+def test_reason_says_what_the_page_answered(at: int, version: int, probed: dict[str, int], reason: str) -> None:
     candidate = Candidate("/page%20%C3%A9", route("/page é"), None)
     _, verdict = policy_of(probed).evaluate(context(at=at, version=version), candidate)
     assert verdict == (False, reason, True)

@@ -127,7 +127,7 @@ def test_foreign_host_is_ignored_if_the_app_refuses_it() -> None:
         base_url=BASE,
     )
     assert listed("asgi", app, host="evil.example", scheme="https") == [f"{BASE}/"]
-    assert "has not answered a probe" in app.explain("/needs-id").reason
+    assert "has not answered with a page yet" in app.explain("/needs-id").reason
 
 
 @BOTH
@@ -309,7 +309,7 @@ def test_streams_without_end_are_known_by_their_headers() -> None:
     assert listed("asgi", wrapped) == []
     assert "text/event-stream" in wrapped.explain("/events").reason
     assert "video/mp4" in wrapped.explain("/film").reason
-    assert "has not answered a probe" in wrapped.explain("/text").reason
+    assert "has not answered with a page yet" in wrapped.explain("/text").reason
 
 
 def bare(app: Any, path: str) -> Any:
@@ -534,7 +534,7 @@ def test_an_app_that_ends_without_an_answer_has_failed() -> None:
         app, routes=Starlette(routes=[Route("/", lambda _: Response())]), store="memory://", base_url=BASE, robots=False
     )
     assert listed("asgi", wrapped) == []
-    assert "has not answered a probe" in wrapped.explain("/").reason
+    assert "has not answered with a page yet" in wrapped.explain("/").reason
 
 
 # Servers with one thread, and test clients

@@ -78,7 +78,9 @@ def test_only_pages_that_answer_with_html_enter_the_first_sitemap(protocol: str)
     assert sorted(pages_requested.log) == sorted(set(pages_requested) - {"/posts/{slug}"})
     assert sample.app.explain("/admin").reason == "it answered 401"
     assert sample.app.explain("/draft").reason == "its robots meta tag says noindex"
-    assert sample.app.explain("/broken").reason == "it was not visited yet, and has not answered a probe"
+    assert sample.app.explain("/broken").reason == (
+        "it has not answered with a page yet: the last request of the middleware got 500"
+    )
 
 
 @BOTH
