@@ -14,7 +14,7 @@ from .crawlers.figures import CrawlerFigures, crawler_figures
 from .crawlers.visits import CrawlerVisit
 from .evidence.verdict import Verdict
 from .hosts import SiteResolver
-from .listing.candidates import SiteSnapshot
+from .listing.candidates import Candidate, SiteSnapshot, decode_path
 from .listing.changes import PageChange, changes
 from .listing.entries_by_section import EntryBuilder
 from .listing.explain import explain
@@ -128,6 +128,10 @@ class ServiceInspection:
     def evaluated_urls(self, snapshot: SiteSnapshot) -> Iterator[EvaluatedUrl]:
         """Every URL of `url_report`, with all that is known of it. Raises like `url_report`."""
         return evaluated_urls(self._entries, self.evaluation_context(snapshot))
+
+    def is_excluded(self, candidate: Candidate) -> bool:
+        """Whether a page is left out whatever it answers: by the option `exclude`, its decorator, or its kind."""
+        return self._entries.policy.exclusion(candidate.route, decode_path(candidate.path)) is not None
 
     def crawler_figures(
         self,

@@ -164,6 +164,13 @@ class SitemapService(ServiceInspection):
         """A service of the same app and store whose `base_url` is another site's."""
         return SitemapService(self.app_routes.app, replace(self.options, site=site), self.store)
 
+    def unobserving(self) -> SitemapService:
+        """A service of the same app that keeps what it observes to itself, sends no requests and counts no visits."""
+        from .stores.sqlite.memory import MemoryStore
+
+        options = replace(self.options, enabled=False, verify=False, crawlers=False)
+        return SitemapService(self.app_routes.app, options, MemoryStore())
+
     # A page request
 
     def observe(self, request: Request) -> TrackedPage | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 from urllib.parse import unquote
 
@@ -17,8 +18,11 @@ from ..linter.rules import index
 from ..linter.run_database import DocumentRow
 from ..linter.run_state import Run
 from ..linter.source import DocumentFeed
+from ..middleware import SitemapMiddleware
 from ..models import Headers, Site
+from ..request_response import Response
 from ..robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH, parse_robots_file
+from ..sitemap_handler import DOCUMENT_SUFFIXES
 from .app_client import Fetch
 
 _PIECE_BYTES: Final = 65_536
@@ -64,6 +68,29 @@ class AppSource:
         feed.close()
         if (finding := check_content_type(_header(response.headers, "content-type"), check.kind)) is not None:
             run.report.add(finding[0], document.url, finding[1])
+
+
+@contextlib.contextmanager
+def unobserved(fetch: Fetch, middleware: SitemapMiddleware) -> Iterator[Fetch]:
+    """Provide a function that requests pages of an app, and leaves no evidence of them in the app's store.
+
+    Documents of the sitemap and robots.txt are requested like anybody would: only the app's service has them.
+    """
+    own, other = middleware.service, middleware.service.unobserving()
+
+    def fetch_unobserved(path: str, encoding: str) -> Response:
+        if path.endswith(DOCUMENT_SUFFIXES):
+            return fetch(path, encoding)
+        middleware.service = other
+        try:
+            return fetch(path, encoding)
+        finally:
+            middleware.service = own
+
+    try:
+        yield fetch_unobserved
+    finally:
+        other.close()
 
 
 class AppPages:

@@ -38,7 +38,7 @@ from . import missing_library_message
 from .app_and_site import Target, open_target, reporting_errors
 from .app_client import app_client
 from .app_loader import is_app_name
-from .app_source import AppPages, AppSource
+from .app_source import AppPages, AppSource, unobserved
 from .check_text_output import print_result, print_rule
 from .commands import command
 from .terminal_printing import CommandError, print_notes, progress
@@ -280,10 +280,14 @@ class _Run:
             raise CommandError(f"there is no sitemap: {target.service.not_served_reason()}")
         target.service.complete_routes(site)
         try:
-            with app_client(target.app, site, asynchronous=isinstance(target.middleware, ASGIMiddleware)) as fetch:
+            is_asgi = isinstance(target.middleware, ASGIMiddleware)
+            with (
+                app_client(target.app, site, asynchronous=is_asgi) as fetch,
+                unobserved(fetch, target.middleware) as fetch_page,
+            ):
                 source = AppSource(fetch, site, target.service.options.path)
                 self.comparison = replace(self.comparison, known=lambda: _known_urls(target))
-                return asyncio.run(self._checked(source, AppPages(fetch, site)))
+                return asyncio.run(self._checked(source, AppPages(fetch_page, site)))
         finally:
             target.middleware.close()
 
@@ -317,4 +321,5 @@ def _known_urls(target: Target) -> Iterator[KnownUrl]:
     snapshots, _ = target.snapshots()
     for item in target.service.evaluated_urls(snapshots[0]):
         page = item.candidate.page
-        yield KnownUrl(item.url, item.entry is not None, item.verdict.reason, page.status if page else None)
+        if item.entry is not None or not target.service.is_excluded(item.candidate):
+            yield KnownUrl(item.url, item.entry is not None, item.verdict.reason, page.status if page else None)

@@ -107,6 +107,9 @@ async def check_sitemap(
             document = documents.document(row.document)
             report.add(finding[0], row.loc, finding[1], Place(document.url if document else "", row.line))
         _check_versions(run)
+        if comparison.known is not None:  # before the pages are requested: what is known is of other requests
+            for finding, url in coverage_findings(comparison.known()):
+                report.add(finding[0], url, finding[1], Place(source.name))
         pages = await _check_answers(comparison.client, run, [source.name, *first], settings.pages, on_progress)
         _compare(run, comparison, source.name)
         counts = {severity: report.count(severity) for severity in Severity}
@@ -126,10 +129,7 @@ async def _check_answers(
 
 
 def _compare(run: Run, comparison: Comparison, name: str) -> None:
-    """Compare what is listed with what is known, and with what was listed before."""
-    if comparison.known is not None:
-        for finding, url in coverage_findings(comparison.known()):
-            run.report.add(finding[0], url, finding[1], Place(name))
+    """Compare what is listed with what was listed before, and hand it on."""
     if comparison.earlier is not None and run.documents.is_complete:
         pairs = ((url, normal_url(check_loc(url))) for url in comparison.earlier())
         for finding, url in vanished_findings(run.documents.missing(pairs)):

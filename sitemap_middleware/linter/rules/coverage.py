@@ -17,12 +17,13 @@ NEVER_SEEN: Final = FAMILY.info(
     "coverage-never-seen",
     "listed and never seen",
     "The middleware lists the page because the app names it, and has seen no response of it.",
-    "Nothing, if the page is new. Otherwise request the page, or use `--pages all`.",
+    "Nothing, if the page is new. Otherwise request it from the running app: what `check` requests is not observed.",
 )
 NOT_LISTED: Final = FAMILY.info(
     "coverage-not-listed",
     "seen and not listed",
-    "The page answered with status 200, and it is not in the sitemap. The message names the reason.",
+    "The page answered with status 200, and it is not in the sitemap. The message names the reason. Pages that you"
+    " exclude are not reported.",
     "Nothing, if the reason is what you want. `sitemap-middleware explain` says more.",
 )
 LISTED_BAD: Final = FAMILY.error(

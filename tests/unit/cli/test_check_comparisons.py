@@ -15,11 +15,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 from starlette.routing import Route
 
-from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.cli.app_source import AppPages
 from sitemap_middleware.cli.main import command, commands_for
 from sitemap_middleware.models import Site
 from sitemap_middleware.request_response import Response
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ...support.command_line import cli_runner
 from ..linter.web_site import Reply, WebSite, served, urlset
@@ -251,8 +252,8 @@ def test_pages_and_robots_of_an_app(protocol: str, tmp_path: Path) -> None:
     assert found["page-status", "/gone"] == "the page answers 410"
     assert found["page-redirect-loop", "/circle"] == f"{BAKERY}/circle redirects without an end"
     assert [code for code, path in found if path == "/failing"] == [
-        "page-status" if protocol == "wsgi" else "page-failed",
         "coverage-never-seen",
+        "page-status" if protocol == "wsgi" else "page-failed",
     ]
     assert found["robots-no-sitemap-line", "/robots.txt"] == "no Sitemap line names this sitemap"
     assert ("coverage-never-seen", "/prices") in found
@@ -272,6 +273,33 @@ def test_page_that_was_seen_and_is_not_listed(tmp_path: Path) -> None:
     found = messages(check_app(app))
     assert found["coverage-not-listed", "/offer"] == "the page is left out: its robots meta tag says noindex"
     assert ("coverage-never-seen", "/") not in found
+
+
+def test_excluded_page_is_no_finding(tmp_path: Path) -> None:
+    app = flask.Flask("bakery")
+    for path in ("/", "/staff", "/till"):
+        app.add_url_rule(path, path, sitemap(exclude=path == "/till" or None)(lambda: "<h1>Our bread</h1>"))
+    store = f"sqlite:///{tmp_path / 'sitemap.sqlite3'}"
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url=BAKERY, store=store, exclude=["/staff"])
+    for path in ("/", "/staff", "/till", "/sitemap.xml"):
+        app.test_client().get(path, base_url=BAKERY)
+    app.wsgi_app.flush()
+    assert {path for _, path in messages(check_app(app)) if path in ("/staff", "/till")} == set()
+
+
+@pytest.mark.parametrize("kind", ["flask", "starlette"])
+def test_requested_pages_leave_no_evidence(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So two equal runs find the same, and a visit of the linter is no visit."""
+    monkeypatch.setenv("SITEMAP_STORE", store := f"sqlite:///{tmp_path / 'sitemap.sqlite3'}")
+    options = {"base_url": BAKERY, "verify": False}
+    app = SitemapMiddleware(flask_bakery().wsgi_app if kind == "flask" else starlette_bakery(), **options)
+    app.service.store.check_writable()
+    first, second = check_app(app).stdout, check_app(app).stdout
+    assert "coverage-never-seen" in first
+    assert first == second
+    opened = SQLiteStore(store.removeprefix("sqlite:///"))
+    assert opened.pages(Site("https", "bakery.example").store_key) == []
+    opened.close()
 
 
 def pages_of(answers: dict[str, tuple[int, str]], *, root: str = "") -> AppPages:
