@@ -60,9 +60,13 @@ def crawlers(app: Any, *, since: str | None, unverified: bool, update: bool, as_
 
 
 def asdict_of(figures: CrawlerFigures) -> dict[str, Any]:
-    """The figures as JSON has them: lists of objects."""
+    """The figures as JSON has them: lists of objects, with times in ISO 8601."""
     lists = ("crawlers", "sections", "not_listed", "errors", "documents")
-    return asdict(figures) | {name: [line._asdict() for line in getattr(figures, name)] for name in lists}
+    return asdict(figures) | {name: [_line_as_json(line) for line in getattr(figures, name)] for name in lists}
+
+
+def _line_as_json(line: Any) -> dict[str, Any]:
+    return {**line._asdict(), "last": None if line.last is None else _time(line.last)}
 
 
 def _update(app: Any, *, as_json: bool, **options: Any) -> None:

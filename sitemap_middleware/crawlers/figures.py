@@ -36,6 +36,7 @@ class SectionLine(NamedTuple):
     crawler: str
     visits: int
     pages: int
+    """Listed pages that it got with 200 or 304."""
     last: int
 
 
@@ -118,6 +119,7 @@ def crawler_figures(
         if visit.fake or not (visit.verified or count_unverified):
             continue
         counts.add(visit)
+        is_listed_page = False
         if is_document(visit.path):
             kind = "document"
         elif visit.status >= 400:
@@ -127,6 +129,7 @@ def crawler_figures(
             kind = ""
         elif visit.path in listed_paths:
             kind = ""
+            is_listed_page = True
             crawled.add(visit.path)
             counts.paths.add(visit.path)
         else:
@@ -136,7 +139,8 @@ def crawler_figures(
         if kind != "document":
             section = by_section.setdefault((section_of(visit.path) or OTHER_SECTION, visit.crawler), _Counts())
             section.add(visit)
-            section.paths.add(visit.path)
+            if is_listed_page:
+                section.paths.add(visit.path)
 
     def lines(kind: str) -> list[PathLine]:
         found = [
@@ -156,7 +160,7 @@ def crawler_figures(
         ),
         sections=sorted(
             (
-                SectionLine(section, crawler, each.visits, len(each.paths - {OTHER_PATHS}), each.last or 0)
+                SectionLine(section, crawler, each.visits, len(each.paths), each.last or 0)
                 for (section, crawler), each in by_section.items()
             ),
             key=lambda line: (-line.visits, line),

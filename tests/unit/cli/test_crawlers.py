@@ -68,7 +68,7 @@ def test_the_figures_are_printed(app: flask.Flask) -> None:
         "  Googlebot  visits 28, pages 2, errors 3, fake 70, last 2027-01-15T08:00:00Z",
         "  GPTBot  visits 0, pages 0, errors 0, unverified 3",
         "by route:",
-        "  other  Googlebot: visits 5, pages 2, last 2027-01-15T08:00:00Z",
+        "  other  Googlebot: visits 5, pages 0, last 2027-01-15T08:00:00Z",
         "  /  Googlebot: visits 3, pages 1, last 2026-09-21T14:13:20Z",
         "  /breads/<slug>  Googlebot: visits 3, pages 1, last 2026-09-21T14:13:20Z",
         "listed, and never crawled:",
@@ -91,9 +91,17 @@ def test_json_has_the_same_figures(app: flask.Flask) -> None:
         "visits": 28,
         "pages": 2,
         "errors": 3,
-        "last": 1_800_000_000,
+        "last": "2027-01-15T08:00:00Z",
         "unverified": 0,
         "fake": 70,
+    }
+    assert figures["crawlers"][1]["last"] is None
+    assert figures["sections"][1] == {
+        "section": "/",
+        "crawler": "Googlebot",
+        "visits": 3,
+        "pages": 1,
+        "last": "2026-09-21T14:13:20Z",
     }
     assert (figures["listed"], figures["crawled"], figures["never_crawled"]) == (3, 2, ["/breads/spelt"])
     assert [line["path"] for line in figures["not_listed"]] == ["/old"]

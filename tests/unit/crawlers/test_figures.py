@@ -69,14 +69,30 @@ def test_sections_are_counted_by_crawler() -> None:
             VISIT._replace(path="/posts/1", count=3),
             VISIT._replace(path="/posts/2", count=4, last=2500),
             VISIT._replace(path="/posts/1", crawler="bingbot"),
+            VISIT._replace(path="/posts/1", status=304),
             VISIT._replace(path=OTHER_PATHS, status=404, count=2),
             VISIT._replace(path="/sitemap.xml", count=50),
         ]
     )
     assert found.sections == [
-        SectionLine("/posts/<id>", "Googlebot", 7, 2, 2500),
+        SectionLine("/posts/<id>", "Googlebot", 8, 2, 2500),
         SectionLine(OTHER_SECTION, "Googlebot", 2, 0, 2000),
         SectionLine("/posts/<id>", "bingbot", 1, 1, 2000),
+    ]
+
+
+def test_pages_of_a_section_are_listed_ones_that_the_crawler_got() -> None:
+    found = figures(
+        [
+            VISIT._replace(path="/posts/1", status=404),
+            VISIT._replace(path="/posts/2", status=302),
+            VISIT._replace(path="/posts/not-listed"),
+            VISIT._replace(path="/admin"),
+        ]
+    )
+    assert found.sections == [
+        SectionLine("/posts/<id>", "Googlebot", 3, 0, 2000),
+        SectionLine(OTHER_SECTION, "Googlebot", 1, 0, 2000),
     ]
 
 
