@@ -21,6 +21,13 @@ PREFIX: Final = "SITEMAP_"
 CONFIG_PLACE: Final = 'app.config["{}"]'
 """How errors name a key of the configuration of Flask and Quart."""
 
+_DEFAULT_WORDS: Final = {
+    "clock": "time.time",
+    "media_types": "HTML, XHTML, PDF",
+    "store": "a file, sitemap.sqlite3",
+}
+"""What is used if an option that is None is not set."""
+
 Source = Literal["argument", "config", "environment", "default"]
 
 _LISTS: Final = frozenset({"allowed_hosts", "include", "exclude", "learn", "media_types"})
@@ -62,6 +69,18 @@ class Setting:
     def public_value(self) -> Any:
         """The value, without the password of a store's URL."""
         return without_password(self.value) if self.name == "store" and isinstance(self.value, str) else self.value
+
+    @property
+    def shown_value(self) -> str:
+        """The value, for people."""
+        value = self.public_value
+        if value is None:
+            return _DEFAULT_WORDS.get(self.name, "not set")
+        if callable(value):
+            return str(getattr(value, "__qualname__", type(value).__qualname__))
+        if isinstance(value, (list, tuple, Mapping)):
+            return ", ".join(map(str, value)) or "none"
+        return str(value)
 
 
 def variable_name(option: str) -> str:

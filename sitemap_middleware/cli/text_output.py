@@ -34,7 +34,7 @@ _UNDECIDED_ROUTES_HINT: Final = (
 
 _UNMATCHED_PATTERNS_HINT: Final = "these patterns match nothing:"
 
-_LAST_SEEN_NOTE: Final = "(recorded at most once an hour)"
+_LAST_SEEN_NOTE: Final = "(or up to an hour later)"
 
 _LEASE_LABELS: Final = {"forget": "cleanup", "verify": "requests to unvisited pages"}
 """The job that a worker does under a lease, by the lease's name."""
@@ -182,9 +182,7 @@ def print_settings(settings: Collection[Setting]) -> None:
     if settings:
         print_line(out, "options", "bold")
     for setting in settings:
-        value = setting.public_value
-        shown = ", ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
-        line = " ".join(filter(None, (f"  {setting.name}:", shown, f"({setting.source_name})")))
+        line = f"  {setting.name}: {setting.shown_value} ({setting.source_name})"
         print_line(out, line, "dim" if setting.source == "default" else "")
 
 

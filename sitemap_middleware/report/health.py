@@ -55,8 +55,7 @@ def health(service: ServiceInspection, site: Site, *, is_live: bool = True) -> d
         "stats": [(name, value, label(name), name in PROBLEMS and value > 0) for name, value in stats.items()],
         "process": os.getpid() if is_live else None,
         "settings": [
-            (setting.name, _shown(setting.public_value), setting.source_name)
-            for setting in service.options.settings.values()
+            (setting.name, setting.shown_value, setting.source_name) for setting in service.options.settings.values()
         ],
         "not_served": service.not_served_reason(),
     }
@@ -67,11 +66,3 @@ def label(name: str) -> str:
     if name.startswith("ignored_"):
         return f"requests that are no evidence: {name.removeprefix('ignored_').replace('_', ' ')}"
     return FIGURES.get(name, name.replace("_", " "))
-
-
-def _shown(value: Any) -> str:
-    if callable(value):
-        return getattr(value, "__qualname__", type(value).__qualname__)
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(str, value)) or "none"
-    return "not set" if value is None else str(value)

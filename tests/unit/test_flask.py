@@ -258,8 +258,10 @@ def test_status_tells_the_value_of_each_option_and_where_it_comes_from(
         f'  store: sqlite:///{tmp_path}/site.sqlite3 (app.config["SITEMAP_STORE"])',
         "  exclude: /private (argument)",
     ]
-    assert "  clock: (default)" in lines
-    assert "  include: (default)" in lines
+    assert "  clock: time.time (default)" in lines
+    assert "  include: none (default)" in lines
+    assert "  media_types: HTML, XHTML, PDF (default)" in lines
+    assert "  report: not set (default)" in lines
     assert "  verify: True (default)" in lines
     options = json.loads(run(site, "status", "--json").output)["options"]
     assert options["exclude"] == {"value": ["/private"], "source": "argument"}

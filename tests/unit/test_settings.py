@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -280,6 +281,26 @@ def test_keys_of_the_configuration_need_not_be_text() -> None:
     app = flask_app()
     app.config[5] = "five"  # type: ignore[index] # a dict takes it
     assert SitemapMiddleware(app).settings["max_age"].value == 300
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("store", None, "a file, sitemap.sqlite3"),
+        ("store", "redis://:secret@host/0", "redis://***@host/0"),
+        ("media_types", None, "HTML, XHTML, PDF"),
+        ("clock", None, "time.time"),
+        ("clock", len, "len"),
+        ("clock", partial(int, 5), "partial"),
+        ("base_url", None, "not set"),
+        ("include", (), "none"),
+        ("include", ("/a", "/b"), "/a, /b"),
+        ("sections", {"guides": len, "news": len}, "guides, news"),
+        ("verify", False, "False"),
+    ],
+)
+def test_a_value_is_shown_in_words(name: str, value: object, shown: str) -> None:
+    assert Setting(name, value, "default").shown_value == shown
 
 
 def test_no_password_stands_in_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:

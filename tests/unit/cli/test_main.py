@@ -114,7 +114,7 @@ def test_explain_prints_all_observations_of_a_listed_page(shop: str, store: Path
     assert lines[3].startswith("route: / (")
     assert lines[4:11] == [
         "first seen: 2025-06-15T15:06:40Z",
-        "last seen: 2025-06-15T15:06:40Z (recorded at most once an hour)",
+        "last seen: 2025-06-15T15:06:40Z (or up to an hour later)",
         "status: 200",
         "type: text/html",
         "Last-Modified: 2020-05-01T06:30:00Z",

@@ -68,7 +68,7 @@ def test_status_lists_a_store_by_site(file: Path) -> None:
         f"site {BASE}",
         "  pages seen: 5 (3 learned)",
         "  documents of learned pages: 1",
-        "  last seen: 2025-06-15T15:06:40Z (recorded at most once an hour)",
+        "  last seen: 2025-06-15T15:06:40Z (or up to an hour later)",
         "  sitemap unchanged since 2025-06-15T15:06:40Z",
     ]
 
