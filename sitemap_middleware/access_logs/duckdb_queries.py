@@ -183,12 +183,13 @@ class LogQueries:
         except self._duckdb.Error as error:
             raise SitemapError(f"DuckDB failed: {error}") from error
 
-    def detect_format(self, file: Path, directive: str) -> LogFormat | None:
+    def detect_format(self, file: Path, directive: str, given: LogFormat | None = None) -> LogFormat | None:
         """The format that fits at least half of a file's lines, and more of them than others; None if there is none.
 
         Args:
             file: the begin of a log, as `line_reader` writes it.
             directive: the line that names the fields; empty if there is none.
+            given: returned if it fits a line, or if no other format is found.
         """
         counts = {}
         for log_format in FORMATS.values():
@@ -199,9 +200,11 @@ class LogQueries:
                 SELECT count(*) FILTER (coalesce({tried.status}, '') <> '' AND {tried.target} IS NOT NULL), count(*)
                 FROM (SELECT {tried.split} AS f FROM ({_LINES.format(file=sql_text(str(file)))}))"""
             ((fitting, lines),) = self._run(query).fetchall()
+            if log_format is given and fitting:
+                return given
             if 2 * fitting >= max(lines, 1):
                 counts[log_format.name] = fitting
-        return FORMATS[max(counts, key=lambda name: counts[name])] if counts else None
+        return FORMATS[max(counts, key=lambda name: counts[name])] if counts else given
 
 
 def _escaped(token: str) -> str:

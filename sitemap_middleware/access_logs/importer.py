@@ -213,8 +213,7 @@ class LogImporter:
         if name is None:
             report.unfinished = bool(head)
             return
-        if log_format is None:
-            log_format = self._detect(file, head)
+        log_format = self._detect(file, head, log_format)
         report.format = log_format.name
         if "f.host" not in log_format.host and log_format.host == "''" and len(self._sites) > 1 and not self._any_host:
             raise SitemapError(f"{log_format.name} does not keep the requested host: give one --base-url only")
@@ -236,19 +235,25 @@ class LogImporter:
                 progress(raw.tell())
         report.unfinished = reader.unfinished
 
-    def _detect(self, file: Path, head: bytes) -> LogFormat:
-        data = [head[: head.rfind(b"\n") + 1], b""]
+    def _detect(self, file: Path, head: bytes, given: LogFormat | None) -> LogFormat:
+        """The format of a log. Raises `LogReadError` if it is none, or another one than was given.
+
+        With a wrong format, all lines would be broken, and yet be marked as imported.
+        """
         has_directives = head.startswith(b"#")
+        if given is not None and given.is_w3c and has_directives:
+            return given
+        data = [head[: head.rfind(b"\n") + 1], b""]
         reader = LineReader(lambda _: data.pop(0), self._piece_file, has_directives=has_directives)
         pieces = reader.pieces()
-        directive = next(pieces).directive
-        while has_directives and not directive and (piece := next(pieces, None)) is not None:
-            directive = piece.directive
-        found = self._queries.detect_format(self._piece_file, directive)
+        directive = next((piece.directive for piece in pieces if piece.directive or not has_directives), "")
+        found = self._queries.detect_format(self._piece_file, directive, given)
         if found is None:
             raise LogReadError(
                 f"{file} has none of the known formats; if it has one, name it: --format {'|'.join(FORMATS)}"
             )
+        if given not in (None, found):
+            raise LogReadError(f"{file} is not in the format {given.name}, but in {found.name}: leave --format out")
         return found
 
     def _visits_of_piece(

@@ -162,6 +162,32 @@ def test_a_given_format_overrides_the_detection(store: MemoryStore, tmp_path: Pa
     assert counted(report) == LINES | {"broken": 9}
 
 
+@pytest.mark.parametrize("given", ["common", "iis", "alb"])
+def test_a_log_is_not_imported_in_a_format_of_no_line(given: str, store: MemoryStore, tmp_path: Path) -> None:
+    """Else its lines were all broken, marked as imported, and never counted."""
+    file = write_log(tmp_path / "a.log", "combined", TRUTH)
+    with LogImporter(store, [BAKERY], identify, clock=lambda: NOW) as importer:
+        report = importer.import_log(file, FORMATS[given])
+        assert report.problem == f"{file} is not in the format {given}, but in combined: leave --format out"
+        assert counted(importer.import_log(file)) == LINES
+
+
+def test_a_given_format_is_used_if_none_is_found(store: MemoryStore, tmp_path: Path) -> None:
+    file = tmp_path / "a.log"
+    file.write_text("noise\n" * 3)
+    with LogImporter(store, [BAKERY], identify, clock=lambda: NOW) as importer:
+        assert counted(importer.import_log(file, FORMATS["combined"])) == {"broken": 3}
+
+
+@pytest.mark.parametrize("given", [None, "combined"])
+def test_a_log_of_one_endless_line(given: str | None, store: MemoryStore, tmp_path: Path) -> None:
+    file = tmp_path / "a.log"
+    file.write_bytes(b"x" * 3_000_000)
+    with LogImporter(store, [BAKERY], identify, clock=lambda: NOW) as importer:
+        report = importer.import_log(file, FORMATS[given] if given else None)
+    assert (counted(report), "none of the known formats" in report.problem) == ({}, given is None)
+
+
 # Nothing is counted twice
 
 
