@@ -16,13 +16,14 @@ import click
 from ..access_logs.formats import FORMATS, LogFormat
 from ..access_logs.importer import LogImporter, LogReport
 from ..crawlers.ranges import unpack_ranges
-from ..crawlers.verification import SystemResolver, Verifier
+from ..crawlers.verification import Resolver, SystemResolver, Verifier
 from ..models import Site
 from ..observation.crawler_visit_counts import RANGES_OWNER, RANGES_RECORD
 from ..stores import Store, open_store
 from ..stores.base import store_name
 from ..stores.default_store import FallbackStore, only_existing_files
 from ..stores.sqlite.memory import MemoryStore
+from ..stores.sqlite.store import SQLiteStore
 from ..stores.status_reader import store_status
 from ..urls import parse_base_url
 from .app_and_site import open_target, reporting_errors
@@ -34,14 +35,18 @@ _LINES: Final = {
     "verified": "visits of verified crawlers",
     "fake": "of fake crawlers",
     "unverified": "of crawlers that could not be verified",
-    "ignored": "requests of crawlers for something else than a page",
-    "unknown_page": "of crawlers whose path cannot be told",
+    "ignored": "of crawlers with another method than GET, a query string or no status",
+    "unknown_page": "of crawlers for a path that no URL leads to",
     "other_host": "of crawlers for other hosts",
     "other": "of other clients",
     "nameless": "without a User-Agent",
     "broken": "broken",
 }
 """What becomes of lines, in the order in which it is printed."""
+
+_BASE_URL_HINT: Final = "such as --base-url https://example.com"
+_FILE_SUFFIXES: Final = frozenset({".sqlite3", ".sqlite", ".db"})
+"""Of paths that are SQLite files, though they do not exist yet."""
 
 
 @command.command("import-log")
@@ -78,8 +83,8 @@ def import_log(
     A log may be imported again after it has grown, or was renamed or compressed: no line is counted twice. The exit
     status is 2 if a file could not be read to its end; the others are imported.
     """
-    with reporting_errors(), _open(app, store, base_url, factory=factory) as (opened, sites):
-        verifier = Verifier(_NoResolver() if no_dns else SystemResolver(), time.time)
+    with reporting_errors(), _open(app, store, base_url, factory=factory) as (opened, sites, resolver):
+        verifier = Verifier(_NoResolver() if no_dns else resolver, time.time)
         verifier.use_ranges(unpack_ranges(opened.load(RANGES_OWNER, [RANGES_RECORD]).get(RANGES_RECORD, b""))[0])
         log_format = FORMATS[format_name] if format_name else None
         with (
@@ -130,13 +135,19 @@ class _NoResolver:
 
 
 @contextmanager
-def _open(app: Any, store: str | None, base_url: str | None, *, factory: bool) -> Iterator[tuple[Store, list[Site]]]:
-    """Open the store that the options name, and find the sites that logs are about. Raises `CommandError`."""
+def _open(
+    app: Any, store: str | None, base_url: str | None, *, factory: bool
+) -> Iterator[tuple[Store, list[Site], Resolver]]:
+    """Open the store that the options name; also provide the sites that logs are about, and who asks DNS.
+
+    Raises `CommandError`.
+    """
     with only_existing_files():
         target = None if app is None else open_target(app, base_url=base_url, root_path=None, factory=factory)
         if store is not None:
             path = Path(store)
-            opened = open_store(f"sqlite:///{path.absolute()}" if path.is_file() else store, "--store")
+            is_file = path.is_file() or ("://" not in store and path.suffix in _FILE_SUFFIXES)
+            opened = open_store(f"sqlite:///{path.absolute()}" if is_file else store, "--store")
         elif target is not None:
             opened = target.service.store
         else:
@@ -151,16 +162,18 @@ def _open(app: Any, store: str | None, base_url: str | None, *, factory: bool) -
             opened.version(sites[0].store_key)  # it has to be there, and a FallbackStore chooses now
             if isinstance(opened.effective_store if isinstance(opened, FallbackStore) else opened, MemoryStore):
                 raise CommandError("a store in memory is of the running app only: name one that is kept by --store")
-            yield opened, sites
+            yield opened, sites, SystemResolver() if target is None else target.service.options.resolver
         finally:
             opened.close()
 
 
 def _only_site(store: Store) -> Site:
+    if isinstance(store, SQLiteStore) and not store.path.exists():
+        raise CommandError(f"no store exists at {store.path}; name the site to make one, {_BASE_URL_HINT}")
     sites = [base_url_of_key(site.site) for site in store_status(store, int(time.time())).sites]
     if len(sites) != 1:
-        known = f"the store has the sites {', '.join(sites)}" if sites else "the store has no pages yet"
-        raise CommandError(f"{known}: give the one that the logs are of, such as --base-url https://example.com")
+        known = f"the store has pages of the sites {', '.join(sites)}" if sites else "the store has no pages yet"
+        raise CommandError(f"{known}: give the one that the logs are of, {_BASE_URL_HINT}")
     return parse_base_url(sites[0], "--base-url")
 
 

@@ -53,7 +53,7 @@ def test_prints_what_became_of_the_lines(log: Path, store: str) -> None:
     assert answer.stdout.splitlines() == [
         f"{log}  combined, lines read: 3",
         "  1 of crawlers that could not be verified",
-        "  1 requests of crawlers for something else than a page",
+        "  1 of crawlers with another method than GET, a query string or no status",
         "  1 of other clients",
     ]
     assert visited(store) == {"": 1}
@@ -124,7 +124,9 @@ def test_notes_on_logs_without_agents_and_lines_without_an_end(store: str, tmp_p
 
 
 def test_the_site_is_that_of_the_store_if_it_has_one_only(log: Path, store: str) -> None:
-    assert "no store exists at" in run(log, "--store", store).stderr
+    answer = run(log, "--store", store).stderr
+    assert answer.startswith("Error: no store exists at ")
+    assert answer.endswith("; name the site to make one, such as --base-url https://example.com\n")
     run(write_log(log.with_name("other.log"), "combined", [Hit("/other")]), "--store", store, *SITE)
     assert run(log, "--store", store).stderr.startswith("Error: the store has no pages yet: give the one")
     for host in ("bakery.example", "shop.example"):
@@ -135,7 +137,9 @@ def test_the_site_is_that_of_the_store_if_it_has_one_only(log: Path, store: str)
         app.wsgi_app.close()
         answer = run(log, "--store", store.removeprefix("sqlite:///"))
         assert answer.exit_code == (0 if host == "bakery.example" else 2)
-    assert "the store has the sites https://bakery.example, https://shop.example: give the one" in answer.stderr
+    assert (
+        "the store has pages of the sites https://bakery.example, https://shop.example: give the one" in answer.stderr
+    )
     assert visited(store) == {"": 1, "/menu": 1}  # a page that the store knows
 
 
@@ -148,6 +152,28 @@ def test_an_app_stands_for_its_store_and_site(log: Path, store: str, monkeypatch
     answer = app.test_cli_runner(**RUNNER_OPTIONS).invoke(args=arguments)
     assert (answer.exit_code, answer.stderr) == (0, "")
     assert visited(store) == {"": 1}
+
+
+def test_the_store_may_be_the_path_of_a_new_file(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(log, "--store", "new.sqlite3", *SITE).exit_code == 0
+    assert visited("sqlite:///new.sqlite3") == {"": 1}
+    assert "--store='localhost:6379' names no store" in run(log, "--store", "localhost:6379", *SITE).stderr
+
+
+def test_the_resolver_of_an_app_is_asked(log: Path, store: str) -> None:
+    class Resolver:
+        def names(self, address: str) -> list[str]:
+            return ["crawl-66-249-66-1.googlebot.com"]
+
+        def addresses(self, name: str) -> list[str]:
+            return ["66.249.66.1"]
+
+    app = flask.Flask(__name__)
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://bakery.example", store=store, crawlers=Resolver())
+    answer = cli_runner().invoke(commands_for(app), ["import-log", str(log)], catch_exceptions=False)
+    assert "1 visits of verified crawlers" in answer.stdout
+    assert visited(store) == {"/menu": 1}
 
 
 @pytest.mark.parametrize("name", ["flask_shop", "starlette_shop"])
