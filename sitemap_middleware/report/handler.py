@@ -37,6 +37,8 @@ class ReportHandler:
         self._warned = set[str]()
         self.marker: str | None = options.report
         """What the path of every request for the report contains; None if there is no report."""
+        if self._authorize is not None and self._path is None:
+            log.warning("authorize has no effect without the option report: give report a path")
 
     def is_below(self, request: Request) -> bool:
         """Whether a request is for the path of the report, or one below it."""
@@ -91,12 +93,19 @@ class ReportHandler:
     def _allows(self, request: Request, asked: ReportRequest) -> Any:
         """Whether a request may read the report, as a bool; or an awaitable of that."""
         if self._authorize is None:
-            return (
-                is_debug(framework_app(self._app_routes.app))
-                and is_local(asked)
-                and is_loopback(normal_host(request.host, request.scheme) or "")
-                and not request.is_forwarded
-            )
+            if (
+                not is_local(asked)
+                or not is_loopback(normal_host(request.host, request.scheme) or "")
+                or request.is_forwarded
+            ):
+                return False
+            if is_debug(framework_app(self._app_routes.app)):
+                return True
+            if self._is_first("debug"):
+                log.warning(
+                    "the report is not shown: the app is not in debug mode, and the option authorize is not set"
+                )
+            return False
         try:
             answer = self._authorize(asked)
         except Exception as error:

@@ -46,6 +46,20 @@ class TestWithoutAuthorize:
             assert request(sample, path) == from_app(sample, path, host="localhost")
             assert request(sample, path).status == 404
 
+    def test_in_production_the_log_tells_this_machine_once_why(
+        self, protocol: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        sample = site(protocol)
+        request(sample, "/")
+        request(sample, host="shop.example")
+        request(sample, headers=[("x-forwarded-for", "127.0.0.1")])
+        assert caplog.messages == []
+        request(sample)
+        request(sample, f"{REPORT}/pages")
+        assert caplog.messages == [
+            "the report is not shown: the app is not in debug mode, and the option authorize is not set"
+        ]
+
     @pytest.mark.parametrize("host", ["shop.example", "attacker.example", "", "127.0.0.1.attacker.example"])
     def test_another_host_than_this_machine_is_refused(self, protocol: str, host: str) -> None:
         assert request(site(protocol, debug=True), host=host).status == 404
@@ -93,6 +107,11 @@ class TestAuthorize:
         for path in ("/", "/internal", "/internal/reports", f"/x{REPORT}"):
             request(sample, path)
         assert asked == []
+
+
+def test_authorize_without_a_report_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    SampleSite("wsgi", {"/": Page()}, base_url="https://shop.example", authorize=lambda _: True)
+    assert caplog.messages == ["authorize has no effect without the option report: give report a path"]
 
 
 class Asynchronous:
