@@ -9,7 +9,7 @@ import svg
 from markupsafe import Markup, escape
 
 BAR_WIDTH: Final = 100
-"""Units of a bar that stands for the largest number."""
+"""Units of a bar that stands for the whole."""
 
 _WIDTH, _HEIGHT = 1000, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 8, 14, 34
@@ -43,9 +43,9 @@ def _text(content: str) -> str:
     return str(escape(content))
 
 
-def bar(number: int, largest: int, kind: str) -> Markup:
-    """A bar beside a number of a table. The number itself is in the table, so screen readers skip the bar."""
-    width = 0 if largest <= 0 else max(1, round(BAR_WIDTH * number / largest)) if number else 0
+def bar(number: int, whole: int, kind: str) -> Markup:
+    """A bar for a share, beside the number. Screen readers skip it, because the table has the number itself."""
+    width = 0 if whole <= 0 else max(1, round(BAR_WIDTH * number / whole)) if number else 0
     return _render(
         svg.SVG(
             viewBox=svg.ViewBoxSpec(0, 0, BAR_WIDTH, 8),

@@ -103,9 +103,12 @@ class ReportPages:
         if name == "page":
             return self._respond_page(request, site, evaluation, arguments.get("path", ""), context)
         if name == "changes":
-            day = views.parse_day(arguments.get("since", ""), evaluation.now)
+            asked = arguments.get("since", "")
+            day = views.parse_day(asked, evaluation.now)
             since = views.default_since(evaluation) if day is None else day
-            return _page(request, "changes.html", context | views.changes(evaluation, since, _after(arguments), links))
+            refused = asked if day is None else ""
+            context |= views.changes(evaluation, since, _after(arguments), links, refused)
+            return _page(request, "changes.html", context)
         query = _page_query(arguments, is_sitemap=name == "sitemap")
         context |= views.pages(evaluation, query, links, name)
         return _page(request, "pages.html", context, is_slow=evaluation.index.pages > STREAMED_PAGES)

@@ -134,8 +134,10 @@ def pages(evaluation: Evaluation, query: PageQuery, links: Links, name: str) -> 
     }
 
 
-def changes(evaluation: Evaluation, since_day: int, after: tuple[int, str] | None, links: Links) -> Context:
-    """The changes since a day, in days since 1970."""
+def changes(
+    evaluation: Evaluation, since_day: int, after: tuple[int, str] | None, links: Links, refused: str = ""
+) -> Context:
+    """The changes since a day, in days since 1970. `refused`: what was asked for in its place, and is no day."""
     since = since_day * SECONDS_PER_DAY
     day = w3c_day_from_timestamp(since)
 
@@ -148,6 +150,7 @@ def changes(evaluation: Evaluation, since_day: int, after: tuple[int, str] | Non
 
     return {
         "since": day,
+        "refused": refused,
         "today": w3c_day_from_timestamp(evaluation.now),
         "counts": evaluation.index.change_counts(since_day),
         "kinds": CHANGE_KINDS,

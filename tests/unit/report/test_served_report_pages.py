@@ -274,6 +274,29 @@ def shop_once() -> SampleSite:
     return _shops[0]
 
 
+@pytest.mark.parametrize("since", ["90m", "2025-02-30", "9999-01-01", "<b>"])
+def test_changes_since_what_is_no_day_say_which_are_shown(since: str) -> None:
+    sample = shop_once()
+    week_ago = w3c_day_from_timestamp(int(sample.clock()) - 7 * 86400)
+    page = Text(get(sample, "/changes", f"since={quote(since)}"))
+    assert f"“{since}” is no date up to today" in page.text
+    assert f"These are the changes since {week_ago}." in page.text
+    for good in (f"since={week_ago}", ""):
+        assert "is no date" not in Text(get(sample, "/changes", good)).text
+
+
+def test_a_bar_of_a_group_stands_for_its_share() -> None:
+    sample = SampleSite(
+        "wsgi",
+        {"/": Page(), "/a": Page(403), "/b": Page(403), "/c": Page(404), "/d": Page(410)},
+        base_url=BASE, report=REPORT, authorize=allow, robots=False,
+    )  # fmt: skip
+    sample.visit("/", "/a", "/b", "/c", "/d")
+    bars = [bar for bar in re.findall(r"<rect[^>]*>", get(sample).text) if 'class="left-out"' in bar]
+    widths = [re.search(r'\bwidth="(\d+)"', bar)[1] for bar in bars]  # type: ignore[index] # each has one
+    assert widths == ["50", "25", "25"]
+
+
 def test_a_page_that_is_not_known_is_explained() -> None:
     sample = shop_once()
     answer = get(sample, "/page", "path=/nowhere")
