@@ -114,7 +114,7 @@ class SitemapMiddleware:
     """
 
     service: SitemapService
-    _passed: frozenset[str]
+    _passed: Mapping[str, object]
     """The options that the constructor was called with."""
     __signature__: _ConstructorSignature = _ConstructorSignature()
 
@@ -134,7 +134,7 @@ class SitemapMiddleware:
                 refuse_other_options(installed, options)
             return app  # type: ignore[no-any-return] # not an instance: nothing is between Litestar and its route
         instance: Self = object.__new__(adapter_class(cls, detect_protocol(app, options.get("routes"))))  # type: ignore[arg-type] # a class is hashable
-        instance._passed = frozenset(options)
+        instance._passed = options
         return instance
 
     def __init__(

@@ -5,14 +5,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from random import Random
 from typing import Final
 
 from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.dates import CLOCK_SKEW_SECONDS
 from sitemap_middleware.evidence import observation_merge as merge
-from sitemap_middleware.evidence import soft_404_by_equal_content
 from sitemap_middleware.evidence.lastmod import LastmodResult, lastmod
 from sitemap_middleware.evidence.observations import Observation, at_merge
 from sitemap_middleware.evidence.response_parser import FRACTIONS_PER_SECOND, ResponseParser
@@ -31,9 +29,6 @@ from sitemap_middleware.value_history import VOLATILE
 from .script import HOUR, OUTSIDE, START, Answer, Page, Site
 
 PLACE: Final = Place("https", "example.com")
-
-# Each page is looked at dozens of times. To keep what its slug adds to a digest halves the time of a run.
-vars(soft_404_by_equal_content)["_slug_terms"] = lru_cache(4096)(soft_404_by_equal_content._slug_terms)
 
 WATCHING, VERIFY = MODES = ("with verify=False", "by default")
 

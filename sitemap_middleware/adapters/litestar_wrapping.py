@@ -37,9 +37,9 @@ def installed_middleware(app: Any) -> Any:
 
 def refuse_other_options(installed: Any, options: Mapping[str, Any]) -> None:
     """Raise OptionError if an app is given another middleware than the installed one, which would have no effect."""
-    for name in sorted(installed._passed.union(options)):
+    for name in sorted({*installed._passed, *options}):
         is_given = name in options and name in installed._passed
-        if not is_given or installed.settings[name].value != options[name]:
+        if not is_given or installed._passed[name] != options[name]:
             raise OptionError(
                 f"SitemapMiddleware: this Litestar app has one already, with another {name}: it is around the whole"
                 " app, so add it once"
