@@ -119,7 +119,7 @@ class PageChecks:
     def _rows(self, mode: Pages) -> tuple[Iterator[UrlRow], int]:
         urls = self._run.documents.urls
         step = max(1, -(-urls // SAMPLE_PAGES)) if mode is Pages.SAMPLE else 1
-        return self._run.documents.all_urls(step), urls // step
+        return self._run.documents.pages(step), urls // step
 
     async def _check_row(self, row: UrlRow) -> None:
         loc = check_loc(row.loc)

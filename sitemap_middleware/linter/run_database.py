@@ -211,6 +211,17 @@ class SitemapSet:
         """Return each URL, or every n-th, in the order of the documents."""
         yield from self._select("WHERE id % ? = 0 ORDER BY id", every)
 
+    def pages(self, every: int) -> Iterator[UrlRow]:
+        """Return each URL, or every n-th, in the order of the documents. One that is listed again is left out."""
+        self._write()
+        self._database.execute("CREATE INDEX IF NOT EXISTS by_page ON urls (page)")
+        yield from self._select(
+            "WHERE id % ?1 = 0 AND NOT EXISTS"
+            " (SELECT 1 FROM urls AS other WHERE other.page = urls.page AND other.id < urls.id AND other.id % ?1 = 0)"
+            " ORDER BY id",
+            every,
+        )
+
     def missing(self, urls: Iterable[tuple[str, str]]) -> Iterator[str]:
         """Yield those of these URLs that no document lists.
 

@@ -7,6 +7,7 @@ robots.txt is obeyed. Hosts of the local network are not requested because a doc
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -278,7 +279,7 @@ class PoliteClient:
         except (httpx.InvalidURL, UnicodeError) as error:  # of a host in Punycode that cannot be
             return Answer(url, failure=Failure.INVALID_URL, reason=str(error))
         except httpx.HTTPError as error:
-            return Answer(url, failure=Failure.CONNECTION, reason=str(error) or type(error).__name__)
+            return Answer(url, failure=Failure.CONNECTION, reason=_connection_reason(error, url))
         return Answer(url, response.status_code, response.headers, response=response)
 
     async def _read(self, answer: Answer, max_bytes: int) -> Fetched:
@@ -308,3 +309,14 @@ def _retry_after(headers: httpx.Headers) -> float:
         return max(0.0, (moment - now).total_seconds())
     except (ValueError, TypeError):
         return 0.0
+
+
+def _connection_reason(error: BaseException, url: str) -> str:
+    """Why there is no connection, as a sentence without a period."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, socket.gaierror):
+            host = httpx.URL(url).host
+            return f"DNS did not answer for {host}" if cause.errno == socket.EAI_AGAIN else f"{host} has no address"
+        cause = cause.__cause__ or cause.__context__
+    return str(error) or type(error).__name__

@@ -306,3 +306,11 @@ def test_robots_may_name_several_sitemaps_in_any_case(site: WebSite) -> None:
     site.add_sitemap("/b.xml", "/")
     site.add("/robots.txt", robots(f"SITEMAP: {site.origin}/b.xml", f"  sitemap : {site.origin}{PATH}\r"))
     assert codes(check(site)) == []
+
+
+@pytest.mark.parametrize("pages", [Pages.ALL, Pages.SAMPLE])
+def test_page_that_is_listed_again_is_requested_once(site: WebSite, pages: Pages) -> None:
+    list_pages(site, "/gone", "/caf%C3%A9", "/caf%c3%a9", "/gone")
+    result = check(site, pages)
+    assert (site.requests.count("/gone"), result.pages) == (1, 2)
+    assert codes(result).count("page-status") == 2

@@ -183,6 +183,23 @@ def test_host_without_server() -> None:
     assert codes(check(f"{origin}{PATH}")) == ["fetch-failed"]
 
 
+@pytest.mark.parametrize(
+    ("errno", "reason"),
+    [
+        (socket.EAI_NONAME, "bakery.example has no address"),
+        (socket.EAI_AGAIN, "DNS did not answer for bakery.example"),
+    ],
+    ids=["unknown", "temporary"],
+)
+def test_host_without_address(errno: int, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_address(*_: object, **__: object) -> None:
+        raise socket.gaierror(errno, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", no_address)
+    (message,) = check(f"http://bakery.example{PATH}").messages
+    assert (message.code, message.message) == ("fetch-failed", reason)
+
+
 def test_server_that_never_answers() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}{PATH}"
