@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -20,7 +21,7 @@ from ..linter.checks.loc import check_loc, is_local
 from ..linter.file_source import FileSource
 from ..linter.page_requests import SAMPLE_PAGES, PageClient, Pages
 from ..linter.report import DEFAULT_LIMIT
-from ..linter.rules import RULES, Severity
+from ..linter.rules import Severity
 from ..linter.runner import (
     DEFAULT_MAX_DOCUMENTS,
     Comparison,
@@ -28,7 +29,6 @@ from ..linter.runner import (
     Result,
     Settings,
     check_sitemap,
-    ignored_codes,
 )
 from ..linter.sarif_and_github import as_sarif, github_annotations
 from ..linter.source import Source
@@ -39,18 +39,19 @@ from .app_and_site import Target, open_target, reporting_errors
 from .app_client import app_client
 from .app_loader import is_app_name
 from .app_source import AppPages, AppSource, unobserved
-from .check_text_output import print_result, print_rule
+from .check_text_output import print_result
 from .commands import command
+from .rule_names import explain, ignored
 from .terminal_printing import CommandError, print_notes, progress
+
+_HOST_AND_PORT: Final = re.compile(r"[\w.-]+:[0-9]+(/.*)?", re.ASCII)
 
 
 def _explain(context: click.Context, _parameter: click.Parameter, code: str | None) -> None:
     """Print what a rule means, and end."""
     if code is None or context.resilient_parsing:
         return
-    if code not in RULES:
-        raise CommandError(f"there is no rule {code!r}; the codes are {', '.join(RULES)}")
-    print_rule(RULES[code])
+    explain(code)
     context.exit()
 
 
@@ -112,7 +113,12 @@ def _explain(context: click.Context, _parameter: click.Parameter, code: str | No
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a list with one object for each message.")
 @click.option(
-    "--explain", metavar="CODE", expose_value=False, is_eager=True, callback=_explain, help="Print what a rule means."
+    "--explain",
+    metavar="CODE",
+    expose_value=False,
+    is_eager=True,
+    callback=_explain,
+    help="Print what a rule means, or which codes a family has.",
 )
 def check(
     app: Any,
@@ -143,9 +149,11 @@ def check(
     """
     if update_baseline and baseline is None:
         raise CommandError("--update-baseline needs --baseline FILE, which names the file that it writes")
+    if as_json and output_format not in ("text", "json"):
+        raise CommandError(f"--json and --format {output_format} exclude each other: leave one of them out")
     is_file = isinstance(app, str) and Path(app).is_file() and Path(app).suffix != ".py"
     mode = Pages(pages) if pages else Pages.NONE if is_file else Pages.SAMPLE
-    settings = Settings(_ignored(select, ignore), limit, max_documents, mode)
+    settings = Settings(ignored(select, ignore), limit, max_documents, mode)
     with reporting_errors(), progress("documents and pages") as update, _Baseline.opened(baseline) as urls:
         run = _Run(settings, update, urls.comparison(update=update_baseline), obey_robots=not ignore_robots)
         result = run.check(app, **options)
@@ -153,15 +161,6 @@ def check(
     _print("json" if as_json else output_format, result)
     worst = [*Severity][: [*Severity].index(Severity(fail_on)) + 1]
     sys.exit(1 if any(result.counts[severity] for severity in worst) else 0)
-
-
-def _ignored(select: tuple[str, ...], ignore: tuple[str, ...]) -> set[str]:
-    """The codes that are not reported. Raises `CommandError` for a name that is neither a code nor a family."""
-    names = [[name.strip() for text in texts for name in text.split(",")] for texts in (select, ignore)]
-    try:
-        return ignored_codes(*names)
-    except KeyError as error:
-        raise CommandError(f"{error} is neither the code of a rule nor a family of rules") from None
 
 
 def _print(output_format: str, result: Result) -> None:
@@ -221,6 +220,7 @@ class _Baseline:
         self._output.close()
         if is_complete:
             self.new.replace(self.file)
+            print_notes([f"{self.file} is written: it has the URLs that are listed now"])
         else:
             print_notes([f"{self.file} is not written, because not all documents were read"])
 
@@ -246,9 +246,15 @@ class _Run:
         """Check a URL, a file, or an app."""
         if isinstance(target, str):
             if target.startswith(("http://", "https://")):
+                if options["base_url"] is not None:
+                    raise CommandError("--base-url is for a file or an app: the documents of a URL are requested there")
                 return asyncio.run(self._check_url(target))
             if Path(target).is_file() and Path(target).suffix != ".py":
                 return asyncio.run(self._check_file(Path(target), **options))
+            if Path(target).is_file():
+                raise CommandError(f"{target} is a Python file: name the app in it, such as {target}:app")
+            if _HOST_AND_PORT.fullmatch(target):
+                raise CommandError(f"{target} is neither a file nor an app: for a server, give http://{target}")
             if not is_app_name(target):
                 raise CommandError(
                     f"no such file: {target}; give a URL with https://, a file, or an app as MODULE:ATTRIBUTE"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from ..linter.message import Message
-from ..linter.rules import Rule, Severity
+from ..linter.rules import Family, Rule, Severity
 from ..linter.runner import Result
-from .terminal_printing import console, print_line, print_notes
+from .terminal_printing import console, print_line, print_notes, print_rows
 
 _STYLES: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: ""}
 
@@ -42,3 +42,10 @@ def print_rule(rule: Rule) -> None:
     print_line(out, rule.explanation)
     print_line(out, f"Fix: {rule.fix}")
     print_line(out, rule.url)
+
+
+def print_family(family: Family) -> None:
+    """Print the rules of a family."""
+    out = console()
+    print_line(out, f"{family.name}: {family.about}")
+    print_rows(out, [(rule.code, f"{rule.severity}: {rule.title}", "") for rule in family.rules])

@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.cli.main import command, commands_for
-from sitemap_middleware.linter.rules import RULES
+from sitemap_middleware.linter.rules import FAMILIES, RULES, Family
 
 from ..linter.web_site import Reply, index, served, urlset, xml
 
@@ -111,7 +111,12 @@ def test_base_url_is_that_of_the_folder(tmp_path: Path) -> None:
         (["https://"], "'https://' is not a URL"),
         (["no.such.module:app"], "no module named 'no'"),
         (["sitemap.xml", "--ignore", "loc-nonsense"], "'loc-nonsense' is neither the code of a rule nor a family"),
-        (["--explain", "nonsense"], "there is no rule 'nonsense'"),
+        (["sitemap.xml", "--ignore", "loc-fragmnt"], "did you mean loc-fragment?"),
+        (["--explain", "nonsense"], "--explain FAMILY lists the codes of a family: fetch, xml, documents, "),
+        (["localhost:5911"], "for a server, give http://localhost:5911"),
+        (["127.0.0.1:5911/sitemap.xml"], "for a server, give http://127.0.0.1:5911/sitemap.xml"),
+        (["https://example.com", "--base-url", "https://example.com"], "--base-url is for a file or an app"),
+        (["sitemap.xml", "--json", "--format", "sarif"], "--json and --format sarif exclude each other"),
     ],
 )
 def test_what_cannot_be_checked_is_an_error(arguments: list[str], error: str) -> None:
@@ -120,12 +125,26 @@ def test_what_cannot_be_checked_is_an_error(arguments: list[str], error: str) ->
     assert error in result.output
 
 
+def test_python_file_needs_the_name_of_its_app() -> None:
+    result = check(__file__)
+    assert (result.exit_code, f"name the app in it, such as {__file__}:app" in result.output) == (2, True)
+
+
 @pytest.mark.parametrize("code", [*RULES])
 def test_each_rule_is_explained(code: str) -> None:
     result = check("--explain", code)
     assert result.exit_code == 0
     assert result.output.startswith(f"{code} ({RULES[code].severity})")
     assert f"{RULES[code].family}.html#{code}" in result.output
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_each_family_lists_its_codes(family: Family) -> None:
+    result = check("--explain", family.name)
+    assert result.exit_code == 0
+    assert [line.split()[0] for line in result.output.splitlines()[-len(family.rules) :]] == [
+        rule.code for rule in family.rules
+    ]
 
 
 def test_url_with_its_index() -> None:

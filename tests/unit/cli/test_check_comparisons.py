@@ -155,7 +155,9 @@ def test_urls_that_vanish(tmp_path: Path) -> None:
     assert (message["code"], message["url"]) == ("coverage-vanished", f"{BAKERY}/a")
     assert codes(run(file, "--json", "--baseline", baseline)) == ["coverage-vanished"]
 
-    assert codes(run(file, "--json", "--baseline", baseline, "--update-baseline")) == ["coverage-vanished"]
+    answer = run(file, "--json", "--baseline", baseline, "--update-baseline")
+    assert codes(answer) == ["coverage-vanished"]
+    assert f"{baseline} is written" in " ".join(answer.stderr.split())
     assert codes(run(file, "--json", "--baseline", baseline)) == []
     assert {path.name for path in tmp_path.iterdir()} == {"sitemap.xml", "urls.txt"}
 
