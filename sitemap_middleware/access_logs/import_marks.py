@@ -23,8 +23,8 @@ _LENGTH_BYTES: Final = 8
 _MARK_BYTES: Final = _LENGTH_BYTES + DIGEST_BYTES
 _READ_BYTES: Final = 1024 * 1024
 
-Marks = Mapping[int, bytes]
-"""Digests of the begin of a log by its length."""
+Marks = Mapping[bytes, int]
+"""Lengths of the begins of logs by their digest: logs with the same first line may have begins of equal length."""
 
 
 def record_name(head: bytes) -> str | None:
@@ -45,11 +45,11 @@ def load_marks(store: Store, site: StoreKey, name: str) -> Marks:
     """The marks of a log. Raises `StoreError`."""
     record = verify(store.load(site, [name]).get(name, b"")) or b""
     marks = (record[start : start + _MARK_BYTES] for start in range(0, len(record), _MARK_BYTES))
-    return {int.from_bytes(mark[:_LENGTH_BYTES]): mark[_LENGTH_BYTES:] for mark in marks}
+    return {mark[_LENGTH_BYTES:]: int.from_bytes(mark[:_LENGTH_BYTES]) for mark in marks}
 
 
 def marks_as_record(marks: Marks) -> bytes:
-    latest = sorted(marks.items())[-MAX_MARKS:]
+    latest = sorted((length, digest) for digest, length in marks.items())[-MAX_MARKS:]
     return with_checksum(b"".join(length.to_bytes(_LENGTH_BYTES) + digest for length, digest in latest))
 
 
@@ -60,7 +60,7 @@ def imported_lengths(read: Callable[[int], bytes], marks_by_site: Collection[Mar
         read: returns the next bytes of the log, from its begin.
         marks_by_site: for each site, those of all logs with the same first line.
     """
-    lengths = sorted({length for marks in marks_by_site for length in marks})
+    lengths = sorted({length for marks in marks_by_site for length in marks.values()})
     found, done = [0] * len(marks_by_site), 0
     digest = blake2b(digest_size=DIGEST_BYTES)
     for length in lengths:
@@ -70,6 +70,6 @@ def imported_lengths(read: Callable[[int], bytes], marks_by_site: Collection[Mar
         if done < length:
             break
         for number, marks in enumerate(marks_by_site):
-            if marks.get(length) == digest.digest():
+            if marks.get(digest.digest()) == length:
                 found[number] = length
     return found

@@ -230,7 +230,7 @@ class LogImporter:
                     visits = self._visits_of_piece(piece, log_format, report)
                     for key, known in marks.items():
                         if piece.end > lengths[key]:
-                            known[piece.end] = piece.digest
+                            known[piece.digest] = piece.end
                             self._save(key, visits.get(key, ()), name, marks_as_record(known))
                 progress(raw.tell())
         report.unfinished = reader.unfinished

@@ -228,6 +228,13 @@ def test_logs_that_begin_alike_are_different_logs(store: MemoryStore, tmp_path: 
     assert {visit.path: visit.count for visit in visits(store)} == {"/": 2, "/a": 1, "/b": 1}
 
 
+def test_logs_of_equal_length_that_begin_alike_are_each_imported_once(store: MemoryStore, tmp_path: Path) -> None:
+    logs = [write_log(tmp_path / name, "combined", [Hit("/"), Hit(f"/{name}")]) for name in ("a", "b")]
+    run(store, *logs)
+    for report in run(store, *logs):
+        assert (counted(report), report.skipped_bytes) == ({}, logs[0].stat().st_size)
+
+
 def test_an_import_that_was_interrupted_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_reader, "PIECE_BYTES", 600)
     monkeypatch.setattr(line_reader, "COPIED_BYTES", 300)
