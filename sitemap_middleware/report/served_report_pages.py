@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, unquote
 from ..exceptions import StoreError
 from ..models import Headers, Site
 from ..request_response import KEY_QUERY, Request, Response
-from ..urls import quote_path
+from ..urls import is_loopback, normal_host, quote_path
 from . import views
 from .evaluated_urls_database import SORTS, PageQuery
 from .evaluation import Evaluation, EvaluationCache
@@ -63,11 +63,13 @@ class ReportPages:
             return _respond(request, 200, STYLE, [("Content-Type", "text/css; charset=utf-8")])
         site = self._sources.site_resolver.resolve_request(request)[0] or self._sources.site_resolver.default_site()
         links = ServerLinks(self._path, name)
+        documents_url = _local_url(request) or site.base_url
         context = {
             "name": name,
             "links": links,
             "site": site.base_url,
-            "sitemap_url": site.base_url + (quote_path(self._sources.service.options.path) or ""),
+            "documents_url": documents_url,
+            "sitemap_url": documents_url + (quote_path(self._sources.service.options.path) or ""),
             "evaluation": None,
             "age": None,
         }
@@ -123,6 +125,14 @@ class ReportPages:
         visits = list(evaluation.index.visits(unquote(path)))
         stored = self._sources.store.find_pages(site.store_key, [path]).get(path)
         return _page(request, "page.html", context | views.page(row, stored, visits))
+
+
+def _local_url(request: Request) -> str | None:
+    """Where a developer's machine serves the documents, whose public site may not exist yet; None on other hosts."""
+    host = normal_host(request.host, request.scheme)
+    if host is None or not is_loopback(host) or request.is_forwarded:
+        return None
+    return f"{request.scheme}://{host}{quote_path(request.root.rstrip('/')) or ''}"
 
 
 def _arguments(request: Request) -> dict[str, str]:

@@ -58,6 +58,7 @@ class StaticReport:
             "evaluation": evaluation,
             "age": None,
             "site": site,
+            "documents_url": site,
             "sitemap_url": site + sitemap_path,
             "documents": documents,
         }

@@ -317,6 +317,20 @@ def test_links_are_relative_and_lead_to_pages_of_the_report() -> None:
                 assert sample.request(path, host="shop.example", root="/mounted", query="path=/").status == 200, link
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("root", ["", "/mounted"])
+def test_on_a_developers_machine_documents_are_linked_where_it_serves_them(protocol: str, root: str) -> None:
+    sample = SampleSite(protocol, {"/": Page()}, base_url=BASE, report=REPORT, authorize=allow, robots=False)
+    for name in ("", "/sitemap", "/documents"):
+        links = Text(sample.request(REPORT + name, host="localhost:5000", root=root)).links
+        assert f"http://localhost:5000{root}/sitemap.xml" in links
+        assert not any(link.startswith(BASE) and link.endswith(".xml") for link in links)
+    assert sample.request("/sitemap.xml", host="localhost:5000", root=root).status == 200
+    for more in ({"host": "shop.example"}, {"host": "localhost", "headers": [("x-forwarded-for", "192.0.2.1")]}):
+        links = Text(sample.request(REPORT, root=root, **more)).links
+        assert any(link.startswith(BASE) and link.endswith("/sitemap.xml") for link in links)
+
+
 def test_hostile_text_is_escaped_everywhere() -> None:
     page = Page().with_headers(("link", f'<https://elsewhere.example/{quote(HOSTILE)}>; rel="canonical"'))
     pages = {"/{slug}": page, "/x": Page(200, [("content-type", "text/html; charset=utf-8")])}
