@@ -345,8 +345,8 @@ def lowest() -> list[str]:
     """Return the requirements that pin each of `FRAMEWORKS` to the lowest version pyproject.toml declares."""
     extras = PROJECT["project"]["optional-dependencies"].values()
     declared = [*PROJECT["project"]["dependencies"], *(requirement for extra in extras for requirement in extra)]
-    frameworks = [requirement for requirement in declared if re.split(r"[^a-z0-9-]", requirement)[0] in FRAMEWORKS]
-    pinned = [requirement.replace(">=", "==") for requirement in frameworks]
+    frameworks = {requirement for requirement in declared if re.split(r"[^a-z0-9-]", requirement)[0] in FRAMEWORKS}
+    pinned = sorted(requirement.replace(">=", "==") for requirement in frameworks)
     assert len(pinned) == len(FRAMEWORKS), pinned
     return [*pinned, "quart==0.18.4"]  # the last that works with the lowest Flask
 
