@@ -36,7 +36,7 @@ _QUERY_NOTE: Final = "a page with a query string is never listed; this is about 
 
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit status: 0 if all is well, 1 for the answer no (explain, routes --strict), 2 for an error.",
+    epilog="Exit status: 0 if all is well, 1 for the answer no (explain, routes --strict, check), 2 for an error.",
 )
 @click.version_option(package_name="sitemap-middleware", prog_name="sitemap-middleware")
 def command() -> None:
