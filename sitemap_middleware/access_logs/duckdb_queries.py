@@ -28,8 +28,8 @@ ROWS_AT_ONCE: Final = 10_000
 _LINES: Final = (
     "SELECT line FROM read_csv({file}, columns={{'line': 'VARCHAR'}}, header=false, auto_detect=false, quote='',"
     f" escape='', delim=chr({ord(FIELD_SEPARATOR)}), max_line_size={2 * MAX_LINE_BYTES})"
-    " WHERE line <> '' AND line NOT LIKE '#%'"
 )
+"""An empty line is NULL."""
 
 _MEANING: Final = """
     CASE WHEN status IS NULL OR NOT regexp_full_match(status, '[1-5][0-9][0-9]|-|0|000') THEN 'broken'
@@ -105,7 +105,8 @@ class LogQueries:
             SELECT {f.host} AS host, {f.address} AS address, {f.method} AS method, {f.target} AS target,
                    {f.status} AS status, {f.time} AS first, {f.time} AS last, {f.agent} AS agent, {f.query} AS query,
                    1 AS n
-            FROM (SELECT {f.split} AS f FROM ({_LINES.format(file=sql_text(str(file)))}))"""
+            FROM (SELECT {f.split} AS f FROM ({_LINES.format(file=sql_text(str(file)))})
+                  WHERE NOT {f.is_w3c} OR coalesce(line, '') NOT LIKE '#%')"""
         query = f"""
             {self._labelled(rows)}
             SELECT kind, host, address, target, status, agent, min(first), max(last), sum(n)
@@ -198,7 +199,8 @@ class LogQueries:
             tried = with_fields(log_format, directive) if directive else log_format
             query = f"""
                 SELECT count(*) FILTER (coalesce({tried.status}, '') <> '' AND {tried.target} IS NOT NULL), count(*)
-                FROM (SELECT {tried.split} AS f FROM ({_LINES.format(file=sql_text(str(file)))}))"""
+                FROM (SELECT {tried.split} AS f FROM ({_LINES.format(file=sql_text(str(file)))})
+                      WHERE line NOT LIKE '#%')"""
             ((fitting, lines),) = self._run(query).fetchall()
             if log_format is given and fitting:
                 return given

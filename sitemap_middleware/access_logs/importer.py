@@ -265,7 +265,7 @@ class LogImporter:
                 log_format = with_fields(log_format, piece.directive)
             except SitemapError:  # nothing tells what the fields of these lines are
                 with self._piece_file.open("rb") as lines:
-                    report.lines["broken"] += sum(not line.startswith((b"#", b"\n")) for line in lines)
+                    report.lines["broken"] += sum(not line.startswith(b"#") for line in lines)
                 return {}
         return self._visits(self._queries.groups(self._piece_file, log_format), log_format, report)
 

@@ -349,6 +349,7 @@ def test_damaged_lines_are_counted_and_harm_no_other(name: str, store: MemorySto
     good = log_text(name, TRUTH * 2).splitlines(keepends=True)
     bad = [
         "\n",
+        "#comment\n" if name not in DIRECTIVES else "no comment\n",
         "garbage\n",
         "\0\1\2\x1b[31m\n",
         '"' * 500 + "\n",
@@ -362,8 +363,8 @@ def test_damaged_lines_are_counted_and_harm_no_other(name: str, store: MemorySto
     file.write_bytes("".join(good + bad).encode() + b"\xff\xfe\x80 - -\n" + "".join(good[-2:]).encode())
     (report,) = run(store, file)
     assert (report.format, report.problem) == (name, "")
-    assert report.lines["broken"] == len(bad)
-    assert report.lines.total() == 2 * len(TRUTH) + len(bad) + 2
+    assert report.lines["broken"] == len(bad) + 1
+    assert report.lines.total() == 2 * len(TRUTH) + len(bad) + 1 + 2
 
 
 def test_long_lines_of_any_length_are_broken_in_the_same_memory(store: MemoryStore, tmp_path: Path) -> None:
@@ -543,7 +544,13 @@ def test_w3c_log_without_a_needed_field_is_a_problem(store: MemoryStore, tmp_pat
 def test_lines_before_the_fields_are_named_are_broken(store: MemoryStore, tmp_path: Path) -> None:
     file = tmp_path / "iis.log"
     file.write_text(f"#Version: 1.0\nlost line\n\n{log_text('iis', [Hit('/')])}")
-    assert counted(run(store, file)[0]) == {"broken": 1, "verified": 1}
+    assert counted(run(store, file)[0]) == {"broken": 2, "verified": 1}
+
+
+def test_directives_are_no_lines_of_a_w3c_log(store: MemoryStore, tmp_path: Path) -> None:
+    file = tmp_path / "iis.log"
+    file.write_text(log_text("iis", [Hit("/")]) + "#Date: 2025-11-24 16:00:00\n" + log_text("iis", [Hit("/a")]))
+    assert counted(run(store, file)[0]) == {"verified": 2}
 
 
 @pytest.mark.parametrize("text", ["", "no line", DIRECTIVES["iis"]])
