@@ -10,7 +10,7 @@ import asyncio
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
@@ -23,6 +23,7 @@ from protego import Protego
 from ..robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH, RobotsFile, parse_robots_file
 from .checks.loc import check_loc, is_local, resolved
 from .decompression import Decompressor
+from .web_transport import LocalAddressError, Resolve, WebTransport, resolve
 from .xml_reader import Unreadable
 
 PRODUCT: Final = "sitemap-middleware-check"
@@ -35,7 +36,7 @@ PAUSE_SECONDS: Final = 0.1
 MAX_PAUSE_SECONDS: Final = 10.0
 """The longest pause that a Crawl-delay in robots.txt may ask for."""
 TIMEOUT_SECONDS: Final = 20.0
-"""For a connection, and between two parts of a response."""
+"""For a connection and the headers of a response, and between two parts of its body."""
 DEADLINE_SECONDS: Final = 180.0
 """For the body of a response."""
 ATTEMPTS: Final = 3
@@ -140,8 +141,9 @@ class PoliteClient:
         allow_local: whether hosts of the local network are requested.
         clock: returns seconds.
         sleep: waits for so many seconds.
-        timeout: seconds for a connection, and between two parts of a response.
+        timeout: seconds for a connection and the headers of a response, and between two parts of its body.
         deadline: seconds for the body of a response.
+        resolve: returns the addresses of a host.
     """
 
     def __init__(
@@ -153,9 +155,10 @@ class PoliteClient:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         timeout: float = TIMEOUT_SECONDS,
         deadline: float = DEADLINE_SECONDS,
+        resolve: Resolve = resolve,
     ) -> None:
         self._obey_robots = obey_robots
-        self._allow_local = allow_local
+        self._transport = WebTransport(resolve, allow_local=allow_local)
         self._clock = clock
         self._sleep = sleep
         self._timeout = timeout
@@ -164,6 +167,7 @@ class PoliteClient:
         self._client = httpx.AsyncClient(
             headers={"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": "gzip"},
             timeout=timeout,
+            transport=self._transport,
         )
 
     async def __aenter__(self) -> Self:
@@ -171,6 +175,12 @@ class PoliteClient:
 
     async def __aexit__(self, *_: object) -> None:
         await self._client.aclose()
+
+    async def admit(self, url: str) -> None:
+        """Allow hosts of the local network if that of a URL is one of them."""
+        with suppress(OSError, UnicodeError, httpx.InvalidURL):  # is reported by the first request
+            async with asyncio.timeout(self._timeout):
+                await self._transport.admit(httpx.URL(url))
 
     @asynccontextmanager
     async def stream(self, url: str, user_agent: str = USER_AGENT) -> AsyncIterator[Answer]:
@@ -232,7 +242,7 @@ class PoliteClient:
         loc = check_loc(url, is_page=False)
         if not loc.host:
             return Answer(url, failure=Failure.INVALID_URL, reason=f"{url} is not a URL of http or https")
-        if not self._allow_local and is_local(loc.host):
+        if not self._transport.allow_local and is_local(loc.host):
             return Answer(url, failure=Failure.LOCAL, reason=f"{loc.host} is not on the web")
         if not obey_robots:
             return None
@@ -254,7 +264,7 @@ class PoliteClient:
             attempt += 1
             attempts = ATTEMPTS if answer.failure is None else 1 if host.is_down else ATTEMPTS_TO_CONNECT
             wait = max(float(2**attempt), _retry_after(answer.headers))
-            is_transient = answer.failure is not None or answer.status in _TRANSIENT
+            is_transient = answer.failure not in (None, Failure.LOCAL) or answer.status in _TRANSIENT
             if not is_transient or attempt >= attempts or wait > MAX_WAIT_SECONDS:
                 host.is_down = answer.failure is not None
                 return answer
@@ -271,8 +281,11 @@ class PoliteClient:
     async def _request(self, url: str, user_agent: str) -> Answer:
         try:
             request = self._client.build_request("GET", url, headers={"User-Agent": user_agent})
-            response = await self._client.send(request, stream=True)
-        except httpx.TimeoutException:
+            async with asyncio.timeout(self._timeout):
+                response = await self._client.send(request, stream=True)
+        except LocalAddressError as error:
+            return Answer(url, failure=Failure.LOCAL, reason=str(error))
+        except (httpx.TimeoutException, TimeoutError):
             return Answer(
                 url, failure=Failure.TIMEOUT, reason=f"there was no answer within {self._timeout:.0f} seconds"
             )

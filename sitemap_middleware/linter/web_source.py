@@ -51,6 +51,7 @@ class WebSource:
 
     async def first_documents(self) -> Sequence[str]:
         """Return the URL, or those of the sitemaps of a site: of its robots.txt, or else /sitemap.xml."""
+        await self._client.admit(self.name)
         parts = urlsplit(self.name)
         if parts.path not in ("", "/") or parts.query:
             return [self.name]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import socket
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urljoin, urlsplit
@@ -69,7 +71,9 @@ _ASSETS: Final = frozenset(
 _PERCENT_ENCODED: Final = re.compile(r"%([0-9A-Fa-f]{2})")
 _REST: Final = re.compile(r"[/?]")
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_LOCAL_NAMES: Final = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
+_LOCAL_NAMES: Final = (".localhost", ".localdomain", ".local", ".internal", ".lan", ".home.arpa", ".svc")
+_IPV4_NETWORKS: Final = (ipaddress.IPv6Network("::/96"), ipaddress.IPv6Network("64:ff9b::/96"))
+"""IPv6 networks whose addresses end with an IPv4 address."""
 _MAX_CACHED_HOSTS: Final = 1024
 
 
@@ -198,11 +202,30 @@ def resolved(base: str, reference: str) -> str:
 def is_local(host: str) -> bool:
     """Whether a host, as in `CheckedLoc`, leads nowhere from other networks."""
     name = host.rpartition(":")[0] if re.search(r":\d+\Z", host) else host
-    try:
-        address = ipaddress.ip_address(name.strip("[]"))
-    except ValueError:
+    address = _address(name.strip("[]"))
+    if address is None:
         return "." not in name or name.endswith(_LOCAL_NAMES)
-    return not address.is_global
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.is_site_local:
+            return True
+        address = _embedded_ipv4(address) or address
+    return address.is_multicast or not address.is_global
+
+
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that a host is written as; None if it is a name."""
+    with suppress(ValueError):
+        return ipaddress.ip_address(name)
+    with suppress(OSError, ValueError):  # resolvers read 127.1, 0x7f.0.0.1 and 2130706433 as 127.0.0.1
+        return ipaddress.IPv4Address(socket.inet_aton(name))
+    return None
+
+
+def _embedded_ipv4(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The IPv4 address that an IPv6 address leads to: mapped, compatible, 6to4, or by NAT64."""
+    if any(address in network for network in _IPV4_NETWORKS):
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour
 
 
 def page_key(loc: CheckedLoc) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import gzip
 import socket
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -206,6 +208,33 @@ def test_server_that_never_answers() -> None:
         assert codes(check(url, timeout=0.05)) == ["fetch-timeout"]
 
 
+@pytest.mark.parametrize("line", [b"X-Slow: 1\r\n", b"HTTP/1.1 103 Early Hints\r\n\r\n"], ids=["headers", "hints"])
+def test_server_whose_headers_never_end(line: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(20)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}{PATH}"
+
+        def send() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = server.accept()
+                    with connection, suppress(OSError):
+                        if not line.startswith(b"HTTP"):
+                            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                        while not is_over.wait(0.01):
+                            connection.sendall(line)
+
+        is_over = threading.Event()
+        thread = threading.Thread(target=send)
+        thread.start()
+        try:
+            assert codes(check(url, timeout=0.1)) == ["fetch-timeout"]
+        finally:
+            is_over.set()
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
 def test_document_that_never_ends(site: WebSite) -> None:
     site.add(PATH, good(site)._replace(length=10_000, seconds=5))
     assert codes(check(f"{site.origin}{PATH}", deadline=0.05)) == ["fetch-timeout"]
@@ -296,9 +325,3 @@ def test_index_that_names_many_hosts(site: WebSite, monkeypatch: pytest.MonkeyPa
 def test_document_that_is_refused_is_not_read_to_its_end(site: WebSite) -> None:
     site.add(PATH, Reply(200, b"<!doctype html>" + b"x" * 10_000_000, {"Content-Type": "text/html"}))
     assert codes(check(f"{site.origin}{PATH}")) == ["fetch-html"]
-
-
-def test_local_hosts_are_not_requested_for_a_document_of_the_web(site: WebSite) -> None:
-    site.add(PATH, good(site))
-    result = check(f"{site.origin}{PATH}", allow_local=False)
-    assert (codes(result), site.requests) == (["fetch-failed"], [])
