@@ -146,8 +146,9 @@ def test_an_asgi_app_may_have_an_async_authorize(form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_a_wsgi_app_refuses_what_it_cannot_await(form: str, caplog: pytest.LogCaptureFixture) -> None:
     sample = site("wsgi", authorize=FORMS[form])
-    assert request(sample, f"{REPORT}/pages").status == 404
-    assert "which a WSGI app cannot await; give a plain function" in caplog.text
+    for _ in range(2):
+        assert request(sample, f"{REPORT}/pages").status == 404
+    assert caplog.text.count("which a WSGI app cannot await; give a plain function") == 1
 
 
 def test_an_error_of_an_async_authorize_refuses() -> None:
