@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ..exceptions import SitemapError
-from .formats import ANY_TIME, FORMATS, LogFormat, sql_text, with_fields
+from .formats import ANY_TIME, FORMATS, LogFormat, for_mixed_lines, sql_text, with_fields
 from .line_reader import FIELD_SEPARATOR, MAX_LINE_BYTES
 
 MEMORY_LIMIT: Final = "200MB"
@@ -100,7 +100,7 @@ class LogQueries:
         Raises:
             SitemapError: DuckDB failed, for example because the disk is full.
         """
-        f = log_format
+        f = for_mixed_lines(log_format)
         rows = f"""
             SELECT {f.host} AS host, {f.address} AS address, {f.method} AS method, {f.target} AS target,
                    {f.status} AS status, {f.time} AS first, {f.time} AS last, {f.agent} AS agent, {f.query} AS query,

@@ -18,8 +18,13 @@ FIELDS_DIRECTIVE: Final = "#Fields:"
 _CLF_TIME: Final = "'%d/%b/%Y:%H:%M:%S %z'"
 _QUOTED: Final = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _QUOTED_GROUP: Final = r'"([^"\\]*(?:\\.[^"\\]*)*)"'
+_IP_ADDRESS: Final = r"[0-9a-fA-F]*[.:][0-9a-fA-F.:]*"
+# Neither HOST:PORT nor a second address: these begin the lines of vhost-combined. nginx writes "unix:" for sockets.
+_ADDRESS: Final = rf"((?:{_IP_ADDRESS}|\[[^ ]*|[^ :]+:?)) [^ .:]+"
 # The brackets of the time come after the user name, which clients choose: what follows them must match, too.
-_CLF: Final = r"([^ ]+) [^ ]+ [^\[]*\[([^\]]+)\] " + _QUOTED_GROUP + r" (\d{3}) (?:\d+|-)"
+_AFTER_ADDRESS: Final = r" [^\[]*\[([^\]]+)\] " + _QUOTED_GROUP + r" (\d{3}) (?:\d+|-)"
+_CLF: Final = _ADDRESS + _AFTER_ADDRESS
+_HOST_AND_ADDRESS: Final = rf"([^ ]+) ({_IP_ADDRESS}) [^ ]+"
 _REFERRER_AND_AGENT: Final = f" {_QUOTED} {_QUOTED_GROUP}"
 
 
@@ -142,7 +147,7 @@ FORMATS: Final = {
         ),
         _clf(
             "vhost-combined",
-            rf"([^ ]+) ([0-9a-fA-F]*[.:][0-9a-fA-F.:]*{_CLF.removeprefix('([^ ]+')}{_REFERRER_AND_AGENT}",
+            rf"{_HOST_AND_ADDRESS}{_AFTER_ADDRESS}{_REFERRER_AND_AGENT}",
             ("host", "address", "time", "request", "status", "agent"),
         ),
         _clf("combined", f"{_CLF}{_REFERRER_AND_AGENT}", ("address", "time", "request", "status", "agent")),
@@ -201,6 +206,24 @@ FORMATS: Final = {
     )
 }
 """The formats by name. If a line fits several, the first one counts."""
+
+_EITHER_COMBINED: Final = replace(
+    _clf(
+        "vhost-combined",
+        rf"(?:{_HOST_AND_ADDRESS}|{_ADDRESS}){_AFTER_ADDRESS}{_REFERRER_AND_AGENT}",
+        ("host", "address", "only_address", "time", "request", "status", "agent"),
+    ),
+    address="coalesce(nullif(f.address, ''), f.only_address)",
+)
+
+
+def for_mixed_lines(log_format: LogFormat) -> LogFormat:
+    """The format in which the lines of a log are read.
+
+    A log that has `combined` and `vhost-combined` lines, because the server was configured anew, is read line by line.
+    """
+    return _EITHER_COMBINED if log_format.name in ("combined", "vhost-combined") else log_format
+
 
 TABLE: Final = LogFormat("table", split="", address="", method="", target="", status="", time="")
 """Stands for a table of groups, which has no lines."""

@@ -285,6 +285,34 @@ def test_each_site_of_a_log_is_imported_once(store: MemoryStore, tmp_path: Path)
         assert {(visit.path, visit.count) for visit in visits(store, site)} == {(path, 1) for path in paths}
 
 
+@pytest.mark.parametrize("first", ["combined", "vhost-combined"])
+def test_hosts_are_read_line_by_line_in_a_log_of_both_combined_formats(
+    first: str, store: MemoryStore, tmp_path: Path
+) -> None:
+    with_hosts = [Hit("/menu"), Hit("/other", host="other.example"), Hit("/ip", host="192.0.2.1")]
+    hits = {"combined": [Hit("/"), Hit("/v6", address="2001:4860::1")], "vhost-combined": with_hosts}
+    second = "combined" if first == "vhost-combined" else "vhost-combined"
+    file = tmp_path / "mixed.log"
+    file.write_text(log_text(first, hits[first] * 3) + log_text(second, hits[second]))
+    (report,) = run(store, file)
+    assert (report.format, report.lines["broken"]) == (first, 0)
+    assert {visit.path for visit in visits(store)} == {"/", "/v6", "/menu"}
+    assert report.lines["other_host"] == 2 * (3 if first == "vhost-combined" else 1)
+    assert report.lines.total() == report.lines["verified"] + report.lines["other_host"]
+
+
+@pytest.mark.parametrize("host", ["bakery.example:443", "bakery.example", "192.0.2.1:443", "[2001:db8::1]:443"])
+def test_a_line_that_begins_with_a_host_is_never_taken_for_one_without(
+    host: str, store: MemoryStore, tmp_path: Path
+) -> None:
+    file = tmp_path / "hosts.log"
+    file.write_text(f"{host} {WRITERS['combined'](Hit('/'))}\n")
+    assert run(store, file)[0].format == "vhost-combined"
+    file.write_text(f"{host} {WRITERS['combined'](Hit('/', address='named.example'))}\n" + log_text("combined", TRUTH))
+    (report,) = run(MemoryStore(), file)
+    assert (report.format, counted(report)) == ("combined", LINES | {"broken": 1})
+
+
 def test_log_without_hosts_is_of_one_site_only(store: MemoryStore, tmp_path: Path) -> None:
     file = write_log(tmp_path / "a.log", "combined", TRUTH)
     (report,) = run(store, file, sites=[BAKERY, Site("https", "shop.example")])
@@ -445,7 +473,7 @@ def test_agent_that_only_looks_like_a_crawler_is_another_client(store: MemorySto
     assert counted(report) == {"other": 1}
 
 
-@pytest.mark.parametrize("address", ["-", "crawl-66-249-66-1.googlebot.com", "66.249.66.1,", "999.1.1.1"])
+@pytest.mark.parametrize("address", ["-", "unix:", "crawl-66-249-66-1.googlebot.com", "66.249.66.1,", "999.1.1.1"])
 def test_address_that_is_none_is_not_verified(address: str, store: MemoryStore, tmp_path: Path) -> None:
     (report,) = run(store, write_log(tmp_path / "a.log", "combined", [Hit("/", address=address)]))
     assert counted(report) == {"unverified": 1}
