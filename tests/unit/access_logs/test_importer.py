@@ -172,6 +172,13 @@ def test_a_log_is_not_imported_in_a_format_of_no_line(given: str, store: MemoryS
         assert counted(importer.import_log(file)) == LINES
 
 
+def test_a_given_format_with_directives_is_used(store: MemoryStore, tmp_path: Path) -> None:
+    file = write_log(tmp_path / "a.log", "iis", TRUTH)
+    with LogImporter(store, [BAKERY], identify, clock=lambda: NOW) as importer:
+        report = importer.import_log(file, FORMATS["iis"])
+    assert (report.format, report.problem, report.lines["verified"] > 0) == ("iis", "", True)
+
+
 def test_a_given_format_is_used_if_none_is_found(store: MemoryStore, tmp_path: Path) -> None:
     file = tmp_path / "a.log"
     file.write_text("noise\n" * 3)

@@ -314,3 +314,9 @@ def test_page_that_is_listed_again_is_requested_once(site: WebSite, pages: Pages
     result = check(site, pages)
     assert (site.requests.count("/gone"), result.pages) == (1, 2)
     assert codes(result).count("page-status") == 2
+
+
+def test_what_is_no_url_is_not_requested(site: WebSite) -> None:
+    site.add(PATH, xml(f"<urlset {NAMESPACE}><url><loc>/menu</loc></url></urlset>"))
+    assert codes(check(site)) == ["loc-relative"]
+    assert "/menu" not in site.requests
