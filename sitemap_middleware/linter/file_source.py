@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urljoin, urlsplit
@@ -64,7 +65,9 @@ class FileSource:
         path = unquote(urlsplit(url).path)
         base = unquote(urlsplit(urljoin(self.location, ".")).path) if self.location else "/"
         for name in (path.removeprefix(base), path.rpartition("/")[2]):
-            file = (folder / name.lstrip("/")).resolve()
-            if file.is_relative_to(folder) and file.is_file():
-                return file
+            # A name may be too long, contain a null character, or lead in a circle of links.
+            with suppress(OSError, ValueError, RuntimeError):
+                file = (folder / name.lstrip("/")).resolve()
+                if file.is_relative_to(folder) and file.is_file():
+                    return file
         return None

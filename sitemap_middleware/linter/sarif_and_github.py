@@ -84,6 +84,7 @@ def github_annotations(result: Result) -> Iterator[str]:
 
 
 def _escaped(text: str, *, property_value: bool = False) -> str:
-    """Text in which no character begins another command, or ends a value."""
+    """Text in which no character begins another command, ends a value, or controls a terminal."""
+    text = "".join(char if char.isprintable() or char in "\r\n" else repr(char)[1:-1] for char in text)
     text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return text.replace(":", "%3A").replace(",", "%2C") if property_value else text

@@ -90,6 +90,14 @@ def test_annotations_of_github(faulty: Path) -> None:
     assert second.endswith("::/100%25,:: '/100%25,:' is not an absolute URL")
 
 
+def test_annotations_of_github_do_not_control_a_terminal(tmp_path: Path) -> None:
+    file = tmp_path / "sitemap.txt"
+    file.write_text("https://example.com/\n/a\N{RIGHT-TO-LEFT OVERRIDE}\x9b\x07b\n", encoding="utf-8")
+    output = run(file, "--format", "github").stdout
+    assert "/a\\u202e\\x9b\\x07b" in output
+    assert output.replace("\n", "").isprintable()
+
+
 def test_messages_about_a_whole_document_have_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("sitemap.xml.gz").write_bytes(b"\x1f\x8bnothing")

@@ -212,6 +212,15 @@ def test_file_that_cannot_be_read(tmp_path: Path) -> None:
         asyncio.run(check_sitemap(FileSource(tmp_path), Settings()))
 
 
+@pytest.mark.parametrize("name", ["%00", "a" * 300, "circle", "%F0%9F.xml"], ids=["null", "long", "circle", "bytes"])
+def test_index_that_names_what_no_file_can_be(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "index.xml"
+    file.write_text(index(f"https://example.com/{name}"))
+    (tmp_path / "circle").symlink_to("circle")
+    result = asyncio.run(check_sitemap(FileSource(file), Settings()))
+    assert [message.code for message in result.messages if message.code == "index-not-all-read"]
+
+
 def test_first_failure_ends_all_that_is_being_read() -> None:
     class Failing(FileSource):
         async def first_documents(self) -> Sequence[str]:
