@@ -91,27 +91,31 @@ class Verifier:
 
         It is fake only if every way to verify it was tried, and all said no.
         """
+        known = self.known_identity(crawler, address_text)
+        if known is not None:
+            return known
+        address = parse_address(address_text)
+        assert address is not None
+        now = self._clock()
+        try:
+            identity, seconds = self._ask_dns(crawler.dns_suffixes, address), KNOWN_SECONDS
+        except (OSError, UnicodeError):
+            identity, seconds = UNVERIFIED, RETRY_SECONDS
+        self._known.put((crawler.dns_suffixes, address), (identity, now + seconds))
+        return identity
+
+    def known_identity(self, crawler: Crawler, address_text: str) -> int | None:
+        """The identity as far as it can be told without asking DNS; None if DNS must be asked. It never blocks."""
         address = parse_address(address_text)
         if address is None or not address.is_global or not crawler.is_verifiable:
             return UNVERIFIED  # a private address is that of a proxy, or of a developer
         known_ranges = [self._ranges[url] for url in crawler.range_urls if url in self._ranges]
         if any(address in ranges for ranges in known_ranges):
             return VERIFIED
-        if crawler.dns_suffixes:
-            return self._identity_by_dns(crawler.dns_suffixes, address)
-        return FAKE if len(known_ranges) == len(crawler.range_urls) else UNVERIFIED
-
-    def _identity_by_dns(self, suffixes: tuple[str, ...], address: Address) -> int:
-        now, key = self._clock(), (suffixes, address)
-        known = self._known.get(key)
-        if known is not None and now < known[1] <= now + KNOWN_SECONDS:
-            return known[0]
-        try:
-            identity, seconds = self._ask_dns(suffixes, address), KNOWN_SECONDS
-        except (OSError, UnicodeError):
-            identity, seconds = UNVERIFIED, RETRY_SECONDS
-        self._known.put(key, (identity, now + seconds))
-        return identity
+        if not crawler.dns_suffixes:
+            return FAKE if len(known_ranges) == len(crawler.range_urls) else UNVERIFIED
+        now, known = self._clock(), self._known.get((crawler.dns_suffixes, address))
+        return known[0] if known is not None and now < known[1] <= now + KNOWN_SECONDS else None
 
     def _ask_dns(self, suffixes: tuple[str, ...], address: Address) -> int:
         names = [name.lower().rstrip(".") for name in self._resolver.names(str(address))]

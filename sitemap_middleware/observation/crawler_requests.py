@@ -1,8 +1,10 @@
 """Notes the requests of crawlers on the request path. All that takes time is done later (`crawler_visit_counts`).
 
-Of ordinary visitors' requests only the number of header fields is compared: browsers
-send more of them than crawlers do, behind the same proxies. So nearly all requests
-whose User-Agent is not a crawler's are passed over without reading it.
+Of most visitors' requests only the number of header fields is looked up: browsers send
+more of them than crawlers do, behind the same proxies. So nearly all requests whose
+User-Agent is not a crawler's are passed over without reading it. Numbers that crawlers
+may send are never passed over; others only once a request with as many was looked at
+and was not a crawler's, until the next flush.
 """
 
 from __future__ import annotations
@@ -11,12 +13,20 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
 from ..crawlers.known_crawlers import Crawler, crawler_of_agent
+from ..crawlers.ranges import parse_address
+from ..crawlers.visits import MAX_PATH_CHARS, OTHER_PATHS
 from ..fork_safety import reset_after_fork
 from ..models import Site
-from ..request_response import Request, Sender
+from ..request_response import Request, Sender, is_proxy_header
 
 MAX_NOTED_REQUESTS: Final = 10_000
 """Requests that wait for the next flush. Further ones are dropped and counted."""
+
+MAX_NOTED_CHARS: Final = 2_000_000
+"""Characters of the paths of these requests."""
+
+MAX_ADDRESS_CHARS: Final = 100
+"""Characters of a sender's address. A longer one is none."""
 
 FIRST_MAX_FIELDS: Final = 9
 """Header fields of a crawler's request, at most, until one is seen. Googlebot sends six to eight."""
@@ -26,6 +36,9 @@ SPARE_FIELDS: Final = 2
 
 LARGEST_MAX_FIELDS: Final = 100
 """What is learned, at most: anybody can send any number of fields, and claim to be a crawler."""
+
+MAX_SKIPPED_COUNTS: Final = 1000
+"""Numbers of fields that are passed over at once."""
 
 
 class NotedPage(Protocol):
@@ -62,7 +75,10 @@ class NotedRequest(NamedTuple):
     raw_status: Any
     """ASGI's number or WSGI's status line."""
     at: float
-    sender: Sender
+    address: str
+    """The sender's, as the server names it; empty if it names none."""
+    is_own: bool
+    """Whether the address is certainly the sender's own (`is_own_address`)."""
     is_document: bool
     """Whether it was for a document of the sitemap, or for robots.txt."""
 
@@ -73,7 +89,7 @@ class CrawlerRequests:
     def __init__(self, *, enabled: bool, ensure_thread: Callable[[], None]) -> None:
         """`ensure_thread` starts the thread that flushes, if it does not run."""
         self.max_fields: int = FIRST_MAX_FIELDS if enabled else -1
-        """Requests with more header fields are not a crawler's. Negative: no crawlers are counted."""
+        """Requests with up to so many header fields may be a crawler's. Negative: no crawlers are counted."""
         self._knows_protocol = False
         """Whether `max_fields` includes the fields that are no headers: those of WSGI's environ."""
         self.dropped: int = 0
@@ -84,6 +100,9 @@ class CrawlerRequests:
     def reset_after_fork(self) -> None:
         """Start empty in a forked child: the parent counts what it has noted."""
         self._noted: list[NotedRequest] = []
+        self._noted_chars = 0
+        self.skipped_counts: set[int] = set()
+        """Numbers of header fields that need not be looked at before the next flush."""
 
     @property
     def is_enabled(self) -> bool:
@@ -97,7 +116,21 @@ class CrawlerRequests:
             self._knows_protocol = True
             self.max_fields += request.field_count - request.header_count
         if crawler_of_agent(request.user_agent) is not None:
-            self.max_fields = max(self.max_fields, min(request.field_count + SPARE_FIELDS, LARGEST_MAX_FIELDS))
+            self._learn_count(request.field_count)
+
+    def _learn_count(self, count: int) -> None:
+        if count + SPARE_FIELDS > self.max_fields:
+            self.max_fields = max(self.max_fields, min(count + SPARE_FIELDS, LARGEST_MAX_FIELDS))
+            self.skipped_counts = set()
+
+    def look_at(self, page: NotedPage, raw_status: Any, request: Request, now: float) -> None:
+        """Note a request if it is a crawler's; else pass over others with as many fields. Never blocks."""
+        count = len(request.fields)
+        if self.is_enabled and crawler_of_agent(request.user_agent) is not None:
+            self._learn_count(count)
+            self.note(page, raw_status, request, now)
+        elif count > self.max_fields and len(self.skipped_counts) < MAX_SKIPPED_COUNTS:
+            self.skipped_counts.add(count)
 
     def note(self, page: NotedPage, raw_status: Any, request: Request, now: float) -> None:
         """Note a request if its User-Agent is a crawler's. Never blocks; too many are dropped and counted."""
@@ -105,14 +138,39 @@ class CrawlerRequests:
         if crawler is None or page.is_foreign_host:
             return
         request.is_noted = True
-        noted = self._noted
-        if len(noted) >= MAX_NOTED_REQUESTS:
+        noted, path = self._noted, page.path
+        if len(path) > MAX_PATH_CHARS:
+            path = OTHER_PATHS
+        if len(noted) >= MAX_NOTED_REQUESTS or self._noted_chars + len(path) > MAX_NOTED_CHARS:
             self.dropped += 1
             return
-        noted.append(NotedRequest(page.site, page.path, crawler, raw_status, now, request.sender, page.is_document))
+        self._noted_chars += len(path)
+        sender = request.sender
+        address = sender.address if len(sender.address) <= MAX_ADDRESS_CHARS else ""
+        noted.append(
+            NotedRequest(page.site, path, crawler, raw_status, now, address, is_own_address(sender), page.is_document)
+        )
         self._ensure_thread()
 
     def take(self) -> list[NotedRequest]:
         """The requests since the last call."""
-        noted, self._noted = self._noted, []
+        noted, self._noted, self._noted_chars = self._noted, [], 0
+        self.skipped_counts = set()
         return noted
+
+
+def is_own_address(sender: Sender) -> bool:
+    """Whether an address is certainly that of the client, and not of a proxy that the server does not know.
+
+    A server that knows its proxy replaces the address by the one in X-Forwarded-For.
+    """
+    headers = [(_text(name).lower(), _text(value)) for name, value in sender.headers]
+    if not any(is_proxy_header(name) for name, _ in headers):
+        return True
+    forwarded_for = [value for name, value in headers if name == "x-forwarded-for"]
+    address = parse_address(sender.address)
+    return len(forwarded_for) == 1 and address is not None and parse_address(forwarded_for[0].strip()) == address
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else value

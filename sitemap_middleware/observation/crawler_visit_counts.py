@@ -8,23 +8,21 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
-from ..crawlers.known_crawlers import Crawler
-from ..crawlers.ranges import parse_address, unpack_ranges
+from ..crawlers.ranges import unpack_ranges
 from ..crawlers.verification import Resolver, Verifier
 from ..crawlers.visits import FAKE, OTHER_PATHS, UNVERIFIED, VERIFIED, CrawlerVisit, VisitCounter
 from ..exceptions import StoreError
 from ..fork_safety import reset_after_fork
 from ..models import Site, StoreKey
 from ..patterns import Pattern
-from ..request_response import Sender, is_proxy_header
 from ..routing.current_routes import AppRoutes
 from ..stores.base import Store, StoreExtras
-from .crawler_requests import CrawlerRequests, NotedRequest
-from .observer import status_code
+from .crawler_requests import CrawlerRequests
+from .unverified_visits import Group, Row, UnverifiedVisits, grouped
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -40,24 +38,11 @@ VERIFICATION_WAIT_SECONDS: Final = 5.0
 LAST_VERIFICATION_WAIT_SECONDS: Final = 0.5
 """Seconds for which the end of the process waits for DNS. Visits that are not verified by then are unverified."""
 
-MAX_WAITING_SENDERS: Final = 2000
-"""Addresses that wait to be verified. Visits of further ones are unverified."""
-
 RANGES_OWNER: Final = StoreKey("sites")
 RANGES_RECORD: Final = "crawler-ranges"
 """The record of the store that holds the published ranges. All its sites share it."""
 
 IDENTITY_NAMES: Final = {VERIFIED: "verified", UNVERIFIED: "unverified", FAKE: "fake"}
-
-
-class _Group(NamedTuple):
-    """Requests of one sender."""
-
-    crawler: Crawler
-    address: str
-    is_own: bool
-    """Whether the address is certainly the sender's own (`is_own_address`)."""
-    requests: list[NotedRequest]
 
 
 class CrawlerVisitCounts:
@@ -93,12 +78,12 @@ class CrawlerVisitCounts:
         self._verifier = Verifier(resolver, clock)
         self._ranges_read_at = float("-inf")
         self._saved_at = float("-inf")
+        self._waiting = UnverifiedVisits()
         self.reset_after_fork()
         reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
         """Start empty in a forked child: the parent stores what it has counted."""
-        self._waiting: deque[_Group] = deque()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._by_site: dict[StoreKey, tuple[Site, VisitCounter]] = {}
@@ -126,15 +111,18 @@ class CrawlerVisitCounts:
         self._save()
 
     def _count_noted(self) -> None:
-        groups: dict[tuple[str, str, bool], _Group] = {}
-        for request in self._requests.take():
-            key = request.crawler.name, request.sender.address, is_own_address(request.sender)
-            groups.setdefault(key, _Group(request.crawler, *key[1:], [])).requests.append(request)
-        for group in groups.values():
-            if len(self._waiting) >= MAX_WAITING_SENDERS:
-                self._count(group, UNVERIFIED)
+        groups = grouped(self._requests.take())
+        if groups:
+            self._read_ranges()
+        unknown = []
+        for group in groups:
+            identity = self._verifier.known_identity(group.sender.crawler, group.sender.address)
+            if identity is None:
+                unknown.append(group)
             else:
-                self._waiting.append(group)
+                self._count(group, identity)
+        for group in self._waiting.add(unknown):
+            self._count(group, UNVERIFIED)
         if self._waiting:
             self._ensure_thread()
 
@@ -155,23 +143,17 @@ class CrawlerVisitCounts:
         """Verify and count until nothing waits. It runs on a thread of its own, because DNS may block for long."""
         while (group := self._next_group(ends_thread=True)) is not None:
             try:
-                self._read_ranges()
-                self._count(group, self._identity(group))
+                self._count(group, self._verifier.identity(group.sender.crawler, group.sender.address))
             except Exception:
                 log.exception("visits of crawlers could not be counted")
 
-    def _next_group(self, *, ends_thread: bool = False) -> _Group | None:
-        """Take what waits longest; None if nothing waits."""
+    def _next_group(self, *, ends_thread: bool = False) -> Group | None:
+        """Take the visits whose turn it is; None if nothing waits."""
         with self._lock:
-            if self._waiting:
-                return self._waiting.popleft()
-            if ends_thread:
+            group = self._waiting.next()
+            if group is None and ends_thread:
                 self._thread = None
-            return None
-
-    def _identity(self, group: _Group) -> int:
-        identity = self._verifier.identity(group.crawler, group.address)
-        return UNVERIFIED if identity == FAKE and not group.is_own else identity
+            return group
 
     def _read_ranges(self) -> None:
         now = self._clock()
@@ -185,38 +167,45 @@ class CrawlerVisitCounts:
         self._ranges_read_at = now
         self._verifier.use_ranges(unpack_ranges(record)[0])
 
-    def _count(self, group: _Group, identity: int) -> None:
-        with self._lock:
-            self.counts[identity] += len(group.requests)
-        for request in group.requests:
-            at = int(request.at)
-            visit = CrawlerVisit(
-                path=self._counted_path(request, identity),
-                crawler=request.crawler.name,
+    def _count(self, group: Group, identity: int) -> None:
+        if identity == FAKE and not group.sender.is_own:
+            identity = UNVERIFIED
+        visits = [
+            CrawlerVisit(
+                path=self._counted_path(row, identity),
+                crawler=group.sender.crawler.name,
                 verified=identity == VERIFIED,
-                status=status_code(request.raw_status),
-                first=at,
-                last=at,
-                count=1,
+                status=row.status,
+                first=row.first,
+                last=row.last,
+                count=row.count,
                 fake=identity == FAKE,
             )
-            self._by_site.setdefault(request.site.store_key, (request.site, VisitCounter()))[1].add([visit])
+            for row in group.rows.values()
+        ]
+        with self._lock:
+            for row, visit in zip(group.rows.values(), visits, strict=True):
+                self.counts[identity] += visit.count
+                self._by_site.setdefault(row.site.store_key, (row.site, VisitCounter()))[1].add([visit])
 
-    def _counted_path(self, request: NotedRequest, identity: int) -> str:
+    def _counted_path(self, row: Row, identity: int) -> str:
         """The path, unless it may be a secret, or somebody may have made it up."""
         if identity == FAKE:
             return OTHER_PATHS
         table = self._app_routes.table
-        if request.is_document or table.find_route(request.site, request.path) is not None:
-            return request.path
-        route = table.matching_route(request.site, request.path) if identity == VERIFIED else None
+        if row.is_document or table.find_route(row.site, row.path) is not None:
+            return row.path
+        route = table.matching_route(row.site, row.path) if identity == VERIFIED else None
         has_secret = route is not None and Pattern(route.path).secret
-        return request.path if identity == VERIFIED and not has_secret else OTHER_PATHS
+        return row.path if identity == VERIFIED and not has_secret else OTHER_PATHS
 
     def _save(self) -> None:
         self._saved_at = self._clock()
         add_crawler_visits = StoreExtras.of(self._store).add_crawler_visits
-        for site, counter in list(self._by_site.values()):
+        with self._lock:
+            counters = list(self._by_site.values())
+            self._by_site = {key: value for key, value in self._by_site.items() if len(value[1])}
+        for site, counter in counters:
             visits = counter.take()
             if not visits or add_crawler_visits is None:
                 continue
@@ -226,20 +215,3 @@ class CrawlerVisitCounts:
             except StoreError as error:
                 log.debug("visits of crawlers not saved: %s", error)  # the circuit breaker has logged it
                 counter.add(visits)
-
-
-def is_own_address(sender: Sender) -> bool:
-    """Whether an address is certainly that of the client, and not of a proxy that the server does not know.
-
-    A server that knows its proxy replaces the address by the one in X-Forwarded-For.
-    """
-    headers = [(_text(name).lower(), _text(value)) for name, value in sender.headers]
-    if not any(is_proxy_header(name) for name, _ in headers):
-        return True
-    forwarded_for = [value for name, value in headers if name == "x-forwarded-for"]
-    address = parse_address(sender.address)
-    return len(forwarded_for) == 1 and address is not None and parse_address(forwarded_for[0].strip()) == address
-
-
-def _text(value: str | bytes) -> str:
-    return value.decode("latin-1") if isinstance(value, bytes) else value

@@ -21,7 +21,7 @@ from sitemap_middleware.crawlers.ranges import pack_ranges, parse_ranges
 from sitemap_middleware.crawlers.visits import OTHER_PATHS, CrawlerVisit
 from sitemap_middleware.exceptions import OptionError
 from sitemap_middleware.models import StoreKey
-from sitemap_middleware.observation import crawler_requests, crawler_visit_counts
+from sitemap_middleware.observation import crawler_requests, crawler_visit_counts, unverified_visits
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 BASE = "https://example.com"
@@ -322,7 +322,7 @@ def test_too_many_requests_are_dropped_and_counted(make: Callable[..., Site], mo
 
 
 def test_many_addresses_do_not_wait_for_dns_at_once(make: Callable[..., Site], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crawler_visit_counts, "MAX_WAITING_SENDERS", 0)
+    monkeypatch.setattr(unverified_visits, "MAX_WAITING_SENDERS", 0)
     site = make()
     site.get("/")
     assert site.visits() == {site.visit("/", verified=False)}
@@ -447,3 +447,68 @@ def test_paths_with_secrets_are_not_stored(make: Callable[..., Site]) -> None:
     site = make()
     site.get("/reset/0123456789")
     assert site.visits() == {site.visit(OTHER_PATHS)}
+
+
+CDN = {f"X_Trace_{number}": "1" for number in range(9)}
+BROWSER = {f"Sec_Field_{number}": "1" for number in range(12)}
+
+
+def test_headers_of_a_cdn_hide_no_visit_of_a_page_that_people_see(make: Callable[..., Site]) -> None:
+    site = make()
+    for _ in range(20):
+        site.get("/", agent=CHROME, address=STRANGER, **BROWSER, **CDN)
+        site.get("/", **CDN)
+    assert site.visits() == {site.visit("/", count=20)}
+
+
+def test_as_many_headers_as_somebody_else_sends_hide_visits_until_the_next_flush(make: Callable[..., Site]) -> None:
+    site = make()
+    for agent in (CHROME, CHROME, GOOGLEBOT):
+        site.get("/", agent=agent, **CDN)
+    assert site.visits() == set()
+    site.get("/", **CDN)
+    site.get("/", agent=CHROME, **CDN)
+    site.get("/", **CDN)
+    assert site.visits() == {site.visit("/", count=2)}
+
+
+def test_numbers_of_headers_that_are_passed_over_are_bounded(
+    make: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crawler_requests, "MAX_SKIPPED_COUNTS", 1)
+    site = make()
+    site.get("/", agent=CHROME)
+    for number in range(3):
+        site.get("/", agent=CHROME, **BROWSER, **{f"X_{each}": "1" for each in range(number)})
+    assert len(site.middleware.service.tracker.crawlers.skipped_counts) == 1
+
+
+def test_long_paths_and_addresses_and_headers_are_not_kept(
+    make: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crawler_requests, "MAX_NOTED_CHARS", 100)
+    site = make()
+    site.get("/", X_Forwarded_For="1" * 50_000)
+    site.get("/", address="1" * 101)
+    site.get("/posts/" + "1" * 3000)
+    requests = site.middleware.service.tracker.crawlers
+    assert "11111" not in repr(requests._noted)
+    site.get("/posts/" + "1" * 101)
+    assert requests.dropped == 1
+    site.visits()
+    site.get("/posts/" + "1" * 80)
+    assert site.visit("/posts/" + "1" * 80) in site.visits()
+
+
+def test_visits_that_need_no_dns_do_not_wait_for_it(make: Callable[..., Site]) -> None:
+    site = make()
+    (url,) = crawler_by_name("Googlebot").range_urls
+    ranges = pack_ranges({url: parse_ranges(b'["66.249.66.0/27"]')}, 1000)
+    site.store.save(crawler_visit_counts.RANGES_OWNER, {crawler_visit_counts.RANGES_RECORD: ranges})
+    site.dns.may_answer.clear()
+    site.get("/", address=STRANGER)
+    counts = site.middleware.service._crawler_visits
+    counts.on_flush(is_last=False)
+    site.get("/posts/1")
+    counts.on_flush(is_last=False)
+    assert counts.counts == {crawler_visit_counts.VERIFIED: 1}
