@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -12,6 +11,7 @@ from .adapters.adapter_class import adapter_class
 from .adapters.disabled_middleware import disabled_class
 from .adapters.litestar_wrapping import app_around_route, install, installed_middleware, refuse_other_options
 from .config import refuse_unknown, validate_options
+from .constructor_signature import ConstructorSignature
 from .exceptions import OptionError
 from .framework_config import declared_root, framework_config
 from .middleware_lookup import find_middleware
@@ -36,15 +36,6 @@ if TYPE_CHECKING:
     from .crawlers.verification import Resolver
     from .decorator import Values
     from .report.access import ReportRequest
-
-
-class _ConstructorSignature:
-    """Lists the options in `inspect.signature(SitemapMiddleware)`. An instance has the signature of `__call__`."""
-
-    def __get__(self, instance: object, owner: type[SitemapMiddleware]) -> inspect.Signature:
-        if instance is not None:
-            raise AttributeError("__signature__")
-        return inspect.Signature(list(inspect.signature(owner.__init__).parameters.values())[1:])
 
 
 class SitemapMiddleware:
@@ -110,7 +101,7 @@ class SitemapMiddleware:
     service: SitemapService
     _passed: Mapping[str, object]
     """The options that the constructor was called with."""
-    __signature__: _ConstructorSignature = _ConstructorSignature()
+    __signature__: ConstructorSignature = ConstructorSignature()
 
     # Type checkers check calls by `__init__` too, which names every option.
     def __new__(cls, app: Any, *arguments: Any, **options: Any) -> Self:
