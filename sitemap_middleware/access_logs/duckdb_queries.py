@@ -94,8 +94,8 @@ class LogQueries:
     def close(self) -> None:
         self._connection.close()
 
-    def groups(self, file: Path, log_format: LogFormat) -> Iterator[LineGroup]:
-        """The lines of a file, as `line_reader` writes it, in groups.
+    def groups(self, file: Path, log_format: LogFormat) -> Iterator[list[LineGroup]]:
+        """The lines of a file, as `line_reader` writes it, in groups, some at a time, those of an address together.
 
         Raises:
             SitemapError: DuckDB failed, for example because the disk is full.
@@ -110,9 +110,8 @@ class LogQueries:
         query = f"""
             {self._labelled(rows)}
             SELECT kind, host, address, target, status, agent, min(first), max(last), sum(n)
-            FROM labelled GROUP BY ALL"""
-        for batch in self._batches(query):
-            yield from batch
+            FROM labelled GROUP BY ALL ORDER BY address"""
+        return self._batches(query)
 
     def table_groups(self, file: Path, skip: int, *, is_parquet: bool) -> Iterator[list[LineGroup]]:
         """The rows of a table of groups in their order, some at a time.

@@ -267,7 +267,11 @@ class LogImporter:
                 with self._piece_file.open("rb") as lines:
                     report.lines["broken"] += sum(not line.startswith(b"#") for line in lines)
                 return {}
-        return self._visits(self._queries.groups(self._piece_file, log_format), log_format, report)
+        visits: dict[StoreKey, list[CrawlerVisit]] = {}
+        for groups in self._queries.groups(self._piece_file, log_format):
+            for key, found in self._visits(groups, log_format, report).items():
+                visits.setdefault(key, []).extend(found)
+        return visits
 
     def _visits(
         self, groups: Iterable[LineGroup], log_format: LogFormat, report: LogReport

@@ -23,8 +23,8 @@ from .formats import FIELDS_DIRECTIVE
 MAX_LINE_BYTES: Final = 128 * 1024
 """Bytes of a line. A longer one counts as broken; servers accept no request that makes one."""
 
-PIECE_BYTES: Final = 64 * 1024 * 1024
-"""Bytes after which a piece ends."""
+PIECE_BYTES: Final = 8 * 1024 * 1024
+"""Bytes after which a piece ends. Python sees all its lines if they are all different visits, so it bounds memory."""
 
 HEAD_BYTES: Final = 256 * 1024
 """Bytes of the begin of a log, by which its format is detected and it is recognised."""

@@ -119,6 +119,21 @@ def test_one_truth_gives_equal_visits_in_every_format(
     assert report.crawlers == {"Googlebot": 9}
 
 
+def test_memory_holds_some_groups_at_a_time_and_nothing_is_lost_between_them(
+    store: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duckdb_queries, "ROWS_AT_ONCE", 2)
+    log = write_log(tmp_path / "access.log", "combined", TRUTH)
+    with contextlib.closing(duckdb_queries.LogQueries(tmp_path, "UTC", ["googlebot"], NOW)) as queries:
+        batches = list(queries.groups(log, FORMATS["combined"]))
+    assert {len(batch) for batch in batches} <= {1, 2}
+    addresses = [group.address for batch in batches for group in batch if group.kind == "visit"]
+    assert addresses == sorted(addresses)
+    (report,) = run(store, log)
+    assert counted(report) == LINES
+    assert visits(store) == VISITS
+
+
 def test_common_log_names_no_agents_so_it_has_no_visits(store: MemoryStore, tmp_path: Path) -> None:
     (report,) = run(store, write_log(tmp_path / "access.log", "common", TRUTH))
     assert (report.format, counted(report)) == ("common", {"nameless": len(TRUTH)})
