@@ -145,7 +145,8 @@ def check(
 
     APP is MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE. Its documents are requested in process.
 
-    The exit status is 0 if there are no errors, 1 if there are, and 2 if nothing can be checked.
+    The exit status is 0 if there are no errors, 1 if there are, and 2 if nothing can be checked. A URL without a
+    response is an error: it has the code fetch-failed.
     """
     if update_baseline and baseline is None:
         raise CommandError("--update-baseline needs --baseline FILE, which names the file that it writes")
@@ -245,10 +246,11 @@ class _Run:
     def check(self, target: Any, **options: Any) -> Result:
         """Check a URL, a file, or an app."""
         if isinstance(target, str):
-            if target.startswith(("http://", "https://")):
+            scheme, separator, rest = target.partition("://")
+            if separator and scheme.lower() in ("http", "https"):
                 if options["base_url"] is not None:
                     raise CommandError("--base-url is for a file or an app: the documents of a URL are requested there")
-                return asyncio.run(self._check_url(target))
+                return asyncio.run(self._check_url(f"{scheme.lower()}://{rest}"))
             if Path(target).is_file() and Path(target).suffix != ".py":
                 return asyncio.run(self._check_file(Path(target), **options))
             if Path(target).is_file():

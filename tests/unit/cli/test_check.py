@@ -73,6 +73,20 @@ def test_exit_status(faulty: Path, arguments: list[str], status: int) -> None:
     assert check(faulty, *arguments).exit_code == status
 
 
+def test_scheme_may_be_in_upper_case() -> None:
+    with served() as site:
+        site.add_sitemap("/sitemap.xml", "/")
+        answer = check(f"{site.origin.upper()}/sitemap.xml", "--json", "--select", "loc,fetch")
+    assert (answer.exit_code, json.loads(answer.stdout)) == (0, [])
+
+
+def test_url_without_a_response_is_an_error() -> None:
+    with served() as site:
+        origin = site.origin
+    answer = check(f"{origin}/sitemap.xml", "--json")
+    assert (answer.exit_code, [message["code"] for message in json.loads(answer.stdout)]) == (1, ["fetch-failed"])
+
+
 def test_json_has_four_keys_for_each_message(faulty: Path) -> None:
     assert json.loads(check(faulty, "--json", "--select", "loc-relative").output) == [
         {
