@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +25,7 @@ from .duckdb_queries import LineGroup, LogQueries
 from .formats import FORMATS, TABLE, LogFormat, with_fields
 from .import_marks import imported_lengths, load_marks, marks_as_record, record_name
 from .line_reader import COPIED_BYTES, DIGEST_BYTES, LineReader, LogReadError, Piece, open_log, read_head
+from .lines_folder import lines_folder
 from .requested_page import OtherHost, PageFinder
 
 Identify = Callable[[Crawler, str], int]
@@ -105,7 +105,7 @@ class LogImporter:
         self._finder = PageFinder(sites, any_host=any_host)
         self._any_host = any_host
         self._stack = ExitStack()
-        folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="sitemap-import-")))
+        folder = self._stack.enter_context(lines_folder())
         self._piece_file = folder / "lines"
         try:
             self._queries = LogQueries(folder, timezone, _TOKENS, clock())
