@@ -81,7 +81,7 @@ SCHEME_HEADERS: Final = (
 """Those about the scheme. The middleware's own requests omit them if their scheme is another one."""
 
 PROXY_HEADERS: Final = FORWARDING_HEADERS | ADDRESS_HEADERS | {"via", "x-original-host"}
-PROXY_PREFIXES: Final = ("x-forwarded-", "cf-")
+PROXY_PREFIXES: Final = ("x-forwarded", "cf-")
 """Headers that show that a proxy forwards the request. Then the Host may be the proxy's internal name of the app."""
 
 PROBE_USER_AGENT: Final = "sitemap-middleware"
@@ -305,6 +305,6 @@ class Response:
 
 
 def is_proxy_header(name: str) -> bool:
-    """Whether proxies set a header of this name."""
-    name = name.lower()
+    """Whether proxies set a header of this name. Some write its hyphens as underscores."""
+    name = name.lower().replace("_", "-")
     return name in PROXY_HEADERS or name.startswith(PROXY_PREFIXES)

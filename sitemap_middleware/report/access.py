@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, Final
+
+from ..urls import bare_host
+
+_VERSIONS_OF_PROXIES: Final = ("0.9", "1.0")
 
 
 class RequestHeaders(Mapping[str, str]):
@@ -41,12 +45,23 @@ class ReportRequest:
 
 
 def is_local(request: ReportRequest) -> bool:
-    """Whether the server and the client of a request are this machine, as far as their addresses tell."""
+    """Whether the server and the client of a request are this machine, as far as their addresses tell.
+
+    Browsers do not send HTTP/1.0, but proxies do that add no header, such as nginx without `proxy_set_header`.
+    """
     if request.environ is not None:
         server, client = request.environ.get("SERVER_NAME"), request.environ.get("REMOTE_ADDR")
+        version = str(request.environ.get("SERVER_PROTOCOL")).removeprefix("HTTP/")
     else:
-        server, client = (_first((request.scope or {}).get(name)) for name in ("server", "client"))
-    return _is_loopback_address(server) and _is_loopback_address(client)
+        scope = request.scope or {}
+        server, client = (_first(scope.get(name)) for name in ("server", "client"))
+        version = str(scope.get("http_version"))
+    return version not in _VERSIONS_OF_PROXIES and _is_loopback_address(server) and _is_loopback_address(client)
+
+
+def is_local_host(host: str) -> bool:
+    """Whether a normalized host is this machine: `localhost` or a loopback address, and no other name for it."""
+    return _is_loopback_address(bare_host(host).strip("[]"))
 
 
 def _first(address: Any) -> Any:

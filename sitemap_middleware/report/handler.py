@@ -12,8 +12,8 @@ from ..rendering.responses import error_response
 from ..request_response import KEY_PATH, Request, Response
 from ..routing.debug_mode import is_debug
 from ..routing.wrapping import framework_app
-from ..urls import is_loopback, normal_host
-from .access import ReportRequest, is_local
+from ..urls import normal_host
+from .access import ReportRequest, is_local, is_local_host
 from .sources import ReportSources
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class ReportHandler:
         if self._authorize is None:
             if (
                 not is_local(asked)
-                or not is_loopback(normal_host(request.host, request.scheme) or "")
+                or not is_local_host(normal_host(request.host, request.scheme) or "")
                 or request.is_forwarded
             ):
                 return False

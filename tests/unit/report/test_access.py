@@ -60,11 +60,23 @@ class TestWithoutAuthorize:
             "the report is not shown: the app is not in debug mode, and the option authorize is not set"
         ]
 
-    @pytest.mark.parametrize("host", ["shop.example", "attacker.example", "", "127.0.0.1.attacker.example"])
+    @pytest.mark.parametrize(
+        "host", ["shop.example", "", "127.0.0.1.attacker.example", "testserver", "shop.localhost", "[::2]"]
+    )
     def test_another_host_than_this_machine_is_refused(self, protocol: str, host: str) -> None:
         assert request(site(protocol, debug=True), host=host).status == 404
 
-    @pytest.mark.parametrize("header", ["x-forwarded-for", "forwarded", "x-real-ip", "via", "cf-connecting-ip"])
+    @pytest.mark.parametrize("host", ["localhost:8000", "LOCALHOST", "127.0.0.1:5000", "[::1]", "[::1]:8000"])
+    def test_this_machine_has_several_names(self, protocol: str, host: str) -> None:
+        assert request(site(protocol, debug=True), host=host).status == 200
+
+    @pytest.mark.parametrize(
+        "header",
+        [
+            *("x-forwarded-for", "forwarded", "x-real-ip", "via", "cf-connecting-ip"),
+            *("X_Forwarded_For", "X_Real-IP", "X-Forwarded", "X-Forwarded-By", "CF_Ray"),
+        ],
+    )
     def test_what_a_proxy_forwards_is_refused(self, protocol: str, header: str) -> None:
         assert request(site(protocol, debug=True), headers=[(header, "127.0.0.1")]).status == 404
 
@@ -211,6 +223,14 @@ def test_only_loopback_addresses_are_this_machine(server: Any, client: Any, *, e
     environ = {"SERVER_NAME": server, "REMOTE_ADDR": client}
     assert is_local(ReportRequest("/", RequestHeaders([]), environ=environ)) is expected
     scope = {"server": server and (server, 80), "client": client and (client, 1)}
+    assert is_local(ReportRequest("/", RequestHeaders([]), scope=scope)) is expected
+
+
+@pytest.mark.parametrize(("version", "expected"), [("0.9", False), ("1.0", False), ("1.1", True), ("2", True)])
+def test_http_1_0_is_that_of_a_proxy(version: str, *, expected: bool) -> None:
+    environ = {"SERVER_NAME": "127.0.0.1", "REMOTE_ADDR": "127.0.0.1", "SERVER_PROTOCOL": f"HTTP/{version}"}
+    assert is_local(ReportRequest("/", RequestHeaders([]), environ=environ)) is expected
+    scope = {"server": ("127.0.0.1", 80), "client": ("127.0.0.1", 1), "http_version": version}
     assert is_local(ReportRequest("/", RequestHeaders([]), scope=scope)) is expected
 
 
