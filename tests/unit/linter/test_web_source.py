@@ -47,7 +47,6 @@ def check(
     url: str,
     *,
     obey_robots: bool = True,
-    allow_local: bool = True,
     settings: Settings = DEFAULTS,
     timeout: float = 20,
     deadline: float = 180,
@@ -56,7 +55,7 @@ def check(
         time = Time()
         client = PoliteClient(
             obey_robots=obey_robots,
-            allow_local=allow_local,
+            allow_local=True,
             clock=time,
             sleep=time.sleep,
             timeout=timeout,

@@ -8,12 +8,21 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from sitemap_middleware.linter.runner import Result, Settings, check_sitemap
 from sitemap_middleware.linter.web_client import Answer, Failure, PoliteClient
+from sitemap_middleware.linter.web_source import WebSource
 from sitemap_middleware.linter.web_transport import resolve
 
-from .web_site import Reply, WebSite, served
+from .web_site import Reply, WebSite, index, served, xml
 
 NAME = "files.example.com"
+
+
+@pytest.fixture(autouse=True)
+def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
 
 
 @pytest.fixture
@@ -89,6 +98,21 @@ def test_redirect_to_a_local_name_is_not_followed(site: WebSite, monkeypatch: py
     site.add("http://www.example.com/", Reply(302, headers={"Location": by_name(site)}))
     answer = request("http://www.example.com/", Resolver(["127.0.0.1"]))
     assert (answer.failure, site.requests) == (Failure.LOCAL, ["http://www.example.com/"])
+
+
+def test_index_on_the_web_that_names_a_local_document(site: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", site.origin)
+    monkeypatch.setenv("no_proxy", NAME)
+    url = "http://www.example.com/sitemap.xml"
+    site.add(url, xml(index(by_name(site))))
+
+    async def run() -> Result:
+        async with PoliteClient(obey_robots=False, resolve=Resolver(["8.8.8.8"], ["127.0.0.1"])) as client:
+            return await check_sitemap(WebSource(url, client), Settings())
+
+    messages = [(message.code, message.url) for message in asyncio.run(run()).messages]
+    assert ("fetch-failed", by_name(site)) in messages
+    assert {*site.requests} == {url, "http://www.example.com/robots.txt"}
 
 
 def test_proxy_without_a_scheme(site: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
