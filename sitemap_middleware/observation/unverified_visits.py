@@ -25,6 +25,12 @@ MAX_WAITING_SENDERS: Final = 2000
 MAX_WAITING_ROWS: Final = 10_000
 """Rows of all senders: one for each path and status."""
 
+MAX_WAITING_CHARS: Final = 2_000_000
+"""Characters of the paths of these rows."""
+
+_CHARS_OF_ROW: Final = 200
+"""What a row weighs besides its path, when networks are compared."""
+
 NETWORK_BITS: Final = {4: 24, 6: 48}
 """The size of a network, by IP version: what one customer of a provider easily gets."""
 
@@ -60,6 +66,14 @@ class Group(NamedTuple):
 
     sender: SenderKey
     rows: dict[RowKey, Row]
+
+    @property
+    def chars(self) -> int:
+        return sum(len(row.path) for row in self.rows.values())
+
+    @property
+    def weight(self) -> int:
+        return self.chars + _CHARS_OF_ROW * len(self.rows)
 
     def add(self, request: NotedRequest) -> None:
         status = status_code(request.raw_status)
@@ -117,20 +131,21 @@ class UnverifiedVisits:
             return self._shrink()
 
     def _shrink(self) -> list[Group]:
-        sizes = {
-            network: sum(len(group.rows) for group in groups.values()) for network, groups in self._by_network.items()
-        }
-        senders, rows = sum(map(len, self._by_network.values())), sum(sizes.values())
-        largest = [(-size, network) for network, size in sizes.items()]
+        waiting = [group for groups in self._by_network.values() for group in groups.values()]
+        senders, rows = len(waiting), sum(len(group.rows) for group in waiting)
+        chars = sum(group.chars for group in waiting)
+        largest = [
+            (-sum(group.weight for group in groups.values()), network) for network, groups in self._by_network.items()
+        ]
         heapq.heapify(largest)
         removed = []
-        while senders > MAX_WAITING_SENDERS or rows > MAX_WAITING_ROWS:
-            size, network = largest[0]
+        while senders > MAX_WAITING_SENDERS or rows > MAX_WAITING_ROWS or chars > MAX_WAITING_CHARS:
+            weight, network = largest[0]
             _, group = self._by_network[network].popitem()
             removed.append(group)
-            senders, rows = senders - 1, rows - len(group.rows)
+            senders, rows, chars = senders - 1, rows - len(group.rows), chars - group.chars
             if self._by_network[network]:
-                heapq.heapreplace(largest, (size + len(group.rows), network))
+                heapq.heapreplace(largest, (weight + group.weight, network))
             else:
                 heapq.heappop(largest)
                 del self._by_network[network]

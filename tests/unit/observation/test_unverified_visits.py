@@ -80,6 +80,15 @@ def test_the_network_with_the_most_gives_way_if_rows_are_too_many(monkeypatch: p
     assert addresses(waiting) == ["198.51.100.1", "203.0.113.1"]
 
 
+def test_the_network_with_the_most_gives_way_if_paths_are_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unverified_visits, "MAX_WAITING_CHARS", 1000)
+    waiting = UnverifiedVisits()
+    waiting.add(grouped([request("198.51.100.1"), request("198.51.100.1", "/a")]))
+    (removed,) = waiting.add(grouped([request("192.0.2.1", "/" * 600), request("192.0.2.2", "/" * 500)]))
+    assert removed.sender.address == "192.0.2.2"
+    assert addresses(waiting) == ["198.51.100.1", "192.0.2.1"]
+
+
 def test_whatever_comes_while_dns_hangs_the_rows_stay_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unverified_visits, "MAX_WAITING_ROWS", 100)
     waiting = UnverifiedVisits()
