@@ -35,6 +35,8 @@ TESTS = {
     "evidence.lastmod": "unit/evidence/test_lastmod unit/evidence/test_observation_merge",
     "adapters.wsgi": "integration/test_adapters integration/test_unobservable integration/test_app_calls integration/test_passthrough integration/test_app_termination unit/adapters/test_probe_headers_without_visitor integration/test_test_clients",
     "adapters.asgi": "integration/test_adapters integration/test_unobservable integration/test_app_calls integration/test_passthrough integration/test_app_termination unit/adapters/test_probe_headers_without_visitor integration/test_test_clients",
+    "adapters.wsgi_request": "integration/test_adapters integration/test_unobservable integration/test_app_calls integration/test_passthrough integration/test_app_termination unit/adapters/test_probe_headers_without_visitor integration/test_test_clients",
+    "adapters.asgi_request": "integration/test_adapters integration/test_unobservable integration/test_app_calls integration/test_passthrough integration/test_app_termination unit/adapters/test_probe_headers_without_visitor integration/test_test_clients",
     "observation.recent_pages": "unit/observation/test_observer",
     "observation.observer": "unit/observation/test_observer integration/test_learning integration/test_content_changes unit/stores/test_status_reader",
     "listing.policy": "unit/listing/test_policy",

@@ -2,247 +2,25 @@
 
 from __future__ import annotations
 
-import contextvars
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
-from anyio.from_thread import run_sync as run_on_loop
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..listing.batch_queue import BatchQueue, as_values_error
-from ..models import Context, RoutingHeaders
-from ..private_stdlib import mark_coroutine_function
 from ..report.access import ReportRequest, RequestHeaders
-from ..request_filter.asgi import HOST_NAMES, ignore_reason_of_headers, ignore_reason_of_scope
-from ..request_filter.reasons import IgnoreReason
-from ..request_filter.visitors import visitor_fingerprint
 from ..request_response import (
-    CONDITIONAL_HEADERS,
-    KEY_HOST,
     KEY_PATH,
-    KEY_ROOT,
-    TEST_CLIENT_WAIT_SECONDS,
-    WAIT_SECONDS_KEY,
-    AsyncCollector,
-    ProbeRequest,
-    RequestKey,
     Response,
-    Sender,
-    is_proxy_header,
 )
 from ..routing.frameworks import EXTENSION_NAME
 from ..routing.starlette import set_state
 from ..service import SitemapService
 from ..sitemap_handler import DOCUMENT_SUFFIXES
-from .asgi_client import probe_scope, request_app
+from .asgi_request import ASGIRequest, key_with_defaults
 from .asgi_send import send_response
-from .async_bridge import AsyncBridge, loop_caller, run_in_background, run_in_thread, start_task, thread_limiter
-from .probe_headers_without_visitor import forwarded_hosts
-from .shared_request_attributes import BaseRequest
-
-_CONDITIONAL_HEADERS: Final = {name.encode(): name for name in CONDITIONAL_HEADERS}
-
-_NON_BODY_MESSAGES: Final = (
-    "http.response.debug",
-    "http.response.early_hint",
-    "http.response.push",
-    "http.response.trailers",
-)
-"""Messages without a part of the body. Any other may carry one. A tuple, because a type may be unhashable."""
-
-_TEST_CLIENT_ADDRESSES: Final = frozenset({("testclient", 50000), ("127.0.0.1", 123)})
-"""The made-up addresses of Starlette's TestClient and httpx's ASGITransport. Real clients do not use port 123."""
-
-_MAX_HANGING_REQUESTS: Final = 4
-"""AnyIO threads on which our requests to the app may hang. The app has forty of them."""
-
-
-class ASGIRequest(BaseRequest):
-    """A request, and the response to it as it passes.
-
-    The key is made before the app runs, because routers change the scope they are
-    given. Everything else is computed when it is read.
-    """
-
-    __slots__ = ("_call_soon", "adapter", "headers", "scope", "server_send")
-
-    adapter: ASGIMiddleware
-    scope: Scope
-    headers: tuple[tuple[bytes, bytes], ...]
-    """The request's headers, as they came: the app may remove some from the list in the scope."""
-    server_send: Send
-    _call_soon: Callable[..., object]
-    """Schedules a call on the event loop, from any thread. Only detached requests have it."""
-
-    @property
-    def root(self) -> str:
-        return self.key[KEY_ROOT] or self.adapter.service.app_routes.root_path
-
-    @property
-    def path(self) -> str:
-        path: str = self.key[KEY_PATH]
-        root = self.root
-        return _path_below_root(root, path) if root else path
-
-    @property
-    def host(self) -> str:
-        host: str = self.key[KEY_HOST].decode("latin-1")
-        return host
-
-    @property
-    def is_forwarded(self) -> bool:
-        return any(is_proxy_header(name.decode("latin-1")) for name, _ in self.headers)
-
-    @property
-    def has_dynamic_root(self) -> bool:
-        root, parameters = self.key[KEY_ROOT] or "", self.scope.get("path_params") or {}
-        return any(str(value).strip("/") in root for value in parameters.values())
-
-    def ignore_reason(self) -> IgnoreReason | None:
-        self.routing_headers = ()
-        return ignore_reason_of_headers(self.headers, self._ignore_reason_of_routing) or ignore_reason_of_scope(
-            self.scope
-        )
-
-    def _ignore_reason_of_routing(self, headers: tuple[tuple[bytes, bytes], ...]) -> IgnoreReason | None:
-        self.routing_headers: RoutingHeaders = headers
-        for name, _ in headers:
-            if name in HOST_NAMES:
-                return self.adapter.service.ignore_reason_of_hosts(self, forwarded_hosts(self._decoded_headers()))
-        return None
-
-    def _decoded_headers(self) -> list[tuple[str, str]]:
-        return [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self.headers]
-
-    @property
-    def field_count(self) -> int:
-        return len(self.headers)
-
-    header_count = field_count
-
-    @property
-    def user_agent(self) -> bytes:
-        for name, value in self.headers:
-            if name == b"user-agent":
-                return value
-        return b""
-
-    @property
-    def sender(self) -> Sender:
-        client = self.scope.get("client")
-        return Sender(str(client[0]) if client else "", self.headers)
-
-    def visitor(self, status: int) -> int:
-        agent = language = b""
-        for name, value in self.headers:
-            if name == b"user-agent":
-                agent = value
-            elif name == b"accept-language":
-                language = value
-        return visitor_fingerprint(status, agent.decode("latin-1"), language.decode("latin-1"))
-
-    def send(self, message: Message) -> Awaitable[None]:
-        """The `send` that the app is given: observe the message, then pass it to the server.
-
-        Not a coroutine function of its own: it returns the server's awaitable, which is faster.
-        """
-        try:
-            message_type = message["type"]
-            if message_type == "http.response.start":
-                try:
-                    status, headers = message["status"], message["headers"]
-                except KeyError:  # headers are optional (ASGI, "Response Start"); the server refuses a missing status
-                    status, headers = message.get("status"), message.get("headers", ())
-                self.observer = self.tracked_page.on_response_start(status, headers, self, self.observer)  # type: ignore[union-attr] # only observed requests are given this `send`
-            elif (observer := self.observer) is not None:
-                if message_type == "http.response.body":
-                    is_last = not message.get("more_body", False)
-                    if observer.chunks is not None:
-                        observer.on_chunk(message.get("body", b""))
-                        if is_last:
-                            observer.on_end()
-                    if is_last:
-                        self.observer = None  # the response is complete: a later error does not retract it
-                elif message_type == "http.response.pathsend":
-                    observer.on_file(message.get("path"))
-                elif message_type not in _NON_BODY_MESSAGES:
-                    observer.on_skipped_body()
-        except Exception as error:
-            if isinstance(message, dict) and "type" in message:  # the server refuses anything else
-                self.adapter.service.log_fault("a response could not be observed", error)
-        return self.server_send(message)
-
-    @property
-    def conditional_headers(self) -> Mapping[str, str]:
-        return {
-            _CONDITIONAL_HEADERS[name]: value.decode("latin-1")
-            for name, value in self.headers
-            if name in _CONDITIONAL_HEADERS
-        }
-
-    def start_probe(self, probe: ProbeRequest) -> Future[Response | None]:
-        """Call the app on its own event loop. Called on a worker thread, such as the one of `handle`."""
-        future: Future[Response | None] = Future()
-        adapter = self.adapter
-        app_root = adapter.service.app_routes.root_path
-        scope = probe_scope(probe, self, self.scope, self._decoded_headers(), app_root, state=adapter.state)
-        request = partial(request_app, adapter.app, scope, future, allow_truncated=probe.allow_truncated)
-        self._call_in_loop(
-            contextvars.Context().run, start_task, request
-        )  # without the live request's user and other variables
-        return future
-
-    @property
-    def wait_seconds(self) -> float | None:
-        seconds: float | None = self.scope.get(WAIT_SECONDS_KEY)
-        client = self.scope.get("client") if seconds is None else None
-        return TEST_CLIENT_WAIT_SECONDS if client and tuple(client) in _TEST_CLIENT_ADDRESSES else seconds
-
-    @property
-    def runs_probes_inline(self) -> bool:
-        return False
-
-    @property
-    def max_hanging_requests(self) -> int:
-        return _MAX_HANGING_REQUESTS
-
-    @property
-    def async_collector(self) -> AsyncCollector | None:
-        return self._collect
-
-    def _collect(self, source: Any, context: Context | None, queue: BatchQueue, seconds: float) -> Generator[list[Any]]:
-        """Iterate over the source in one task on the app's event loop, and yield its batches on this worker thread."""
-        try:
-            bridge = run_on_loop(AsyncBridge, source, context, queue)
-        except Exception as error:
-            raise as_values_error(error) from None
-        try:
-            while (batch := bridge.get(seconds)) is not None:
-                yield batch
-        finally:
-            bridge.cancel()
-
-    def detached(self) -> ASGIRequest:
-        request = ASGIRequest()
-        request.adapter, request.scope, request.headers = self.adapter, self.scope, self.headers
-        request.key, request._call_soon = self.key, loop_caller()
-        return request
-
-    def run_in_background(self, job: Callable[[], None]) -> None:
-        self._call_in_loop(run_in_background, job)
-
-    def _call_in_loop(self, function: Callable[..., object], *arguments: object) -> None:
-        """Have the event loop call a function. A detached request does so on any thread, others on a worker thread."""
-        if hasattr(self, "_call_soon"):
-            self._call_soon(function, *arguments)
-        else:
-            run_on_loop(function, *arguments)
-
-
-mark_coroutine_function(ASGIRequest.send)  # asgiref checks this before it calls it
+from .async_bridge import run_in_thread, thread_limiter
 
 
 class ASGIMiddleware:
@@ -353,15 +131,3 @@ class ASGIMiddleware:
             await send(message)
 
         return lifespan_send
-
-
-def key_with_defaults(scope: Scope, host: bytes) -> RequestKey:
-    """The key of a request whose scope leaves out optional items."""
-    scheme, root, query = scope.get("scheme", "http"), scope.get("root_path"), scope.get("query_string")
-    return scope["path"], host, scheme, root, scope["method"], query
-
-
-def _path_below_root(root: str, path: str) -> str:
-    """The path below the root. Servers give the full path (ASGI, "HTTP Connection Scope"); some proxies cut it."""
-    root = root.rstrip("/")
-    return path[len(root) :] if path.startswith(f"{root}/") else path

@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
-from contextvars import Context
-from functools import cache, partial
+from functools import cache
 from http import HTTPStatus
-from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
-from ..models import RoutingHeaders
 from ..report.access import ReportRequest, RequestHeaders
 from ..request_filter.header_rules import HOST_HEADERS
-from ..request_filter.reasons import COOKIE, IgnoreReason
-from ..request_filter.visitors import visitor_fingerprint
-from ..request_filter.wsgi import ignore_reason_of_environ
 from ..request_response import (
     CONDITIONAL_HEADERS,
-    KEY_HOST,
     KEY_PATH,
-    KEY_ROOT,
     PROXY_HEADERS,
-    SYNC_SERVER_WAIT_SECONDS,
-    TEST_CLIENT_WAIT_SECONDS,
-    WAIT_SECONDS_KEY,
-    ProbeRequest,
-    RequestKey,
     Response,
-    Sender,
-    is_proxy_header,
 )
 from ..service import SitemapService
 from ..sitemap_handler import DOCUMENT_SUFFIXES
-from .probe_headers_without_visitor import forwarded_hosts
-from .shared_request_attributes import BaseRequest
 from .wsgi_body import observed_body
-from .wsgi_client import probe_environ, resolve_response
+from .wsgi_request import WSGIRequest, request_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
 
 _CONDITIONAL_HEADERS: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in CONDITIONAL_HEADERS)
 _HOST_NAMES: Final = {f"HTTP_{name.upper().replace('-', '_')}": name for name in HOST_HEADERS}
@@ -57,252 +39,9 @@ _MAX_HANGING_REQUESTS: Final = 8
 """Threads on which our requests to the app may hang."""
 
 
-class WSGIRequest(BaseRequest):
-    """A request, and the response to it as it passes.
-
-    The key, the Accept header and the names of the headers are taken before the app
-    has the environ, because apps and routers change it.
-    """
-
-    __slots__ = ("_accept", "_environ", "_keys", "adapter", "is_started", "server_start_response")
-
-    adapter: WSGIMiddleware
-    _environ: WSGIEnvironment
-    _accept: str
-    _keys: list[Any] | None
-    """The keys of the environ when the request came; None before the app is called."""
-    server_start_response: StartResponse
-    is_started: bool
-    """Whether the app has called `start_response`."""
-
-    def start_response(self, status: Any = _ABSENT, headers: Any = _ABSENT, /, *more: Any, **named: Any) -> Any:
-        """The `start_response` that the app is given: observe the start, then call the server's.
-
-        It takes whatever the server's takes, by position or by name, and refuses nothing.
-        A second call replaces the first one, whatever its exc_info is.
-        """
-        positional = None
-        if more or named or headers is _ABSENT:
-            positional = tuple(argument for argument in (status, headers, *more) if argument is not _ABSENT)
-            status, headers = _start_arguments(positional, named)
-        observer = None
-        try:
-            observer = self.tracked_page.on_response_start(status, headers, self, self.observer)  # type: ignore[union-attr] # only observed requests are given this `start_response`
-        except Exception as error:
-            self.adapter.service.log_fault("a response could not be observed", error)
-        self.observer = observer
-        self.is_started = True
-        try:
-            write = (
-                self.server_start_response(status, headers)
-                if positional is None
-                else self.server_start_response(*positional, **named)
-            )
-        except BaseException:  # the server refuses the response, or raises the exc_info it was given
-            self.retract()
-            raise
-        return write if observer is None or observer.chunks is None else self._observed_write(write)
-
-    def _observed_write(self, write: Any) -> Any:
-        def observed_write(*chunks: Any, **named: Any) -> Any:
-            for chunk in (*chunks, *named.values()):
-                self.on_chunk(chunk)
-            return write(*chunks, **named)
-
-        return observed_write
-
-    def on_chunk(self, chunk: Any) -> None:
-        if self.observer is not None:
-            self.observer.on_chunk(chunk)
-
-    def on_end(self) -> None:
-        if self.observer is not None:
-            self.observer.on_end()
-
-    def on_skipped_body(self) -> None:
-        if self.observer is not None:
-            self.observer.on_skipped_body()
-
-    def ignore_reason(self) -> IgnoreReason | None:
-        environ = self._environ
-        if environ.get("HTTP_COOKIE"):
-            return COOKIE
-        self.routing_headers = ()
-        return ignore_reason_of_environ(environ, self._keys, self._accept, self._ignore_reason_of_routing)
-
-    def _ignore_reason_of_routing(self, items: tuple[tuple[str, Any], ...]) -> IgnoreReason | None:
-        self.routing_headers: RoutingHeaders = items
-        for key, _ in items:
-            if key in _HOST_NAMES:
-                break
-        else:
-            return None
-        headers = [(_HOST_NAMES[key], value) for key, value in items if key in _HOST_NAMES and isinstance(value, str)]
-        return self.adapter.service.ignore_reason_of_hosts(self, forwarded_hosts(headers))
-
-    def _headers(self) -> list[tuple[str, str]]:
-        """The request's headers, by lower-case name."""
-        return [
-            (key[5:].replace("_", "-").lower(), value)
-            for key, value in self._environ.items()
-            if key.startswith("HTTP_") and isinstance(value, str)
-        ]
-
-    @property
-    def field_count(self) -> int:
-        return len(self._environ)
-
-    @property
-    def header_count(self) -> int:
-        return sum(str(key).startswith("HTTP_") for key in self._environ)
-
-    @property
-    def user_agent(self) -> str:
-        agent: str = self._environ.get("HTTP_USER_AGENT", "")
-        return agent
-
-    @property
-    def sender(self) -> Sender:
-        environ = self._environ
-        keys = environ.keys() & _PROXY_NAMES.keys()
-        return Sender(
-            str(environ.get("REMOTE_ADDR") or ""), tuple((_PROXY_NAMES[key], str(environ[key])) for key in sorted(keys))
-        )
-
-    def visitor(self, status: int) -> int:
-        environ = self._environ
-        return visitor_fingerprint(status, environ.get("HTTP_USER_AGENT", ""), environ.get("HTTP_ACCEPT_LANGUAGE", ""))
-
-    @property
-    def root(self) -> str:
-        return _decoded_text(self.key[KEY_ROOT])
-
-    @property
-    def path(self) -> str:
-        return _decoded_text(self.key[KEY_PATH])
-
-    @property
-    def host(self) -> str:
-        host: str = self.key[KEY_HOST]
-        return host
-
-    @property
-    def is_forwarded(self) -> bool:
-        return any(is_proxy_header(key[5:].replace("_", "-")) for key in self._environ if key.startswith("HTTP_"))
-
-    @property
-    def has_dynamic_root(self) -> bool:
-        return False
-
-    @property
-    def conditional_headers(self) -> Mapping[str, str]:
-        environ = self._environ
-        return {name: environ[key] for key, name in _CONDITIONAL_HEADERS if key in environ}
-
-    def start_probe(self, probe: ProbeRequest) -> Future[Response | None]:
-        future: Future[Response | None] = Future()
-        request = partial(
-            resolve_response,
-            self.adapter.app,
-            probe_environ(probe, self, self._environ, self._headers(), self.adapter.service.app_routes.root_path),
-            future,
-            allow_truncated=probe.allow_truncated,
-        )
-        run_in_context = Context().run  # without the live request's context variables, such as its user
-        if self.runs_probes_inline:
-            run_in_context(request)
-        else:
-            threading.Thread(target=run_in_context, args=(request,), name="sitemap-request", daemon=True).start()
-        return future
-
-    @property
-    def wait_seconds(self) -> float | None:
-        environ = self._environ
-        if environ.get("wsgi.multithread", True) and WAIT_SECONDS_KEY not in environ:
-            return None
-        seconds: float = environ.get(
-            WAIT_SECONDS_KEY, TEST_CLIENT_WAIT_SECONDS if self._is_test_client() else SYNC_SERVER_WAIT_SECONDS
-        )
-        return seconds
-
-    def _is_test_client(self) -> bool:
-        """Whether a framework's test client made the request, within this process.
-
-        Its User-Agent alone proves nothing, since anybody can send it. But servers set
-        SERVER_SOFTWARE, or give the body as another kind of stream, or name a remote client.
-        """
-        environ = self._environ
-        return "paste.testing" in environ or (
-            environ.get("HTTP_USER_AGENT", "").lower().startswith("werkzeug/")  # lower case before Werkzeug 2.3
-            and "SERVER_SOFTWARE" not in environ
-            and isinstance(environ.get("wsgi.input"), BytesIO)
-            and environ.get("REMOTE_ADDR") in _LOCAL_ADDRESSES
-            and not self.is_forwarded
-        )
-
-    @property
-    def runs_probes_inline(self) -> bool:
-        return self.wait_seconds is not None
-
-    @property
-    def max_hanging_requests(self) -> int:
-        return _MAX_HANGING_REQUESTS
-
-    def detached(self) -> WSGIRequest:
-        return self
-
-    def run_in_background(self, job: Callable[[], None]) -> None:
-        threading.Thread(target=job, name="sitemap-background", daemon=True).start()
-
-    @property
-    def async_collector(self) -> None:
-        return None
-
-
-def request_of(environ: WSGIEnvironment, adapter: WSGIMiddleware) -> WSGIRequest:
-    """Make the request of an environ that the app has not seen yet."""
-    request = WSGIRequest()  # faster than by an `__init__`
-    request.adapter = adapter
-    request._environ = environ
-    request._keys = None
-    request._accept = environ.get("HTTP_ACCEPT", "")
-    request.observer = None
-    request.is_started = False
-    try:
-        request.key = (
-            environ["PATH_INFO"],
-            environ["HTTP_HOST"],
-            environ["wsgi.url_scheme"],
-            environ["SCRIPT_NAME"],
-            environ["REQUEST_METHOD"],
-            environ["QUERY_STRING"],
-        )
-    except KeyError:
-        request.key = _key_with_defaults(environ)
-    return request
-
-
-def _key_with_defaults(environ: WSGIEnvironment) -> RequestKey:
-    """The key of a request whose environ leaves out optional items."""
-    get = environ.get
-    return (
-        get("PATH_INFO", ""),
-        get("HTTP_HOST", ""),
-        get("wsgi.url_scheme"),
-        get("SCRIPT_NAME", ""),
-        get("REQUEST_METHOD"),
-        get("QUERY_STRING"),
-    )
-
-
 @cache
 def _status_line(status: int) -> str:
     return f"{status} {HTTPStatus(status).phrase}"
-
-
-def _decoded_text(text: str) -> str:
-    """Decode a string of an environ, which holds bytes as Latin-1."""
-    return text if text.isascii() else text.encode("latin-1", "replace").decode("utf-8", "replace")
 
 
 class WSGIMiddleware:
@@ -366,9 +105,3 @@ class WSGIMiddleware:
         """The response if the request is for the report and may read it; None if the app is to answer."""
         asked = ReportRequest(request.path, RequestHeaders(request._headers()), environ=request._environ)
         return self.service.report.answer(request, asked)
-
-
-def _start_arguments(positional: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The status and headers that `start_response` was called with; None for what is missing."""
-    status = positional[0] if positional else named.get("status")
-    return status, positional[1] if len(positional) > 1 else named.get("headers", named.get("response_headers"))

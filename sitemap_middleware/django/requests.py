@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..adapters.asgi import ASGIRequest, key_with_defaults
-from ..adapters.wsgi import WSGIRequest, request_of
+from ..adapters.asgi_request import ASGIRequest, key_with_defaults
+from ..adapters.wsgi_request import WSGIRequest, request_of
 from ..request_response import TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.routing import BaseConverter
 
 from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
-from sitemap_middleware.adapters.asgi import ASGIRequest
+from sitemap_middleware.adapters.asgi_request import ASGIRequest
 from sitemap_middleware.exceptions import ValuesError, ValuesTimeout
 from sitemap_middleware.listing import provider_reader as providers
 from sitemap_middleware.listing.batch_queue import BatchQueue

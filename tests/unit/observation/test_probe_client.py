@@ -23,7 +23,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from sitemap_middleware import SitemapMiddleware, robots
 from sitemap_middleware.adapters import asgi_client, partial_probe_responses, wsgi_client
-from sitemap_middleware.adapters import wsgi as wsgi_adapter
+from sitemap_middleware.adapters import wsgi_request as wsgi_adapter
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation import probe_client as prober
 from sitemap_middleware.observation import probes_past_slow_pages, unvisited_page_prober

@@ -17,7 +17,7 @@ from werkzeug.test import Client
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.adapters import wsgi_client
-from sitemap_middleware.adapters.wsgi import WSGIRequest, request_of
+from sitemap_middleware.adapters.wsgi_request import WSGIRequest, request_of
 from sitemap_middleware.observation import unvisited_page_prober
 from sitemap_middleware.observation.unvisited_page_prober import (
     RETRY_SECONDS,

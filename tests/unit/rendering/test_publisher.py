@@ -23,7 +23,7 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.adapters.wsgi import WSGIRequest
+from sitemap_middleware.adapters.wsgi_request import WSGIRequest
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.listing import site_signals_cache
 from sitemap_middleware.listing.entries_by_section import EntryBuilder

@@ -375,7 +375,7 @@ def test_a_large_site_is_evaluated_in_the_background(monkeypatch: pytest.MonkeyP
     sample = shop("wsgi")
     jobs: list[Any] = []
     monkeypatch.setattr(
-        "sitemap_middleware.adapters.wsgi.WSGIRequest.run_in_background", lambda _, job: jobs.append(job)
+        "sitemap_middleware.adapters.wsgi_request.WSGIRequest.run_in_background", lambda _, job: jobs.append(job)
     )
     assert "The pages are being evaluated" in Text(get(sample)).text
     assert get(sample, "/documents").status == get(sample, "/health").status == 200
@@ -390,7 +390,7 @@ def test_an_old_evaluation_of_a_large_site_is_shown_with_its_age(monkeypatch: py
     monkeypatch.setattr(evaluation, "QUICK_SECONDS", -1)
     jobs: list[Any] = []
     monkeypatch.setattr(
-        "sitemap_middleware.adapters.wsgi.WSGIRequest.run_in_background", lambda _, job: jobs.append(job)
+        "sitemap_middleware.adapters.wsgi_request.WSGIRequest.run_in_background", lambda _, job: jobs.append(job)
     )
     sample.clock.pass_(30)
     sample.visit("/about", "/kitchen")
@@ -461,7 +461,9 @@ def test_a_store_that_fails_during_the_evaluation_is_told(monkeypatch: pytest.Mo
 
 
 def test_a_server_with_one_thread_evaluates_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemap_middleware.adapters.wsgi.WSGIRequest.runs_probes_inline", property(lambda _: True))
+    monkeypatch.setattr(
+        "sitemap_middleware.adapters.wsgi_request.WSGIRequest.runs_probes_inline", property(lambda _: True)
+    )
     assert "What the sitemap lists" in Text(get(shop("wsgi"))).text
 
 
