@@ -222,7 +222,7 @@ class LogImporter:
         marks = {site.store_key: dict(load_marks(self._store, site.store_key, name)) for site in self._sites}
         with open_log(file) as (read, _):
             lengths = dict(zip(marks, imported_lengths(read, list(marks.values())), strict=True))
-        report.skipped_bytes = min(lengths.values())
+        report.skipped_bytes, latest = min(lengths.values()), dict[StoreKey, bytes]()
         with open_log(file) as (read, raw):
             reader = LineReader(read, self._piece_file, has_directives=log_format.is_w3c)
             for piece in reader.pieces(sorted(set(lengths.values())), report.skipped_bytes):
@@ -230,7 +230,8 @@ class LogImporter:
                     visits = self._visits_of_piece(piece, log_format, report)
                     for key, known in marks.items():
                         if piece.end > lengths[key]:
-                            known[piece.digest] = piece.end
+                            known.pop(latest.get(key, b""), None)  # one mark for each import is enough
+                            known[piece.digest], latest[key] = piece.end, piece.digest
                             self._save(key, visits.get(key, ()), name, marks_as_record(known))
                 progress(raw.tell())
         report.unfinished = reader.unfinished

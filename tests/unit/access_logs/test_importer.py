@@ -16,6 +16,7 @@ import pytest
 
 from sitemap_middleware.access_logs import duckdb_queries, line_reader
 from sitemap_middleware.access_logs.formats import FORMATS
+from sitemap_middleware.access_logs.import_marks import load_marks, record_name
 from sitemap_middleware.access_logs.importer import LEASE_SECONDS, LogImporter, LogReport
 from sitemap_middleware.crawlers.known_crawlers import Crawler
 from sitemap_middleware.crawlers.verification import Verifier
@@ -270,6 +271,23 @@ def test_an_import_that_was_interrupted_is_continued(tmp_path: Path, monkeypatch
     assert 0 < report.skipped_bytes < log.stat().st_size
     assert visits(store) == VISITS
     store.close()
+
+
+def test_a_log_of_many_pieces_leaves_one_mark_of_each_import(
+    store: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a large log does not crowd out the marks of others with the same first line."""
+    monkeypatch.setattr(line_reader, "PIECE_BYTES", 600)
+    monkeypatch.setattr(line_reader, "COPIED_BYTES", 300)
+    begin = write_log(tmp_path / "access.log.1", "combined", TRUTH[:8])
+    log = write_log(tmp_path / "access.log", "combined", TRUTH)
+    run(store, begin, log)
+    name = record_name(log.read_bytes())
+    assert name is not None
+    marks = load_marks(store, BAKERY.store_key, name)
+    assert sorted(marks.values()) == [begin.stat().st_size, log.stat().st_size]
+    assert [counted(report) for report in run(store, begin, log)] == [{}, {}]
+    assert visits(store) == VISITS
 
 
 def test_two_imports_at_the_same_time_do_not_count_the_same_lines(store: MemoryStore, tmp_path: Path) -> None:
