@@ -72,6 +72,7 @@ NEWEST_ONLY = (
     "servers/test_servers",
     "stores/test_concurrent_workers",
     "stores/test_contract",
+    "stores/test_crawler_visits",
     "stores/test_damage",
     "stores/test_data_loss",
     "stores/test_failures",
