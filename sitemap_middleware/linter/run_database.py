@@ -216,9 +216,10 @@ class SitemapSet:
         self._write()
         self._database.execute("CREATE INDEX IF NOT EXISTS by_page ON urls (page)")
         yield from self._select(
-            "WHERE id % ?1 = 0 AND NOT EXISTS"
-            " (SELECT 1 FROM urls AS other WHERE other.page = urls.page AND other.id < urls.id AND other.id % ?1 = 0)"
+            "WHERE id % ? = 0 AND NOT EXISTS"
+            " (SELECT 1 FROM urls AS other WHERE other.page = urls.page AND other.id < urls.id AND other.id % ? = 0)"
             " ORDER BY id",
+            every,
             every,
         )
 
@@ -242,9 +243,9 @@ class SitemapSet:
             "WHERE key IN (SELECT key FROM urls GROUP BY key HAVING count(*) > ?) ORDER BY key, id", 1
         )
 
-    def _select(self, condition: str, value: int) -> Iterator[UrlRow]:
+    def _select(self, condition: str, *values: int) -> Iterator[UrlRow]:
         self._write()
-        with closing(self._database.execute(f"SELECT {_COLUMNS} FROM urls {condition}", (value,))) as rows:  # noqa: S608
+        with closing(self._database.execute(f"SELECT {_COLUMNS} FROM urls {condition}", values)) as rows:  # noqa: S608
             for loc, document, line, extended, lastmod in rows:
                 yield UrlRow(loc, document, line, bool(extended), lastmod)
 
