@@ -53,9 +53,10 @@ class Row:
         self.site: Site = request.site
         self.path: str = request.path
         self.is_document: bool = request.is_document
-        self.status = status
-        self.first = self.last = int(request.at)
-        self.count = 0
+        self.status: int = status
+        self.first: int = int(request.at)
+        self.last: int = self.first
+        self.count: int = 0
 
 
 RowKey = tuple[str, str, int, bool]
