@@ -123,8 +123,6 @@ class PageChecks:
 
     async def _check_row(self, row: UrlRow) -> None:
         loc = check_loc(row.loc)
-        if not loc.host:
-            return  # its rules of loc have a message
         document = self._run.documents.document(row.document)
         place = Place(document.url if document else "", row.line)
         robots_text = await self._client.robots(loc.url)

@@ -468,3 +468,11 @@ def test_a_plugin_without_an_app_adds_no_command() -> None:
     group = click.Group()
     SitemapPlugin().on_cli_init(group)
     assert group.commands == {}
+
+
+def test_the_plugin_of_an_app_adds_its_commands() -> None:
+    plugin = SitemapPlugin(base_url="https://bakery.example", store="memory://")
+    Litestar([page()], plugins=[plugin])
+    group = click.Group()
+    plugin.on_cli_init(group)
+    assert {"explain", "list", "routes"} <= {*group.commands["sitemap"].commands}  # type: ignore[attr-defined]

@@ -709,3 +709,12 @@ def test_while_one_request_waits_for_the_store_others_do_not(
     store.may_answer.set()
     waiting.join(30)
     assert listed == worker.listed()
+
+
+def test_process_that_never_imported_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The middleware itself imports it only if an app needs it."""
+    shop = Shop()
+    worker = shop.worker(MemoryStore())
+    monkeypatch.delitem(sys.modules, "asyncio")
+    worker.app.refresh("/offers")
+    worker.app.close()

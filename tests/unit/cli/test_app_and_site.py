@@ -9,10 +9,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import flask
 import pytest
 from click.testing import Result
 
+from sitemap_middleware.cli.app_loader import load_app
 from sitemap_middleware.cli.main import command
+from sitemap_middleware.cli.terminal_printing import CommandError
 from sitemap_middleware.cli.text_output import base_url_of_key
 from sitemap_middleware.models import Site
 from sitemap_middleware.urls import parse_base_url
@@ -405,3 +408,8 @@ def test_strict_finds_patterns_that_match_nothing(options: str, status: int) -> 
     report = json.loads(run("routes", "own_patterns:app", "--json").stdout)
     assert bool(report["unmatched"]) is bool(status)
     del sys.modules["own_patterns"]
+
+
+def test_app_object_without_middleware() -> None:
+    with pytest.raises(CommandError, match="SitemapMiddleware"):
+        load_app(flask.Flask("bare"), factory=False)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sitemap_middleware.exceptions import SitemapError
+from sitemap_middleware.linter import entries_check, xml_reader
 from sitemap_middleware.linter.document_check import DocumentCheck
 from sitemap_middleware.linter.file_source import FileSource
 from sitemap_middleware.linter.report import Report, shortened
@@ -233,3 +234,30 @@ def test_first_failure_ends_all_that_is_being_read() -> None:
 
     with pytest.raises(OSError, match="the disk fails"):
         asyncio.run(check_sitemap(Failing(Path("a")), Settings()))
+
+
+LIMITS = {
+    "children": (entries_check, "MAX_CHILDREN", 3, listed(HOME, *["<url/>"] * 4)),
+    "elements of an entry": (xml_reader, "MAX_ELEMENTS_PER_ENTRY", 3, listed(url("<loc/>" * 5))),
+    "names": (xml_reader, "MAX_NAMES", 5, listed(*(f"<x{number}/>" for number in range(9)))),
+    "a tag": (xml_reader, "MAX_TOKEN_BYTES", 30, f'<urlset a="{"x" * 200}'),
+    "depth": (xml_reader, "MAX_DEPTH", 4, listed("<url>" * 9)),
+}
+
+
+@pytest.mark.parametrize("limit", [*LIMITS])
+def test_document_beyond_a_limit_is_refused(limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With small limits. test_bounded_memory.py has documents beyond the true ones, each in its own process."""
+    module, name, value, text = LIMITS[limit]
+    monkeypatch.setattr(module, name, value)
+    (tmp_path / "sitemap.xml").write_text(text, "utf-8")
+    found = check(tmp_path / "sitemap.xml", "https://example.com/sitemap.xml", Settings())
+    assert "xml-too-complex" in {message.code for message in found}
+
+
+def test_only_the_beginning_of_a_long_value_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xml_reader, "MAX_VALUE_CHARS", 100)
+    monkeypatch.setattr(xml_reader, "PIECE_BYTES", 64)
+    (tmp_path / "sitemap.xml").write_text(listed(url(f"<loc>https://example.com/{'x' * 3000}</loc>")), "utf-8")
+    found = check(tmp_path / "sitemap.xml", "https://example.com/sitemap.xml", Settings())
+    assert all(len(message.url) < 300 for message in found)

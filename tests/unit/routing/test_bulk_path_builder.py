@@ -16,7 +16,7 @@ from werkzeug.routing import BaseConverter, Rule
 
 from sitemap_middleware import sitemap
 from sitemap_middleware.models import PathBuilder
-from sitemap_middleware.routing.bulk_path_builder import build_many
+from sitemap_middleware.routing.bulk_path_builder import Shape, build_many, may_overlap
 from sitemap_middleware.routing.change_detector import Snapshot
 from sitemap_middleware.routing.route_discovery import discover_routes
 
@@ -235,3 +235,20 @@ def test_a_converter_that_was_changed_is_noticed(monkeypatch: pytest.MonkeyPatch
     assert in_bulk(builder, [{"x": "a"}, {"x": "b"}]) == [None, None]
     monkeypatch.setattr(converter, "to_url", lambda *_: 1 / 0)
     assert build_many(builder, [{"x": "a"}]) == [None]
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "expected"),
+    [
+        (("a", None), ("a", None), True),
+        (("a", None), ("b", None), False),
+        (("a", None), ("a", "b"), True),
+        (("a", None), ("a",), False),
+        ((None, "a"), (None, "b"), False),
+        ((None, "a"), ("b", None), True),
+    ],
+)
+def test_templates_overlap_if_no_segment_forbids_it(
+    own: tuple[str | None, ...], other: tuple[str | None, ...], expected: bool
+) -> None:
+    assert may_overlap(Shape(own, False), Shape(other, False), literals_first=False) is expected
