@@ -12,6 +12,7 @@ from . import urls
 from .captured_response import CapturedResponse
 from .config import Options
 from .dates import import_http_parsers
+from .evidence.html_facts import import_parser
 from .evidence.response_parser import OBSERVED_STATUSES
 from .exceptions import StoreError
 from .fork_safety import WorkerId
@@ -74,6 +75,7 @@ class SitemapService(ServiceInspection):
             self._ingest,
             self._has_route,
             clock=options.clock,
+            prepare=import_parser,
             on_flush=lambda is_last: self._crawler_visits.on_flush(is_last=is_last),
             on_last_flush=self._guarded_store.retry_now,
             on_shutdown=self.stop_background_work,

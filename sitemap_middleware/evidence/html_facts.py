@@ -52,6 +52,11 @@ class HtmlMetadata(NamedTuple):
     unread_reason: str = ""
 
 
+def import_parser() -> None:
+    """Import what `parse_html` needs, so that the first page is parsed as fast as others."""
+    from . import content_digest, json_ld  # noqa: F401
+
+
 def parse_html(body: bytes, charset: str | None = None, *, is_truncated: bool = False) -> HtmlMetadata:
     """Parse an HTML body in bounded time.
 

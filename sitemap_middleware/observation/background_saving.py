@@ -58,6 +58,7 @@ class ResponseBuffer:
         interval: float = FLUSH_INTERVAL_SECONDS,
         *,
         clock: Callable[[], float] = float,  # always 0.0
+        prepare: Callable[[], None] = _do_nothing,
         on_flush: Callable[[bool], None] = lambda _: None,
         on_last_flush: Callable[[], None] = _do_nothing,
         on_shutdown: Callable[[], None] = _do_nothing,
@@ -71,6 +72,8 @@ class ResponseBuffer:
             capacity: pages with a pending response, at most.
             interval: seconds between two flushes.
             clock: returns POSIX seconds.
+            prepare: imports what `ingest` needs. Called when the background thread starts, and if the process is
+                terminated, because a server may leave a flush hardly any time.
             on_flush: called after each flush of the background thread; takes whether it is the last one.
             on_last_flush: called before the last flush: a store that failed before is to be tried once more.
             on_shutdown: called when the process is about to end, before the last flush.
@@ -84,6 +87,7 @@ class ResponseBuffer:
         self._half = capacity // 2
         self._interval = interval
         self._clock = clock
+        self._prepare = prepare
         self._on_flush = on_flush
         self._on_last_flush = on_last_flush
         self._on_shutdown = on_shutdown
@@ -232,6 +236,10 @@ class ResponseBuffer:
         self._is_shutting_down = True
         self._wakeup.set()
 
+    def prepare(self) -> None:
+        """Import what a flush needs. It takes no lock but that of imports."""
+        self._prepare()
+
     def begin_shutdown(self) -> None:
         """Stop background work that would keep the process waiting."""
         self._on_shutdown()
@@ -276,6 +284,9 @@ class ResponseBuffer:
 
 def _run_thread(buffer_ref: weakref.ref[ResponseBuffer], wakeup: threading.Event, interval: float) -> None:
     """Flush at intervals, until the buffer is gone or has another thread."""
+    if (buffer := buffer_ref()) is not None:
+        buffer.prepare()
+        del buffer
     is_last = False
     while not is_last:
         wakeup.wait(interval)

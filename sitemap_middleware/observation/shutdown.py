@@ -28,6 +28,9 @@ class Buffer(Protocol):
     def begin_shutdown(self) -> None:
         """Stop background work that would keep the process waiting."""
 
+    def prepare(self) -> None:
+        """Import what a flush needs."""
+
     def request_flush(self) -> None:
         """Have the thread begin the shutdown and flush, without waiting for it."""
 
@@ -94,6 +97,10 @@ class _SigtermHandler:
         # waits for these. `threading.Thread` takes locks itself.
         with contextlib.suppress(RuntimeError):  # no thread can start any more: the last flush has begun
             _thread.start_new_thread(_request_flushes, ())
+        # A server that shuts down within milliseconds must not do so while the flush still waits for imports.
+        with contextlib.suppress(Exception):
+            for buffer in list(_buffers):
+                buffer.prepare()
         self._handler(number, frame)
 
 

@@ -15,6 +15,9 @@ class Locked:
         self.lock = threading.Lock()
         self.requested = threading.Event()
 
+    def prepare(self) -> None:
+        """Nothing is to be imported."""
+
     def begin_shutdown(self) -> None:
         """Nothing runs."""
 
