@@ -15,6 +15,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Requests of the middleware itself may run beyond their test: Django would warn of them among the messages of another.
+logging.getLogger("django.request").propagate = False
+
 EXAMPLES = {"few": 15, "short": 60, "long": 20_000}
 for name, examples in EXAMPLES.items():
     settings.register_profile(name, max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import types
 from collections.abc import Iterable
 from typing import Any
@@ -52,8 +51,6 @@ BASE: dict[str, Any] = {
 
 settings.configure(**BASE)
 django.setup()
-logging.getLogger("django.request").propagate = False
-"""Its warnings of probes that outlast their test would be among the messages of another test."""
 
 
 def use(patterns: Iterable[Any], **changes: Any) -> list[Any]:
