@@ -15,7 +15,7 @@ from .language_versions import VersionPair
 from .message import Message, Place
 from .page_requests import PageChecks, PageClient, Pages, check_site_robots
 from .report import DEFAULT_LIMIT, Report
-from .rules import RULES, Rule, hreflang, index
+from .rules import RULES, Rule, hreflang, index, page
 from .rules.base import Severity
 from .run_database import SitemapSet
 from .run_state import Run
@@ -113,8 +113,15 @@ async def check_sitemap(
         pages = await _check_answers(comparison.client, run, [source.name, *first], settings.pages, on_progress)
         _compare(run, comparison, source.name)
         counts = {severity: report.count(severity) for severity in Severity}
-        messages = sorted(report.messages, key=lambda message: documents.position(message.place.document))
+        messages = sorted(report.messages, key=lambda message: _position(message, documents))
         return Result(messages, read, documents.urls, counts, report.omitted(), pages, documents.is_complete)
+
+
+def _position(message: Message, documents: SitemapSet) -> tuple[int, int, str]:
+    """Where a message stands: by document, and those about pages last, by line, because pages answer in any order."""
+    document = documents.position(message.place.document)
+    is_of_page = RULES[message.code].family == page.FAMILY.name
+    return (document, message.place.line + 1, message.url) if is_of_page else (document, 0, "")
 
 
 async def _check_answers(

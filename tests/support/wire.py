@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import sys
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -90,8 +91,16 @@ def wsgi(app: Any, spec: RequestSpec, *, validate: bool = True) -> Answer:
 
 
 def asgi(app: Any, spec: RequestSpec) -> Answer:
-    """One request through an ASGI app, in a scope as uvicorn makes it."""
-    return asyncio.run(asgi_async(app, spec))
+    """One request through an ASGI app, in a scope as uvicorn makes it.
+
+    What runs behind the request ends with its event loop. It is waited for a moment, so that its messages are logged in
+    the test that it belongs to.
+    """
+    answer = asyncio.run(asgi_async(app, spec))
+    for thread in threading.enumerate():
+        if thread.name == "AnyIO worker thread":
+            thread.join(0.2)
+    return answer
 
 
 async def asgi_async(app: Any, spec: RequestSpec) -> Answer:
