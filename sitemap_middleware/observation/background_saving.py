@@ -256,7 +256,10 @@ class ResponseBuffer:
             self._flushed_at = self._clock()
             self._wakeup = threading.Event()
             thread = threading.Thread(
-                target=_run_thread, args=(weakref.ref(self), self._wakeup, self._interval), name="sitemap", daemon=True
+                target=_run_thread,
+                args=(weakref.ref(self), self._wakeup, self._interval, self._prepare),
+                name="sitemap",
+                daemon=True,
             )
             self._thread = thread
         install_exit_hooks()
@@ -282,11 +285,11 @@ class ResponseBuffer:
             log.exception("the observations of the last seconds could not be saved")
 
 
-def _run_thread(buffer_ref: weakref.ref[ResponseBuffer], wakeup: threading.Event, interval: float) -> None:
+def _run_thread(
+    buffer_ref: weakref.ref[ResponseBuffer], wakeup: threading.Event, interval: float, prepare: Callable[[], None]
+) -> None:
     """Flush at intervals, until the buffer is gone or has another thread."""
-    if (buffer := buffer_ref()) is not None:
-        buffer.prepare()
-        del buffer
+    prepare()
     is_last = False
     while not is_last:
         wakeup.wait(interval)
