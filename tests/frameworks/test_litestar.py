@@ -25,6 +25,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route as StarletteRoute
 
 from sitemap_middleware import OptionError, SitemapMiddleware, sitemap
+from sitemap_middleware.cli.app_loader import load_app
 from sitemap_middleware.litestar import SitemapPlugin
 from sitemap_middleware.models import Route
 from sitemap_middleware.routing.change_detector import Snapshot
@@ -476,3 +477,10 @@ def test_the_plugin_of_an_app_adds_its_commands() -> None:
     group = click.Group()
     plugin.on_cli_init(group)
     assert {"explain", "list", "routes"} <= {*group.commands["sitemap"].commands}  # type: ignore[attr-defined]
+
+
+def test_commands_find_the_middleware_of_the_plugin() -> None:
+    app = Litestar([page()], plugins=[SitemapPlugin(base_url="https://bakery.example", store="memory://")])
+    found, middleware = load_app(app)
+    assert found is app
+    assert middleware is SitemapMiddleware.of(app)
