@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from ..report.access import ReportRequest, RequestHeaders
-from ..request_filter.header_rules import HOST_HEADERS
 from ..request_response import (
-    CONDITIONAL_HEADERS,
     KEY_PATH,
-    PROXY_HEADERS,
     Response,
 )
 from ..service import SitemapService
@@ -22,21 +19,6 @@ from .wsgi_request import WSGIRequest, request_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
-
-
-_CONDITIONAL_HEADERS: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in CONDITIONAL_HEADERS)
-_HOST_NAMES: Final = {f"HTTP_{name.upper().replace('-', '_')}": name for name in HOST_HEADERS}
-
-_PROXY_NAMES: Final = {f"HTTP_{name.upper().replace('-', '_')}": name for name in PROXY_HEADERS}
-
-_LOCAL_ADDRESSES: Final = frozenset({None, "127.0.0.1"})
-"""The client addresses of Werkzeug's and Flask's test clients."""
-
-_ABSENT: Final[Any] = object()
-"""Stands for an argument of `start_response` that was not passed by position."""
-
-_MAX_HANGING_REQUESTS: Final = 8
-"""Threads on which our requests to the app may hang."""
 
 
 @cache

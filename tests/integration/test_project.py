@@ -85,3 +85,17 @@ def test_paths_in_contributing_exist() -> None:
     paths = re.findall(r"\b(?:sitemap_middleware|tests|docs|examples)/[\w/.-]*\w|`(?:\w+\.md|\w+\.toml)`", text)
     assert len(paths) > 8
     assert [path for path in paths if not (ROOT / path.strip("`")).exists()] == []
+
+
+def test_each_private_name_of_a_module_is_used() -> None:
+    """Linters report unused imports and variables of functions, and not what stands at the top of a module."""
+    unused = []
+    for file in sorted((ROOT / "sitemap_middleware").rglob("*.py")):
+        text = file.read_text("utf-8")
+        for statement in ast.parse(text).body:
+            targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+            names = [target.id for target in targets if isinstance(target, ast.Name)]
+            names += [statement.name] if isinstance(statement, ast.FunctionDef | ast.ClassDef) else []
+            private = [name for name in names if name.startswith("_") and not name.startswith("__")]
+            unused += [f"{file.name}: {name}" for name in private if len(re.findall(rf"\b{name}\b", text)) == 1]
+    assert unused == []
