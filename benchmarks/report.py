@@ -52,7 +52,7 @@ def run(pages: int = PAGES, rounds: int = ROUNDS) -> Iterator[Table]:
         site.fill(store, pages)
         app = flask.Flask("report")
         app.add_url_rule(site.ROUTE, "post", lambda slug: slug)
-        app.wsgi_app = SitemapMiddleware(  # type: ignore[method-assign]
+        app.wsgi_app = SitemapMiddleware(  # type: ignore[method-assign] # as Flask's docs do
             app.wsgi_app, base_url=site.BASE, store=store, learn=site.ROUTE, robots=False, verify=False,
             report=REPORT, authorize=lambda _: True,
         )  # fmt: skip

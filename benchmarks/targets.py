@@ -121,7 +121,7 @@ TARGETS: Final = (
     ),
     Target("ASGI, added to a known page, µs", 1.0, False, _added("raw ASGI app")),
     Target(
-        "the same, of what CORSMiddleware adds", 0.2, False, _added("raw ASGI app", column="of CORS's added")
+        "the same, divided by what CORSMiddleware adds", 0.2, False, _added("raw ASGI app", column="of CORS's added")
     ),
     Target("WSGI, added to a known page, µs", 1.0, False, _added("raw WSGI app")),
     Target("Flask, added to a known page, µs", 2.0, False, _added("Flask")),

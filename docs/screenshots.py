@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.apps.report_bakery import REPORT, make  # noqa: E402 # found by the line above
-from tests.support.browser import chromium, serving_wsgi  # noqa: E402
+from tests.support.browser import chromium, serving_wsgi  # noqa: E402 # likewise
 
 PAGES = {
     "overview": "",

@@ -36,7 +36,6 @@ _LARGEST_NUMBER: Final = 1_000_000_000
 _MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
 """A type and a subtype without parameters (RFC 6838, section 4.2)."""
 
-
 _REPORT_PATH: Final = re.compile(r"(?=.{2,200}\Z)(?:/[A-Za-z0-9_-][A-Za-z0-9._~-]*)+")
 """Only characters that every server and protocol gives as they are, so that the adapters can look for them."""
 

@@ -22,7 +22,6 @@ from .sitemap_protocol import (
 _PARAMS_NOT_GIVEN: Final[Mapping[str, Any]] = {}
 """The default of `params`. Compared by identity, because an empty mapping may be given."""
 
-
 _PLAIN_DATES: Final = (datetime, date)
 _PLAIN_ZONES: Final = (None, UTC)
 """Dates of these types and zones are valid as they are."""

@@ -48,7 +48,10 @@ class SiteResolver:
         self._roots = {""}
         """Root paths seen so far."""
         self._own: dict[tuple[object, ...], tuple[Site, HostTrust]] = {}
-        """By Host, scheme and root of a request, as they came: sites without a root, by their own hosts."""
+        """The sites of requests for a site's own Host without a root path, by the Host, scheme and root, not decoded.
+
+        Nothing else of such a request matters to the result.
+        """
         self._first: Site | None = None
         """The first site that was requested."""
 

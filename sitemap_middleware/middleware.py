@@ -304,7 +304,6 @@ class SitemapMiddleware:
         - ``ignored_accept``: requests that are not evidence because they prefer another type to HTML.
         - ``ignored_host``: requests that are not evidence because their Host is not the site's own.
         - ``ignored_monitor``: requests that are not evidence because a health check or an uptime monitor sent them.
-
         - ``crawler_visits_verified``: visits of crawlers whose address is theirs.
         - ``crawler_visits_unverified``: visits under a crawler's name whose address could not be verified.
         - ``crawler_visits_fake``: visits of somebody else under a crawler's name.

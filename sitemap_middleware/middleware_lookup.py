@@ -41,7 +41,7 @@ def find_middleware(app: Any, kind: type[T]) -> T:
         if len(found) == 1:
             return found[0]
         if found:
-            paths = ", ".join(str(middleware.service.options.path) for middleware in found)  # type: ignore[attr-defined]
+            paths = ", ".join(str(middleware.service.options.path) for middleware in found)  # type: ignore[attr-defined] # of `kind`
             raise MiddlewareLookupError(
                 f"{app!r} has {len(found)} SitemapMiddleware, with the paths {paths}; give the app, mounted or"
                 " wrapped, that has only the one you mean"

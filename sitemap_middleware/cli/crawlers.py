@@ -41,8 +41,9 @@ def crawlers(app: Any, *, since: str | None, unverified: bool, update: bool, as_
     got and that are not listed; errors; fake crawlers; and fetches of the sitemap. Visits count if the address is the
     crawler's own.
 
-    With --update, the ranges of addresses are fetched from the operators and kept in the app's store, where running
-    apps find them within an hour. Nothing else is shown. The exit status is 2 if a file could not be read.
+    With --update, the command fetches the address ranges of crawlers from their operators and saves them in the app's
+    store. Running apps load them from the store within an hour. Nothing else is shown. The exit status is 2 if a file
+    could not be read.
     """
     if update:
         _update(app, as_json=as_json, **options)

@@ -54,7 +54,7 @@ class HtmlMetadata(NamedTuple):
 
 def import_parser() -> None:
     """Import what `parse_html` needs, so that the first page is parsed as fast as others."""
-    from . import content_digest, json_ld  # noqa: F401
+    from . import content_digest, json_ld  # noqa: F401 # imported for later calls of `parse_html`
 
 
 def parse_html(body: bytes, charset: str | None = None, *, is_truncated: bool = False) -> HtmlMetadata:

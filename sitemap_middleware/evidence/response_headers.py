@@ -19,11 +19,15 @@ _QUOTED_VALUE: Final = re.compile(r"(?:(?<=,)|^)\s*private\s*=\s*\"\s*[a-z0-9][^
 """`private` with field names, and other quoted values."""
 _PRIVATE: Final = re.compile(r"(?:,|^)\s*private\s*(?:[,=]|$)", re.IGNORECASE)
 
-
 _SEND_FILE_HEADERS: Final = frozenset(
     {
-        *("x-sendfile", "x-sendfile2", "x-accel-redirect", "x-lighttpd-send-file", "x-litespeed-location"),
-        *("x-reproxy-file", "x-reproxy-url"),
+        "x-sendfile",
+        "x-sendfile2",
+        "x-accel-redirect",
+        "x-lighttpd-send-file",
+        "x-litespeed-location",
+        "x-reproxy-file",
+        "x-reproxy-url",
     }
 )
 """Headers by which an app has the server in front of it send a file instead of the body."""

@@ -110,7 +110,7 @@ class EntryBuilder:
         """Read the providers whose routes match no path until then, unless this process has read them."""
         for provider, routes in table.providers(site).values():
             if provider.examples and not self._providers.were_read(site, provider):
-                with suppress(ValuesError):  # who reads its pages next is told
+                with suppress(ValuesError):  # the next reader of its pages gets the error
                     deque(self._providers.pages(site, provider, routes, None, ProviderReport()), maxlen=0)
 
     def unverified_paths(self, context: EvaluationContext) -> list[str]:

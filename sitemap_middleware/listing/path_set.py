@@ -46,7 +46,7 @@ class PathSet:
                 if len(known) == before + len(hashes):
                     return [True] * len(hashes)
                 known.difference_update(hashes)
-            return [not (value in known or known.add(value)) for value in hashes]  # type: ignore[func-returns-value]
+            return [not (value in known or known.add(value)) for value in hashes]  # type: ignore[func-returns-value] # None: falsy
 
     def complete(self) -> None:
         """Say that no path will be added."""

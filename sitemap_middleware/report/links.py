@@ -9,7 +9,6 @@ from urllib.parse import quote, urlencode
 NAMES: Final = ("overview", "pages", "sitemap", "changes", "documents", "crawlers", "health", "page", "style.css")
 """The pages of the report."""
 
-
 NESTED_FOLDER: Final = "page"
 """The folder of the files of single pages."""
 

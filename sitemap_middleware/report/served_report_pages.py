@@ -152,7 +152,7 @@ def _page_query(arguments: dict[str, str], *, is_sitemap: bool) -> PageQuery:
     text = arguments.get("q", "").strip()
     return PageQuery(
         sort=sort if sort in SORTS else "path",
-        show="listed" if is_sitemap else show if show in _SHOWS else "all",  # type: ignore[arg-type]
+        show="listed" if is_sitemap else show if show in _SHOWS else "all",  # type: ignore[arg-type] # one of `_SHOWS`
         group=int(group) if group.isascii() and group.isdigit() and len(group) < 10 and not is_sitemap else None,
         text=(quote_path(f"/{text}") or f"/{text}")[1:],
         after=_after(arguments),

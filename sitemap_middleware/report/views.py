@@ -235,7 +235,7 @@ def _timeline(stored: Page, lanes: list[tuple[str, History]]) -> Any:
 
 
 def _spans(name: str, history: History) -> list[Span]:
-    numbers = {value: number for number, value in enumerate(dict.fromkeys(run.value for run in history))}
+    numbers = _numbers(history)
     return [
         Span(
             run.first,
@@ -245,6 +245,11 @@ def _spans(name: str, history: History) -> list[Span]:
         )
         for run in history
     ]
+
+
+def _numbers(history: History) -> dict[int, int]:
+    """The number of each value of a history, from 0 on, in the order in which they were first seen."""
+    return {value: number for number, value in enumerate(dict.fromkeys(run.value for run in history))}
 
 
 def _value_name(name: str, value: int, number: int) -> str:
@@ -257,7 +262,7 @@ def _events(row: PageRow, stored: Page, lanes: list[tuple[str, History]]) -> lis
     """What happened to a page, as pairs of time and words, the latest first."""
     events = [(stored.first_seen, "first seen"), (stored.last_seen, f"latest evidence: it answered {stored.status}")]
     for name, history in lanes:
-        numbers = {value: number for number, value in enumerate(dict.fromkeys(run.value for run in history))}
+        numbers = _numbers(history)
         for run in history:
             what = _value_name(name, run.value, numbers[run.value])
             seen = f"{what} was first seen" if name == "content" else f"{name} was first {what}"

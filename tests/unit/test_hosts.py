@@ -635,16 +635,16 @@ def fixed(how: str, **options: Any) -> Any:
     app.add_url_rule("/", "home", lambda: "home")
     options = {"store": "memory://", "verify": False} | options
     if how == "inside":
-        app.wsgi_app = Trusting(app.wsgi_app, x_prefix=1)  # type: ignore[method-assign]
-        app.wsgi_app = SitemapMiddleware(app.wsgi_app, **options)  # type: ignore[method-assign]
+        app.wsgi_app = Trusting(app.wsgi_app, x_prefix=1)  # type: ignore[method-assign] # as Flask's docs do
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, **options)  # type: ignore[method-assign] # as Flask's docs do
     elif how == "inside the app":
-        app.wsgi_app = ProxyFix(app.wsgi_app)  # type: ignore[method-assign]
+        app.wsgi_app = ProxyFix(app.wsgi_app)  # type: ignore[method-assign] # as Flask's docs do
         return SitemapMiddleware(app, **options)
     elif how == "inside with nothing of the prefix":
-        app.wsgi_app = SitemapMiddleware(ProxyFix(app.wsgi_app), **options)  # type: ignore[method-assign]
+        app.wsgi_app = SitemapMiddleware(ProxyFix(app.wsgi_app), **options)  # type: ignore[method-assign] # as Flask's docs do
     else:
-        app.wsgi_app = SitemapMiddleware(app.wsgi_app, **options)  # type: ignore[method-assign]
-        app.wsgi_app = ProxyFix(app.wsgi_app, x_host=1, x_prefix=1)  # type: ignore[method-assign]
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, **options)  # type: ignore[method-assign] # as Flask's docs do
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_host=1, x_prefix=1)  # type: ignore[method-assign] # as Flask's docs do
     return app
 
 

@@ -52,7 +52,7 @@ def behind_proxy() -> flask.Flask:
 
 def quart_site() -> quart.Quart:
     app = quart.Quart("site")
-    app.asgi_app = SitemapMiddleware(app.asgi_app, base_url=BASE_URL)  # type: ignore[method-assign]
+    app.asgi_app = SitemapMiddleware(app.asgi_app, base_url=BASE_URL)  # type: ignore[method-assign] # as Quart's docs do
     return app
 
 

@@ -43,7 +43,7 @@ def inside(app: Any, **options: Any) -> Any:
 
 def added(app: Starlette) -> Starlette:
     """The app, with the middleware in its list twice."""
-    return inside(inside(app))  # type: ignore[no-any-return]
+    return inside(inside(app))  # type: ignore[no-any-return] # `inside` takes apps of any kind
 
 
 class Holder:

@@ -47,7 +47,7 @@ def flask_app(**options: Any) -> flask.Flask:
     app.add_url_rule("/account", "account", lambda: ("Sign in first", 401))
     app.add_url_rule("/posts/<slug>", "post", sitemap(values=lambda: POSTS)(lambda slug: slug))
     app.add_url_rule("/users/<name>", "user", lambda name: name)
-    app.wsgi_app = SitemapMiddleware(app.wsgi_app, **{"base_url": BASE, **options})  # type: ignore[method-assign]
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, **{"base_url": BASE, **options})  # type: ignore[method-assign] # as Flask's docs do
     return app
 
 
@@ -144,7 +144,7 @@ def test_each_call_reads_the_app_as_it_is_now(
 def test_an_index_is_followed(sitemap_of: SitemapOf) -> None:
     app = flask.Flask("site", static_folder=None)
     app.add_url_rule("/<int:number>", "page", sitemap(values=range(50_001))(lambda number: f"{number}"))
-    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url=BASE)  # type: ignore[method-assign]
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url=BASE)  # type: ignore[method-assign] # as Flask's docs do
     site = sitemap_of(app)
     assert len(site) == 50_001
     assert "/50000" in site

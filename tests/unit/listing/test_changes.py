@@ -158,7 +158,7 @@ def test_a_gone_page_that_said_noindex_before_was_not_dropped() -> None:
         (date(2025, 6, 10), 1_749_513_600 + DAY - 1, True),  # the day's last second
         (date(2025, 6, 10), 1_749_513_600 + DAY, False),
         (datetime(2025, 6, 10, 12), 1_749_556_800, True),  # noqa: DTZ001 (a naive datetime is in UTC)
-        (datetime(2025, 6, 10, 12), 1_749_556_801, False),  # noqa: DTZ001
+        (datetime(2025, 6, 10, 12), 1_749_556_801, False),  # noqa: DTZ001 (likewise)
         (None, 0, False),
     ],
 )

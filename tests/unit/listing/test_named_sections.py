@@ -258,7 +258,7 @@ def test_an_invalid_option_is_refused_with_the_cure(sections: Any, message: str)
     assert message in str(raised.value)
 
 
-@pytest.mark.parametrize("make", [lambda: Entry(loc=7), lambda: Entry({"slug": "a"}, loc="/a")])  # type: ignore[arg-type]
+@pytest.mark.parametrize("make", [lambda: Entry(loc=7), lambda: Entry({"slug": "a"}, loc="/a")])  # type: ignore[arg-type] # refused
 def test_an_entry_has_a_loc_or_parameters(make: Any) -> None:
     with pytest.raises(OptionError, match="loc is the URL or path of a page, and takes the place of the parameters"):
         make()

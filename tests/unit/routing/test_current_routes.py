@@ -224,7 +224,7 @@ def test_a_marked_router_that_is_gone_is_kept_by_nobody() -> None:
 
 def test_a_werkzeug_map_of_another_make_is_read_by_its_public_face() -> None:
     app = flask_app("/a")
-    app.url_map._rules_by_endpoint = UserDict(app.url_map._rules_by_endpoint)  # type: ignore[assignment]
+    app.url_map._rules_by_endpoint = UserDict(app.url_map._rules_by_endpoint)  # type: ignore[assignment] # on purpose
     app_routes = routes_of(app)
     app_routes.reload()
     assert app_routes.is_unchanged()
@@ -238,10 +238,10 @@ def test_an_app_that_cannot_be_asked_is_not_known_to_be_unchanged(caplog: pytest
     app_routes = routes_of(app)
     known = app_routes.reload()
     del app.url_map
-    app.url_map = None  # type: ignore[assignment]
+    app.url_map = None  # type: ignore[assignment] # on purpose
     assert not app_routes.is_unchanged()
     app.url_map = flask_app("/a", "/b").url_map
-    app.blueprints = 5  # type: ignore[assignment]
+    app.blueprints = 5  # type: ignore[assignment] # on purpose
     assert not app_routes.is_unchanged()
     assert app_routes.reload() is known
     assert "could not be read" in caplog.text
