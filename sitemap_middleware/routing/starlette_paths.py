@@ -10,8 +10,7 @@ from typing import Any, Final
 from starlette.convertors import FloatConvertor, IntegerConvertor, StringConvertor, UUIDConvertor
 from starlette.routing import compile_path, replace_params
 
-from ..models import Context
-from .base_path_builder import check_params
+from .base_path_builder import BasePathBuilder
 from .bulk_path_builder import PARAMETER, REST, BulkBuilder, checked_by_first
 from .prefix_index import PrefixIndex
 
@@ -59,14 +58,13 @@ class FreePaths:
         return map(_marked_template, self._routes[: self._count])
 
 
-class StarlettePathBuilder:
+class StarlettePathBuilder(BasePathBuilder):
     """Builds and matches the paths of one route with parameters."""
 
     def __init__(self, path: str, prefix: str, is_free: FreePaths) -> None:
-        self._template = path
+        self._path = path
         self._regex, self._format, self._convertors = compile_path(path)
-        self.names: frozenset[str] = frozenset(self._convertors)
-        self._prefix = prefix
+        super().__init__(self._format, self._convertors, prefix)
         self._is_free = is_free
 
     def build_many(self, items: Sequence[Mapping[str, Any]]) -> list[str | None]:
@@ -78,31 +76,21 @@ class StarlettePathBuilder:
     @cached_property
     def _bulk(self) -> BulkBuilder | None:
         """A builder for the paths that no earlier route takes; None if the template is not a plain one."""
-        marked = _marked(self._template, self._convertors)
+        marked = _marked(self._path, self._convertors)
         kinds = {name: type(convertor) for name, convertor in self._convertors.items()}
         if not BulkBuilder.is_simple(marked) or not {*kinds.values()} <= {StringConvertor, IntegerConvertor}:
             return None
         only_integers = {name: kind is IntegerConvertor for name, kind in kinds.items()}
         return BulkBuilder(marked, only_integers, self._is_free.marked_templates())
 
-    def build(self, params: Mapping[str, Any]) -> str:
-        check_params(params, self._convertors, self._convertors)
+    def write_path(self, params: Mapping[str, Any]) -> str:
         try:
-            built, _ = replace_params(self._format, self._convertors, dict(params))
+            return replace_params(self._format, self._convertors, dict(params))[0]
         except AssertionError as error:  # Starlette's convertors refuse values by failing an assertion
             raise ValueError(str(error)) from None
-        path = self._prefix + built
-        if not self.matches(path):
-            raise ValueError(f"{path} does not lead back to {self._prefix}{self._format}")
-        return path
 
-    def matches(self, path: str) -> bool:
-        if not path.startswith(self._prefix) or not self._regex.match(path[len(self._prefix) :]):
-            return False
-        return self._is_free(path)
-
-    def context(self) -> Context | None:
-        return None
+    def leads_here(self, path: str) -> bool:
+        return self._regex.match(path) is not None and self._is_free(self._prefix + path)
 
 
 def _marked_template(route: Any) -> str:
