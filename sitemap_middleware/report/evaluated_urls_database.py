@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
@@ -123,6 +124,8 @@ class SiteIndex:
         self._weeks_from = weeks_from * SECONDS_PER_DAY
         self._lock = threading.Lock()
         self._db = sqlite3.connect("", check_same_thread=False, isolation_level=None)
+        # Once no response reads it. Not by __del__, for the reason in `PathSet`.
+        weakref.finalize(self, self._db.close).atexit = False
         for pragma in ("journal_mode=OFF", "synchronous=OFF", f"cache_size=-{CACHE_KIBIBYTES}"):
             self._db.execute(f"PRAGMA {pragma}").close()
         self._db.execute(_SCHEMA)
@@ -273,10 +276,6 @@ class SiteIndex:
             found = self._db.execute(f"{_SELECT}{where} ORDER BY {order} LIMIT ?", parameters).fetchall()
         texts = {number: text for (_, text), number in self._groups.items()}
         return (_row(record, texts) for record in found)
-
-    def __del__(self) -> None:
-        """Close the database once no response reads it."""
-        self._db.close()
 
 
 def monday(day: int) -> int:

@@ -54,6 +54,9 @@ WEEKS: Final = 26
 PAUSE_PAGES: Final = 500
 """Pages evaluated between two pauses."""
 
+_parent_evaluations: Final[list[object]] = []
+"""Evaluations of the parent process: SQLite forbids a forked child to use or close their databases."""
+
 
 @dataclass(slots=True)
 class Evaluation:
@@ -180,15 +183,17 @@ class EvaluationCache:
     def __init__(self, sources: ReportSources) -> None:
         self._sources = sources
         self._service = sources.service
-        self.reset_after_fork()
-        reset_after_fork(self)
-
-    def reset_after_fork(self) -> None:
-        """In a forked child: the parent's threads are not here, and its database must not be used."""
         self._lock = threading.Lock()
         self._latest: OrderedDict[str, Evaluation] = OrderedDict()
         self._jobs: dict[str, BackgroundJob] = {}
         self._running: dict[str, Evaluation] = {}
+        reset_after_fork(self)
+
+    def reset_after_fork(self) -> None:
+        """In a forked child: the parent's threads are not here, and its databases must be neither used nor closed."""
+        _parent_evaluations.extend((self._latest, self._running))
+        self._lock = threading.Lock()
+        self._latest, self._jobs, self._running = OrderedDict(), {}, {}
 
     def get(self, site: Site, request: Request) -> Evaluation | None:
         """The latest evaluation of a site; None if the first one is not complete. Starts a new one if it is due.

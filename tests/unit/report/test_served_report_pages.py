@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import sqlite3
 from collections import Counter
 from dataclasses import replace
 from datetime import date, timedelta
@@ -17,6 +19,7 @@ from sitemap_middleware.crawlers.visits import CrawlerVisit
 from sitemap_middleware.dates import SECONDS_PER_DAY, w3c_day_from_timestamp
 from sitemap_middleware.models import Site
 from sitemap_middleware.report import evaluation, health, served_report_pages
+from sitemap_middleware.report.evaluated_urls_database import SiteIndex
 
 from ...support.sample_sites import Clock, Page, SampleSite
 from ...support.wire import Answer
@@ -445,6 +448,27 @@ def test_each_site_has_a_report_of_its_own_and_few_are_kept(monkeypatch: pytest.
     )  # fmt: skip
     for host in ("a.example", "b.example", "a.example"):
         assert f"http://{host}" in sample.request(REPORT, host=host).text
+
+
+def test_a_forked_child_evaluates_the_pages_itself_and_leaves_the_parents_database_open() -> None:
+    sample = shop("wsgi")
+    get(sample)
+    evaluations = sample.app.service.report._pages._evaluations
+    database = evaluations._latest[BASE].index._db
+    evaluations.reset_after_fork()
+    gc.collect()
+    assert database.execute("SELECT count(*) FROM pages").fetchone() == (128,)
+    assert "What the sitemap lists" in Text(get(sample)).text
+    assert evaluations._latest[BASE].index._db is not database
+
+
+def test_the_database_of_an_evaluation_is_closed_when_nothing_uses_it() -> None:
+    index = SiteIndex(0)
+    database = index._db
+    del index
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        database.execute("SELECT 1")
 
 
 def test_a_store_that_fails_during_the_evaluation_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
