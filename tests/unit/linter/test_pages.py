@@ -15,24 +15,11 @@ from sitemap_middleware.linter.web_client import PoliteClient
 from sitemap_middleware.linter.web_pages import WebPages
 from sitemap_middleware.linter.web_source import WebSource
 
-from .web_site import NAMESPACE, Reply, WebSite, served, xml
+from .web_site import NAMESPACE, Reply, Time, WebSite, served, xml
 
 NOW = 1_769_860_800.0  # 2026-01-31T12:00:00Z
 PATH = "/sitemap.xml"
 HTML = {"Content-Type": "text/html; charset=utf-8"}
-
-
-class Time:
-    """A clock that is moved only by waiting."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        self.now += seconds
 
 
 @pytest.fixture

@@ -17,24 +17,11 @@ from sitemap_middleware.linter.runner import Result, Settings, check_sitemap
 from sitemap_middleware.linter.web_client import PoliteClient
 from sitemap_middleware.linter.web_source import WebSource
 
-from .web_site import Reply, WebSite, index, served, urlset, xml
+from .web_site import Reply, Time, WebSite, index, served, urlset, xml
 
 PATH = "/sitemap.xml"
 DEFAULTS = Settings()
 HTML = Reply(200, b"<!doctype html><title>Sign in</title>", {"Content-Type": "text/html"})
-
-
-class Time:
-    """A clock that is moved only by waiting."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        self.now += seconds
 
 
 @pytest.fixture

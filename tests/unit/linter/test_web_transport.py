@@ -13,7 +13,7 @@ from sitemap_middleware.linter.web_client import Answer, Failure, PoliteClient
 from sitemap_middleware.linter.web_source import WebSource
 from sitemap_middleware.linter.web_transport import resolve
 
-from .web_site import Reply, WebSite, index, served, xml
+from .web_site import Reply, Time, WebSite, index, served, xml
 
 NAME = "files.example.com"
 
@@ -42,19 +42,6 @@ class Resolver:
         if not self.answers:
             raise socket.gaierror(socket.EAI_NONAME, "no such name")
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-
-
-class Time:
-    """A clock that is moved only by waiting."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        self.now += seconds
 
 
 def request(url: str, resolver: Resolver, *, admitted: str = "", allow_local: bool = False) -> Answer:

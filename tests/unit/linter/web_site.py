@@ -1,4 +1,4 @@
-"""A site of which every response is written down, served by a real server."""
+"""A site of which every response is written down, served by a real server; and the clock of its client."""
 
 from __future__ import annotations
 
@@ -11,10 +11,23 @@ from typing import NamedTuple
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 
+class Time:
+    """A clock that is moved only by waiting."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
 class Reply(NamedTuple):
     status: int = 200
     body: bytes = b""
-    headers: dict[str, str] = {}  # noqa: RUF012
+    headers: dict[str, str] = {}  # noqa: RUF012 (never changed)
     length: int | None = None
     """The Content-Length, if it is not that of the body."""
     seconds: float = 0
