@@ -61,6 +61,14 @@ def app_options(wrapped: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
+def output_options(wrapped: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of every command that writes files into a directory."""
+    directory = click.Path(file_okay=False, path_type=Path)
+    as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    out = click.option("--out", metavar="DIR", type=directory, required=True, help="Directory to write the files to.")
+    return out(as_json(wrapped))
+
+
 @command.command()
 @app_options
 @click.argument("pages", metavar="PAGE...", nargs=-1, required=True)
@@ -195,14 +203,7 @@ def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
 
 @command.command()
 @app_options
-@click.option(
-    "--out",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    required=True,
-    help="Directory to write the files to.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@output_options
 def build(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
     """Write the sitemap as files.
 

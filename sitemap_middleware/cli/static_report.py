@@ -15,7 +15,7 @@ from ..report.handler import EXTRA_MISSING
 from ..stores.default_store import only_existing_files
 from .app_and_site import open_target, reporting_errors
 from .app_client import app_client
-from .commands import app_options, command
+from .commands import app_options, command, output_options
 from .terminal_printing import CommandError, console, print_line, progress
 
 _WAIT_SECONDS = 60.0
@@ -24,14 +24,7 @@ _WAIT_SECONDS = 60.0
 
 @command.command()
 @app_options
-@click.option(
-    "--out",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    required=True,
-    help="Directory to write the files to.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@output_options
 def report(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
     """Write the report as HTML files.
 
