@@ -58,7 +58,9 @@ def _explain(context: click.Context, _parameter: click.Parameter, code: str | No
 @command.command()
 @click.argument("app", metavar="URL|FILE|APP")
 @click.option(
-    "--base-url", metavar="URL", help="Scheme and host of the site of an app; where the folder of FILE is served."
+    "--base-url",
+    metavar="URL",
+    help="Scheme and host of the site of an app; for FILE, the URL at which its folder will be published.",
 )
 @click.option("--root-path", metavar="PATH", help="Path below which the server mounts the app.")
 @click.option("--factory", is_flag=True, help="APP is a factory, even if it does not look like a function.")
@@ -152,8 +154,7 @@ def check(
         raise CommandError("--update-baseline needs --baseline FILE, which names the file that it writes")
     if as_json and output_format not in ("text", "json"):
         raise CommandError(f"--json and --format {output_format} exclude each other: leave one of them out")
-    is_file = isinstance(app, str) and Path(app).is_file() and Path(app).suffix != ".py"
-    mode = Pages(pages) if pages else Pages.NONE if is_file else Pages.SAMPLE
+    mode = Pages(pages) if pages else Pages.SAMPLE if _document_file(app) is None else Pages.NONE
     settings = Settings(ignored(select, ignore), limit, max_documents, mode)
     with reporting_errors(), progress("documents and pages") as update, _Baseline.opened(baseline) as urls:
         run = _Run(settings, update, urls.comparison(update=update_baseline), obey_robots=not ignore_robots)
@@ -162,6 +163,12 @@ def check(
     _print("json" if as_json else output_format, result)
     worst = [*Severity][: [*Severity].index(Severity(fail_on)) + 1]
     sys.exit(1 if any(result.counts[severity] for severity in worst) else 0)
+
+
+def _document_file(target: Any) -> Path | None:
+    """The file that the argument of the command names; None if it names a Python file or anything else."""
+    file = Path(target) if isinstance(target, str) else None
+    return file if file is not None and file.is_file() and file.suffix != ".py" else None
 
 
 def _print(output_format: str, result: Result) -> None:
@@ -251,8 +258,8 @@ class _Run:
                 if options["base_url"] is not None:
                     raise CommandError("--base-url is for a file or an app: the documents of a URL are requested there")
                 return asyncio.run(self._check_url(f"{scheme.lower()}://{rest}"))
-            if Path(target).is_file() and Path(target).suffix != ".py":
-                return asyncio.run(self._check_file(Path(target), **options))
+            if (file := _document_file(target)) is not None:
+                return asyncio.run(self._check_file(file, **options))
             if Path(target).is_file():
                 raise CommandError(f"{target} is a Python file: name the app in it, such as {target}:app")
             if _HOST_AND_PORT.fullmatch(target):

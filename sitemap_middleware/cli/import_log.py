@@ -126,7 +126,7 @@ def _import_files(
 
 
 class _NoResolver:
-    """Stands for DNS that cannot be asked."""
+    """A resolver that does not ask DNS: no address can be verified by it."""
 
     def names(self, address: str) -> Iterable[str]:
         raise OSError(f"{address} is not looked up")
@@ -138,7 +138,7 @@ class _NoResolver:
 def _open(
     app: Any, store: str | None, base_url: str | None, *, factory: bool
 ) -> Iterator[tuple[Store, list[Site], Resolver]]:
-    """Open the store that the options name; also provide the sites that logs are about, and who asks DNS.
+    """Open the store that the options name; also provide the sites that the logs are about, and what asks DNS.
 
     Raises `CommandError`.
     """

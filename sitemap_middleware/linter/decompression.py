@@ -9,7 +9,8 @@ from typing import Final
 from .rules import fetch
 from .xml_reader import PIECE_BYTES, Unreadable
 
-_MAGIC: Final = b"\x1f\x8b"
+GZIP_MAGIC: Final = b"\x1f\x8b"
+"""The bytes with which gzip begins."""
 _GZIP: Final = zlib.MAX_WBITS | 16
 
 
@@ -31,11 +32,11 @@ class Decompressor:
         """Yield the decompressed bytes, in small pieces. Raises `Unreadable`."""
         if self._start is not None:
             data = self._start + data
-            if len(data) < len(_MAGIC):
+            if len(data) < len(GZIP_MAGIC):
                 self._start = data
                 return
             self._start = None
-            if data.startswith(_MAGIC):
+            if data.startswith(GZIP_MAGIC):
                 self._stream = zlib.decompressobj(_GZIP)
             elif self._is_declared:
                 raise Unreadable(fetch.GZIP_BROKEN, "Content-Encoding says gzip, and the body is not gzip", 0, 0)

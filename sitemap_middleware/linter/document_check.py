@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from .decompression import GZIP_MAGIC
 from .entries_check import DocumentContent
 from .message import Place
 from .rules import Rule, fetch, index, xml
@@ -24,7 +25,6 @@ _HEAD_BYTES: Final = 1_024
 """Bytes by which it is decided what a document is."""
 _HTML: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE)
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"<\0", b"\0<")
-_GZIP: Final = b"\x1f\x8b"
 _URL_LINE: Final = re.compile(rb"https?://", re.IGNORECASE)
 _UTF_8_NAMES: Final = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
 
@@ -46,7 +46,7 @@ class DocumentCheck:
         self._bytes = 0
         self._head: bytes | None = b""
         self._declared_encoding = ""
-        self._instructions = 0
+        self._has_stylesheet = False
         self._stray_text = False
         self._is_refused = False
         self._take: Callable[[bytes], None] = self._ignore
@@ -115,7 +115,7 @@ class DocumentCheck:
         text = head.lstrip()
         if not text:
             self.refuse(index.EMPTY, "the document has no content")
-        elif head.startswith(_GZIP):
+        elif head.startswith(GZIP_MAGIC):
             self.refuse(fetch.GZIP_TWICE, "the decompressed document is gzip again")
         elif head.startswith(_UTF_16):
             self.refuse(xml.ENCODING, "the document is UTF-16")
@@ -147,8 +147,8 @@ class DocumentCheck:
             self._add(xml.STRAY_TEXT, f"{text[:100]!r} belongs to no element", line)
 
     def _instruction(self, target: str, line: int) -> None:
-        if target == "xml-stylesheet" and not self._instructions:
-            self._instructions += 1
+        if target == "xml-stylesheet" and not self._has_stylesheet:
+            self._has_stylesheet = True
             self._add(xml.STYLESHEET, "the document names a stylesheet", line)
 
     def _encoding(self, encoding: str) -> None:

@@ -90,6 +90,6 @@ class LanguageVersions:
     def _prepare(self) -> bool:
         """Make the indexes that the queries need. Return whether there is anything to look for."""
         if self._pages:
-            self._database.execute("CREATE INDEX IF NOT EXISTS urls_by_page ON urls (page)")
-            self._database.execute("CREATE INDEX IF NOT EXISTS urls_by_cluster ON urls (cluster)")
+            self._database.execute("CREATE INDEX IF NOT EXISTS by_page ON urls (page)")
+            self._database.execute("CREATE INDEX IF NOT EXISTS by_cluster ON urls (cluster)")
         return self._pages > 0

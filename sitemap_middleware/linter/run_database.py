@@ -130,7 +130,7 @@ class SitemapSet:
     def document(self, number: int) -> DocumentRow | None:
         """Return a document by its id."""
         row = self._database.execute("SELECT * FROM documents WHERE id = ?", (number,)).fetchone()
-        return row and _document_row(row)
+        return DocumentRow(*row) if row else None
 
     def position(self, url: str) -> int:
         """Return the position of a document in the order in which they were added; 0 if it is none of them."""
@@ -245,10 +245,6 @@ class SitemapSet:
 
     def _select(self, condition: str, *values: int) -> Iterator[UrlRow]:
         self._write()
-        with closing(self._database.execute(f"SELECT {_COLUMNS} FROM urls {condition}", values)) as rows:  # noqa: S608
+        with closing(self._database.execute(f"SELECT {_COLUMNS} FROM urls {condition}", values)) as rows:  # noqa: S608 (the condition is of this module)
             for loc, document, line, extended, lastmod in rows:
                 yield UrlRow(loc, document, line, bool(extended), lastmod)
-
-
-def _document_row(row: tuple[int, str, int, int, float | None, int]) -> DocumentRow:
-    return DocumentRow(*row)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 import httpx
 
 from ..exceptions import SitemapError
-from ..robots_parser import RobotsRules
 from .checks.loc import resolved
 from .checks.response import check_content_type, check_redirects, check_status
 from .checks.robots_file import named_sitemaps
@@ -24,6 +22,7 @@ from .run_database import DocumentRow
 from .run_state import Run
 from .source import DocumentFeed
 from .web_client import Answer, Failure, PoliteClient
+from .web_pages import WebPages
 from .xml_reader import Unreadable
 
 BROWSER: Final = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
@@ -31,7 +30,6 @@ BROWSER: Final = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firef
 _REFUSALS: Final = frozenset({403, 406, 429})
 """Statuses by which firewalls refuse programs."""
 _FAILURES: Final = {Failure.TIMEOUT: fetch.TIMEOUT, Failure.REDIRECTS: fetch.REDIRECT_LOOP}
-_rules = lru_cache(16)(RobotsRules)
 
 
 class WebSource:
@@ -81,8 +79,8 @@ class WebSource:
                 await self._read_body(answer, document, run)
 
     async def _crawlers_may_request(self, url: str) -> bool:
-        robots = await self._client.robots(url)
-        return not robots.forbids_all and (robots.file is None or _rules(robots.file.text).allows(url))
+        robots = await WebPages(self._client).robots(url)
+        return robots is None or robots.allows(url)
 
     async def _answers_browsers(self, url: str) -> bool:
         async with self._client.stream(url, BROWSER) as answer:

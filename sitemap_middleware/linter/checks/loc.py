@@ -148,7 +148,7 @@ def _authority_findings(url: str, parts: SplitResult) -> Iterator[Finding]:
         yield rules.CREDENTIALS, "the URL has a user name or password before its host"
     host = parts.netloc.rpartition("@")[2]
     if parts.port == _DEFAULT_PORTS[parts.scheme]:
-        yield rules.DEFAULT_PORT, f"the port :{parts.port} goes without saying"
+        yield rules.DEFAULT_PORT, f"the port :{parts.port} is the default one of {parts.scheme}"
     if host != host.lower() or not url.startswith(parts.scheme):
         yield rules.HOST_CASE, f"{quoted(url[: len(parts.scheme) + 3] + host)} has upper case"
 

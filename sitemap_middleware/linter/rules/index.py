@@ -75,6 +75,7 @@ OUTSIDE_FOLDER: Final = FAMILY.info(
 NOT_ALL_READ: Final = FAMILY.info(
     "index-not-all-read",
     "not all documents were checked",
-    "The limit for documents in one run was reached.",
-    "Raise `--max-documents`, or check the further sitemaps one by one.",
+    "The message says why: there are more documents than `--max-documents`, robots.txt forbids this program to request "
+    "the document, the app does not serve it, or no file of the folder is it.",
+    "Raise `--max-documents`, or check the other sitemaps one by one.",
 )

@@ -113,7 +113,7 @@ PERCENT_INVALID: Final = FAMILY.warning(
 PLACEHOLDER: Final = FAMILY.warning(
     "loc-placeholder",
     "a placeholder",
-    "The path contains the name of a parameter, such as `{id}`, `<id>` or `[slug]`, where its value belongs.",
+    "The URL contains the name of a parameter, such as `{id}`, `<id>` or `[slug]`, in place of its value.",
     "List the values of the parameter, or leave the route out.",
 )
 SESSION_ID: Final = FAMILY.warning(
@@ -149,7 +149,7 @@ HOST_CASE: Final = FAMILY.info(
 )
 DEFAULT_PORT: Final = FAMILY.info(
     "loc-default-port",
-    "a port that goes without saying",
+    "the default port of the scheme",
     "`:80` with http and `:443` with https lead to the same page as the URL without them. Often a proxy has added it.",
     "Remove the port.",
 )
@@ -162,7 +162,7 @@ SURROUNDING_SPACE: Final = FAMILY.info(
 ASSET: Final = FAMILY.info(
     "loc-asset",
     "a file that is not a page",
-    "A sitemap lists what people shall find: pages, and documents such as PDF. Scripts, styles, fonts, feeds and "
+    "A sitemap lists what people should find: pages, and documents such as PDF. Scripts, styles, fonts, feeds and "
     "data are not shown in results.",
     "Remove the entry.",
 )
