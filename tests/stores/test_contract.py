@@ -39,6 +39,7 @@ from sitemap_middleware.stores.status_reader import SiteStatus, store_status
 from sitemap_middleware.value_history import VOLATILE
 
 from ..support import postgres
+from ..support.forking import fork_children, run_in_fresh_process
 from ..support.redis_servers import PROGRAMS, USUAL, shared, shared_cluster
 
 SITE = "https://example.com"
@@ -476,20 +477,15 @@ def _fold_in_child(store: Store, paths: list[str]) -> None:
     os._exit(0)
 
 
-def test_processes_share_a_file(file: Path) -> None:
+def _fold_in_children(file: Path) -> tuple[list[int | None], int]:
     store = SQLiteStore(file)
     store.merge(SITE, [seen("/parent")])
-    context = multiprocessing.get_context("fork")
-    children = [
-        context.Process(target=_fold_in_child, args=(store, [f"/{number}/{count}" for count in range(10)]))
-        for number in range(3)
-    ]
-    for child in children:
-        child.start()
-    for child in children:
-        child.join(20)
-    assert [child.exitcode for child in children] == [0, 0, 0]
-    assert len(store.pages(SITE)) == 31
+    batches = [[f"/{number}/{count}" for count in range(10)] for number in range(3)]
+    return fork_children(_fold_in_child, ((store, batch) for batch in batches), 20), len(store.pages(SITE))
+
+
+def test_processes_share_a_file(file: Path) -> None:
+    assert run_in_fresh_process(_fold_in_children, file) == ([0, 0, 0], 31)
 
 
 def test_empty_file_is_initialised(file: Path) -> None:
@@ -674,15 +670,13 @@ def test_any_number_of_pages_is_forgotten_some_at_a_time(file: Path, monkeypatch
         assert sum(block.pages for block in store.blocks(SITE, before)) == 1
 
 
+def _fold_in_children_with_own_stores(file: Path) -> list[int | None]:
+    return fork_children(_fold_in_child, [(SQLiteStore(file), [f"/{number}"]) for number in range(4)], 20)
+
+
 def test_several_processes_set_a_spoilt_file_aside_once(file: Path) -> None:
     _garbage(file)
-    context = multiprocessing.get_context("fork")
-    children = [context.Process(target=_fold_in_child, args=(SQLiteStore(file), [f"/{n}"])) for n in range(4)]
-    for child in children:
-        child.start()
-    for child in children:
-        child.join(20)
-    assert [child.exitcode for child in children] == [0, 0, 0, 0]
+    assert run_in_fresh_process(_fold_in_children_with_own_stores, file) == [0, 0, 0, 0]
     assert len(_set_aside(file)) == 1
     assert len(SQLiteStore(file).pages(SITE)) == 4
 

@@ -10,7 +10,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from sitemap_middleware.stores.postgres.store import PostgresStore
 from sitemap_middleware.stores.row_ids_and_path_hashes import path_hashes
 from sitemap_middleware.stores.status_reader import open_readonly, store_status
 
+from ..support.forking import fork_children, run_in_fresh_process
 from ..support.postgres import Server, server
 from ..support.waiting import until
 
@@ -148,16 +149,14 @@ def _start(url: str, gate: Any, number: int) -> None:
     os._exit(0)
 
 
+def _start_all(url: str, workers: int) -> list[int | None]:
+    gate = multiprocessing.get_context("fork").Barrier(workers)
+    return fork_children(_start, ((url, gate, number) for number in range(workers)), 60)
+
+
 @pytest.mark.parametrize("workers", [16])
 def test_many_workers_that_start_at_once_make_one_schema(url: str, workers: int) -> None:
-    context = multiprocessing.get_context("fork")
-    gate = context.Barrier(workers)
-    children = [context.Process(target=_start, args=(url, gate, number)) for number in range(workers)]
-    for child in children:
-        child.start()
-    for child in children:
-        child.join(60)
-    assert [child.exitcode for child in children] == [0] * workers
+    assert run_in_fresh_process(_start_all, url, workers) == [0] * workers
     store = PostgresStore(url)
     assert paths(store) == sorted(f"/{number}" for number in range(workers))
     assert [paths(store, f"{SITE}/{number}") for number in range(workers)] == [[f"/{n}"] for n in range(workers)]
@@ -507,21 +506,20 @@ def _fold_in_child(store: PostgresStore, number: int) -> None:
     os._exit(0)
 
 
-def test_forked_child_opens_its_own_connections(store: PostgresStore) -> None:
-    store.merge(SITE, [learned("/parent")])
-    context = multiprocessing.get_context("fork")
+def _fork_during_session(url: str) -> tuple[list[int | None], list[Any]]:
+    """Fork while the parent's connection is in use; return the exit codes, and what the connection then reads."""
+    with closing(PostgresStore(url)) as store:
+        store.merge(SITE, [learned("/parent")])
+        return store._read(
+            lambda session: (
+                fork_children(_fold_in_child, ((store, number) for number in range(3)), 30),
+                session("SELECT 7"),
+            )
+        )
 
-    def fork(session: Any) -> list[Any]:
-        """While the parent's connection is in use."""
-        children = [context.Process(target=_fold_in_child, args=(store, number)) for number in range(3)]
-        for child in children:
-            child.start()
-        for child in children:
-            child.join(30)
-        assert [child.exitcode for child in children] == [0, 0, 0]
-        return session("SELECT 7")  # type: ignore[no-any-return]
 
-    assert store._read(fork) == [(7,)]
+def test_forked_child_opens_its_own_connections(url: str, store: PostgresStore) -> None:
+    assert run_in_fresh_process(_fork_during_session, url) == ([0, 0, 0], [(7,)])
     assert len(paths(store)) == 16
     assert len(store.block(SITE, 1)) == 16
 

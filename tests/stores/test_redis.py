@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import multiprocessing
 import os
 import signal
 import socket
@@ -31,6 +30,7 @@ from sitemap_middleware.stores.redis import store as engine
 from sitemap_middleware.stores.redis.segments import hash_path
 from sitemap_middleware.stores.status_reader import store_status
 
+from ..support.forking import fork_children, run_in_fresh_process
 from ..support.redis_servers import PROGRAMS, USUAL, Cluster, RedisServer, shared
 from ..support.sample_sites import Page, SampleSite
 from ..support.servers import free_port
@@ -260,15 +260,14 @@ def _fold_in_child(store: Store, name: str) -> None:
     os._exit(0)
 
 
-def test_processes_merge_at_the_same_time_without_loss(store: Store) -> None:
+def _fold_in_children(url: str) -> list[int | None]:
+    store = open_store(url, "store")
     store.merge(SITE, [learned("/parent")])
-    context = multiprocessing.get_context("fork")
-    children = [context.Process(target=_fold_in_child, args=(store, str(number))) for number in range(4)]
-    for child in children:
-        child.start()
-    for child in children:
-        child.join(30)
-    assert [child.exitcode for child in children] == [0, 0, 0, 0]
+    return fork_children(_fold_in_child, ((store, str(number)) for number in range(4)), 30)
+
+
+def test_processes_merge_at_the_same_time_without_loss(store: Store, tmp_path: Path) -> None:
+    assert run_in_fresh_process(_fold_in_children, f"{shared().url}?prefix={tmp_path}") == [0, 0, 0, 0]
     assert store.blocks(SITE)[0].pages == len(store.pages(SITE)) == len(store.block(SITE, 1)) == 41
 
 
