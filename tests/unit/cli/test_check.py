@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from flask import Flask
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, PlainTextResponse
@@ -18,11 +18,12 @@ from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.cli.main import command, commands_for
 from sitemap_middleware.linter.rules import FAMILIES, RULES, Family
 
+from ...support.command_line import cli_runner
 from ..linter.web_site import Reply, index, served, urlset, xml
 
 
 def check(*arguments: Any) -> Result:
-    return CliRunner().invoke(command, ["check", *map(str, arguments)])
+    return cli_runner().invoke(command, ["check", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -42,13 +43,13 @@ def bakery(**options: Any) -> Flask:
 
 
 def of_app(app: Any, *arguments: str) -> Result:
-    return CliRunner().invoke(commands_for(app), ["check", *arguments])
+    return cli_runner().invoke(commands_for(app), ["check", *arguments])
 
 
 def test_messages_have_place_severity_and_code(faulty: Path) -> None:
     result = check(faulty)
     assert result.exit_code == 1
-    assert [line.removeprefix(f"{faulty}:") for line in result.output.splitlines()] == [
+    assert [line.removeprefix(f"{faulty}:") for line in result.stdout.splitlines()] == [
         "1:66: error: /about: '/about' is not an absolute URL [loc-relative]",
         "1:94: warning: https://example.com/a#b: the URL has the fragment '#b' [loc-fragment]",
         "1:139: info: https://example.com//c: the path contains // [loc-double-slash]",
@@ -88,7 +89,7 @@ def test_url_without_a_response_is_an_error() -> None:
 
 
 def test_json_has_four_keys_for_each_message(faulty: Path) -> None:
-    assert json.loads(check(faulty, "--json", "--select", "loc-relative").output) == [
+    assert json.loads(check(faulty, "--json", "--select", "loc-relative").stdout) == [
         {
             "code": "loc-relative",
             "severity": "error",
@@ -96,24 +97,24 @@ def test_json_has_four_keys_for_each_message(faulty: Path) -> None:
             "message": "'/about' is not an absolute URL",
         }
     ]
-    assert json.loads(check(faulty, "--json", "--select", "xml").output) == []
+    assert json.loads(check(faulty, "--json", "--select", "xml").stdout) == []
 
 
 def test_limit_says_how_many_messages_are_left_out(tmp_path: Path) -> None:
     file = tmp_path / "sitemap.xml"
     file.write_text(urlset(*(f"/{number}" for number in range(5))), "utf-8")
     limited = check(file, "--limit", "2")
-    assert limited.output.count("[loc-relative]") == 2
-    assert "note: 3 more of loc-relative; --limit 0 prints all" in limited.output
-    assert check(file, "--limit", "0").output.count("[loc-relative]") == 5
+    assert limited.stdout.count("[loc-relative]") == 2
+    assert "note: 3 more of loc-relative; --limit 0 prints all" in limited.stderr
+    assert check(file, "--limit", "0").stdout.count("[loc-relative]") == 5
 
 
 def test_base_url_is_that_of_the_folder(tmp_path: Path) -> None:
     file = tmp_path / "sitemap.xml"
     file.write_text(urlset("https://example.com/shop/a", "https://example.com/b", "https://example.net/"), "utf-8")
-    assert "[loc-other-host]" not in check(file).output
+    assert "[loc-other-host]" not in check(file).stdout
     codes = {
-        line.rpartition("[")[2] for line in check(file, "--base-url", "https://example.com/shop").output.splitlines()
+        line.rpartition("[")[2] for line in check(file, "--base-url", "https://example.com/shop").stdout.splitlines()
     }
     assert codes >= {"loc-other-host]", "loc-outside-folder]"}
 
@@ -136,27 +137,27 @@ def test_base_url_is_that_of_the_folder(tmp_path: Path) -> None:
 def test_what_cannot_be_checked_is_an_error(arguments: list[str], error: str) -> None:
     result = check(*arguments)
     assert result.exit_code == 2
-    assert error in result.output
+    assert error in result.stderr
 
 
 def test_python_file_needs_the_name_of_its_app() -> None:
     result = check(__file__)
-    assert (result.exit_code, f"name the app in it, such as {__file__}:app" in result.output) == (2, True)
+    assert (result.exit_code, f"name the app in it, such as {__file__}:app" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("code", [*RULES])
 def test_each_rule_is_explained(code: str) -> None:
     result = check("--explain", code)
     assert result.exit_code == 0
-    assert result.output.startswith(f"{code} ({RULES[code].severity})")
-    assert f"{RULES[code].family}.html#{code}" in result.output
+    assert result.stdout.startswith(f"{code} ({RULES[code].severity})")
+    assert f"{RULES[code].family}.html#{code}" in result.stdout
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_each_family_lists_its_codes(family: Family) -> None:
     result = check("--explain", family.name)
     assert result.exit_code == 0
-    assert [line.split()[0] for line in result.output.splitlines()[-len(family.rules) :]] == [
+    assert [line.split()[0] for line in result.stdout.splitlines()[-len(family.rules) :]] == [
         rule.code for rule in family.rules
     ]
 
@@ -167,7 +168,7 @@ def test_url_with_its_index() -> None:
         site.add("/a.xml", xml(urlset(f"{site.origin}/")))
         site.add("/robots.txt", Reply(200, f"Sitemap: {site.origin}/sitemap.xml\n".encode()))
         result = check(site.origin, "--pages", "none")
-    assert (result.exit_code, result.output) == (0, "1 URL in 2 documents: nothing found\n")
+    assert (result.exit_code, result.stdout) == (0, "1 URL in 2 documents: nothing found\n")
 
 
 def test_url_without_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,30 +177,30 @@ def test_url_without_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "sitemap_middleware.linter.web_source", raising=False)
     result = check("https://example.com/")
     assert result.exit_code == 2
-    assert 'pip install "sitemap-middleware[check]"' in result.output
+    assert 'pip install "sitemap-middleware[check]"' in result.stderr
 
 
 def test_wsgi_app_in_process() -> None:
     result = of_app(bakery())
-    assert (result.exit_code, result.output) == (0, "1 URL in 1 document, 1 page requested: nothing found\n")
+    assert (result.exit_code, result.stdout) == (0, "1 URL in 1 document, 1 page requested: nothing found\n")
 
 
 def test_asgi_app_in_process() -> None:
     app = Starlette(routes=[Route("/", lambda _: HTMLResponse("<h1>Bakery</h1>"))])
     app.add_middleware(SitemapMiddleware, base_url="https://bakery.example", store="memory://")
-    assert of_app(app, "--pages", "none").output == "1 URL in 1 document: nothing found\n"
+    assert of_app(app, "--pages", "none").stdout == "1 URL in 1 document: nothing found\n"
 
 
 def test_app_without_a_page_has_no_sitemap() -> None:
     result = of_app(bakery(exclude=["/*"]))
     assert result.exit_code == 1
-    assert "the server answers 404 [fetch-status]" in result.output
+    assert "the server answers 404 [fetch-status]" in result.stdout
 
 
 def test_app_that_serves_no_sitemap() -> None:
     result = of_app(bakery(enabled=False))
     assert result.exit_code == 2
-    assert "there is no sitemap" in result.output
+    assert "there is no sitemap" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -214,4 +215,4 @@ def test_documents_that_the_app_serves_itself(document: PlainTextResponse, code:
     routes = [Route("/sitemap.xml", lambda _: document), Route("/a.xml", lambda _: HTMLResponse(urlset()))]
     app = Starlette(routes=routes)
     app.add_middleware(SitemapMiddleware, base_url="https://bakery.example", store="memory://")
-    assert f"[{code}]" in of_app(app).output
+    assert f"[{code}]" in of_app(app).stdout

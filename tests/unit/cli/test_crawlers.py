@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import flask
@@ -21,6 +19,7 @@ from sitemap_middleware.models import StoreKey
 from sitemap_middleware.observation.crawler_visit_counts import RANGES_OWNER, RANGES_RECORD
 
 from ...support.command_line import cli_runner
+from ..linter.web_site import Reply, WebSite, served
 
 BASE = "https://bakery.example"
 VISIT = CrawlerVisit("/", "Googlebot", True, 200, first=1_790_000_000, last=1_790_000_000, count=3)
@@ -112,9 +111,13 @@ def test_json_has_the_same_figures(app: flask.Flask) -> None:
 
 def test_unverified_visits_and_a_moment_are_options(app: flask.Flask) -> None:
     assert "GPTBot: visits 3, pages 1" in run(app, "--unverified").stdout
-    recent = run(app, "--since", "2026-11-01")
-    assert "/gone" not in recent.stdout or recent.exit_code == 0
-    assert "/old" not in recent.stdout
+    ancient = VISIT._replace(path="/ancient", first=1_500_000_000, last=1_500_000_000)  # in 2017
+    app.wsgi_app.service.store.add_crawler_visits(StoreKey(BASE), [ancient])  # type: ignore[attr-defined]
+    assert "/ancient" in run(app).stdout
+    recent = run(app, "--since", "2020-01-01")
+    assert recent.exit_code == 0
+    assert "/old" in recent.stdout
+    assert "/ancient" not in recent.stdout
     assert run(app, "--since", "soon").exit_code == 2
 
 
@@ -137,44 +140,29 @@ def test_an_app_without_visits_and_a_store_without_them_have_no_lists(tmp_path: 
 
 
 FILES = {
-    "/google.json": (
+    "/google.json": Reply(
         200,
         b'{"creationTime": "x", "prefixes": [{"ipv4Prefix": "66.249.64.0/19"}, {"ipv6Prefix": "2001:db8::/32"}]}',
     ),
-    "/gptbot.json": (200, b'{"prefixes": ["20.171.206.0/24"]}'),
-    "/page.json": (200, b"<html>Sorry</html>"),
-    "/gone.json": (404, b"{}"),
+    "/gptbot.json": Reply(200, b'{"prefixes": ["20.171.206.0/24"]}'),
+    "/page.json": Reply(200, b"<html>Sorry</html>"),
+    "/gone.json": Reply(404, b"{}"),
 }
 
 
-class Operator(BaseHTTPRequestHandler):
-    """Serves the files of operators."""
-
-    def do_GET(self) -> None:
-        status, content = FILES[self.path]
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-
 @pytest.fixture
-def operator() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Operator) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+def operator() -> Iterator[WebSite]:
+    """The site of an operator, with its files."""
+    with served() as site:
+        for path, reply in FILES.items():
+            site.add(path, reply)
+        yield site
 
 
 def test_ranges_are_fetched_and_kept_in_the_store(
-    app: flask.Flask, operator: str, monkeypatch: pytest.MonkeyPatch
+    app: flask.Flask, operator: WebSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    urls = [f"{operator}/google.json", f"{operator}/gptbot.json"]
+    urls = [f"{operator.origin}/google.json", f"{operator.origin}/gptbot.json"]
     monkeypatch.setattr(update, "RANGE_URLS", urls)
     answer = run(app, "--update")
     assert answer.exit_code == 0
@@ -189,12 +177,14 @@ def test_ranges_are_fetched_and_kept_in_the_store(
 
 
 def test_a_file_that_cannot_be_read_is_named_and_its_last_ranges_stay(
-    app: flask.Flask, operator: str, monkeypatch: pytest.MonkeyPatch
+    app: flask.Flask, operator: WebSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(update, "RANGE_URLS", [f"{operator}/google.json"])
+    monkeypatch.setattr(update, "RANGE_URLS", [f"{operator.origin}/google.json"])
     assert run(app, "--update").exit_code == 0
-    monkeypatch.setitem(FILES, "/google.json", (200, b"[]"))
-    urls = [f"{operator}{path}" for path in ("/google.json", "/page.json", "/gone.json")] + ["http://127.0.0.1:1/x"]
+    operator.add("/google.json", Reply(200, b"[]"))
+    urls = [f"{operator.origin}{path}" for path in ("/google.json", "/page.json", "/gone.json")] + [
+        "http://127.0.0.1:1/x"
+    ]
     monkeypatch.setattr(update, "RANGE_URLS", urls)
     answer = run(app, "--update", "--json")
     assert answer.exit_code == 2

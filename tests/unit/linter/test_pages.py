@@ -15,7 +15,7 @@ from sitemap_middleware.linter.web_client import PoliteClient
 from sitemap_middleware.linter.web_pages import WebPages
 from sitemap_middleware.linter.web_source import WebSource
 
-from .web_site import NAMESPACE, Reply, Time, WebSite, served, xml
+from .web_site import NAMESPACE, Reply, Time, WebSite, served, urlset, xml
 
 NOW = 1_769_860_800.0  # 2026-01-31T12:00:00Z
 PATH = "/sitemap.xml"
@@ -249,12 +249,6 @@ def test_redirect_to_what_is_no_url(site: WebSite) -> None:
     assert {*codes(check(site))} == {"page-failed", "robots-relative"}
 
 
-def test_urls_that_are_none_have_their_own_message_only(site: WebSite) -> None:
-    list_pages(site, "")
-    site.add(PATH, xml(f"<urlset {NAMESPACE}><url><loc>/relative</loc></url></urlset>"))
-    assert codes(check(site)) == ["loc-relative"]
-
-
 ROBOTS_CASES: dict[str, tuple[str, Callable[[str], Reply]]] = {
     "no line": ("robots-no-sitemap-line", lambda _: robots("User-agent: *", "Disallow:")),
     "no file": ("robots-no-sitemap-line", lambda _: Reply(404)),
@@ -303,7 +297,7 @@ def test_page_that_is_listed_again_is_requested_once(site: WebSite, pages: Pages
     assert codes(result).count("page-status") == 2
 
 
-def test_what_is_no_url_is_not_requested(site: WebSite) -> None:
-    site.add(PATH, xml(f"<urlset {NAMESPACE}><url><loc>/menu</loc></url></urlset>"))
+def test_what_is_no_url_has_its_own_message_only_and_is_not_requested(site: WebSite) -> None:
+    site.add(PATH, xml(urlset("/menu")))
     assert codes(check(site)) == ["loc-relative"]
     assert "/menu" not in site.requests

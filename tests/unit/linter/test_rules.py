@@ -18,6 +18,8 @@ from sitemap_middleware.linter.message import Message
 from sitemap_middleware.linter.rules import FAMILIES, RULES
 from sitemap_middleware.linter.runner import Settings, check_sitemap
 
+from .web_site import NAMESPACE, index, urlset
+
 FAULTY = Path(__file__).parent / "faulty"
 NOW = 1_769_860_800.0  # 2026-01-31T12:00:00Z
 LOCATIONS = {
@@ -27,7 +29,6 @@ LOCATIONS = {
     "hreflang-self-missing": None,
 }
 """Where a sitemap is served, if it is not at the top of example.com."""
-NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 
 def too_large() -> str:
@@ -35,13 +36,11 @@ def too_large() -> str:
 
 
 def too_many_urls() -> str:
-    urls = "".join(f"<url><loc>https://example.com/{number}</loc></url>" for number in range(50_001))
-    return f"<urlset {NAMESPACE}>{urls}</urlset>"
+    return urlset(*(f"https://example.com/{number}" for number in range(50_001)))
 
 
 def too_many_sitemaps() -> str:
-    sitemaps = "".join(f"<sitemap><loc>https://example.com/{number}.xml</loc></sitemap>" for number in range(50_001))
-    return f"<sitemapindex {NAMESPACE}>{sitemaps}</sitemapindex>"
+    return index(*(f"https://example.com/{number}.xml" for number in range(50_001)))
 
 
 MADE: dict[str, Callable[[], str]] = {

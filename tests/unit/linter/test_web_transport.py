@@ -94,7 +94,8 @@ def test_index_on_the_web_that_names_a_local_document(site: WebSite, monkeypatch
     site.add(url, xml(index(by_name(site))))
 
     async def run() -> Result:
-        async with PoliteClient(obey_robots=False, resolve=Resolver(["8.8.8.8"], ["127.0.0.1"])) as client:
+        time, resolver = Time(), Resolver(["8.8.8.8"], ["127.0.0.1"])
+        async with PoliteClient(obey_robots=False, clock=time, sleep=time.sleep, resolve=resolver) as client:
             return await check_sitemap(WebSource(url, client), Settings())
 
     messages = [(message.code, message.url) for message in asyncio.run(run()).messages]
