@@ -23,8 +23,8 @@ NAMES = (
     "faults",
     "logs",
     "startup",
-    "targets",
     "report",
+    "targets",  # last, because it compares what the others found
 )
 
 

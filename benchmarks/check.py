@@ -1,7 +1,7 @@
 """The time and the memory that `sitemap-middleware check` takes for a sitemap on disk, without its pages.
 
-`python -m benchmarks check [--entries N] [--rounds N]`. Each run is a process of its own: its time includes the start
-of Python, as for who types the command. CPU time leaves out what else the machine does.
+`python -m benchmarks check [--entries N] [--rounds N]`. Each run is a process of its own. Its CPU time includes the
+start of Python, as that of the command does, and leaves out what else the machine does.
 """
 
 from __future__ import annotations

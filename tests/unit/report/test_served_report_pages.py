@@ -6,6 +6,7 @@ import gc
 import re
 import sqlite3
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, timedelta
 from html.parser import HTMLParser
@@ -355,13 +356,29 @@ def test_hostile_text_is_escaped_everywhere() -> None:
 
 
 def test_a_large_search_is_sent_in_parts_the_first_before_it_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+    render_parts, query = served_report_pages.render_parts, SiteIndex.query
+
+    def recorded_parts(*arguments: Any) -> Iterator[bytes]:
+        for part in render_parts(*arguments):
+            order.append("part")
+            yield part
+
+    def recorded_query(*arguments: Any) -> Any:
+        order.append("search")
+        return query(*arguments)
+
+    monkeypatch.setattr(served_report_pages, "render_parts", recorded_parts)
+    monkeypatch.setattr(SiteIndex, "query", recorded_query)
     monkeypatch.setattr(served_report_pages, "STREAMED_PAGES", 10)
     for protocol in PROTOCOLS:
         sample = shop(protocol)
         streamed = get(sample, "/pages", "q=loaf")
         assert streamed.header("content-length") is None
         assert len(Text(streamed).cells) == 101
+        assert order[:2] == ["part", "search"]
         assert get(sample, "/pages", "q=loaf", method="HEAD").body == b""
+        order.clear()
 
 
 def test_it_shows_at_once_what_changed_in_a_small_site() -> None:
