@@ -93,7 +93,7 @@ def evaluate(
     snapshot: SiteSnapshot,
     *,
     pause: Callable[[float], object] | None = None,
-    on_start: Callable[[Evaluation], object] = id,
+    on_start: Callable[[Evaluation], object] = lambda _: None,
 ) -> Evaluation:
     """Evaluate the pages of a site.
 
