@@ -8,12 +8,14 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from sitemap_middleware.observation import shutdown
 
 # Requests of the middleware itself may run beyond their test: Django would warn of them among the messages of another.
 logging.getLogger("django.request").propagate = False
@@ -100,6 +102,24 @@ def _isolated(_restores_process_state: None, tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(sys, "path", list(sys.path))  # the CLI prepends the working directory
     for name in [name for name in os.environ if name.startswith("SITEMAP_")]:
         monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _closes_middlewares(_isolated: None) -> Iterator[None]:
+    """Close the middlewares that a test made: their threads would run on, and log messages, in later tests."""
+    before = set(shutdown.buffers)
+    yield
+    for buffer in set(shutdown.buffers) - before:
+        with suppress(Exception):
+            buffer.begin_shutdown()
+            buffer.close(1)
+
+
+@pytest.fixture(autouse=True)
+def _restores_django_settings() -> Iterator[None]:
+    yield
+    if django_project := sys.modules.get("tests.support.django_project"):
+        django_project.restore()
 
 
 @pytest.fixture

@@ -222,7 +222,8 @@ class ResponseBuffer:
         """Flush, and stop the thread, waiting so many seconds at most. The next response starts another one."""
         thread = self.stop()
         if thread is not None:
-            thread.join(timeout)
+            with contextlib.suppress(RuntimeError):  # another thread is starting it: it flushes, and ends by itself
+                thread.join(timeout)
 
     def stop(self) -> threading.Thread | None:
         """Have the thread flush and end, without waiting for it; return the thread, if there is one."""

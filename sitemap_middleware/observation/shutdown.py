@@ -44,12 +44,13 @@ class Buffer(Protocol):
         """Close the store."""
 
 
-_buffers: Final[weakref.WeakSet[Buffer]] = weakref.WeakSet()
+buffers: Final[weakref.WeakSet[Buffer]] = weakref.WeakSet()
+"""The buffers of this process that are to be flushed at its end."""
 
 
 def flush_at_exit(buffer: Buffer) -> None:
     """Have a buffer flushed when the process ends, if the buffer still exists then."""
-    _buffers.add(buffer)
+    buffers.add(buffer)
 
 
 def install_exit_hooks() -> None:
@@ -99,26 +100,26 @@ class _SigtermHandler:
             _thread.start_new_thread(_request_flushes, ())
         # A server that shuts down within milliseconds must not do so while the flush still waits for imports.
         with contextlib.suppress(Exception):
-            for buffer in list(_buffers):
+            for buffer in list(buffers):
                 buffer.prepare()
         self._handler(number, frame)
 
 
 def _request_flushes() -> None:
-    for buffer in list(_buffers):
+    for buffer in list(buffers):
         buffer.request_flush()
 
 
 def _begin_shutdown() -> None:
-    for buffer in list(_buffers):
+    for buffer in list(buffers):
         with contextlib.suppress(Exception):
             buffer.begin_shutdown()
 
 
 def close_all(timeout: float = SHUTDOWN_TIMEOUT_SECONDS) -> None:
     """Have all buffers flush at the same time, and close the stores of those that finish before one deadline."""
-    buffers, deadline = list(_buffers), time.monotonic() + timeout
-    threads = [(buffer, buffer.stop()) for buffer in buffers]
+    deadline = time.monotonic() + timeout
+    threads = [(buffer, buffer.stop()) for buffer in list(buffers)]
     for buffer, thread in threads:
         with contextlib.suppress(Exception):
             if thread is not None:
@@ -141,7 +142,7 @@ class _UwsgiExitHook:
         self._previous = previous
 
     def __call__(self) -> None:
-        for buffer in list(_buffers):
+        for buffer in list(buffers):
             with contextlib.suppress(Exception):
                 buffer.flush_finally(SHUTDOWN_TIMEOUT_SECONDS)
         if self._previous is not None:

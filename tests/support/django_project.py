@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import django
-from django.conf import settings
+from django.conf import global_settings, settings
 from django.core.signals import setting_changed
 from django.urls import clear_url_caches
 
@@ -52,16 +52,32 @@ BASE: dict[str, Any] = {
 settings.configure(**BASE)
 django.setup()
 
+_changed: set[str] = set()
+"""The names of the settings that are not those of `BASE`."""
+
 
 def use(patterns: Iterable[Any], **changes: Any) -> list[Any]:
     """Make these the URLs and settings of the process; all others are those of `BASE`. Returns the list of URLs."""
-    for name in [name for name in dir(settings) if name.startswith("SITEMAP_")]:
-        delattr(settings, name)
+    restore()
     urls = types.ModuleType("urls")
     urls.urlpatterns = list(patterns)
-    for name, value in {**BASE, **changes, "ROOT_URLCONF": urls}.items():
-        if getattr(settings, name, None) != value or name in changes:
-            setattr(settings, name, value)
-            setting_changed.send(None, setting=name, value=value, enter=True)  # clears Django's caches
+    for name, value in {**changes, "ROOT_URLCONF": urls}.items():
+        _set(name, value)
+        _changed.add(name)
     clear_url_caches()
     return urls.urlpatterns
+
+
+def restore() -> None:
+    """Give the process the settings of `BASE` again."""
+    for name in _changed:
+        if name.startswith("SITEMAP_"):
+            delattr(settings, name)
+        else:
+            _set(name, BASE.get(name, getattr(global_settings, name, None)))
+    _changed.clear()
+
+
+def _set(name: str, value: Any) -> None:
+    setattr(settings, name, value)
+    setting_changed.send(None, setting=name, value=value, enter=True)  # clears Django's caches

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -15,3 +16,11 @@ def until(condition: Callable[[], object], seconds: float = PATIENCE_SECONDS) ->
     while not condition():
         assert time.monotonic() < end, f"it was not true within {seconds:g} seconds"
         time.sleep(0.02)
+
+
+def join_threads(name: str, seconds: float = PATIENCE_SECONDS) -> None:
+    """Wait for the end of all threads of this name, so many seconds for each at most."""
+    for thread in threading.enumerate():
+        if thread.name == name:
+            until(lambda thread=thread: thread.ident)  # another thread may be starting it: it cannot be joined yet
+            thread.join(seconds)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import io
 import sys
-import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 from wsgiref.validate import validator
+
+from .waiting import join_threads
 
 Headers = list[tuple[str, str]]
 
@@ -97,9 +98,7 @@ def asgi(app: Any, spec: RequestSpec) -> Answer:
     the test that it belongs to.
     """
     answer = asyncio.run(asgi_async(app, spec))
-    for thread in threading.enumerate():
-        if thread.name == "AnyIO worker thread":
-            thread.join(0.2)
+    join_threads("AnyIO worker thread", 0.2)
     return answer
 
 

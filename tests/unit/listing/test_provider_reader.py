@@ -40,6 +40,7 @@ from sitemap_middleware.rendering import provider_sections
 
 from ...support.documents import entries
 from ...support.sample_sites import Clock, Page, SampleSite
+from ...support.waiting import join_threads
 from ...support.wire import DRIVERS, Answer, RequestSpec, asgi_async
 
 LOCAL = "http://testserver"
@@ -1036,9 +1037,7 @@ def recover(site: Site, provider: Fickle) -> None:
     """The provider works again, what it left hanging ends, and the sitemap is whole."""
     provider.failing = False
     provider.release.set()
-    for thread in threading.enumerate():
-        if thread.name == "sitemap_middleware-values":
-            thread.join(10)
+    join_threads("sitemap_middleware-values", 10)
     site.clock.pass_(61)
     assert site.locs() == LAST_GOOD
 

@@ -273,6 +273,25 @@ def test_thread_can_watch_for_the_exit_before_the_first_response() -> None:
     buffer.close()
 
 
+def test_close_while_the_thread_is_being_started_has_it_flush_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    merged = Merged()
+    buffer = new_buffer(merged)
+    start = threading.Thread.start
+    started: list[threading.Thread] = []
+
+    def late_start(thread: threading.Thread) -> None:
+        started.append(thread)
+        buffer.close()
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", late_start)
+    buffer.record(captured("/page"))
+    [thread] = started
+    thread.join(10)
+    assert not thread.is_alive()
+    assert merged.paths == ["/page"]
+
+
 SCRIPT = """
     import os, signal, sys
     from flask import Flask

@@ -38,6 +38,7 @@ from sitemap_middleware.request_response import Response as Answered
 
 from ...support.documents import locs
 from ...support.sample_sites import Clock
+from ...support.waiting import join_threads
 from ...support.wire import DRIVERS, RequestSpec, asgi, asgi_async
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -249,9 +250,7 @@ def test_only_so_many_requests_hang_at_one_time(monkeypatch: pytest.MonkeyPatch)
     assert listed("wsgi", app, host="example.com") == []
     assert asked_for == ["/a", "/b"]
     go_on.set()
-    for thread in threading.enumerate():
-        if thread.name == "sitemap-request":
-            thread.join(10)
+    join_threads("sitemap-request", 10)
     clock.pass_(61)
     assert listed("wsgi", app, host="example.com") == [f"{BASE}/c"]
 

@@ -29,6 +29,7 @@ from sitemap_middleware.observation.varying_content_prober import (
 
 from ...support.documents import entries
 from ...support.sample_sites import Clock
+from ...support.waiting import join_threads
 from ...support.wire import RequestSpec, asgi, asgi_async, wsgi
 
 LOCAL = "http://testserver"
@@ -82,9 +83,7 @@ class Site:
             for path in paths:
                 wsgi(self.app, RequestSpec(path))
             self.app.flush()
-            for thread in threading.enumerate():
-                if thread.name == "sitemap-background":
-                    thread.join()
+            join_threads("sitemap-background")
         else:
             asyncio.run(self._visit(*paths))
         self.app.flush()
@@ -189,9 +188,7 @@ def test_an_endless_answer_leaves_it_at_that() -> None:
     site.service._varying_content_prober.wait = lambda _: None  # type: ignore[union-attr]
     wsgi(site, RequestSpec("/page"))
     site.flush()
-    for thread in threading.enumerate():
-        if thread.name == "sitemap-background":
-            thread.join()
+    join_threads("sitemap-background")
     assert next(answers, None) is None
 
 
@@ -226,9 +223,7 @@ def test_pending_checks_and_known_sites_are_limited() -> None:
         wsgi(site.app, RequestSpec(f"/{number}"))
     site.app.flush()
     visited.set()
-    for thread in threading.enumerate():
-        if thread.name == "sitemap-background":
-            thread.join(30)
+    join_threads("sitemap-background", 30)
     assert len(site.asked) == MAX_PENDING_PAGES + 10 + MAX_PENDING_PAGES * CHECKS_AT_FIRST_SIGHT
     for number in range(MAX_SITES + 3):
         wsgi(site.app, RequestSpec("/page", host=f"{number}.localhost:{8000 + number}"))
@@ -254,9 +249,7 @@ def test_closed_middleware_probes_nothing_until_there_is_news() -> None:
     assert inside.wait(10)
     site.app.close()
     leave.set()
-    for thread in threading.enumerate():
-        if thread.name == "sitemap-background":
-            thread.join(10)
+    join_threads("sitemap-background", 10)
     assert site.asked == ["page"]
     site.doubts.wait = site.clock.pass_
     site.visit("/other")
@@ -286,9 +279,7 @@ def test_closing_saves_news_and_probes_nothing() -> None:
     site = Site("wsgi")
     wsgi(site.app, RequestSpec("/page"))
     site.app.close()
-    for thread in threading.enumerate():
-        if thread.name == "sitemap-background":
-            thread.join(10)
+    join_threads("sitemap-background", 10)
     assert site.asked == ["page"]
     assert site.app.stats()["merged"] > 0
 

@@ -25,6 +25,7 @@ from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ...support.documents import entries, locs
 from ...support.sample_sites import Clock
+from ...support.waiting import join_threads
 from ...support.wire import Answer, RequestSpec, wsgi
 
 LOCAL = "http://testserver"
@@ -415,9 +416,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def settled() -> None:
     """Wait until nothing is made behind requests any more."""
-    for thread in threading.enumerate():
-        if thread.name == "sitemap-background":
-            thread.join(30)
+    join_threads("sitemap-background", 30)
 
 
 def test_failing_provider_does_not_stop_the_others(
