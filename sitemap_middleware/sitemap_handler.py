@@ -220,7 +220,7 @@ class SitemapHandler:
         """The document of a path, up to date; None if there is none. It may block."""
         began = self._clock()
         self.flush()
-        marks = self._refresher.load(site.store_key, table.providers(site), FLUSH_WAIT_SECONDS)
+        marks = self._refresher.load(site.store_key, table.provider_names, FLUSH_WAIT_SECONDS)
         if marks is None:  # one thread waits for a store that hangs, and others need not
             last_good = self._publisher.cached_document(site, path)
             if last_good is not None:

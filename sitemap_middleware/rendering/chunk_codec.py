@@ -36,15 +36,14 @@ class ChunkInfo(NamedTuple):
     number: int
     render_key: RenderKey
     chunk: Chunk
-    gzipped_size: int
-    """Bytes of compressed data."""
+    """The chunk without its data."""
     valid_until: int = NEVER_SECONDS
     """POSIX seconds at which one of its pages expires."""
 
 
 def chunk_info(number: int, key: RenderKey, chunk: Chunk, valid_until: int = NEVER_SECONDS) -> ChunkInfo:
     """Describe a chunk; its data go into the store."""
-    return ChunkInfo(number, key, chunk._replace(data=b""), len(chunk.data), valid_until)
+    return ChunkInfo(number, key, chunk._replace(data=b""), valid_until)
 
 
 def serialize(infos: Iterable[ChunkInfo]) -> bytes:
@@ -53,7 +52,7 @@ def serialize(infos: Iterable[ChunkInfo]) -> bytes:
 
 
 def _serialize_one(info: ChunkInfo) -> bytes:
-    number, (version, settings, signals), chunk, gzipped_size, valid_until = info
+    number, (version, settings, signals), chunk, valid_until = info
     lastmod = (chunk.lastmod or "").encode()
     return _RECORD.pack(
         number,
@@ -65,7 +64,7 @@ def _serialize_one(info: ChunkInfo) -> bytes:
         chunk.crc,
         chunk.digest,
         lastmod,
-        gzipped_size,
+        chunk.gzipped_size,
         valid_until,
     )
 
@@ -78,8 +77,8 @@ def deserialize(data: bytes) -> Iterator[ChunkInfo]:
     for record in _RECORD.iter_unpack(records):
         number, version, settings, signals, count, size, crc, digest, lastmod, gzipped_size, valid_until = record
         key = RenderKey(version, settings, b"" if signals == bytes(8) else signals)
-        chunk = Chunk(count, size, crc, digest, lastmod.rstrip(b"\0").decode("ascii") or None, b"")
-        yield ChunkInfo(number, key, chunk, gzipped_size, valid_until)
+        chunk = Chunk(count, size, crc, digest, lastmod.rstrip(b"\0").decode("ascii") or None, gzipped_size)
+        yield ChunkInfo(number, key, chunk, valid_until)
 
 
 def chunk_data(chunk: Chunk) -> bytes:
@@ -87,9 +86,9 @@ def chunk_data(chunk: Chunk) -> bytes:
     return checksum(chunk.data, chunk.digest) + chunk.data
 
 
-def load_chunk(info: ChunkInfo, stored: bytes | None) -> Chunk | None:
+def with_data(chunk: Chunk, stored: bytes | None) -> Chunk | None:
     """The chunk with its data; None if the stored data are damaged, or belong to another chunk."""
-    if stored is None or len(stored) != CHECKSUM_BYTES + info.gzipped_size:
+    if stored is None or len(stored) != CHECKSUM_BYTES + chunk.gzipped_size:
         return None
     data = stored[CHECKSUM_BYTES:]
-    return info.chunk._replace(data=data) if stored[:CHECKSUM_BYTES] == checksum(data, info.chunk.digest) else None
+    return chunk._replace(data=data) if stored[:CHECKSUM_BYTES] == checksum(data, chunk.digest) else None

@@ -36,17 +36,23 @@ class Chunk(NamedTuple):
     """16 bytes: blake2b before compression."""
     lastmod: str | None
     """The latest lastmod of its entries."""
-    data: bytes
-    """Raw deflate, ended by a full flush on a byte boundary, so that chunks in a row form one stream."""
+    gzipped_size: int
+    """Bytes of `data`, wherever they are."""
+    data: bytes = b""
+    """Raw deflate, ended by a full flush on a byte boundary, so that chunks in a row form one stream.
+
+    Empty while the data are in the store.
+    """
 
 
 def compress_chunk(body: bytes, count: int, lastmod: str | None) -> Chunk:
     """Compress rendered entries into a chunk."""
     digest = blake2b(body, digest_size=16).digest()
-    return Chunk(count, len(body), zlib.crc32(body), digest, lastmod, gzip_stream.fastest_compressor()(body))
+    data = gzip_stream.fastest_compressor()(body)
+    return Chunk(count, len(body), zlib.crc32(body), digest, lastmod, len(data), data)
 
 
-EMPTY_CHUNK: Final = Chunk(0, 0, 0, b"", None, b"")
+EMPTY_CHUNK: Final = Chunk(0, 0, 0, b"", None, 0)
 """No entries."""
 
 
@@ -104,7 +110,10 @@ class Document:
 
 
 def urlset(chunks: Sequence[Chunk]) -> Document:
-    """The document of these chunks. It keeps the sequence: do not change it afterwards."""
+    """The document of these chunks. It keeps the sequence: do not change it afterwards.
+
+    Chunks without data make a document whose figures are right, but that cannot be sent.
+    """
     return _document(_URLSET_FRAME, chunks)
 
 
@@ -115,13 +124,6 @@ def sitemapindex(documents: Iterable[tuple[str, str | None]]) -> Document:
         lines = b"".join([render_sitemap(loc, lastmod) for loc, lastmod in batch])
         chunks.append(compress_chunk(lines, len(batch), latest(lastmod for _, lastmod in batch)))
     return _document(_INDEX_FRAME, chunks)
-
-
-def urlset_sizes(size: int, gzipped_size: int) -> tuple[int, int]:
-    """The bytes of a document, plain and gzipped, given those of its chunks."""
-    frame = _URLSET_FRAME
-    ends = len(frame.opening) + len(frame.closing) + _GZIP_TRAILER_BYTES
-    return size + len(frame.head) + len(frame.tail), gzipped_size + ends
 
 
 def latest(lastmods: Iterable[str | None]) -> str | None:
@@ -140,7 +142,7 @@ def _document(frame: _Frame, chunks: Sequence[Chunk]) -> Document:
         crc = combine(crc, chunk.crc, chunk.size)
         count += chunk.count
         size += chunk.size
-        gzipped_size += len(chunk.data)
+        gzipped_size += chunk.gzipped_size
         lastmod = max(lastmod, chunk.lastmod or "")
     crc = zlib.crc32(frame.tail, crc)
     return Document(digest.hexdigest(), lastmod or None, count, size, gzipped_size, crc, frame, chunks)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from ..routing.route_table import RouteTable
-from .chunked_document import Document
 from .responses import PreparedResponses
 
 MAX_CACHE_BYTES: Final = 8 * 1024 * 1024
@@ -33,11 +32,8 @@ class Freshness(NamedTuple):
 
 @dataclass(slots=True)
 class CachedDocument:
-    """A document and all that is needed to serve it."""
+    """A document in memory: its responses, and whether it is up to date."""
 
-    document: Document
-    since: int | None
-    """When this version of the document was first served, in POSIX seconds; None if unknown."""
     responses: PreparedResponses
     """The responses to requests for it."""
     digests: tuple[bytes, ...]
@@ -47,11 +43,6 @@ class CachedDocument:
     freshness: Freshness | None = None
     """None if the next request must bring it up to date."""
     _revalidating: bool = False
-
-    @property
-    def size(self) -> int:
-        """Approximate bytes in memory."""
-        return self.document.gzipped_size + self.responses.size
 
     def mark_fresh(self, freshness: Freshness | None, table: RouteTable) -> None:
         """Note that the document is up to date."""
@@ -96,6 +87,6 @@ class DocumentCache:
         """Keep a document; drop those that were requested longest ago if all take too many bytes."""
         self._documents[path] = document
         self._documents.move_to_end(path)
-        size = sum(document.size for document in self._documents.values())
+        size = sum(document.responses.size for document in self._documents.values())
         while size > MAX_CACHE_BYTES and len(self._documents) > 1:
-            size -= self._documents.popitem(last=False)[1].size
+            size -= self._documents.popitem(last=False)[1].responses.size

@@ -121,15 +121,16 @@ class LearnedSection:
     def documents(self) -> list[SectionDocument]:
         """The documents that have entries, or may have, as far as they are rendered."""
         documents = [self._document(number) for number in sorted(self._indexes)]
-        return [document for document in documents if document.chunk_sources or document.is_incomplete]
+        return [document for document in documents if document.chunks or document.is_incomplete]
 
     def _document(self, number: int) -> SectionDocument:
         document = self._documents.get(number)
         if document is None:
-            infos = sorted(self._indexes[number].items())
+            infos = [info for _, info in sorted(self._indexes[number].items()) if info.chunk.count]
             document = self._documents[number] = SectionDocument(
                 f"{LEARNED_SECTION}-{number}",
-                [(_chunk_name(number, block), info) for block, info in infos if info.chunk.count],
+                [info.chunk for info in infos],
+                [_chunk_name(number, info.number) for info in infos],
                 partial(self._reload_or_discard, number),
                 self._has_unrendered_blocks(number),
             )

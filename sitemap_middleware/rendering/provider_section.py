@@ -23,6 +23,7 @@ from . import chunk_codec
 from .chunk_codec import ChunkInfo, RenderKey
 from .chunking import group_chunks, make_chunks_of_columns
 from .section import LEASE_SECONDS, WAIT_SECONDS
+from .section_document import SectionDocument
 
 MAX_AGE_FACTOR: Final = 10
 """Documents are valid for this many times the time that their rendering took, or `max_age` if that is longer."""
@@ -61,11 +62,22 @@ class RenderedSection:
 class ProviderSection:
     """A provider's documents, as they were in the store when they were last read."""
 
-    def __init__(self, store: Store, site: BaseURL, name: str, worker_id: WorkerId, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        site: BaseURL,
+        name: str,
+        worker_id: WorkerId,
+        clock: Callable[[], float],
+        *,
+        is_named: bool = False,
+    ) -> None:
+        """`is_named`: whether the option `sections` gives the name. Then the first document has no number."""
         self._store = store
         self._site = site
         self.name = name
         """The name of the section, which begins the names of its documents."""
+        self._is_named = is_named
         self._head_name = f"values/{name}"
         self._worker_id = worker_id
         self._clock = clock
@@ -143,15 +155,21 @@ class ProviderSection:
             with suppress(StoreError):  # the lease expires without this
                 self._acquire_lease(0)
 
-    def documents(self) -> list[list[tuple[str, ChunkInfo]]]:
-        """The chunks of each document, with the names of their data in the store."""
+    def documents(self) -> list[SectionDocument]:
+        """The documents, as they are in the store."""
         if self.rendered is None:
             return []
-        rest = iter(self.rendered.chunks)
         slot = self.rendered.slot
+        names = (self._chunk_name(slot, info.number) for info in self.rendered.chunks)
         return [
-            [(self._chunk_name(slot, info.number), info) for info in islice(rest, len(chunks))]
-            for chunks in group_chunks(info.chunk for info in self.rendered.chunks)
+            SectionDocument(
+                self.name if self._is_named and number == 1 else f"{self.name}-{number}",
+                chunks,
+                [*islice(names, len(chunks))],
+                self.reload_or_discard,
+                is_named=self._is_named,
+            )
+            for number, chunks in enumerate(group_chunks(info.chunk for info in self.rendered.chunks), 1)
         ]
 
     def reload_or_discard(self) -> None:

@@ -52,7 +52,12 @@ class ProviderSections:
         self._sections = {
             provider: self._sections.get(provider)
             or ProviderSection(
-                self._resources.store, self._site.base_url, name, self._resources.worker_id, self._resources.clock
+                self._resources.store,
+                self._site.base_url,
+                name,
+                self._resources.worker_id,
+                self._resources.clock,
+                is_named=provider.section is not None,
             )
             for name, (provider, _) in providers.items()
         }
@@ -71,16 +76,7 @@ class ProviderSections:
 
     def documents(self) -> list[SectionDocument]:
         """The documents of each provider."""
-        return [
-            SectionDocument(
-                section.name if provider.section and number == 1 else f"{section.name}-{number}",
-                chunk_sources,
-                section.reload_or_discard,
-                is_named=provider.section is not None,
-            )
-            for provider, section in self._sections.items()
-            for number, chunk_sources in enumerate(section.documents(), 1)
-        ]
+        return [document for section in self._sections.values() for document in section.documents()]
 
     def _due(self, context: RefreshContext) -> dict[Provider, ProviderSection]:
         return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import Final, NamedTuple
 
 from ..config import Options
@@ -21,7 +21,7 @@ from ..stores.base import Store
 from ..stores.requested_refreshes import RefreshMarks
 from ..urls import quote_path
 from .chunk_codec import RenderKey
-from .chunked_document import Document, latest, sitemapindex, urlset, urlset_sizes
+from .chunked_document import Document
 from .document_cache import CachedDocument, DocumentCache, Freshness
 from .learned_section import LearnedSection
 from .provider_sections import PROVIDER_FAILING_REASON, ProviderSections
@@ -36,7 +36,7 @@ from .section import (
     Section,
     Unavailable,
 )
-from .section_document import SectionDocument, fits_one_document
+from .section_document import SectionDocument, assemble, assemble_without_data, fits_one_document, index_of
 
 MAX_SITES: Final = 64
 """Sites whose documents are kept in memory at one time."""
@@ -104,6 +104,7 @@ class Publisher:
         self._sites: OrderedDict[str, _SiteSitemap] = OrderedDict()
         self._resources = RenderingResources(entries, store, options.clock, options.max_age)
         self._stem = options.path.removesuffix(".xml")
+        self._url_stem = quote_path(self._stem) or ""
         self._part_path = re.compile(re.escape(self._stem) + r"-(([A-Za-z0-9_.~-]+?)(-[1-9][0-9]{0,4})?)\.xml")
         self._section_names = frozenset(provider.section for provider in options.sections)
         reset_after_fork(self)
@@ -206,12 +207,13 @@ class Publisher:
         documents = [] if sitemap is None else sitemap.documents
         if not documents:
             return []
-        stem = quote_path(self._stem) or ""
+        stem = self._url_stem
         if fits_one_document(documents):
-            return [_published(f"{stem}.xml", documents)]
-        index = _index(site, stem, documents)
-        head = PublishedDocument(f"{stem}.xml", index.count, index.lastmod, index.size, index.gzipped_size, True)
-        return [head, *(_published(f"{stem}-{document.name}.xml", [document]) for document in documents)]
+            return [_published(f"{stem}.xml", assemble_without_data(documents))]
+        return [
+            _published(f"{stem}.xml", index_of(documents, f"{site.base_url}{stem}"), is_index=True),
+            *(_published(f"{stem}-{document.name}.xml", assemble_without_data([document])) for document in documents),
+        ]
 
     def entry_count(self) -> int:
         """The number of entries in the documents of all sites."""
@@ -290,19 +292,17 @@ class Publisher:
             documents = [
                 document for document in documents if not is_single and part is not None and document.name == part[1]
             ]
-        if not any(document.chunk_sources or document.is_incomplete for document in documents):
+        if not any(document.chunks or document.is_incomplete for document in documents):
             return None
         digests = tuple(chunk.digest for document in documents for chunk in document.chunks)
         cached = sitemap.cache.get_if_made_of(path, digests)
         if cached is not None:
             return cached
-        chunks = [
-            chunk for document in documents for chunk in document.load_chunks(self._store, snapshot.site.base_url)
-        ]
-        return self._cache_document(sitemap, snapshot, path, urlset(chunks), digests)
+        document = assemble(documents, self._store, snapshot.site.base_url)
+        return self._cache_document(sitemap, snapshot, path, document, digests)
 
     def _assemble_index(self, sitemap: _SiteSitemap, snapshot: SiteSnapshot, path: str) -> CachedDocument:
-        index = _index(snapshot.site, quote_path(self._stem) or "", sitemap.documents)
+        index = index_of(sitemap.documents, f"{snapshot.site.base_url}{self._url_stem}")
         digests = (index.etag.encode(),)
         cached = sitemap.cache.get_if_made_of(path, digests)
         return cached or self._cache_document(sitemap, snapshot, path, index, digests)
@@ -316,22 +316,13 @@ class Publisher:
         digests: tuple[bytes, ...],
     ) -> CachedDocument:
         since = self._store.served_since(snapshot.site.base_url, path, document.etag, int(self._clock()))
-        responses = PreparedResponses(document, since, self._max_age)
-        cached = CachedDocument(document, since, responses, digests, snapshot.table)
+        cached = CachedDocument(PreparedResponses(document, since, self._max_age), digests, snapshot.table)
         sitemap.cache.put(path, cached)
         return cached
 
 
-def _index(site: Site, stem: str, documents: Sequence[SectionDocument]) -> Document:
-    return sitemapindex((f"{site.base_url}{stem}-{document.name}.xml", document.lastmod) for document in documents)
-
-
-def _published(path: str, documents: Sequence[SectionDocument]) -> PublishedDocument:
-    """The one document of these documents' entries."""
-    plain, gzipped = (sum(sizes) for sizes in zip(*(document.sizes for document in documents), strict=True))
-    count = sum(document.count for document in documents)
-    lastmod = latest(document.lastmod for document in documents)
-    return PublishedDocument(path, count, lastmod, *urlset_sizes(plain, gzipped))
+def _published(path: str, document: Document, *, is_index: bool = False) -> PublishedDocument:
+    return PublishedDocument(path, document.count, document.lastmod, document.size, document.gzipped_size, is_index)
 
 
 def _as_unavailable(error: Exception) -> Unavailable:

@@ -45,10 +45,10 @@ class PreparedResponses:
 
     @property
     def size(self) -> int:
-        """The maximum number of bytes that all bodies take in memory."""
+        """The maximum number of bytes that the document and all bodies take in memory."""
         document = self._document
         gzipped_size = document.gzipped_size if document.gzipped_size <= MAX_SINGLE_PART_BYTES else 0
-        return gzipped_size + (document.size if document.size <= PART_BYTES else 0)
+        return document.gzipped_size + gzipped_size + (document.size if document.size <= PART_BYTES else 0)
 
     @overload
     def response_to(self, method: str, headers: Mapping[str, str]) -> Response: ...

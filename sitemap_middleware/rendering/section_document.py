@@ -1,4 +1,4 @@
-"""A document of a section: the rendered chunks that it consists of, in memory or in the store."""
+"""A document of a section, as the chunks that it consists of; and the documents of the sitemap made of these."""
 
 from __future__ import annotations
 
@@ -11,12 +11,8 @@ from ..exceptions import StoreError
 from ..models import BaseURL
 from ..stores.base import Store
 from . import chunk_codec
-from .chunk_codec import ChunkInfo
-from .chunked_document import Chunk, latest
+from .chunked_document import Chunk, Document, latest, sitemapindex, urlset
 from .chunking import group_chunks
-
-ChunkSource = tuple[str, ChunkInfo] | Chunk
-"""A chunk in memory, or the name of its data in the store and what is known of it."""
 
 
 def nothing_to_reload() -> None:
@@ -29,18 +25,16 @@ class SectionDocument:
 
     name: str
     """The part of its path after the sitemap's own name, without ".xml": "routes-1"."""
-    chunk_sources: Sequence[ChunkSource]
+    chunks: Sequence[Chunk]
+    """Its chunks; without their data if these are in the store."""
+    stored_names: Sequence[str] = ()
+    """The names of their data in the store, one for each chunk; none if they have their data."""
     reload_or_discard: Callable[[], None] = nothing_to_reload
     """Called if data of a chunk are missing from the store."""
     is_incomplete: bool = False
     """Whether some of its pages have never been rendered."""
     is_named: bool = False
     """Whether the option `sections` names it, so that it is always a document of its own."""
-
-    @property
-    def chunks(self) -> Iterator[Chunk]:
-        """Its chunks; those in the store without their data."""
-        return (source if isinstance(source, Chunk) else source[1].chunk for source in self.chunk_sources)
 
     @cached_property
     def lastmod(self) -> str | None:
@@ -52,29 +46,41 @@ class SectionDocument:
         """The number of its entries."""
         return sum(chunk.count for chunk in self.chunks)
 
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """The bytes of its chunks, plain and gzipped."""
-        plain = sum(chunk.size for chunk in self.chunks)
-        return plain, sum(
-            len(source.data) if isinstance(source, Chunk) else source[1].gzipped_size for source in self.chunk_sources
-        )
-
     def load_chunks(self, store: Store, base: BaseURL) -> Iterator[Chunk]:
         """Its chunks, with their data. `StoreError` if data were lost; the next request renders them again."""
-        names = [source[0] for source in self.chunk_sources if not isinstance(source, Chunk)]
-        stored = store.load(base, names) if names else {}
-        for source in self.chunk_sources:
-            chunk = source if isinstance(source, Chunk) else chunk_codec.load_chunk(source[1], stored.get(source[0]))
-            if chunk is None:
+        if not self.stored_names:
+            yield from self.chunks
+            return
+        stored = store.load(base, self.stored_names)
+        for name, chunk in zip(self.stored_names, self.chunks, strict=True):
+            loaded = chunk_codec.with_data(chunk, stored.get(name))
+            if loaded is None:
                 self.reload_or_discard()
                 raise StoreError(f"chunks of {self.name} of {base} are missing from the store; they are rendered again")
-            yield chunk
+            yield loaded
 
 
 def fits_one_document(documents: Sequence[SectionDocument]) -> bool:
     """Whether one document can hold all entries, all are rendered, and no section has a name."""
-    if any(document.is_named for document in documents):
+    if any(document.is_named or document.is_incomplete for document in documents):
         return False
-    chunks = (chunk for document in documents for chunk in document.chunks)
-    return not any(document.is_incomplete for document in documents) and len(list(islice(group_chunks(chunks), 2))) < 2
+    return len(list(islice(group_chunks(_all_chunks(documents)), 2))) < 2
+
+
+def assemble(documents: Sequence[SectionDocument], store: Store, base: BaseURL) -> Document:
+    """The one document of all entries of these documents. `StoreError` as in `SectionDocument.load_chunks`."""
+    return urlset([chunk for document in documents for chunk in document.load_chunks(store, base)])
+
+
+def assemble_without_data(documents: Sequence[SectionDocument]) -> Document:
+    """The same, for its figures only: its chunks may be without data."""
+    return urlset([*_all_chunks(documents)])
+
+
+def index_of(documents: Sequence[SectionDocument], stem: str) -> Document:
+    """The index that names these documents. `stem`: how the URLs of all begin, such as "https://example.com/sitemap"."""
+    return sitemapindex((f"{stem}-{document.name}.xml", document.lastmod) for document in documents)
+
+
+def _all_chunks(documents: Sequence[SectionDocument]) -> Iterator[Chunk]:
+    return (chunk for document in documents for chunk in document.chunks)

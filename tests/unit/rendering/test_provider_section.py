@@ -16,9 +16,9 @@ from sitemap_middleware.fork_safety import WorkerId
 from sitemap_middleware.listing.path_set import PathSet
 from sitemap_middleware.models import SitemapUrl, UrlColumns
 from sitemap_middleware.rendering import chunking, provider_section, provider_sections
-from sitemap_middleware.rendering.chunk_codec import RenderKey, load_chunk
-from sitemap_middleware.rendering.chunked_document import urlset
+from sitemap_middleware.rendering.chunk_codec import RenderKey
 from sitemap_middleware.rendering.provider_section import AlreadyRunning, ProcessEnding, ProviderSection
+from sitemap_middleware.rendering.section_document import assemble
 from sitemap_middleware.sitemap_protocol import MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores.base import Store
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
@@ -105,13 +105,8 @@ class Worker:
         self.section.refresh()
         if self.section.rendered is None:
             return None
-        documents = []
-        for pieces in self.section.documents():
-            stored = self.store.load(LOCAL, [name for name, _ in pieces])
-            chunks = [load_chunk(row, stored.get(name)) for name, row in pieces]
-            assert None not in chunks
-            documents.append(locs(b"".join(urlset([chunk for chunk in chunks if chunk]).plain())))
-        return documents
+        documents = self.section.documents()
+        return [locs(b"".join(assemble([document], self.store, LOCAL).plain())) for document in documents]
 
 
 def posts(*numbers: int) -> list[SitemapUrl]:
