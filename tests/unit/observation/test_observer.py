@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 import warnings
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
 
 from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.adapters.wsgi_request import request_of
 from sitemap_middleware.captured_response import CapturedResponse
+from sitemap_middleware.evidence.html_facts import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation import recent_pages as tracker_module
+from sitemap_middleware.observation.observer import Observer, status_code
+from sitemap_middleware.request_filter.reasons import COOKIE
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ...support.sample_sites import Clock, Page, SampleSite
@@ -324,12 +330,11 @@ def test_layer_that_removes_the_cookie_does_not_make_a_request_anonymous() -> No
 
 
 @BOTH
-def test_newer_answer_replaces_another_of_the_same_second(
-    protocol: str,
-) -> None:
+def test_newer_answer_replaces_another_of_the_same_second(protocol: str) -> None:
     sample = SampleSite(protocol, {"/": Page(), "/about": Page()})
     rested(sample, "/", "/about")
     sample.clock.pass_(60)
+    sample.request("/")
     sample.request("/")
     watch = sample.app.service.tracker
     watch.record(CapturedResponse(Site("http", "testserver", loopback=True), "/", at=sample.clock(), status=404))
@@ -435,3 +440,406 @@ def test_large_headers_that_claim_another_url_take_no_memory(protocol: str) -> N
     assert pending(sample) == 0
     sample.request(RequestSpec("/", headers=[("x-original-url", "/a" * 1000)]))
     assert pending(sample)
+
+
+# One page, response by response
+
+SITE = Site("https", "example.com")
+ENVIRON = {
+    "PATH_INFO": "/",
+    "HTTP_HOST": "example.com",
+    "wsgi.url_scheme": "https",
+    "SCRIPT_NAME": "",
+    "REQUEST_METHOD": "GET",
+    "QUERY_STRING": "",
+}
+OK = "200 OK"
+
+
+class OnePage:
+    """A page of a WSGI app, whose responses are observed without the app. `saved` has what is captured."""
+
+    def __init__(self, **environ: str) -> None:
+        def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+            raise AssertionError("no request is sent to it")
+
+        self.clock = Clock()
+        self.site: Any = SitemapMiddleware(app, store="memory://", include="/", clock=self.clock)
+        self.tracker = self.site.service.tracker
+        self.tracker.buffer._interval = 3600.0
+        self.page = self.tracker.track(None, SITE, "/", 0, is_foreign_host=False)
+        self.environ = {**ENVIRON, **environ}
+
+    def start(self, status: Any = OK, headers: Any = HTML, previous: Observer | None = None, **changed: str) -> Any:
+        request = request_of({**self.environ, **changed}, self.site)
+        request.fields = list(request._environ)
+        return self.page.on_response_start(status, headers, request, previous)
+
+    def answer(self, *chunks: Any, **changes: Any) -> None:
+        observer = self.start(**changes)
+        if observer is not None:
+            for chunk in chunks:
+                observer.on_chunk(chunk)
+            observer.on_end()
+
+    def saved(self) -> list[CapturedResponse]:
+        """What was captured since the last call."""
+        batch: list[CapturedResponse] = self.tracker.buffer._take_batch()
+        return batch
+
+    def statuses(self) -> list[int]:
+        return [response.status for response in self.saved()]
+
+    def was_sampled(self, **changes: Any) -> bool:
+        """Whether the body of one more response is read."""
+        self.answer(b"<p>Tea", **changes)
+        return any(response.body is not None for response in self.saved())
+
+
+@pytest.fixture
+def one_page(caplog: pytest.LogCaptureFixture) -> Iterator[OnePage]:
+    one_page = OnePage()
+    yield one_page
+    one_page.site.close()
+    assert not caplog.records, "no fault was logged"
+
+
+def test_response_is_saved_at_once_and_its_body_at_its_end(one_page: OnePage) -> None:
+    observer = one_page.start(HTTP_X_ORIGINAL_URL="/other")
+    (start,) = one_page.saved()
+    observer.on_chunk(b"<p>Tea")
+    observer.on_end()
+    (sample,) = one_page.saved()
+    for response, body in ((start, None), (sample, b"<p>Tea")):
+        expected = CapturedResponse(
+            SITE, "/", at=one_page.clock(), status=200, headers=HTML, body=body, host="example.com"
+        )
+        expected.routing_headers = (("HTTP_X_ORIGINAL_URL", "/other"),)
+        expected.visitor = request_of(ENVIRON, one_page.site).visitor(200)
+        names = set(CapturedResponse.__slots__) - ({"is_truncated"} if body is None else set())
+        assert {name: getattr(response, name) for name in names} == {name: getattr(expected, name) for name in names}
+
+
+@pytest.mark.parametrize(
+    ("chunks", "body"),
+    [
+        ([], b""),
+        ([b"<p>", b"", b"Tea"], b"<p>Tea"),
+        ([bytearray(b"<p>"), memoryview(b"Tea")], b"<p>Tea"),
+        ([memoryview(b"<p>Tea!!").cast("I")], b"<p>Tea!!"),
+        ([b"<p>", "Tea"], None),
+        ([b"<p>", None, b"Tea"], None),
+    ],
+    ids=["nothing", "bytes", "buffers", "a buffer of numbers", "text", "nothing within"],
+)
+def test_sample_is_the_whole_body_if_all_of_it_is_bytes(
+    one_page: OnePage, chunks: list[Any], body: bytes | None
+) -> None:
+    one_page.answer(*chunks)
+    assert [response.body for response in one_page.saved()] == ([None] if body is None else [None, body])
+
+
+def test_buffer_that_the_app_uses_again_is_copied(one_page: OnePage) -> None:
+    chunk = bytearray(b"<p>Tea")
+    observer = one_page.start()
+    observer.on_chunk(chunk)
+    chunk[:] = b"      "
+    observer.on_end()
+    assert [response.body for response in one_page.saved()] == [None, b"<p>Tea"]
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [MAX_HTML_BYTES],
+        [MAX_HTML_BYTES - 1, 1],
+        [MAX_HTML_BYTES + 1],
+        [MAX_HTML_BYTES, 1],
+        [MAX_HTML_BYTES, 5, 5],
+        [KEPT_BODY_BYTES - 5, MAX_HTML_BYTES],
+    ],
+    ids=str,
+)
+def test_of_a_body_that_is_too_large_the_beginning_is_kept(
+    one_page: OnePage, kind: type[Any], sizes: list[int]
+) -> None:
+    chunks = [bytes([65 + number]) * size for number, size in enumerate(sizes)]
+    one_page.answer(*map(kind, chunks))
+    whole = b"".join(chunks)
+    is_truncated = len(whole) > MAX_HTML_BYTES
+    sample = one_page.saved()[-1]
+    assert sample.body == (whole[:KEPT_BODY_BYTES] if is_truncated else whole)
+    assert sample.is_truncated is is_truncated
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray])
+def test_memory_for_a_huge_chunk_does_not_grow_with_it(one_page: OnePage, kind: type[Any]) -> None:
+    chunk = kind(16 * MAX_HTML_BYTES)
+    observer = one_page.start()
+    tracemalloc.start()
+    try:
+        observer.on_chunk(chunk)
+        assert tracemalloc.get_traced_memory()[1] < 4 * MAX_HTML_BYTES
+    finally:
+        tracemalloc.stop()
+
+
+class Pairs(Collection[Any]):
+    """Header pairs that can be read again."""
+
+    def __init__(self, *pairs: Any) -> None:
+        self._pairs = pairs
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._pairs)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __contains__(self, pair: object) -> bool:
+        return pair in self._pairs
+
+
+class Pair(tuple[str, str]):
+    """A pair of a framework's own."""
+
+    __slots__ = ()
+
+
+PAIR = ("content-type", "text/html")
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_observed"),
+    [
+        ([PAIR], True),
+        ((PAIR,), True),
+        ([list(PAIR), PAIR], True),
+        ([], True),
+        (Pairs(PAIR), True),
+        ([Pair(PAIR)], True),
+        ([PAIR, Pairs(*PAIR)], False),
+        ([PAIR, Pair(PAIR)], True),
+        (iter([PAIR]), False),
+        ([iter(PAIR)], False),
+        (Pairs(PAIR, iter(PAIR)), False),
+        (dict([PAIR]), False),
+        ("headers", False),
+        (b"headers", False),
+        (["ab"], False),
+        (None, False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_headers_that_can_be_read_only_once_are_left_to_the_server(
+    one_page: OnePage, headers: Any, *, is_observed: bool
+) -> None:
+    assert (one_page.start(headers=headers) is not None) is is_observed
+    assert bool(one_page.saved()) is is_observed
+    if hasattr(headers, "__next__"):
+        assert next(headers) == PAIR, "it was not read here"
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [("404 Not Found", 404), ("404", 404), (404, 404), ("x", 0), (None, 0), (b"404", 0), ("40", 40), (4.04, 0)],
+)
+def test_status_is_a_number_or_begins_with_one(one_page: OnePage, status: Any, code: int) -> None:
+    assert status_code(status) == code
+    one_page.start(status)
+    assert one_page.statuses() == ([404] if code == 404 else [])
+
+
+@pytest.mark.parametrize("now", [-1.0, 0.0, 253_402_300_800.0, float("inf"), float("nan")])
+def test_response_at_a_time_that_cannot_be_written_is_not_recorded(
+    now: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    one_page = OnePage()
+    one_page.clock.now = now
+    one_page.start()
+    assert one_page.statuses() == []
+    (record,) = caplog.records
+    assert record.getMessage() == "clock= must return POSIX seconds; further faults like this are not logged"
+    assert record.exc_info is not None
+    assert repr(record.exc_info[1]) == f"ValueError({now})"
+
+
+@pytest.mark.parametrize("now", [0.5, 253_402_300_799.0])
+def test_response_at_a_time_that_can_be_written_is_recorded(one_page: OnePage, now: float) -> None:
+    one_page.clock.now = now
+    one_page.start()
+    assert one_page.statuses() == [200]
+
+
+def test_clock_that_leaves_the_calendar_does_not_move_a_recorded_response(caplog: pytest.LogCaptureFixture) -> None:
+    one_page = OnePage()
+    one_page.start("404 Not Found")
+    (first,) = one_page.saved()
+    before = first.at
+    one_page.clock.now = 253_402_300_800.0
+    one_page.start("404 Not Found")
+    assert (one_page.saved(), first.at) == ([], before)
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("changed", ["status", "headers", "host", "routing headers"])
+def test_another_response_within_the_second_is_captured(one_page: OnePage, changed: str) -> None:
+    one_page.start("404 Not Found")
+    one_page.start("404 Not Found")
+    assert one_page.tracker.repeated == 1
+    assert len(one_page.saved()) == 1
+    if changed == "status":
+        one_page.start("410 Gone")
+    elif changed == "headers":
+        one_page.start("404 Not Found", [*HTML, ("x-robots-tag", "noindex")])
+    elif changed == "host":
+        one_page.start("404 Not Found", HTTP_HOST="www.example.com")
+    else:
+        one_page.clock.pass_(1)
+        one_page.start("404 Not Found", HTTP_X_ORIGINAL_URL="/other")
+    (response,) = one_page.saved()
+    assert (response.status, response.host) == (
+        410 if changed == "status" else 404,
+        "www.example.com" if changed == "host" else "example.com",
+    )
+    assert bool(response.routing_headers) is (changed == "routing headers")
+    assert one_page.tracker.repeated == 1
+
+
+def test_repeated_response_is_recorded_once_in_each_second(one_page: OnePage) -> None:
+    one_page.clock.now = 1000.25
+    times = []
+    for _ in range(8):
+        one_page.start("404 Not Found")
+        times += [response.at for response in one_page.saved()]
+        one_page.clock.pass_(0.25)
+    assert times == [1000.25, 1001.0, 1002.0]
+    assert one_page.tracker.repeated == 5
+
+
+def test_clock_that_is_set_back_has_the_response_captured_anew(one_page: OnePage) -> None:
+    one_page.start("404 Not Found")
+    one_page.saved()
+    one_page.clock.pass_(-0.25)
+    one_page.start("404 Not Found")
+    assert [response.at for response in one_page.saved()] == [one_page.clock()]
+
+
+def test_latest_visitor_of_a_repeated_response_counts(one_page: OnePage) -> None:
+    visitors = []
+    for agent in ("Ada", "Ben"):
+        one_page.start("403 Forbidden", HTTP_USER_AGENT=agent)
+        visitors += [response.visitor for response in one_page.saved()]
+        one_page.clock.pass_(1)
+    assert len(set(visitors)) == 2
+
+
+def test_ignored_requests_are_counted_each(one_page: OnePage) -> None:
+    one_page.answer()
+    one_page.saved()
+    ignored = one_page.tracker.ignored
+    for count in (1, 2, 3):
+        one_page.clock.pass_(1)
+        one_page.answer(HTTP_COOKIE="a=b")
+        assert ignored.counts[COOKIE.reason] == count
+        assert sum(ignored.counts.values()) == count
+    assert ignored.summary("/", known=True) is not None, "explain names the reason"
+    one_page.answer(HTTP_AUTHORIZATION="Basic YQ==")
+    assert sum(ignored.counts.values()) == 4
+    assert one_page.saved() == []
+
+
+def test_body_is_sampled_at_first_and_when_it_is_due(one_page: OnePage) -> None:
+    assert one_page.was_sampled()
+    for seconds, is_sampled in ((1, False), (1, False), (2.5, False), (0.5, True), (4, False), (1, True)):
+        one_page.clock.pass_(seconds)
+        assert one_page.was_sampled() is is_sampled, seconds
+
+
+@pytest.mark.parametrize("changed", [("content-length", "7"), ("content-type", "application/xhtml+xml")])
+def test_body_of_another_length_or_type_is_sampled_at_once(one_page: OnePage, changed: tuple[str, str]) -> None:
+    headers = [("content-length", "6"), ("content-type", "text/html")]
+    assert one_page.was_sampled(headers=headers)
+    assert not one_page.was_sampled(headers=headers)
+    assert one_page.was_sampled(headers=[*(pair for pair in headers if pair[0] != changed[0]), changed])
+
+
+@pytest.mark.parametrize("other", ["404 Not Found", "403 Forbidden"])
+def test_body_is_sampled_after_another_status(one_page: OnePage, other: str) -> None:
+    assert one_page.was_sampled()
+    assert not one_page.was_sampled(status=other)
+    assert one_page.was_sampled()
+    assert not one_page.was_sampled()
+
+
+@pytest.mark.parametrize("headers", [[("content-type", "application/json")], [*HTML, ("content-encoding", "odd")]])
+def test_body_that_is_no_readable_html_is_not_sampled(one_page: OnePage, headers: Any) -> None:
+    assert not one_page.was_sampled(headers=headers)
+    one_page.clock.pass_(1)
+    assert not one_page.was_sampled(headers=headers)
+
+
+def test_body_of_a_path_without_a_route_is_not_sampled(one_page: OnePage) -> None:
+    one_page.page = one_page.tracker.track(None, SITE, "/elsewhere", 0, is_foreign_host=False)
+    assert not one_page.was_sampled()
+
+
+def test_retracted_response_leaves_nothing_and_the_next_one_is_read(one_page: OnePage) -> None:
+    for status in (OK, "404 Not Found"):
+        observer = one_page.start(status)
+        observer.on_chunk(b"<p>T")
+        observer.retract()
+        observer.on_end()
+        assert one_page.saved() == [], status
+        assert one_page.was_sampled(), "in the same second"
+    one_page.start("404 Not Found").retract()
+    one_page.start("404 Not Found")
+    assert one_page.statuses() == [404], "an equal one is recorded, too"
+
+
+def test_response_that_is_started_again_replaces_the_first_one(one_page: OnePage) -> None:
+    first = one_page.start("404 Not Found")
+    one_page.start(OK, previous=first)
+    assert one_page.statuses() == [200]
+
+
+def test_skipped_body_is_not_sampled(one_page: OnePage) -> None:
+    observer = one_page.start()
+    one_page.saved()
+    observer.on_chunk(b"<p>T")
+    observer.on_skipped_body()
+    observer.on_chunk(b"ea")
+    observer.on_end()
+    assert one_page.saved() == []
+    assert not one_page.was_sampled(), "the next sample is due later"
+
+
+def test_sent_file_is_read_later(one_page: OnePage) -> None:
+    observer = one_page.start()
+    one_page.saved()
+    observer.on_file("/a/file")
+    observer.on_end()
+    (sample,) = one_page.saved()
+    assert (sample.file_path, sample.body, sample.status) == ("/a/file", None, 200)
+    assert not one_page.was_sampled(), "the next sample is due later"
+
+
+@pytest.mark.parametrize(("path", "chunks"), [(None, []), (b"/a/file", []), ("/a/file", [b"<p>"])])
+def test_file_with_an_unusable_path_or_after_a_chunk_is_not_read(
+    one_page: OnePage, path: Any, chunks: list[bytes]
+) -> None:
+    observer = one_page.start()
+    one_page.saved()
+    for chunk in chunks:
+        observer.on_chunk(chunk)
+    observer.on_file(path)
+    observer.on_end()
+    assert one_page.saved() == []
+
+
+def test_file_of_a_page_that_is_not_due_is_not_read(one_page: OnePage) -> None:
+    assert one_page.was_sampled()
+    one_page.clock.pass_(1)
+    one_page.start().on_file("/a/file")
+    assert [response.file_path for response in one_page.saved()] == [None]

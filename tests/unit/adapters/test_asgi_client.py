@@ -1,0 +1,96 @@
+"""The scope of the middleware's own requests to an ASGI app: the connection of the live request, and no visitor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.adapters.asgi_client import probe_scope
+from sitemap_middleware.adapters.asgi_request import ASGIRequest, key_with_defaults
+from sitemap_middleware.adapters.probe_headers_without_visitor import PROBE_CLIENT_ADDRESS
+from sitemap_middleware.request_response import PROBE_ACCEPT, PROBE_USER_AGENT, ProbeRequest
+
+CONNECTION: dict[str, Any] = {
+    "asgi": {"version": "3.0"},
+    "http_version": "1.1",
+    "scheme": "https",
+    "server": ("localhost", 443),
+    "app": object(),
+}
+VISIT: dict[str, Any] = {
+    "type": "http",
+    "method": "POST",
+    "path": "/sh\xf6p/sitemap.xml",
+    "raw_path": b"/sh%C3%B6p/sitemap.xml",
+    "root_path": "/sh\xf6p",
+    "query_string": b"a=b",
+    "headers": [(b"host", b"example.com"), (b"cookie", b"a=b"), (b"user-agent", b"Ada"), (b"accept", b"text/plain")],
+    "client": ("10.0.0.1", 50000),
+    "user": object(),
+    "session": {"a": "b"},
+    "extensions": {"http.response.pathsend": {}},
+}
+HEADERS = [
+    (b"user-agent", PROBE_USER_AGENT.encode()),
+    (b"accept", PROBE_ACCEPT.encode()),
+    (b"host", b"example.com"),
+]
+
+
+async def app(scope: Any, receive: Any, send: Any) -> None:
+    raise AssertionError("no request is sent to it")
+
+
+def scope_of(probe: ProbeRequest, live: dict[str, Any], state: Any = None) -> dict[str, Any]:
+    request = ASGIRequest()
+    request.adapter, request.scope, request.headers = (
+        *(SitemapMiddleware(app, store="memory://"), live),
+        tuple(live["headers"]),
+    )
+    request.key = key_with_defaults(live, dict(live["headers"])[b"host"])
+    return dict(probe_scope(probe, request, live, request._decoded_headers(), "", state=state))
+
+
+def test_scope_has_the_connection_and_nothing_of_the_visitor() -> None:
+    assert scope_of(ProbeRequest("/caf\xe9"), CONNECTION | VISIT) == CONNECTION | {
+        "type": "http",
+        "method": "GET",
+        "path": "/sh\xf6p/caf\xe9",
+        "raw_path": b"/sh%C3%B6p/caf%C3%A9",
+        "root_path": "/sh\xf6p",
+        "query_string": b"",
+        "headers": HEADERS,
+        "client": (PROBE_CLIENT_ADDRESS, 50000),
+        "extensions": {},
+    }
+
+
+def test_connection_that_the_server_does_not_describe_is_not_made_up() -> None:
+    scope = scope_of(ProbeRequest("/"), {**VISIT, "client": None})
+    assert not CONNECTION.keys() & scope.keys()
+    assert scope["client"] == (PROBE_CLIENT_ADDRESS, 0)
+
+
+def test_address_is_that_of_the_proxy_if_there_is_one() -> None:
+    headers = [*VISIT["headers"], (b"x-forwarded-for", b"10.0.0.9")]
+    assert scope_of(ProbeRequest("/"), CONNECTION | VISIT | {"headers": headers})["client"] == ("10.0.0.1", 50000)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_another_scheme_replaces_that_of_the_connection(scheme: str) -> None:
+    scope = scope_of(ProbeRequest("/", scheme=scheme), CONNECTION | VISIT)
+    assert scope["scheme"] == scheme
+    assert (b"x-forwarded-proto", scheme.encode()) in scope["headers"]
+
+
+@pytest.mark.parametrize(
+    ("live", "state", "expected"),
+    [({}, None, None), ({"state": {"user": 7}}, None, {}), ({}, {"db": 7}, {"db": 7}), ({"state": {}}, {}, {})],
+    ids=["no state", "state of the visitor", "state of the lifespan", "empty state"],
+)
+def test_state_is_a_copy_of_the_lifespans(live: Any, state: Any, expected: Any) -> None:
+    scope = scope_of(ProbeRequest("/"), VISIT | live, state)
+    assert scope.get("state") == expected
+    assert scope.get("state") is None or scope["state"] is not state
