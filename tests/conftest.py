@@ -17,9 +17,6 @@ from hypothesis import HealthCheck, settings
 
 from sitemap_middleware.observation import shutdown
 
-# Requests of the middleware itself may run beyond their test: Django would warn of them among the messages of another.
-logging.getLogger("django.request").propagate = False
-
 EXAMPLES = {"few": 15, "short": 60, "long": 20_000}
 for name, examples in EXAMPLES.items():
     settings.register_profile(name, max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -100,6 +97,8 @@ def _restores_process_state() -> Iterator[None]:
 def _isolated(_restores_process_state: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))  # the CLI prepends the working directory
+    # A request of the middleware may outlast its test: Django would log it among the messages of another test.
+    monkeypatch.setattr(logging.getLogger("django.request"), "propagate", False)
     for name in [name for name in os.environ if name.startswith("SITEMAP_")]:
         monkeypatch.delenv(name)
 

@@ -1208,6 +1208,7 @@ def test_requests_during_generation_get_the_last_sitemap_or_retry_after(
         result = look()
         release.set()
         maker.join(30)
+        join_threads("sitemap-background")
         return result
 
     answer = remade_while(site.sitemap)
