@@ -79,6 +79,10 @@ class SiteResolver:
             self._own[key] = site, trust
         return site, trust
 
+    def is_resolved_by_key(self, request: Request) -> bool:
+        """Whether every request of this key is for the same site, while the routes stay the same."""
+        return request.key[KEY_HOST:KEY_METHOD] in self._own
+
     def resolve(self, scheme: str, host: str, root: str) -> tuple[Site | None, HostTrust]:
         """The site of a scheme, Host and root path, or None; and what the Host is to the site."""
         if self._routes_version != self._app_routes.version:

@@ -44,7 +44,7 @@ from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of
 from .request_response import Request, Response
 from .robots import RobotsTxt
 from .routing.current_routes import AppRoutes
-from .sitemap_handler import DOCUMENT_SUFFIXES, SitemapHandler
+from .sitemap_handler import SitemapHandler
 from .stores.base import Store, StoreExtras
 from .stores.circuit_breaker import with_circuit_breaker
 from .stores.requested_refreshes import RefreshMarkStore
@@ -203,7 +203,7 @@ class SitemapService(ServiceInspection):
             if self._varying_content_prober is not None:
                 self._varying_content_prober.remember_request(site, request)
             # Requests that may be for a sitemap document are never looked up, so `handles` sees each of them.
-            key = None if path.endswith(DOCUMENT_SUFFIXES) else request.key
+            key = None if self.sitemap_handler.may_be_document(request) else request.key
             return self.tracker.track(key, site, request.path, routes_version, is_foreign_host=trust == "foreign")
         except Exception as error:
             self.log_fault("a request could not be observed", error)
@@ -218,14 +218,18 @@ class SitemapService(ServiceInspection):
 
     def note_document(self, request: Request, response: Response) -> None:
         """Note a crawler's request that is answered with a document of the sitemap, or robots.txt."""
-        if not self.tracker.crawlers.is_enabled:
-            return
-        with self.log_fault.guard("a request could not be looked at"):
+        crawlers = self.tracker.crawlers
+        try:
+            field_count = request.field_count
+            if field_count in crawlers.skipped_counts or not crawlers.is_enabled:
+                return
             site, trust = self._site_resolver.resolve_request(request)
             if site is not None and trust == "own":
+                crawlers.learn(request)
                 document = NotedDocument(site, request.path)
-                self.tracker.crawlers.learn(request)
-                self.tracker.crawlers.note(document, response.status, request, self.clock())
+                crawlers.look_at(document, response.status, request, field_count, self.clock())
+        except Exception as error:
+            self.log_fault("a request could not be looked at", error)
 
     def ignore_reason_of_hosts(self, request: Request, forwarded_hosts: Iterable[str]) -> IgnoreReason | None:
         """Why a request is not evidence if its Host is the site's own, but other headers name a foreign host.

@@ -27,7 +27,14 @@ from .rendering.document_cache import FRESH_SECONDS, CachedDocument, Freshness
 from .rendering.publisher import Publisher
 from .rendering.responses import HeaderFields, error_response, text_response
 from .rendering.section import BeingGenerated, Unavailable
-from .request_response import GENERATING_HEADER, TEST_CLIENT_WAIT_SECONDS, Request, Response
+from .request_response import (
+    GENERATING_HEADER,
+    KEY_METHOD,
+    TEST_CLIENT_WAIT_SECONDS,
+    Request,
+    RequestKey,
+    Response,
+)
 from .robots import RETRY_SECONDS, RobotsTxt, RobotsUnknown
 from .robots_parser import DISALLOW_ALL, ROBOTS_PATH
 from .routing.current_routes import AppRoutes
@@ -35,6 +42,9 @@ from .routing.route_table import RouteTable
 
 DOCUMENT_SUFFIXES: Final = (".xml", ".txt")
 """How the paths of documents and of robots.txt end. This test alone rules out almost all other requests."""
+
+MAX_READY_KEYS: Final = 64
+"""Keys of requests by which documents are looked up. If there are more, all are dropped; clients can invent queries."""
 
 FLUSH_WAIT_SECONDS: Final = 2.0
 """Seconds that a request for the sitemap waits for a flush, or a reading of the store, in progress: it may hang."""
@@ -100,9 +110,16 @@ class SitemapHandler:
         self._on_loss = on_loss
         self._on_error = on_error
         self._flushes = 0
+        self._ready: dict[RequestKey, CachedDocument] = {}
+        """Documents by the key of a request, until one of them is no longer fresh."""
         self._warned_explicit_route = False
         self.unavailable_responses: int = 0
         """Requests answered 503 since the process began."""
+
+    def may_be_document(self, request: Request) -> bool:
+        """Whether a request may be for a document or robots.txt, by its path alone. If not, it never will be."""
+        path = request.path
+        return path.endswith(DOCUMENT_SUFFIXES) and (path == ROBOTS_PATH or self._publisher.may_be_document_path(path))
 
     def handles(self, request: Request) -> bool:
         """Whether the middleware may answer this request, by its method and path. It costs almost nothing."""
@@ -123,20 +140,33 @@ class SitemapHandler:
     def cached_response(self, request: Request) -> Response | None:
         """The response if its document is in memory and fresh, else None. It never blocks: it runs on event loops."""
         try:
-            method = request.method
-            if method not in ("GET", "HEAD") or not self._buffer.is_idle:
-                return None
-            site, _ = self._site_resolver.resolve_request(request)
-            document = None if site is None else self._publisher.cached_document(site, request.path)
+            document = self._ready.get(request.key) or self._cached_document(request)
             if document is None:
                 return None
             now = self._clock()
-            if not document.is_fresh(now, self._generation) or not self._app_routes.is_current(document.table, now):
+            if not (
+                document.is_fresh(now, self._generation)
+                and self._buffer.is_idle
+                and self._app_routes.is_current(document.table, now)
+            ):
+                self._ready.clear()
                 return None
-            return document.responses.response_to(method, request.conditional_headers, inflates=False)
+            return document.responses.response_to(request.key[KEY_METHOD], request.conditional_headers, inflates=False)
         except Exception as error:
             self._on_error("a request for the sitemap could not be looked at", error)
             return None
+
+    def _cached_document(self, request: Request) -> CachedDocument | None:
+        """The document in memory that a request is for, fresh or not; None if there is none."""
+        if request.method not in ("GET", "HEAD") or not self.may_be_document(request):
+            return None
+        site, _ = self._site_resolver.resolve_request(request)
+        document = None if site is None else self._publisher.cached_document(site, request.path)
+        if document is not None and self._site_resolver.is_resolved_by_key(request):
+            if len(self._ready) >= MAX_READY_KEYS:
+                self._ready.clear()
+            self._ready[request.key] = document
+        return document
 
     def handle(self, request: Request) -> Response | None:
         """The response to a request that `handles` accepts; None if the app must answer it. It may block."""

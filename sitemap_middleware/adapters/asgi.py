@@ -66,7 +66,10 @@ class ASGIMiddleware:
                     self._bind_app(scope)
                     path = request.key[KEY_PATH]
                     if path.endswith(DOCUMENT_SUFFIXES):
-                        response = await self._document_response(request)
+                        handler = self.service.sitemap_handler
+                        response = handler.cached_response(request)
+                        if response is None and handler.may_be_document(request):
+                            response = await self._new_document_response(request)
                     elif (marker := self.service.report.marker) is not None and marker in path:
                         response = await self._report_response(request)
                     if response is None:
@@ -92,13 +95,15 @@ class ASGIMiddleware:
         else:
             await self.app(scope, receive, app_send)
 
-    async def _document_response(self, request: ASGIRequest) -> Response | None:
-        """The response if the request is for a sitemap document or robots.txt; None if the app is to answer."""
+    async def _new_document_response(self, request: ASGIRequest) -> Response | None:
+        """The response to a request for a document that must be brought up to date, or for robots.txt.
+
+        None if the app is to answer the request.
+        """
         handler = self.service.sitemap_handler
-        response = handler.cached_response(request)
-        if response is None and handler.handles(request):
-            response = await run_sync(handler.handle, request, limiter=thread_limiter())
-        return response
+        if not handler.handles(request):
+            return None
+        return await run_sync(handler.handle, request, limiter=thread_limiter())
 
     async def _report_response(self, request: ASGIRequest) -> Response | None:
         """The response if the request is for the report and may read it; None if the app is to answer."""

@@ -123,9 +123,16 @@ class CrawlerRequests:
             self.max_fields = max(self.max_fields, min(count + SPARE_FIELDS, LARGEST_MAX_FIELDS))
             self.skipped_counts = set()
 
-    def look_at(self, page: NotedPage, raw_status: Any, request: Request, now: float) -> None:
-        """Note a request if it is a crawler's; else pass over others with as many fields. Never blocks."""
-        count = len(request.fields)
+    def look_at(self, page: NotedPage, raw_status: Any, request: Request, count: int, now: float) -> None:
+        """Note a request if it is a crawler's; else pass over others with as many fields. Never blocks.
+
+        Args:
+            page: what the request is for.
+            raw_status: of the response, ASGI's number or WSGI's status line.
+            request: its User-Agent and its sender are read.
+            count: the number of fields that the app was given.
+            now: POSIX seconds.
+        """
         if self.is_enabled and crawler_of_agent(request.user_agent) is not None:
             self._learn_count(count)
             self.note(page, raw_status, request, now)

@@ -126,8 +126,8 @@ class TrackedPage:
             is_repeated = status == last.raw_status and headers == last.headers and request.key[KEY_HOST] == last.host
             if is_repeated and last.at <= now < last.second_ends_at:
                 context.repeated += 1
-                if len(request.fields) not in context.crawlers.skipped_counts:
-                    context.crawlers.look_at(self, status, request, now)
+                if (field_count := len(request.fields)) not in context.crawlers.skipped_counts:
+                    context.crawlers.look_at(self, status, request, field_count, now)
                 return None
         except Exception as error:
             is_repeated = False
@@ -139,8 +139,8 @@ class TrackedPage:
                 self._last_ignore_reason = reason
                 context.ignored.count(self.path, reason)
             return None
-        if len(request.fields) not in context.crawlers.skipped_counts:
-            context.crawlers.look_at(self, status, request, now)
+        if (field_count := len(request.fields)) not in context.crawlers.skipped_counts:
+            context.crawlers.look_at(self, status, request, field_count, now)
         if (
             is_repeated
             and last.second_ends_at <= now < _MAX_TIMESTAMP_SECONDS

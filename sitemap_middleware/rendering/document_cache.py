@@ -85,6 +85,8 @@ class DocumentCache:
 
     def put(self, path: str, document: CachedDocument) -> None:
         """Keep a document; drop those that were requested longest ago if all take too many bytes."""
+        if (superseded := self._documents.get(path)) is not None:
+            superseded.freshness = None
         self._documents[path] = document
         self._documents.move_to_end(path)
         size = sum(document.responses.size for document in self._documents.values())

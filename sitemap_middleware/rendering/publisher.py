@@ -126,6 +126,10 @@ class Publisher:
         """Render nothing more in the background: a server that shuts down waits for it."""
         self._resources.closing.set()
 
+    def may_be_document_path(self, path: str) -> bool:
+        """Whether a path could be that of a document, whatever the names of the sections are."""
+        return path.startswith(self._stem) and (path == self._path or self._part_path.fullmatch(path) is not None)
+
     def is_document_path(self, path: str, provider_names: Collection[str]) -> bool:
         """Whether a path is that of a document, given the names of the providers' sections."""
         if not path.startswith(self._stem):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from email.utils import formatdate
-from functools import lru_cache
 from typing import Final, overload
 
 from ..models import Headers
@@ -18,8 +17,12 @@ MAX_SINGLE_PART_BYTES: Final = 256 * 1024
 """Size of the longest body that is sent in one piece; longer ones are sent in parts."""
 
 _CONTENT_TYPE: Final = ("Content-Type", "application/xml; charset=utf-8")
+_NEGOTIATION_HEADERS: Final = ("accept-encoding", "if-none-match", "if-modified-since")
+"""The request headers by which a response is chosen."""
+_MAX_NEGOTIATED: Final = 256
+"""Values of these for which the response is remembered: most clients send the same ones."""
 _MAX_CACHED_HEADER_CHARS: Final = 256
-"""Maximum length of request headers whose negotiation result is cached: most clients send the same ones."""
+"""Maximum length of these together, to be remembered."""
 _MAX_IF_NONE_MATCH_CHARS: Final = 4096
 """Maximum length of If-None-Match; a longer one is ignored. Older versions of Werkzeug parse it in quadratic time."""
 _BODY_HEADERS: Final = frozenset(
@@ -42,6 +45,8 @@ class PreparedResponses:
         self._since = since
         self._max_age = max_age
         self._responses: dict[tuple[str, bool, bool], Response] = {}
+        self._negotiated: dict[tuple[str | None, ...], Response] = {}
+        """Those of `_responses`, by the method and the values of `_NEGOTIATION_HEADERS` of earlier requests."""
 
     @property
     def size(self) -> int:
@@ -64,8 +69,13 @@ class PreparedResponses:
             headers: the request's, by lower-case name.
             inflates: whether it may take a millisecond to inflate a document; if not, None is returned instead.
         """
+        coding, tags, moment = map(headers.get, _NEGOTIATION_HEADERS)
+        response = self._negotiated.get((method, coding, tags, moment))
+        if response is not None:
+            return response
         document, since = self._document, self._since
-        gzip, unchanged = _negotiate(headers, document.etag, since)
+        gzip = accepts_gzip(coding or "")
+        unchanged = _is_not_modified(tags, moment, _etag_header(document.etag, gzip=gzip), since)
         response = self._responses.get((method, gzip, unchanged))
         if response is None:
             is_plain_body = method == "GET" and not gzip and not unchanged
@@ -75,8 +85,13 @@ class PreparedResponses:
                 method, gzip=gzip, unchanged=unchanged, document=document, since=since, max_age=self._max_age
             )
             response = replace(response, encoded=encode_headers(response.headers))
-            if response.parts is None and not (is_plain_body and document.size > PART_BYTES):
-                self._responses[method, gzip, unchanged] = response
+            if response.parts is not None or (is_plain_body and document.size > PART_BYTES):
+                return response
+            self._responses[method, gzip, unchanged] = response
+        if len(coding or "") + len(tags or "") + len(moment or "") <= _MAX_CACHED_HEADER_CHARS:
+            if len(self._negotiated) >= _MAX_NEGOTIATED:
+                self._negotiated.clear()
+            self._negotiated[method, coding, tags, moment] = response
         return response
 
 
@@ -144,22 +159,6 @@ def accepts_gzip(accept_encoding: str) -> bool:
         accepted[coding.lower()] = max(quality, accepted.get(coding.lower(), 0))
     wanted = max(accepted.get("gzip", accepted.get("*", 0)), accepted.get("x-gzip", 0))
     return wanted > 0 and wanted >= accepted.get("identity", 0)
-
-
-def _negotiate(headers: Mapping[str, str], etag: str, since: int | None) -> tuple[bool, bool]:
-    """Whether to send gzip, and whether the client has that representation already."""
-    coding = headers.get("accept-encoding", "")
-    tags, moment = headers.get("if-none-match"), headers.get("if-modified-since")
-    is_long = len(coding) + len(tags or "") + len(moment or "") > _MAX_CACHED_HEADER_CHARS
-    return (_negotiate_cached.__wrapped__ if is_long else _negotiate_cached)(coding, tags, moment, etag, since)
-
-
-@lru_cache(maxsize=256)
-def _negotiate_cached(
-    accept_encoding: str, if_none_match: str | None, if_modified_since: str | None, etag: str, since: int | None
-) -> tuple[bool, bool]:
-    gzip = accepts_gzip(accept_encoding)
-    return gzip, _is_not_modified(if_none_match, if_modified_since, _etag_header(etag, gzip=gzip), since)
 
 
 def _is_not_modified(if_none_match: str | None, if_modified_since: str | None, tag: str, since: int | None) -> bool:

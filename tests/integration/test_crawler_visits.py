@@ -260,8 +260,11 @@ def test_fetches_of_the_sitemap_and_of_robots_txt_are_counted(make: Callable[...
     for _ in range(2):
         assert (site.get("/sitemap.xml"), site.get("/robots.txt")) == (200, 200)
     site.get("/sitemap.xml", address=PROXY)
+    many = {f"X-{number}": "1" for number in range(12)}
+    assert [site.get("/sitemap.xml", agent=CHROME, **many) for _ in range(2)] == [200, 200]
+    assert site.get("/sitemap.xml") == 200
     assert site.visits() == {
-        site.visit("/sitemap.xml", count=2),
+        site.visit("/sitemap.xml", count=3),
         site.visit("/robots.txt", count=2),
         site.visit("/sitemap.xml", verified=False),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,12 +13,15 @@ import pytest
 from anyio.to_thread import current_default_thread_limiter
 from starlette.routing import Route
 
-from sitemap_middleware import sitemap
+from sitemap_middleware import sitemap, sitemap_handler
 from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation.background_saving import ResponseBuffer
 from sitemap_middleware.rendering import document_cache
+from sitemap_middleware.rendering.chunked_document import urlset
+from sitemap_middleware.rendering.document_cache import CachedDocument, DocumentCache, Freshness
+from sitemap_middleware.rendering.responses import PreparedResponses
 from sitemap_middleware.routing import current_routes as url_map
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
@@ -42,6 +46,9 @@ class Counting(MemoryStore):
 
 
 def home(protocol: str, *paths: str, **options: Any) -> SampleSite:
+    """A site whose Host alone says which site it is, unless the options say otherwise."""
+    if "allowed_hosts" not in options:
+        options.setdefault("base_url", "http://testserver")
     return SampleSite(protocol, {path: Page() for path in paths or ("/",)}, **options)
 
 
@@ -167,6 +174,34 @@ def test_foreign_paths_stay_with_the_app(protocol: str, path: str) -> None:
     site = home(protocol, "/")
     ready(site)
     assert site.request(path).status == 404
+
+
+@BOTH
+@pytest.mark.parametrize("path", ["/feed.xml", "/humans.txt", "/sitemapped.xml"])
+def test_foreign_page_is_looked_up_like_any_other_page(protocol: str, path: str) -> None:
+    site = home(protocol, path)
+    for _ in range(2):
+        assert site.request(path).body == site.pages[path].body
+    assert [page.path for page in site.app.service.tracker.tracked_pages.values()] == [path]
+
+
+@pytest.mark.parametrize("path", [SITEMAP, "/robots.txt", "/sitemap-posts-1.xml"])
+@BOTH
+def test_path_that_may_become_a_documents_is_looked_at_each_time(protocol: str, path: str) -> None:
+    site = home(protocol, path)
+    for _ in range(2):
+        assert site.request(path).body == site.pages[path].body
+    assert not site.app.service.tracker.tracked_pages
+
+
+@BOTH
+def test_queries_that_clients_invent_are_not_all_remembered(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sitemap_handler, "MAX_READY_KEYS", 2)
+    site = home(protocol, store=Counting())
+    store, first = ready(site), site.request(SITEMAP)
+    assert [site.request(SITEMAP, query=f"q={number}") for number in range(9)] == [first] * 9
+    assert 0 < len(site.app.service.sitemap_handler._ready) <= 2
+    assert store.calls == 0
 
 
 # What makes it not ready
@@ -371,6 +406,34 @@ def test_a_fault_of_the_look_leaves_the_answer_to_be_made(protocol: str) -> None
     faults.append(RuntimeError("no time"))
     assert site.request(SITEMAP) == first
     assert not faults
+
+
+def test_document_that_another_one_replaces_is_fresh_no_more() -> None:
+    cache, table = DocumentCache(), home("wsgi").app.service.app_routes.table
+    first, second = (
+        CachedDocument(urlset([]), None, PreparedResponses(urlset([]), None, 300), (digest,), table)
+        for digest in (b"1", b"2")
+    )
+    for document in (first, second):
+        cache.put(SITEMAP, document)
+        document.mark_fresh(Freshness(0, 1000.0, 2000.0), table)
+    assert (first.is_fresh(1000.1, 0), second.is_fresh(1000.1, 0)) == (False, True)
+
+
+@BOTH
+def test_a_fault_of_counting_a_visit_leaves_the_document_as_it_is(protocol: str) -> None:
+    readings = itertools.count()
+
+    def clock() -> float:
+        if next(readings) == last_reading:
+            raise RuntimeError("no time")
+        return 1_750_000_000.0
+
+    last_reading, site = -1, home(protocol, clock=clock)
+    first = site.request(SITEMAP)
+    last_reading = next(readings) + 2  # one to find the document in memory, one to count the visit
+    assert site.request(SITEMAP) == first
+    assert next(readings) == last_reading + 1
 
 
 # Whose document it is
