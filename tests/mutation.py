@@ -53,7 +53,7 @@ TESTS = {
     "evidence.relative_time": "unit/evidence/test_relative_time unit/evidence/test_json_ld",
     "evidence.generated_dates": "unit/evidence/test_generated_dates",
     "evidence.body_decoding": "unit/evidence/test_body_decoding",
-    "evidence.content_digest": "unit/evidence/test_html_facts unit/evidence/test_json_ld unit/evidence/test_template_changes",
+    "evidence.content_digest": "unit/evidence/test_content_digest unit/evidence/test_html_facts unit/evidence/test_json_ld unit/evidence/test_template_changes",
     "evidence.own_slug_in_content": "unit/evidence/test_own_slug_in_content unit/evidence/test_soft_404_by_equal_content",
     "evidence.soft_404_by_equal_content": "unit/evidence/test_soft_404_by_equal_content",
     "evidence.work_budget": "unit/evidence/test_relative_time unit/evidence/test_json_ld integration/test_limits",
