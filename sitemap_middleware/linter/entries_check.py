@@ -8,7 +8,7 @@ from typing import Final
 from .checks.entry_elements import check_fields, wrong_element
 from .checks.extensions import check_extensions
 from .checks.hints import check_changefreq, check_priority
-from .checks.hreflang import check_versions, read_versions
+from .checks.hreflang import LINK, check_own_version, read_versions
 from .checks.lastmod import CheckedLastmod, check_lastmod
 from .checks.loc import CheckedLoc, check_loc, page_keys
 from .checks.location import Locations
@@ -57,10 +57,14 @@ class DocumentContent:
         self.kind: Kind | None = None
         self.namespaces: dict[str, str] = {}
         self._prefix = f"{SITEMAP} "
+        self._names_without_prefix: dict[str, str] = {}
         self._entries = self._children = 0
         self._newest: float | None = None
         self._newest_text = ""
         self._articles = 0
+        self._links: list[dict[str, str]] = []
+        """The attributes of the links that were read last."""
+        self._versions = read_versions(self._links)
         self._wrong_namespaces = set[str]()
         self._is_loop = False
         """Whether the document is an index that leads back to one that leads to it."""
@@ -166,8 +170,22 @@ class DocumentContent:
             self._hint(check_priority(fields["priority"].text), fields["priority"], url)
             self._run.facts.add_priority(fields["priority"].text)
 
-    def _extensions(self, elements: list[Element], page: CheckedLoc, url: str) -> list[tuple[str, str]]:
+    def _extensions(self, elements: list[Element], page: CheckedLoc, url: str) -> Sequence[tuple[str, str]]:
         """Check the extensions of an entry. Return the versions in other languages that it names, with their codes."""
+        links = [element for element in elements if element.name == LINK]
+        if len(links) < len(elements):
+            self._other_extensions(elements, page, url)
+        attributes = [link.attributes for link in links]
+        if attributes != self._links:  # the pages of a cluster often follow each other, and name the same versions
+            self._links, self._versions = attributes, read_versions(attributes)
+        versions = self._versions
+        for finding, position in versions.findings:
+            self._add(finding, url, links[position])
+        if (own := check_own_version(versions, page)) is not None:
+            self._add(own, url, links[versions.first])
+        return versions.named
+
+    def _other_extensions(self, elements: list[Element], page: CheckedLoc, url: str) -> None:
         self._articles += any(element.name == f"{NEWS} news" for element in elements)
         for finding, element in check_extensions(elements, page, self._run.now):
             rule = finding[0]
@@ -176,10 +194,6 @@ class DocumentContent:
                     continue  # one mistake, in one line of the document
                 self._wrong_namespaces.add(rule.code)
             self._add(finding, url, element)
-        versions, findings = read_versions(elements)
-        for finding, element in (*findings, *check_versions(versions, page)):
-            self._add(finding, url, element)
-        return [(version.code, version.url) for version in versions]
 
     def _page(
         self,
@@ -237,12 +251,13 @@ class DocumentContent:
 
     def _fields(self, element: Element, allowed: tuple[str, ...]) -> tuple[dict[str, Element], list[Element]]:
         """Return the elements of an entry by name, the first of each, and those of extensions. Check their order."""
-        prefix = self._prefix
-        length = len(prefix)
         fields, names, extensions = dict[str, Element](), list[str](), list[Element]()
+        known_names = self._names_without_prefix
         for child in element.children:
-            if child.name.startswith(prefix) and " " not in child.name[length:]:
-                name = child.name[length:]
+            name = known_names.get(child.name)
+            if name is None:
+                name = known_names[child.name] = self._without_prefix(child.name)
+            if name:
                 names.append(name)
                 fields.setdefault(name, child)
                 if child.attributes or child.children:
@@ -259,6 +274,11 @@ class DocumentContent:
             finding = xml.STRAY_TEXT, f"{quoted(element.text.strip()[:100])} belongs to no element"
             self._add(finding, self._document.url, element)
         return fields, extensions
+
+    def _without_prefix(self, name: str) -> str:
+        """The name of an element of the protocol; nothing for other elements."""
+        bare = name.removeprefix(self._prefix)
+        return bare if name.startswith(self._prefix) and " " not in bare else ""
 
     def _leaf(self, element: Element) -> None:
         """Report attributes of an element of the protocol, and what is inside a value."""

@@ -11,7 +11,6 @@ from contextlib import closing
 from typing import Final, NamedTuple
 
 _SCHEMA: Final = """
-CREATE TABLE clusters (id INTEGER PRIMARY KEY);
 CREATE TABLE versions (cluster INTEGER, page INTEGER, url TEXT, PRIMARY KEY (cluster, page)) WITHOUT ROWID;
 """
 _CLUSTERS_WITHOUT_RETURN: Final = """
@@ -32,6 +31,7 @@ GROUP BY versions.url
 """
 
 _MAX_RECENT: Final = 10_000
+_BATCH: Final = 1_000
 
 
 class VersionPair(NamedTuple):
@@ -52,22 +52,27 @@ class LanguageVersions:
         self._pages = 0
         self._recent = set[int]()
         """Clusters that were added lately. The pages of a cluster often follow each other."""
+        self._pending: list[tuple[int, int, str]] = []
 
     def add(self, versions: Sequence[tuple[str, str]]) -> int:
         """Add what one page names, as pairs of a code and a URL. Return the id of the cluster."""
         self._pages += 1
-        cluster = hash((*sorted(versions),))
+        cluster = hash(frozenset(versions))
         if cluster in self._recent:
             return cluster
         if len(self._recent) >= _MAX_RECENT:
             self._recent.clear()
         self._recent.add(cluster)
-        if self._database.execute("INSERT OR IGNORE INTO clusters VALUES (?)", (cluster,)).rowcount:
-            rows = {hash(url): url for _, url in versions}
-            self._database.executemany(
-                "INSERT INTO versions VALUES (?, ?, ?)", [(cluster, page, url) for page, url in rows.items()]
-            )
+        self._pending += [(cluster, hash(url), url) for _, url in versions]
+        if len(self._pending) >= _BATCH:
+            self._write()
         return cluster
+
+    def _write(self) -> None:
+        self._database.execute("BEGIN")
+        self._database.executemany("INSERT OR IGNORE INTO versions VALUES (?, ?, ?)", self._pending)
+        self._database.execute("COMMIT")
+        self._pending.clear()
 
     def pairs_without_return(self) -> Iterator[VersionPair]:
         """Return the pages that name a version which is listed, and does not name them."""
@@ -89,6 +94,7 @@ class LanguageVersions:
 
     def _prepare(self) -> bool:
         """Make the indexes that the queries need. Return whether there is anything to look for."""
+        self._write()
         if self._pages:
             self._database.execute("CREATE INDEX IF NOT EXISTS by_page ON urls (page)")
             self._database.execute("CREATE INDEX IF NOT EXISTS by_cluster ON urls (cluster)")

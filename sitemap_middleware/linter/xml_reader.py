@@ -13,7 +13,9 @@ from .rules import Rule, xml
 MAX_DEPTH: Final = 32
 MAX_ELEMENTS_PER_ENTRY: Final = 20_000
 MAX_NAMES: Final = 1_000
-"""Different names of elements, attributes and prefixes. The parser keeps each name that it has met."""
+"""Different names of elements, attributes, prefixes and namespaces. The parser keeps each name that it has met."""
+MAX_NAME_CHARS: Final = 100_000
+"""Characters of these names together."""
 MAX_TOKEN_BYTES: Final = 1_000_000
 """Bytes of one tag or comment. The parser keeps it until it is complete."""
 MAX_VALUE_CHARS: Final = 10_000
@@ -145,10 +147,8 @@ class XmlReader:
         parser = self._parser
         element = Element(name, attributes, parser.CurrentLineNumber, parser.CurrentColumnNumber + 1)
         names = self._names
-        if name not in names or attributes:
-            names.add(name)
-            names.update(attributes)
-            self._check_names()
+        if name not in names or (attributes and not names.issuperset(attributes)):
+            self._add_names(name, *attributes)
         opened = self._open
         if not opened:
             self._on_root(element)
@@ -177,15 +177,18 @@ class XmlReader:
             element.text = element.text + text[:MAX_VALUE_CHARS] if element.text else text[:MAX_VALUE_CHARS]
             self._chars += len(text)
 
-    def _namespace(self, prefix: str | None, uri: str) -> None:
-        self.namespaces[prefix or ""] = uri
-        if prefix:
-            self._names.add(prefix)
-            self._check_names()
+    def _namespace(self, prefix: str | None, uri: str | None) -> None:
+        prefix, uri = prefix or "", uri or ""
+        self.namespaces[prefix] = uri
+        if not self._names.issuperset((prefix, uri)):
+            self._add_names(prefix, uri)
 
-    def _check_names(self) -> None:
+    def _add_names(self, *names: str) -> None:
+        self._names.update(names)
         if len(self._names) > MAX_NAMES:
             raise self._refused(f"there are more than {MAX_NAMES:,} different names")
+        if sum(map(len, self._names)) > MAX_NAME_CHARS:
+            raise self._refused(f"the names have more than {MAX_NAME_CHARS:,} characters")
 
     def _doctype(self, name: str, *_: object) -> None:
         raise Unreadable(xml.DTD, f"the document has a DTD: <!DOCTYPE {name[:100]}", *self._position())

@@ -24,7 +24,6 @@ _CHECKS: Final[dict[str, Callable[[Sequence[Element], CheckedLoc, float], Iterat
     VIDEO: check_videos,
     NEWS: check_news,
 }
-_LINK: Final = f"{XHTML} link"
 _NAMES: Final = {"sitemap-image": image.NAMESPACE, "sitemap-video": video.NAMESPACE, "sitemap-news": news.NAMESPACE}
 """What other namespaces contain that are meant to be those of extensions."""
 
@@ -37,8 +36,6 @@ def check_extensions(elements: Sequence[Element], page: CheckedLoc, now: float) 
         page: the URL of the entry.
         now: the moment, in POSIX seconds.
     """
-    if all(element.name == _LINK for element in elements):
-        return  # as on most sites with languages
     for space, group in groupby(sorted(elements, key=_namespace), _namespace):
         of_space = [*group]
         if space in _CHECKS:

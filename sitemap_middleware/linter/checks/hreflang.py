@@ -2,66 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ..message import Finding
 from ..report import quoted
 from ..rules import hreflang as rules
 from ..vocabulary import XHTML
-from ..xml_reader import Element
 from .languages import has_ignored_region, is_hreflang
 from .loc import CheckedLoc, check_loc, normal_url
 
-_MAX_CACHED: Final = 4096
+LINK: Final = f"{XHTML} link"
+"""The element that names a version."""
 
 
-@lru_cache(_MAX_CACHED)
-def _normal_href(href: str) -> str | None:
-    """The URL of a version as `normal_url` gives it; None if it is not absolute. All versions name the same URLs."""
-    checked = check_loc(href, is_page=False)
-    return normal_url(checked) if checked.host else None
+class Versions(NamedTuple):
+    """The versions that an entry names."""
+
+    named: Sequence[tuple[str, str]]
+    """Their codes in lower case, with their URLs as `normal_url` gives them."""
+    urls: frozenset[str]
+    """Their URLs."""
+    first: int
+    """The position of the first of them among the links."""
+    findings: Sequence[tuple[Finding, int]]
+    """What is wrong, with the position of the link."""
 
 
-class Version(NamedTuple):
-    """A version of a page."""
-
-    code: str
-    url: str
-    """As `normal_url` gives it."""
-    element: Element
-
-
-def read_versions(elements: Sequence[Element]) -> tuple[list[Version], list[tuple[Finding, Element]]]:
-    """Return the versions that an entry names, and what is wrong with them."""
-    versions, findings = list[Version](), list[tuple[Finding, Element]]()
-    for link in elements:
-        if link.name != f"{XHTML} link":
-            continue
-        missing = [name for name in ("rel", "hreflang", "href") if not link.attributes.get(name, "").strip()]
-        if missing or link.attributes["rel"].strip() != "alternate":
-            said = f"{missing[0]} is missing" if missing else f"rel is {quoted(link.attributes['rel'])}"
-            findings.append(((rules.ATTRIBUTES, said), link))
-            continue
-        code = link.attributes["hreflang"].strip()
-        if not is_hreflang(code):
-            findings.append(((rules.CODE, f"{quoted(code)} is not the code of a language"), link))
-        elif has_ignored_region(code):
-            findings.append(((rules.REGION, f"the region of {quoted(code)} is ignored"), link))
-        url = _normal_href(link.attributes["href"])
-        if url is None:
-            findings.append(((rules.RELATIVE, f"{quoted(link.attributes['href'])} is not an absolute URL"), link))
-        else:
-            versions.append(Version(code.lower(), url, link))
-    return versions, findings
+def read_versions(links: Sequence[Mapping[str, str]]) -> Versions:
+    """Return the versions that links name by their attributes, and what is wrong with them."""
+    read = [_read(attributes) for attributes in links]
+    findings = [(finding, position) for position, (_, _, found) in enumerate(read) for finding in found]
+    named = {position: (code, url) for position, (code, url, _) in enumerate(read) if url}
+    by_code = dict[str, str]()
+    for position, (code, url) in named.items():
+        if by_code.setdefault(code, url) != url:
+            findings.append(((rules.DUPLICATE, f"{by_code[code]} is {code}, too"), position))
+    return Versions([*named.values()], frozenset(url for _, url in named.values()), next(iter(named), 0), findings)
 
 
-def check_versions(versions: Sequence[Version], page: CheckedLoc) -> Iterator[tuple[Finding, Element]]:
-    """Check the versions of a page beside each other."""
-    by_code = dict[str, Version]()
-    for version in versions:
-        if by_code.setdefault(version.code, version).url != version.url:
-            yield (rules.DUPLICATE, f"{by_code[version.code].url} is {version.code}, too"), version.element
-    if versions and page.host and normal_url(page) not in {version.url for version in versions}:
-        yield (rules.SELF_MISSING, "the versions of the page do not name the page itself"), versions[0].element
+def _read(attributes: Mapping[str, str]) -> tuple[str, str, Sequence[Finding]]:
+    """Return the code and the URL of a version, and what is wrong. The URL is empty if the link names no version."""
+    rel, code, href = attributes.get("rel", ""), attributes.get("hreflang", ""), attributes.get("href", "")
+    for name, value in (("rel", rel), ("hreflang", code), ("href", href)):
+        if not value.strip():
+            return "", "", [(rules.ATTRIBUTES, f"{name} is missing")]
+    if rel.strip() != "alternate":
+        return "", "", [(rules.ATTRIBUTES, f"rel is {quoted(rel)}")]
+    findings, code, loc = list[Finding](), code.strip(), check_loc(href, is_page=False)
+    if not is_hreflang(code):
+        findings.append((rules.CODE, f"{quoted(code)} is not the code of a language"))
+    elif has_ignored_region(code):
+        findings.append((rules.REGION, f"the region of {quoted(code)} is ignored"))
+    if not loc.host:
+        findings.append((rules.RELATIVE, f"{quoted(href)} is not an absolute URL"))
+    return code.lower(), normal_url(loc) if loc.host else "", findings
+
+
+def check_own_version(versions: Versions, page: CheckedLoc) -> Finding | None:
+    """Check that the versions of a page name the page itself."""
+    is_named = page.url in versions.urls or normal_url(page) in versions.urls  # the first is quick, and mostly true
+    if versions.named and page.host and not is_named:
+        return rules.SELF_MISSING, "the versions of the page do not name the page itself"
+    return None

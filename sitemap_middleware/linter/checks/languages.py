@@ -36,12 +36,17 @@ IGNORED_REGIONS: Final = frozenset({"eu", "un", "uk"})
 """Google says that it ignores these."""
 
 _CODE: Final = re.compile(r"([a-z]{2,3})(?:-([a-z]{4}))?(?:-([a-z]{2}|[0-9]{3}))?", re.IGNORECASE)
+_MAX_CODE_CHARS: Final = len("abc-abcd-123")
 _NEWS: Final = re.compile(r"[a-z]{2,3}|zh-(?:cn|tw)", re.IGNORECASE)
 
 
-@lru_cache(1024)
 def is_hreflang(code: str) -> bool:
     """Whether a code is valid for hreflang. Languages of three letters are let pass: not all have a code of two."""
+    return len(code) <= _MAX_CODE_CHARS and _is_hreflang(code)  # so that the cache is small, whatever it is given
+
+
+@lru_cache(1024)
+def _is_hreflang(code: str) -> bool:
     if code.lower() == "x-default":
         return True
     match = _CODE.fullmatch(code)

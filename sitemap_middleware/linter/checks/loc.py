@@ -22,10 +22,11 @@ _MAX_HOST_CHARS: Final = 253
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _ORDINARY: Final = re.compile(
     r"(https?)://([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+)"
-    r"((?:/(?!\.)(?:[A-Za-z0-9_~.-]|%(?!25|2[Ee]|3[Cc]|5[Bb]|7[Bb])[0-9A-Fa-f]{2})+)*/?)"
-    r"(\?(?:[A-Za-z0-9_~.=&+-]|%(?!25|7[Bb])[0-9A-Fa-f]{2})*)?"
+    r"((?:/(?!\.)(?:[A-Za-z0-9_~.-]++|%(?!25|2[Ee]|3[Cc]|5[Bb]|7[Bb])[0-9A-Fa-f]{2})++)*+/?)"
+    r"(?:\?((?:[A-Za-z0-9_~.=&+-]++|%(?!25|7[Bb])[0-9A-Fa-f]{2})*+))?"
+    r"(?:#([!-~]*))?"
 )
-"""A URL that breaks no rule but those that look at its host, its parameters and the ending of its file."""
+"""A URL that breaks no rule but those that look at its host, its parameters, the ending of its file, its fragment."""
 _ABSOLUTE: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _OTHER_SCHEME: Final = re.compile(r"(?:about|blob|data|javascript|mailto|sms|tel|urn):", re.IGNORECASE)
 _LABEL: Final = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
@@ -47,7 +48,7 @@ _SESSION: Final = re.compile(
 _SESSION_VALUE: Final = re.compile(r"[\w.!~*-]{8,}")
 _PATH_SESSION: Final = re.compile(r";jsessionid=|/\([SAF]\([A-Za-z0-9_-]{8,}\)\)/", re.IGNORECASE)
 _TRACKING: Final = re.compile(r"utm_\w+|gclid|gbraid|wbraid|fbclid|msclkid|dclid|yclid|mc_cid|mc_eid|_ga|_gl")
-_SUSPECT: Final = re.compile(r"ses|sid|cf|zen|[?&](?:utm_|g|w|fb|ms|dc|yc|mc_|_g)", re.IGNORECASE)
+_SUSPECT: Final = re.compile(r"ses|sid|cf|zen|(?:\A|&)(?:utm_|g|w|fb|ms|dc|yc|mc_|_g)", re.IGNORECASE)
 """What a query contains that has a parameter of the last two kinds, at least."""
 _ASSETS: Final = frozenset(
     {
@@ -92,10 +93,15 @@ class CheckedLoc(NamedTuple):
 def check_loc(text: str, *, is_page: bool = True) -> CheckedLoc:
     """Check the text of a `loc`: the URL of a page or of a sitemap."""
     if len(text) <= MAX_CHARS and (ordinary := _ORDINARY.fullmatch(text)):
-        scheme, host, path, query = ordinary.groups()
-        is_suspect = path.rpartition(".")[2].lower() in _ASSETS or (query and _SUSPECT.search(query))
-        if len(host) <= _MAX_HOST_CHARS and not (is_page and is_suspect):
-            return CheckedLoc(text, (), scheme, host, path)
+        scheme, host, path, query, fragment = ordinary.groups()
+        if len(host) <= _MAX_HOST_CHARS:
+            is_suspect = is_page and (path.rpartition(".")[2].lower() in _ASSETS or (query and _SUSPECT.search(query)))
+            if fragment is None and not is_suspect:
+                return CheckedLoc(text, (), scheme, host, path)
+            findings = [] if fragment is None else [_fragment_finding(fragment)]
+            if is_suspect:
+                findings += _page_findings(path, query or "")
+            return CheckedLoc(text, findings, scheme, host, path)
     url = text.strip()
     findings = [] if url in (text, "") else [(rules.SURROUNDING_SPACE, "the URL has blanks or line breaks around it")]
     if (refusal := _refusal(url)) is not None:
@@ -109,7 +115,7 @@ def check_loc(text: str, *, is_page: bool = True) -> CheckedLoc:
         return CheckedLoc(url, [*findings, (rules.INVALID, f"{quoted(parts.netloc)} is not a host")])
     findings += [*_authority_findings(url, parts), *_path_findings(url, parts)]
     if is_page:
-        findings += _page_findings(parts)
+        findings += _page_findings(parts.path, parts.query)
     return CheckedLoc(url, findings, parts.scheme, host, parts.path)
 
 
@@ -156,8 +162,8 @@ def _authority_findings(url: str, parts: SplitResult) -> Iterator[Finding]:
 def _path_findings(url: str, parts: SplitResult) -> Iterator[Finding]:
     rest = url
     if "#" in url:
-        rest = url.partition("#")[0]
-        yield rules.FRAGMENT, f"the URL has the fragment {quoted('#' + url.partition('#')[2])}"
+        rest, _, fragment = url.partition("#")
+        yield _fragment_finding(fragment)
     if found := _ESCAPED.search(rest):
         yield rules.DOUBLE_ESCAPED, f"the URL contains {found[0]}"
     if found := _TWICE_ENCODED.search(rest):
@@ -178,12 +184,16 @@ def _path_findings(url: str, parts: SplitResult) -> Iterator[Finding]:
         yield rules.DOUBLE_SLASH, "the path contains //"
 
 
-def _page_findings(parts: SplitResult) -> Iterator[Finding]:
-    if (ending := parts.path.rpartition(".")[2]).lower() in _ASSETS:
+def _fragment_finding(fragment: str) -> Finding:
+    return rules.FRAGMENT, f"the URL has the fragment {quoted('#' + fragment)}"
+
+
+def _page_findings(path: str, query: str) -> Iterator[Finding]:
+    if (ending := path.rpartition(".")[2]).lower() in _ASSETS:
         yield rules.ASSET, f"a file .{ending} is not a page"
-    if found := _PATH_SESSION.search(parts.path):
+    if found := _PATH_SESSION.search(path):
         yield rules.SESSION_ID, f"the path contains {found[0]}"
-    for name, value in parse_qsl(parts.query):
+    for name, value in parse_qsl(query):
         if _SESSION.fullmatch(name) and _SESSION_VALUE.fullmatch(value):
             yield rules.SESSION_ID, f"the parameter {name} is the id of a session"
         elif _TRACKING.fullmatch(name):

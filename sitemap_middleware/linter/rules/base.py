@@ -21,9 +21,9 @@ class Severity(StrEnum):
     """Not a mistake. Worth knowing."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """One thing that can be reported. Its code never changes."""
+    """One thing that can be reported. Its code never changes. There is one object of each."""
 
     code: str
     family: str

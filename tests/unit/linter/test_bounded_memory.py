@@ -40,6 +40,27 @@ def names() -> Iterator[bytes]:
         yield b"".join(b"<x%d/>" % (number * 10_000 + n) for n in range(10_000))
 
 
+def long_names() -> Iterator[bytes]:
+    yield ROOT
+    for number in range(50):
+        yield b"<x%d" % number + b"x" * 900_000 + b"/>"
+
+
+def long_namespaces() -> Iterator[bytes]:
+    yield ROOT
+    for number in range(50):
+        yield b'<x xmlns:x="%d' % number + b"x" * 900_000 + b'"/>'
+
+
+def long_links() -> Iterator[bytes]:
+    yield ROOT.replace(b">", b' xmlns:xhtml="http://www.w3.org/1999/xhtml">')
+    for number in range(50):
+        yield b"<url><loc>https://example.com/%d</loc>" % number
+        yield b'<xhtml:link rel="alternate" hreflang="%d' % number + b"x" * 500_000
+        yield b'" href="https://example.com/%d' % number + b"x" * 400_000 + b'"/></url>'
+    yield b"</urlset>"
+
+
 BOMBS: dict[str, tuple[list[str], Callable[[], Iterator[bytes]]]] = {
     "10 GB of blanks": (["document-too-large"], lambda: compressed(ROOT, b" " * 10 * MEGABYTE, 1_000)),
     "gzip in gzip in gzip": (["fetch-gzip-twice"], lambda: iter([gzip.compress(gzip.compress(gzip.compress(GOOD)))])),
@@ -50,6 +71,9 @@ BOMBS: dict[str, tuple[list[str], Callable[[], Iterator[bytes]]]] = {
     "elements without end": (["xml-too-complex"], lambda: compressed(ROOT + b"<url>", b"<loc>" * 100_000, 1_000)),
     "an entry without end": (["xml-too-complex"], lambda: compressed(ROOT + b"<url>", b"<loc/>" * 100_000, 1_000)),
     "many names": (["xml-too-complex", "xml-unknown-element"], names),
+    "long names": (["xml-too-complex"], long_names),
+    "long namespaces": (["xml-too-complex"], long_namespaces),
+    "long links": (["hreflang-code", "hreflang-url"], long_links),
     "many entries": (["document-too-many-urls", "loc-missing"], lambda: compressed(ROOT, b"<url/>" * 100_000, 1_000)),
     "many other elements": (
         ["xml-misplaced-element", "xml-too-complex"],

@@ -177,8 +177,20 @@ def fed(pieces: Iterable[bytes]) -> Sequence[str]:
         (b"<urlset>" + b"\xff" * 3_000, ["xml-namespace-missing", "xml-encoding"]),
         (urlset("https://example.com/?a=1&b=2").encode(), ["xml-ampersand"]),
         (b"<html>" + b"<p>" * 3_000, ["fetch-html"]),
+        (b'<urlset xmlns=""/>', ["xml-namespace-missing", "document-empty"]),
     ],
-    ids=["plain", "gzip", "cut off", "damaged", "half a magic number", "text", "not UTF-8", "raw &", "HTML"],
+    ids=[
+        "plain",
+        "gzip",
+        "cut off",
+        "damaged",
+        "half a magic number",
+        "text",
+        "not UTF-8",
+        "raw &",
+        "HTML",
+        "no namespace",
+    ],
 )
 def test_pieces_of_any_size_give_the_same_codes(body: bytes, codes: list[str]) -> None:
     assert fed([body]) == fed([body[at : at + 1] for at in range(len(body))]) == codes
@@ -188,6 +200,15 @@ def test_pages_without_return_link_on_other_hosts_are_let_pass() -> None:
     links = '<xhtml:link xmlns:xhtml="http://www.w3.org/1999/xhtml" rel="alternate" hreflang="%s" href="https://%s/"/>'
     both = links % ("en", "example.com") + links % ("de", "example.de")
     assert fed([listed(f"<url><loc>https://example.com/</loc>{both}</url>").encode()]) == []
+
+
+def test_each_page_that_repeats_links_has_their_mistakes() -> None:
+    links = "".join(
+        f'<xhtml:link xmlns:xhtml="http://www.w3.org/1999/xhtml" rel="alternate" hreflang="{code}" href="{href}"/>'
+        for code, href in (("en", "https://example.com/a"), ("xx", "https://example.com/b"))
+    )
+    pages = [f"<url><loc>https://example.com/{page}</loc>{links}</url>" for page in "abc"]
+    assert fed([listed(*pages).encode()]) == [*["hreflang-code"] * 3, "hreflang-self-missing"]
 
 
 def test_hosts_and_clusters_beyond_the_limits_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:

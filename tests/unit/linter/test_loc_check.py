@@ -7,8 +7,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.linter.checks.loc import check_loc, is_local, normal_url, page_key, page_keys
+from sitemap_middleware.linter.rules import loc as rules
 
 SITE = "https://example.com"
+PARTS = [
+    "/a",
+    "/",
+    "/a.b-c_d~e",
+    ".css",
+    "%20",
+    "%2e",
+    "?",
+    "a=1",
+    "&",
+    "utm_source=a",
+    "gclid=",
+    "sid=abcdefgh",
+    "#",
+    "#a?/",
+]
 LEGAL = st.text("abz09AZ-._~!$&'()*+,;=:@/", max_size=20)
 
 
@@ -182,6 +199,13 @@ def test_different_pages(one: str, other: str) -> None:
 def test_legal_characters_break_no_rule_on_characters(path: str, query: str) -> None:
     found = codes(f"{SITE}/{path}?{query}")
     assert {*found} <= {"dot-segment", "double-slash", "double-escaped", "session-id", "asset"}
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=6).map("".join), st.booleans())
+def test_a_blank_behind_a_url_adds_one_message_and_changes_nothing_else(rest: str, is_page: bool) -> None:
+    checked, other = (check_loc(f"{SITE}{rest}{blank}", is_page=is_page) for blank in ("", " "))
+    assert [(rules.SURROUNDING_SPACE, other.findings[0][1]), *checked.findings] == [*other.findings]
+    assert checked._replace(findings=()) == other._replace(findings=())
 
 
 @given(st.text(max_size=40))
