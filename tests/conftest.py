@@ -33,10 +33,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     wanted = bool(config.getoption("--long"))
-    deselected = [item for item in items if ("long" in item.keywords) != wanted]
+    selected: list[pytest.Item] = []
+    deselected: list[pytest.Item] = []
+    for item in items:  # `item.keywords` would have the ids of parameters, too
+        (selected if (item.get_closest_marker("long") is not None) is wanted else deselected).append(item)
     if deselected:
         config.hook.pytest_deselected(items=deselected)
-        items[:] = [item for item in items if ("long" in item.keywords) == wanted]
+        items[:] = selected
 
 
 class Tally:

@@ -86,6 +86,7 @@ TESTS = {
     "listing.provider_item_parameters": "unit/listing/test_provider_item_parameters",
     "listing.unsafe_paths": "unit/listing/test_unsafe_paths",
     "hosts": "unit/test_hosts",
+    "no_sitemap_reasons": "unit/test_no_sitemap_reasons",
     "captured_response": "unit/observation/test_observer",
     "observation.sampling_schedule": "integration/test_content_changes integration/test_limits unit/evidence/test_changefreq",
 }
