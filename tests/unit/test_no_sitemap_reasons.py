@@ -54,8 +54,10 @@ def test_app_without_routes(caplog: pytest.LogCaptureFixture) -> None:
     assert [case.reason(), case.reason()] == [reason, reason]
     case.reasons.warn_of_no_routes(case.table)
     assert caplog.messages == [
-        "there is no sitemap, and no routes of the app could be found: give SitemapMiddleware routes=app,"
-        " or name pages by include and learn."
+        (
+            "there is no sitemap, and no routes of the app could be found: give SitemapMiddleware routes=app,"
+            " or name pages by include and learn."
+        )
     ]
 
 
@@ -79,9 +81,11 @@ def test_pages_whose_canonical_links_name_another_host(canonical: Any, caplog: p
     reason = "There is nothing to list in /sitemap.xml: its pages name other URLs as canonical. The log says which."
     assert [case.reason(), case.reason()] == [reason, reason]
     assert caplog.messages == [
-        "no page of https://example.com is listed: pages name other URLs as canonical, such as /café,"
-        " which names https://www.example.com/caf%C3%A9; if that is the page itself, give SitemapMiddleware"
-        ' base_url="https://www.example.com", and let the server set the root path if its path is longer'
+        (
+            "no page of https://example.com is listed: pages name other URLs as canonical, such as /café,"
+            " which names https://www.example.com/caf%C3%A9; if that is the page itself, give SitemapMiddleware"
+            ' base_url="https://www.example.com", and let the server set the root path if its path is longer'
+        )
     ]
 
 
@@ -125,8 +129,10 @@ def test_proxy_middleware_inside_is_warned_of_if_it_matters(
         case.reasons.warn_of_proxy_fix(middleware)
     assert caplog.messages == (
         [
-            f"{name} runs inside SitemapMiddleware, which therefore sees neither the public host and scheme nor the"
-            " prefix: wrap it around SitemapMiddleware instead"
+            (
+                f"{name} runs inside SitemapMiddleware, which therefore sees neither the public host and scheme nor the"
+                " prefix: wrap it around SitemapMiddleware instead"
+            )
         ]
         if name
         else []
@@ -148,8 +154,10 @@ def test_unknown_host_is_logged_once_as_harmless_text(host: str, logged: str, ca
     case.reasons.warn_of_host(host)
     case.reasons.warn_of_host("another.example")
     assert caplog.messages == [
-        f"no sitemap for the host '{logged}': it is not in allowed_hosts and base_url is not set;"
-        " set SITEMAP_BASE_URL, or pass base_url or allowed_hosts to SitemapMiddleware"
+        (
+            f"no sitemap for the host '{logged}': it is not in allowed_hosts and base_url is not set;"
+            " set SITEMAP_BASE_URL, or pass base_url or allowed_hosts to SitemapMiddleware"
+        )
     ]
 
 
