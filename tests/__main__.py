@@ -109,6 +109,7 @@ def main(arguments: list[str]) -> int:
     only, python = option(arguments, "--only="), option(arguments, "--python=")
     more = [word for word in arguments if word != "--quick" and not word.startswith(("--only=", "--python="))]
     started = time.monotonic()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # container images set it; then each process compiles every module
     uv = installed_uv()
     if "--mutation" in arguments:
         mutmut = environment(uv, sys.executable, "mutation") / "mutmut"

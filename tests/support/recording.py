@@ -29,14 +29,10 @@ def unclosed() -> Iterator[Counter[str]]:
     """
     left: Counter[str] = Counter()
     gc.collect()  # what earlier tests left
-    gc.freeze()  # so that the second collection looks at new objects alone, which saves most of its time
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", ResourceWarning)
-            yield left
-            gc.collect()
-    finally:
-        gc.unfreeze()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ResourceWarning)
+        yield left
+        gc.collect()
     left.update(str(warning.message).partition(" at ")[0] for warning in caught if warning.category is ResourceWarning)
 
 
