@@ -46,15 +46,15 @@ class ServiceInspection:
     store: Store
     app_routes: AppRoutes
     tracker: ResponseTracker
-    _site_resolver: SiteResolver
+    site_resolver: SiteResolver
     _entries: EntryBuilder
     _guarded_store: GuardedStore
-    _robots: RobotsTxt
+    robots: RobotsTxt
     sitemap_handler: SitemapHandler
     _store_clock: StoreClock
     _publisher: Publisher
     _ingester: Ingester
-    _crawler_visits: CrawlerVisitCounts
+    crawler_visits: CrawlerVisitCounts
 
     if TYPE_CHECKING:
 
@@ -71,7 +71,7 @@ class ServiceInspection:
         if snapshot is not None:
             return explain(self._entries, self.evaluation_context(snapshot), path)
         self.flush()
-        site = self._site_resolver.default_site()
+        site = self.site_resolver.default_site()
         self.complete_routes(site)
         snapshot = self.snapshot(site, self._guarded_store)
         explanation = explain(self._entries, self.evaluation_context(snapshot), path)
@@ -185,7 +185,7 @@ class ServiceInspection:
     def snapshot(self, site: Site, store: Store) -> SiteSnapshot:
         """The inputs of a site's sitemap now, with its pages from this store."""
         now = self._store_clock.now(site.store_key) if store is self._guarded_store else int(self.clock())
-        return SiteSnapshot(site, self.app_routes.reload(), store, self._robots.cached_rules(site, store), now)
+        return SiteSnapshot(site, self.app_routes.reload(), store, self.robots.cached_rules(site, store), now)
 
     def snapshot_now(self, site: Site) -> SiteSnapshot:
         """The inputs of a site's sitemap now, as the app itself has them."""
@@ -209,14 +209,14 @@ class ServiceInspection:
         base = self.options.site
         first = wanted or base or Site("http", "localhost", loopback=True)
         root = unquote(first.root) or self.app_routes.root_path
-        main, standing = self._site_resolver.resolve(first.scheme, first.host, root)
+        main, standing = self.site_resolver.resolve(first.scheme, first.host, root)
         if standing != "own" or main is None:
             if base is not None:
                 return []
             main = Site(first.scheme, first.host, urls.root_of(root) or "", first.loopback)
         hosts = [base.host] if base else []
         hosts += sorted(self.app_routes.table.hosts)
-        others = (self._site_resolver.resolve(main.scheme, host, root)[0] for host in hosts)
+        others = (self.site_resolver.resolve(main.scheme, host, root)[0] for host in hosts)
         by_host = {main.routed: main}
         for other in others:
             if other is not None:
@@ -235,7 +235,7 @@ class ServiceInspection:
             "listed": self._publisher.entry_count(),
             "documents": self._publisher.document_count(),
             "rendered": self._publisher.rendered_blocks,
-            **{f"crawler_visits_{name}": self._crawler_visits.counts[key] for key, name in IDENTITY_NAMES.items()},
+            **{f"crawler_visits_{name}": self.crawler_visits.counts[key] for key, name in IDENTITY_NAMES.items()},
             "crawler_visits_dropped": self.tracker.crawlers.dropped,
             "pending": self.tracker.buffer.pending,
             "last_flush_age_seconds": self.tracker.buffer.last_flush_age_seconds,

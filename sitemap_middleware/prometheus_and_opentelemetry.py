@@ -111,9 +111,9 @@ def metrics_reporter(target: Any, place: str) -> Callable[[SitemapService], None
     if target is None:
         return lambda _: None
     if target == "prometheus":
-        return functools.partial(_publish, _prometheus_registry(), _register_with_prometheus)
+        return functools.partial(_publish, prometheus_registry(), _register_with_prometheus)
     if target == "opentelemetry":
-        return functools.partial(_publish, _opentelemetry_meter(), _register_with_opentelemetry)
+        return functools.partial(_publish, opentelemetry_meter(), _register_with_opentelemetry)
     if callable(getattr(target, "register", None)) and callable(getattr(target, "collect", None)):
         return functools.partial(_publish, target, _register_with_prometheus)
     if callable(getattr(target, "create_observable_counter", None)):
@@ -167,7 +167,7 @@ def _publish(target: Any, register: Callable[[Any, MetricsSources], None], servi
     sources.add(service)
 
 
-def _prometheus_registry() -> CollectorRegistry:
+def prometheus_registry() -> CollectorRegistry:
     try:
         from prometheus_client import REGISTRY
     except ModuleNotFoundError as error:
@@ -199,7 +199,7 @@ def _register_with_prometheus(registry: CollectorRegistry, sources: MetricsSourc
 
 
 @functools.cache
-def _opentelemetry_meter() -> Meter:
+def opentelemetry_meter() -> Meter:
     try:
         from opentelemetry.metrics import get_meter
     except ModuleNotFoundError as error:

@@ -76,7 +76,7 @@ class SitemapService(ServiceInspection):
             self._has_route,
             clock=options.clock,
             prepare=import_parser,
-            on_flush=lambda is_last: self._crawler_visits.on_flush(is_last=is_last),
+            on_flush=lambda is_last: self.crawler_visits.on_flush(is_last=is_last),
             on_last_flush=self._guarded_store.retry_now,
             on_shutdown=self.stop_background_work,
             on_exit=StoreExtras.of(store).release or store.close,
@@ -89,19 +89,19 @@ class SitemapService(ServiceInspection):
             CrawlerRequests(enabled=options.crawlers, ensure_thread=buffer.ensure_thread),
         )
         self.app_routes.on_change = self.tracker.require_track
-        self._site_resolver = SiteResolver(self.app_routes, options)
+        self.site_resolver: SiteResolver = SiteResolver(self.app_routes, options)
         self._policy = ListingPolicy(options, self._probe_status)
-        self._providers = Providers(options.clock)
-        self._entries = EntryBuilder(options, self._policy, self._providers)
-        self._robots = RobotsTxt(self.app_routes, options, self._guarded_store)
+        self.providers: Providers = Providers(options.clock)
+        self._entries = EntryBuilder(options, self._policy, self.providers)
+        self.robots: RobotsTxt = RobotsTxt(self.app_routes, options, self._guarded_store)
         self._store_clock = StoreClock(self._guarded_store, options.clock)
-        site_quota = SiteQuota(self._guarded_store, self._site_resolver.is_named)
+        site_quota = SiteQuota(self._guarded_store, self.site_resolver.is_named)
         self._publisher = Publisher(self._entries, self._guarded_store, options, self._store_clock.now)
         probe_client = ProbeClient()
-        self._unvisited_prober = UnvisitedPageProber(
+        self.unvisited_prober: UnvisitedPageProber = UnvisitedPageProber(
             self._entries, self._guarded_store, options, probe_client, self._observe_probe
         )
-        self._refresher = Refresher(
+        self.refresher: Refresher = Refresher(
             RefreshMarkStore(
                 self._guarded_store,
                 options.site.store_key if options.site else "",
@@ -109,7 +109,7 @@ class SitemapService(ServiceInspection):
                 WorkerId(),
                 has_one_host=options.site is not None,
             ),
-            self._unvisited_prober if options.verify else None,
+            self.unvisited_prober if options.verify else None,
             options.clock,
             sections_of=self._sections_of,
             static_paths=lambda site: self._entries.refreshable_paths(
@@ -117,7 +117,7 @@ class SitemapService(ServiceInspection):
             ),
             may_probe=self._may_probe,
         )
-        self._varying_content_prober = (
+        self.varying_content_prober: VaryingContentProber | None = (
             VaryingContentProber(options.clock, probe_client, self._observe_probe, self._may_probe)
             if options.verify
             else None
@@ -125,14 +125,14 @@ class SitemapService(ServiceInspection):
         self._ingester = Ingester(
             app_routes=self.app_routes,
             store=self._guarded_store,
-            providers=self._providers,
+            providers=self.providers,
             options=options,
             store_clock=self._store_clock,
             tracker=self.tracker,
-            varying_content_prober=self._varying_content_prober,
+            varying_content_prober=self.varying_content_prober,
             may_store=site_quota.may_store,
         )
-        self._crawler_visits = CrawlerVisitCounts(
+        self.crawler_visits: CrawlerVisitCounts = CrawlerVisitCounts(
             self.tracker.crawlers,
             self._guarded_store,
             self.app_routes,
@@ -143,13 +143,13 @@ class SitemapService(ServiceInspection):
         self.sitemap_handler: SitemapHandler = SitemapHandler(
             options=options,
             app_routes=self.app_routes,
-            site_resolver=self._site_resolver,
+            site_resolver=self.site_resolver,
             site_quota=site_quota,
-            robots=self._robots,
+            robots=self.robots,
             publisher=self._publisher,
             buffer=buffer,
-            prober=self._unvisited_prober,
-            refresher=self._refresher,
+            prober=self.unvisited_prober,
+            refresher=self.refresher,
             reasons=NoSitemapReasons(options, self._guarded_store),
             evaluation_context=lambda site: self.evaluation_context(self.snapshot(site, self._guarded_store)),
             ingester=self._ingester,
@@ -157,7 +157,7 @@ class SitemapService(ServiceInspection):
             on_error=self.log_fault,
         )
         self.report: ReportHandler = ReportHandler(
-            ReportSources(self, self._guarded_store, self._site_resolver, self.sitemap_handler)
+            ReportSources(self, self._guarded_store, self.site_resolver, self.sitemap_handler)
         )
         if options.enabled:
             flush_on_sigterm()
@@ -196,12 +196,12 @@ class SitemapService(ServiceInspection):
                 return None
             self.tracker.crawlers.learn(request)
             routes_version = self.app_routes.version
-            site, trust = self._site_resolver.resolve_request(request)
+            site, trust = self.site_resolver.resolve_request(request)
             if site is None or trust == "none":
                 self.tracker.ignored.count(request.path, FOREIGN_HOST)
                 return None
-            if self._varying_content_prober is not None:
-                self._varying_content_prober.remember_request(site, request)
+            if self.varying_content_prober is not None:
+                self.varying_content_prober.remember_request(site, request)
             # Requests that may be for a sitemap document are never looked up, so `handles` sees each of them.
             key = None if self.sitemap_handler.may_be_document(request) else request.key
             return self.tracker.track(key, site, request.path, routes_version, is_foreign_host=trust == "foreign")
@@ -223,7 +223,7 @@ class SitemapService(ServiceInspection):
             field_count = request.field_count
             if field_count in crawlers.skipped_counts or not crawlers.is_enabled:
                 return
-            site, trust = self._site_resolver.resolve_request(request)
+            site, trust = self.site_resolver.resolve_request(request)
             if site is not None and trust == "own":
                 crawlers.learn(request)
                 document = NotedDocument(site, request.path)
@@ -243,14 +243,14 @@ class SitemapService(ServiceInspection):
         others = {host for host in forwarded_hosts if host.lower() != request.host.lower()}
         if not others:
             return None
-        site, trust = self._site_resolver.resolve_request(request)
+        site, trust = self.site_resolver.resolve_request(request)
         if site is None or trust != "own":
             return None  # the Host may be a proxy's internal name of the app
         return None if all(urls.is_site_host(site, request.host, host) for host in others) else FOREIGN_HOST
 
     def refresh(self, path: str | None = None) -> None:
         """Have a decoded path, or everything, brought up to date with the next request for the sitemap."""
-        self._refresher.refresh(path)
+        self.refresher.refresh(path)
         self.sitemap_handler.expire()
 
     # The end of a process
@@ -263,14 +263,14 @@ class SitemapService(ServiceInspection):
             log.debug("observations not saved: %s", error)
         except Exception:
             log.exception("the observations of the last seconds could not be saved")
-        self._crawler_visits.flush()
+        self.crawler_visits.flush()
         self.sitemap_handler.expire()
 
     def close(self) -> None:
         """Save pending observations and calls of `refresh`, stop the background thread and close the store."""
         self.stop_background_work()
         self.tracker.buffer.close()
-        self._refresher.finish()
+        self.refresher.finish()
         try:
             self.store.close()
         except Exception as error:
@@ -278,16 +278,16 @@ class SitemapService(ServiceInspection):
 
     def stop_background_work(self) -> None:
         """Start no more background work, so that a server can shut down soon. Does not wait for running work."""
-        self._unvisited_prober.close()
+        self.unvisited_prober.close()
         self._publisher.close()
-        self._providers.close()
-        if self._varying_content_prober is not None:
-            self._varying_content_prober.close()
+        self.providers.close()
+        if self.varying_content_prober is not None:
+            self.varying_content_prober.close()
 
     # Probes: requests to the app by the middleware itself, with `verify`
 
     def _probe_status(self, site: Site, path: str) -> int | None:
-        return self._unvisited_prober.status_of(site, path)
+        return self.unvisited_prober.status_of(site, path)
 
     def _sections_of(self, path: str) -> set[str]:
         """The names of the sections whose providers give the pages of the route of a decoded path."""
@@ -307,7 +307,7 @@ class SitemapService(ServiceInspection):
             route is not None
             and loc is not None
             and self._policy.may_be_probed(route, path)
-            and self._robots.cached_rules(site).allows(loc)
+            and self.robots.cached_rules(site).allows(loc)
         )
 
     def _observe_probe(self, captured: CapturedResponse) -> None:
@@ -315,7 +315,7 @@ class SitemapService(ServiceInspection):
         if captured.status not in OBSERVED_STATUSES:
             return
         captured.is_foreign_host = (
-            self._site_resolver.resolve(captured.site.scheme, str(captured.host), unquote(captured.site.root))[1]
+            self.site_resolver.resolve(captured.site.scheme, str(captured.host), unquote(captured.site.root))[1]
             == "foreign"
         )
         self.tracker.record(captured)
@@ -333,5 +333,5 @@ class SitemapService(ServiceInspection):
         finally:
             if self.tracker.routes_version != self.app_routes.version:
                 self.tracker.require_track()
-            if self._varying_content_prober is not None:
+            if self.varying_content_prober is not None:
                 self.tracker.require_track()  # so that the prober gets a recent request

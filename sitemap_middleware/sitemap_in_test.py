@@ -103,7 +103,7 @@ def read_sitemap(app: Any, *, base_url: str | None = None) -> SitemapInTest:
     with app_client(
         app, site, asynchronous=detect_protocol(app, app) == "asgi", wait_seconds=TEST_CLIENT_WAIT_SECONDS
     ) as fetch:
-        entries = _read_entries(fetch, site, middleware.service.options.path)
+        entries = read_entries(fetch, site, middleware.service.options.path)
     service = middleware.service  # the first request of a test may replace it
     service.flush()
     snapshot = service.snapshot(site, service.store)
@@ -134,7 +134,7 @@ def _site_of(service: SitemapService, base_url: str | None) -> Site:
     return sites[0]
 
 
-def _read_entries(fetch: Fetch, site: Site, path: str) -> dict[str, str | None]:
+def read_entries(fetch: Fetch, site: Site, path: str) -> dict[str, str | None]:
     """The loc and lastmod of each entry of a document, and of those that it names if it is an index."""
     response = fetch(path, "identity")
     for _ in range(MAX_WAITS):  # a large sitemap, or a slow machine
@@ -152,7 +152,7 @@ def _read_entries(fetch: Fetch, site: Site, path: str) -> dict[str, str | None]:
     return {
         loc: lastmod
         for document in children
-        for loc, lastmod in _read_entries(fetch, site, _path_of(site, document)).items()
+        for loc, lastmod in read_entries(fetch, site, _path_of(site, document)).items()
     }
 
 

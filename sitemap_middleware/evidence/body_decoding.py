@@ -34,7 +34,7 @@ def parse_codings(value: str) -> tuple[str, ...]:
 def undecodable_reason(codings: Sequence[str]) -> str:
     """Why a body with these codings cannot be decoded, as a phrase that follows "it"; empty if it can."""
     for coding in codings:
-        if _decoder(coding) is None:
+        if decoder_of(coding) is None:
             return f"is compressed with {coding[:20]!r}, for which no decoder is installed"
     return ""
 
@@ -43,7 +43,7 @@ def decode_body(body: bytes, codings: Sequence[str], limit: int) -> tuple[bytes,
     """The decoded bytes up to the limit or the first error, and whether they are complete."""
     is_complete = True
     for coding in reversed(codings):
-        decoder = _decoder(coding)
+        decoder = decoder_of(coding)
         body, complete = (b"", False) if decoder is None else _limited(decoder(body), limit)
         is_complete = is_complete and complete
     return body, is_complete
@@ -66,13 +66,13 @@ class _TruncatedStream(Exception):
 
 
 @lru_cache(64)
-def _decoder(coding: str) -> _Decoder | None:
+def decoder_of(coding: str) -> _Decoder | None:
     """The decoder of a coding, or None if no library for it is installed."""
     if coding in ("gzip", "deflate"):
         return _gzip if coding == "gzip" else _deflate
     if coding == "zstd":
-        return _first_available(_ZSTD, _zstd)
-    return _first_available(_BROTLI, _brotli) if coding == "br" else None
+        return _first_available(_ZSTD, zstd_decoder)
+    return _first_available(_BROTLI, brotli_decoder) if coding == "br" else None
 
 
 def _first_available(modules: Sequence[str], decoder: Callable[[Any], _Decoder]) -> _Decoder | None:
@@ -108,7 +108,7 @@ def _inflated(stream: Any, body: bytes) -> _ByteStream:
         yield piece
 
 
-def _zstd(module: Any) -> _Decoder:
+def zstd_decoder(module: Any) -> _Decoder:
     if not hasattr(module, "ZstdDecompressor") or not hasattr(module.ZstdDecompressor, "needs_input"):
         return _zstandard(module)
 
@@ -134,7 +134,7 @@ def _zstandard(module: Any) -> _Decoder:
     return decoded
 
 
-def _brotli(module: Any) -> _Decoder:
+def brotli_decoder(module: Any) -> _Decoder:
     def decoded(body: bytes) -> _ByteStream:
         stream = module.Decompressor()
         for at in range(0, len(body), _SMALL_SLICE_BYTES):

@@ -85,7 +85,8 @@ class ResponseBuffer:
         self._has_route = has_route
         self._capacity = capacity
         self._half = capacity // 2
-        self._interval = interval
+        self.interval: float = interval
+        """Seconds between two flushes, by a thread that starts after this was set."""
         self._clock = clock
         self._prepare = prepare
         self._on_flush = on_flush
@@ -258,7 +259,7 @@ class ResponseBuffer:
             self._wakeup = threading.Event()
             thread = threading.Thread(
                 target=_run_thread,
-                args=(weakref.ref(self), self._wakeup, self._interval, self._prepare),
+                args=(weakref.ref(self), self._wakeup, self.interval, self._prepare),
                 name="sitemap",
                 daemon=True,
             )

@@ -93,7 +93,7 @@ class Refresher:
             self._pending.add(path)
             saved = self._saved
         self._start_saving()
-        saved.wait(_patience_seconds())
+        saved.wait(patience_seconds())
 
     def finish(self) -> None:
         """Mark what is pending, before the store is closed. It waits `WAIT_SECONDS` at most."""
@@ -213,7 +213,7 @@ def _checked_path(path: object) -> str:
     return text
 
 
-def _patience_seconds() -> float:
+def patience_seconds() -> float:
     return EVENT_LOOP_WAIT_SECONDS if _runs_asyncio() or _runs_trio() else WAIT_SECONDS
 
 

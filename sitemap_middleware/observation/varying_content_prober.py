@@ -75,6 +75,11 @@ class VaryingContentProber(BackgroundProber):
             super().close()
             self._requests.clear()
 
+    @property
+    def is_working(self) -> bool:
+        """Whether a background job checks pages, or is about to."""
+        return self._working
+
     def remember_request(self, site: Site, request: Request) -> None:
         """Remember a live request, to run a background job behind it once there are pages to check.
 
@@ -85,10 +90,10 @@ class VaryingContentProber(BackgroundProber):
 
     def enqueue(self, site: Site, paths: Iterable[str], times: int) -> None:
         """Request each of these decoded paths so many times, and start the background job if it is not running."""
-        request = self._requests.get(site.store_key)
-        if request is None:
-            return
         with self._lock:
+            request = self._requests.get(site.store_key)
+            if request is None:
+                return
             for path in paths:
                 key = site.store_key, path
                 if (
@@ -99,10 +104,6 @@ class VaryingContentProber(BackgroundProber):
                     self._pending_keys.add(key)
                     self._pending.append(_PendingCheck(site, path, times))
             if self._working or not self._pending:
-                return
-            if site.store_key not in self._requests:  # `close` came between
-                self._pending.clear()
-                self._pending_keys.clear()
                 return
             self._working = True
             self._closing.clear()

@@ -107,7 +107,7 @@ class Ours:
         self.called: Any = None
         options: dict[str, Any] = {"store": "memory://", "include": "/", "verify": False, "robots": False}
         self.site = SitemapMiddleware(app(self), clock=self.clock, **options)
-        self.site.service.tracker.buffer._interval = 3600.0  # its thread draws random numbers, as Hypothesis does
+        self.site.service.tracker.buffer.interval = 3600.0  # its thread draws random numbers, as Hypothesis does
 
     def around(self, app: Any) -> Any:
         self.called = app

@@ -148,9 +148,8 @@ def test_event_loop_stops_while_values_are_read() -> None:
     handover = BatchQueue()
 
     async def main() -> None:
-        flow = AsyncBridge([], None, BatchQueue())
-        flow._handover = handover
-        await flow._run(raising_values(KeyboardInterrupt), None)
+        AsyncBridge(raising_values(KeyboardInterrupt), None, handover)
+        await asyncio.sleep(10)
 
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(main())
@@ -313,5 +312,5 @@ def test_page_that_was_never_requested_is_not_remembered_as_hanging(monkeypatch:
         patched.setattr(WSGIRequest, "max_hanging_requests", 0)
         status_and_body(app)
     assert not requested_paths
-    site = app.service._site_resolver.default_site()
+    site = app.service.site_resolver.default_site()
     assert HangingPages(store, RETRY_SECONDS).load(site.store_key, app.service.clock()) == {}

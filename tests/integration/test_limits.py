@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections import deque
 from contextlib import suppress
 from typing import Any
 
@@ -26,6 +25,7 @@ from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.hosts import MAX_FOREIGN_HOSTS, MAX_ROOTS
 from sitemap_middleware.hosts import MAX_HOSTS as NAMES
 from sitemap_middleware.models import Site
+from sitemap_middleware.observation import background_saving
 from sitemap_middleware.observation.background_saving import MAX_PENDING_BODY_BYTES, ResponseBuffer
 from sitemap_middleware.observation.sampling_schedule import BodySampler
 from sitemap_middleware.rendering.publisher import MAX_SITES
@@ -33,6 +33,7 @@ from sitemap_middleware.stores.sqlite import store as sqlite_module
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
+from ..support.collection_sizes import collection_sizes
 from ..support.sample_sites import Clock, Page, SampleSite
 from ..support.wire import RequestSpec, asgi, wsgi
 
@@ -91,12 +92,17 @@ def test_body_whose_merge_failed_stays_pending() -> None:
     assert [response.body for response in batches[1]] == [b"x"]
 
 
-def test_starting_twice_starts_one_thread() -> None:
+def test_starting_twice_starts_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = ResponseBuffer(lambda _: None, lambda _: True, interval=3600)
-    recorder._start()
-    thread = recorder._thread
-    recorder._start()
-    assert recorder._thread is thread
+    before = set(threading.enumerate())
+    recorder.ensure_thread()
+    recorder.ensure_thread()
+    assert len(set(threading.enumerate()) - before) == 1
+    recorder.close()
+    with monkeypatch.context() as patch:  # another thread overtakes this one
+        patch.setattr(background_saving, "flush_on_sigterm", lambda: patch.undo() or recorder.ensure_thread())
+        recorder.ensure_thread()
+    assert len(set(threading.enumerate()) - before) == 1
     recorder.close()
 
 
@@ -179,7 +185,7 @@ def test_readings_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatc
     reader = ResponseParser()
     for number in range(10):
         assert reader.parse(response_of(body=b"<p>%d" % number), "/", "/", "https://example.com/")
-    assert len(reader._html_cache) == 4
+    assert sum(collection_sizes(reader).values()) == 4
 
 
 # Sites, robots, routes
@@ -200,7 +206,7 @@ def test_made_up_hosts_are_evicted_and_get_the_sites_sitemap(protocol: str) -> N
         assert sample.request("/", host=f"s{number}.example").status == 200
         sample.request("/", host=f"{number}..no.host")  # some frameworks answer it, some refuse
     assert sample.locs(host="s0.example") == ["https://example.com/"]
-    assert len(sample.app.service._site_resolver._foreign) <= MAX_FOREIGN_HOSTS
+    assert max(collection_sizes(sample.app.service.site_resolver).values()) <= MAX_FOREIGN_HOSTS
     assert sample.app.explain("/").listed, "of the site that was asked for under other names alone"
 
 
@@ -381,25 +387,6 @@ def rows(store: Any) -> int:
         return sum(connection.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0] for table in tables)
 
 
-def sizes(core: Any) -> dict[str, int]:
-    """The length of each collection reachable from the service, by its place."""
-    lengths: dict[str, int] = {}
-    seen: set[int] = set()
-    waiting: list[tuple[str, Any]] = [("core", core)]
-    while waiting:
-        place, thing = waiting.pop()
-        if id(thing) in seen or place.count(".") > 6:
-            continue
-        seen.add(id(thing))
-        if isinstance(thing, dict | list | set | tuple | deque):
-            lengths[place] = len(thing)
-        elif type(thing).__module__.startswith("sitemap_middleware") and not isinstance(thing, type):
-            names = [*getattr(thing, "__dict__", ())]
-            names += [name for base in type(thing).__mro__ for name in getattr(base, "__slots__", ())]
-            waiting += [(f"{place}.{name}", getattr(thing, name, None)) for name in names if name != "_connection"]
-    return lengths
-
-
 def stores(tmp_path: Any) -> dict[str, Any]:
     return {"memory": MemoryStore(), "SQLite": SQLiteStore(tmp_path / "pages.sqlite3")}
 
@@ -453,11 +440,11 @@ def test_made_up_urls_fill_neither_memory_nor_store(
         if number % 100 == 0:
             sample.app.flush()
 
-    sample.app.service.tracker.buffer._start = lambda: None  # merged only by this test
+    sample.app.service.tracker.buffer.interval = 3600  # merged only by this test
     for number in range(MANY):
         send_request(number)
     sample.app.flush()
-    before = sizes(sample.app.service)
+    before = collection_sizes(sample.app.service)
     grown = {place: size for place, size in before.items() if size > 2 * NAMES}
     assert grown == {}, "more than any of these may hold"
     assert rows(store) <= 10 * (MAX_ROOTS if "root" in invented else 110)

@@ -651,7 +651,7 @@ def test_a_process_forked_while_a_file_is_opened_holds_no_other_up(file: Path, m
     context = multiprocessing.get_context("fork")
     end = context.Event()
     child = context.Process(target=end.wait, args=(20,))
-    with sqlite._folder_lock(file.parent):
+    with sqlite.folder_lock(file.parent):
         child.start()
     try:
         assert SQLiteStore(file).merge(SITE, [seen()]).changed == 1
@@ -790,7 +790,7 @@ def test_a_default_file_that_others_are_opening_is_not_given_up(
     monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_SECONDS", 0.05)
     file = tmp_path / "sitemap.sqlite3"
     store = FallbackStore(file, tested=untested)
-    with sqlite._folder_lock(tmp_path), pytest.raises(StoreError, match="locked"):
+    with sqlite.folder_lock(tmp_path), pytest.raises(StoreError, match="locked"):
         store.merge(SITE, [seen("/a")])
     store.merge(SITE, [seen("/a")])
     assert [page.path for page in SQLiteStore(file).pages(SITE)] == ["/a"]

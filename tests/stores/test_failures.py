@@ -22,6 +22,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap_handler
+from sitemap_middleware.observation.background_saving import MAX_PENDING_RESPONSES
 from sitemap_middleware.rendering import publisher
 from sitemap_middleware.stores.circuit_breaker import MAX_BACKOFF_SECONDS
 from sitemap_middleware.stores.postgres.schema import SCHEMA_VERSION
@@ -332,19 +333,17 @@ def test_however_long_a_store_fails_what_waits_is_bounded(start_engine: Callable
     app = SitemapMiddleware(
         bare, base_url="https://example.com", learn="/posts/*", store=store, clock=Clock(), verify=False
     )
-    recorder, room = app.service.tracker.buffer, 1000
-    recorder._capacity, recorder._half = room, room // 2
-    recorder._interval = 3600  # its thread would take out what waits as that is counted
+    app.service.tracker.buffer.interval = 3600  # its thread would take out what waits as that is counted
     environ = {"REQUEST_METHOD": "GET", "SCRIPT_NAME": "", "QUERY_STRING": "", "wsgi.url_scheme": "https"}
     environ |= {"HTTP_HOST": "example.com", "SERVER_NAME": "example.com", "SERVER_PORT": "443"}
-    for number in range(1200):
+    for number in range(MAX_PENDING_RESPONSES + 200):
         list(app({**environ, "PATH_INFO": f"/posts/{number}"}, lambda *_: None))
     app.flush()
     stats = app.stats()
-    assert stats["pending"] == 2 * room  # as many bodies as pages
+    assert stats["pending"] == 2 * MAX_PENDING_RESPONSES  # as many bodies as pages
     assert stats["dropped"] == 2 * 200
     assert stats["store_failures"] > 0
     engine.folder.unlink()
     app.flush()
-    assert len(store.pages("https://example.com")) == room
+    assert len(store.pages("https://example.com")) == MAX_PENDING_RESPONSES
     app.close()

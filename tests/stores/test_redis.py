@@ -468,8 +468,8 @@ def test_cluster_without_details_is_followed_to_its_keys(monkeypatch: pytest.Mon
     ],
 )
 def test_redis_errors_are_reported_plainly(error: str, shown: str) -> None:
-    assert shown in client._describe_error(error)
-    assert client._describe_error(error).isprintable()
+    assert shown in client.describe_error(error)
+    assert client.describe_error(error).isprintable()
 
 
 @pytest.mark.parametrize("server", [("--requirepass", "s3cret")], indirect=True)

@@ -24,7 +24,8 @@ from sitemap_middleware.fork_safety import WorkerId
 from sitemap_middleware.models import StoreKey
 from sitemap_middleware.observation import refresh_on_demand as refresher_module
 from sitemap_middleware.stores import open_store
-from sitemap_middleware.stores.requested_refreshes import MAX_PAGES, RefreshMarkStore
+from sitemap_middleware.stores.checksums import with_checksum
+from sitemap_middleware.stores.requested_refreshes import MAX_PAGES, RefreshMarks, RefreshMarkStore
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ..support.documents import entries
@@ -176,8 +177,8 @@ def test_everything_is_marked_if_another_process_changes_the_pages_or_they_are_t
     stores: Callable[[], Store],
 ) -> None:
     store, now = stores(), 1000.0
-    marks, other = (RefreshMarkStore(store, "", lambda: now, worker) for worker in (WorkerId(), WorkerId()))
-    assert other._lease(5)
+    marks = RefreshMarkStore(store, "", lambda: now, WorkerId())
+    assert store.lease("sites", "refresh//pages", "another process", int(now), 5)
     marks.mark_pages(["/a"], [])
     assert (seen := marks.load("site", [])).everything
     assert not seen.pages
@@ -189,17 +190,21 @@ def test_everything_is_marked_if_another_process_changes_the_pages_or_they_are_t
 
 
 def test_a_thread_does_not_overwrite_the_pages_that_another_one_of_its_process_marks(
-    stores: Callable[[], Store],
+    stores: Callable[[], Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    marks = RefreshMarkStore(stores(), "", time.time, WorkerId())
+    store = stores()
+    marks, load = RefreshMarkStore(store, "", time.time, WorkerId()), store.load
 
-    def change(pages: dict[str, str]) -> dict[str, str]:
+    def load_while_another_marks(owner: StoreKey, names: Iterable[str]) -> dict[str, bytes]:
+        monkeypatch.undo()
+        loaded = load(owner, [*names])
         other = threading.Thread(target=marks.mark_pages, args=(["/b"], []))
         other.start()
         other.join()
-        return {**pages, "/a": "00"}
+        return loaded
 
-    assert marks._change_pages(change)
+    monkeypatch.setattr(store, "load", load_while_another_marks)
+    marks.mark_pages(["/a"], [])
     seen = marks.load("site", [])
     assert seen.everything
     assert list(seen.pages) == ["/a"]
@@ -215,11 +220,18 @@ def test_damaged_marks_count_as_none() -> None:
         assert marks.load("site", ["post"]).token_of("post") == bytes(8)
         assert marks.load("site", []).pages == {}
     for pages in (b"[]", b"{"):
-        marks._save({"refresh//pages": pages})
+        store.save("sites", {"refresh//pages": with_checksum(pages)})
         assert marks.load("site", []).pages == {}
 
 
 # One worker
+
+
+def marks_of(worker: Worker) -> RefreshMarks:
+    """What the store has of the calls of `refresh`."""
+    site = worker.app.service.options.site
+    marks = RefreshMarkStore(worker.app.service.store, site.store_key if site else "", time.time, WorkerId())
+    return marks.load(StoreKey("site"), [])
 
 
 def memory(**options: Any) -> tuple[Shop, Worker]:
@@ -252,7 +264,7 @@ def test_each_host_requests_the_page_that_was_named(workers: int) -> None:
     assert "/offers" not in [path for shop in shops for path in shop.requests], "once for each host"
     for number in range(2 * MAX_PAGES):
         apps[0].refresh(f"/topics/{number}")
-    marks = apps[0].service._refresher.load(StoreKey("http://a.example"), [], 1)
+    marks = apps[0].service.refresher.load(StoreKey("http://a.example"), [], 1)
     assert marks is not None
     assert len(marks.pages) <= MAX_PAGES
     assert f"/topics/{2 * MAX_PAGES - 1}" in marks.pages, "the last one has room again"
@@ -292,7 +304,7 @@ def test_a_path_that_may_not_be_requested_is_forgotten(path: str) -> None:
     worker.app.refresh(path)
     assert sorted(worker.listed()) == ALL
     assert shop.requests == []
-    assert worker.app.service._refresher._marks.load("", []).pages == {}
+    assert marks_of(worker).pages == {}
 
 
 def test_nothing_is_requested_without_verify() -> None:
@@ -395,7 +407,7 @@ def test_a_path_that_no_loc_may_hold_is_not_kept() -> None:
     assert sorted(worker.listed()) == ALL
     shop.items.append("spelt")
     worker.app.refresh("/items/" + "a" * 3000)
-    assert worker.app.service._refresher._marks.load("site", []).pages == {}
+    assert marks_of(worker).pages == {}
     assert "/items/spelt" in worker.listed()
 
 
@@ -479,14 +491,12 @@ def test_an_outage_while_pages_are_requested_has_them_requested_again(monkeypatc
     shop, store = Shop(), SwitchableStore()
     worker = shop.worker(store, clock=Clock())  # type: ignore[arg-type] # it has all methods
     worker.listed()
-    refresher = worker.app.service._refresher
-    marks, done = refresher._marks, refresher._marks.unmark_pages
 
     def fail(*_: Any) -> None:
-        monkeypatch.setattr(marks, "unmark_pages", done)
+        monkeypatch.undo()
         raise StoreError("it is down")
 
-    monkeypatch.setattr(marks, "unmark_pages", fail)
+    monkeypatch.setattr(RefreshMarkStore, "unmark_pages", fail)
     shop.requests.clear()
     worker.app.refresh("/offers")
     for _ in range(3):
@@ -494,15 +504,14 @@ def test_an_outage_while_pages_are_requested_has_them_requested_again(monkeypatc
     assert shop.requests == ["/offers", "/offers"]
 
 
-def test_an_outage_before_pages_are_requested_has_them_requested_later() -> None:
+def test_an_outage_before_pages_are_requested_has_them_requested_later(monkeypatch: pytest.MonkeyPatch) -> None:
     shop, worker = memory()
     worker.listed()
-    refresher = worker.app.service._refresher
-    may_probe, refresher._may_probe = refresher._may_probe, failing
     shop.requests.clear()
     worker.app.refresh("/offers")
-    assert sorted(worker.listed()) == ALL
-    refresher._may_probe = may_probe
+    with monkeypatch.context() as patch:
+        patch.setattr(worker.app.service.robots, "cached_rules", failing)
+        assert sorted(worker.listed()) == ALL
     worker.listed_later()
     assert shop.requests == ["/offers"]
 
@@ -536,7 +545,7 @@ def test_too_many_pending_paths_stand_for_everything() -> None:
     store.fails = False
     shop.items.append("sourdough")
     assert "/items/sourdough" in worker.listed()
-    assert worker.app.service._refresher._marks.load("", []).everything
+    assert marks_of(worker).everything
 
 
 def test_on_a_server_with_one_thread_pages_wait_for_an_anonymous_request() -> None:
@@ -582,12 +591,12 @@ def test_on_an_event_loop_it_waits_for_a_tenth_of_the_time(
     run: Callable[..., float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def within_a_loop() -> float:
-        return refresher_module._patience_seconds()
+        return refresher_module.patience_seconds()
 
     assert run(within_a_loop) == 0.1 if run is trio.run else run(within_a_loop()) == 0.1
-    assert refresher_module._patience_seconds() == 1.0
+    assert refresher_module.patience_seconds() == 1.0
     monkeypatch.delitem(sys.modules, "trio")
-    assert refresher_module._patience_seconds() == 1.0
+    assert refresher_module.patience_seconds() == 1.0
 
 
 def test_on_trio_it_does_not_wait_for_long_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -605,15 +614,14 @@ def test_on_trio_it_does_not_wait_for_long_for_a_store_that_hangs(monkeypatch: p
     store.continues.set()
 
 
-def test_what_an_outage_kept_pending_is_marked_before_the_store_is_closed() -> None:
+def test_what_an_outage_kept_pending_is_marked_before_the_store_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     shop, store = Shop(), SwitchableStore()
     first, second = (shop.worker(store, clock=Clock()) for _ in range(2))  # type: ignore[arg-type] # it has all methods
     assert sorted(first.listed()) == sorted(second.listed()) == ALL
     shop.items.append("sourdough")
-    refresher = first.app.service._refresher
-    mark, refresher._mark = refresher._mark, failing
-    first.app.refresh()
-    refresher._mark = mark
+    with monkeypatch.context() as patch:
+        patch.setattr(RefreshMarkStore, "mark_everything", failing)
+        first.app.refresh()
     first.app.close()
     assert "/items/sourdough" in second.listed_later()
 
@@ -624,20 +632,30 @@ def test_closing_waits_for_what_is_being_marked_but_not_for_long(monkeypatch: py
     worker = shop.worker(store)  # type: ignore[arg-type] # it has all methods
     worker.listed()
     store.continues.clear()
-    refresher = worker.app.service._refresher
+    refresher = worker.app.service.refresher
     refresher.refresh(None)
     refresher.finish()
-    assert refresher._is_saving
+    assert is_saving()
     monkeypatch.setattr(refresher_module, "WAIT_SECONDS", 60)
     store.continues.set()
     refresher.finish()
-    assert not refresher._is_saving
-    assert refresher._marks.load("", []).everything  # type: ignore[arg-type] # the key of no site
+    until(lambda: not is_saving())
+    assert marks_of(worker).everything
 
 
-def test_a_fault_while_it_is_recorded_is_logged_and_not_raised(caplog: pytest.LogCaptureFixture) -> None:
+def is_saving() -> bool:
+    return any(thread.name == "sitemap_middleware-refresh" for thread in threading.enumerate())
+
+
+def faulty(*_: Any) -> Any:
+    raise LookupError("a fault")
+
+
+def test_a_fault_while_it_is_recorded_is_logged_and_not_raised(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, worker = memory()
-    worker.app.service._refresher._sections_of = lambda path: [path][1:][0]
+    monkeypatch.setattr(worker.app.service.app_routes, "reload", faulty)
     worker.app.refresh("/offers")
     (record,) = caplog.records
     assert (record.levelno, record.getMessage()) == (
@@ -647,11 +665,12 @@ def test_a_fault_while_it_is_recorded_is_logged_and_not_raised(caplog: pytest.Lo
     assert record.exc_info
 
 
-def test_a_fault_while_it_is_recorded_does_not_stop_later_calls() -> None:
+def test_a_fault_while_it_is_recorded_does_not_stop_later_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     shop, worker = memory()
     assert sorted(worker.listed()) == ALL
-    worker.app.service._refresher._sections_of = lambda path: [path][1:][0]
-    worker.app.refresh("/offers")
+    with monkeypatch.context() as patch:
+        patch.setattr(worker.app.service.app_routes, "reload", faulty)
+        worker.app.refresh("/offers")
     shop.items.append("spelt")
     worker.app.refresh("/items/spelt")
     assert "/items/spelt" in worker.listed()

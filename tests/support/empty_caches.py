@@ -14,6 +14,8 @@ from typing import Any
 from sitemap_middleware.bounded_cache import BoundedCache
 from sitemap_middleware.request_filter.header_rules import HeaderRuleCache
 
+from .collection_sizes import collections_of
+
 PACKAGE = "sitemap_middleware"
 
 
@@ -29,11 +31,11 @@ def pytest_sessionstart() -> None:
 
 
 def empty(name: str, value: Any) -> None:
-    if isinstance(value, BoundedCache):
-        value._recent.clear()
-        value._older.clear()
-    elif isinstance(value, HeaderRuleCache):
+    if isinstance(value, BoundedCache | HeaderRuleCache):
+        for _, collection in collections_of(value):
+            if isinstance(collection, dict):
+                collection.clear()
+    if isinstance(value, HeaderRuleCache):
         value.harmless.clear()
-        value._rules.clear()
-    elif isinstance(value, set) and name.startswith("harmless"):
+    if isinstance(value, set) and name.startswith("harmless"):
         value.clear()

@@ -230,7 +230,7 @@ def wrapped(seed: int, store: object, clock: Clock) -> SitemapMiddleware:
     site = SitemapMiddleware(
         app_of(seed, clock), store=store, base_url=site_of(seed), learn=[POSTS, MARKS], clock=clock
     )
-    site.service.tracker.buffer._interval = 3600
+    site.service.tracker.buffer.interval = 3600
     return site
 
 

@@ -299,11 +299,11 @@ def test_missing_library_is_named_with_its_extra(extra: str, module: str, librar
 @pytest.mark.parametrize(
     ("extra", "module", "find"),
     [
-        ("prometheus", "prometheus_client", prometheus_and_opentelemetry._prometheus_registry),
+        ("prometheus", "prometheus_client", prometheus_and_opentelemetry.prometheus_registry),
         (
             "opentelemetry",
             "opentelemetry.metrics",
-            prometheus_and_opentelemetry._opentelemetry_meter.__wrapped__,
+            prometheus_and_opentelemetry.opentelemetry_meter.__wrapped__,
         ),  # whose meter is kept
     ],
 )

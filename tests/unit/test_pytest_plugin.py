@@ -281,9 +281,9 @@ GENERATING = Response(503, [GENERATING_HEADER], b"the sitemap is being generated
 @pytest.mark.parametrize("waits", [1, sitemap_in_test.MAX_WAITS])
 def test_a_sitemap_that_is_being_generated_is_waited_for(waits: int) -> None:
     answers = [*[GENERATING] * waits, Response(404, [], b"")]
-    assert sitemap_in_test._read_entries(lambda *_: answers.pop(0), Site("https", "example.com"), "/sitemap.xml") == {}
+    assert sitemap_in_test.read_entries(lambda *_: answers.pop(0), Site("https", "example.com"), "/sitemap.xml") == {}
 
 
 def test_a_sitemap_that_takes_too_long_is_an_error() -> None:
     with pytest.raises(SitemapError, match="answered 503: the sitemap is being generated"):
-        sitemap_in_test._read_entries(lambda *_: GENERATING, Site("https", "example.com"), "/sitemap.xml")
+        sitemap_in_test.read_entries(lambda *_: GENERATING, Site("https", "example.com"), "/sitemap.xml")

@@ -275,7 +275,7 @@ class PostgresStore:
             except psycopg.Error as error:
                 self._pool.close()  # the idle connections may be lost as well
                 if not isinstance(error, _RETRYABLE_ERRORS) or attempts == MAX_ATTEMPTS:
-                    message = f"the store {self.name} does not work now: {self._describe_error(error)}"
+                    message = f"the store {self.name} does not work now: {self.describe_error(error)}"
                     raise (_DamagedError(message, error) if is_damage(error) else StoreError(message)) from None
             except (OSError, OverflowError, ValueError, TypeError, LookupError, AttributeError) as error:
                 message = f"the store {self.name} does not work now: {error}"
@@ -314,7 +314,7 @@ class PostgresStore:
             create_schema(session, self.schema)
             session.connection.execute(b"COMMIT")
 
-    def _describe_error(self, error: psycopg.Error) -> str:
+    def describe_error(self, error: psycopg.Error) -> str:
         """The message of an error, without passwords, and its remedy if there is one."""
         message = " ".join(str(error).split())
         for password in self._passwords:

@@ -182,7 +182,7 @@ class RedisClient:
                 ) from error
             if isinstance(error, redis.exceptions.RedisClusterException):
                 self.close()  # no known node responds: its name may lead to others by now
-            message = _describe_error(message)
+            message = describe_error(message)
             password = self._single.connection_pool.connection_kwargs.get("password")
             if password and password in message:  # old Redis quotes a command that it does not know
                 message = message.replace(password, "***")
@@ -242,7 +242,7 @@ def _asks_for_password(message: str) -> bool:
     return "NOAUTH" in message or "HELLO must be called" in message or "Authentication required" in message
 
 
-def _describe_error(message: str) -> str:
+def describe_error(message: str) -> str:
     """A message of Redis or redis-py, made readable: no commands with their arguments, no unprintable characters."""
     if _asks_for_password(message):
         return (

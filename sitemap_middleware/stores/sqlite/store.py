@@ -57,7 +57,7 @@ class SQLiteStore(BaseSQLiteStore):
             log.warning("store %s was deleted or replaced; what it held will be learned again", self.path)
             self._close()
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with _folder_lock(self.path.parent):
+        with folder_lock(self.path.parent):
             if not self.path.exists():
                 for suffix in ("-wal", "-shm"):  # left by a deleted file; they would corrupt a new one
                     Path(f"{self.path}{suffix}").unlink(missing_ok=True)
@@ -124,7 +124,7 @@ class _NewerFile(_UnusableFile):
 
 
 @contextlib.contextmanager
-def _folder_lock(folder: Path) -> Iterator[None]:
+def folder_lock(folder: Path) -> Iterator[None]:
     """Keep other processes from opening, creating or moving the file meanwhile.
 
     SQLite's locks do not cover all of this. The folder is locked because closing the

@@ -48,9 +48,9 @@ def coding(
     name, module, compress = request.param
     monkeypatch.setattr(body_decoding, "_ZSTD", (module,))
     monkeypatch.setattr(body_decoding, "_BROTLI", (module,))
-    body_decoding._decoder.cache_clear()
+    body_decoding.decoder_of.cache_clear()
     yield name, compress
-    body_decoding._decoder.cache_clear()
+    body_decoding.decoder_of.cache_clear()
 
 
 def test_what_was_compressed_comes_back(coding: tuple[str, Callable[[bytes], bytes]]) -> None:
@@ -100,13 +100,13 @@ def test_the_codings_of_a_header(value: str, codings: tuple[str, ...]) -> None:
 def test_missing_decoder_is_named_in_the_reason(coding_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (*body_decoding._BROTLI, *body_decoding._ZSTD):
         monkeypatch.setitem(sys.modules, module, None)
-    body_decoding._decoder.cache_clear()
+    body_decoding.decoder_of.cache_clear()
     try:
         reason = f"is compressed with '{coding_name}', for which no decoder is installed"
         assert undecodable_reason(["gzip", coding_name]) == reason
         assert decode_body(b"x", [coding_name], LIMIT) == (b"", False)
     finally:
-        body_decoding._decoder.cache_clear()
+        body_decoding.decoder_of.cache_clear()
     assert undecodable_reason(["a" * 99]) == f"is compressed with '{'a' * 20}', for which no decoder is installed"
 
 
@@ -140,10 +140,10 @@ def test_decoders_of_other_packages_are_called_by_their_own_api() -> None:
             return self.last.endswith(b".")
 
     module = SimpleNamespace(ZstdDecompressor=Decompressor, Decompressor=Decompressor)
-    assert b"".join(body_decoding._zstd(module)(TEXT)) == TEXT[::-1]
-    assert b"".join(body_decoding._brotli(module)(TEXT + b".")) == TEXT + b"."
+    assert b"".join(body_decoding.zstd_decoder(module)(TEXT)) == TEXT[::-1]
+    assert b"".join(body_decoding.brotli_decoder(module)(TEXT + b".")) == TEXT + b"."
     with pytest.raises(body_decoding._TruncatedStream):
-        list(body_decoding._brotli(module)(TEXT))
+        list(body_decoding.brotli_decoder(module)(TEXT))
 
 
 @given(st.binary(max_size=300), st.lists(st.sampled_from(["gzip", "deflate", "br", "zstd", "x"]), max_size=3))

@@ -50,7 +50,7 @@ class Shop:
     def items(self) -> tuple[list[Candidate], ProviderReport]:
         snapshot, report = self.snapshot(), ProviderReport()
         ((provider, routes),) = snapshot.table.providers(SITE).values()
-        return [*provider_candidates(snapshot, self.app.service._providers, provider, routes, report)], report
+        return [*provider_candidates(snapshot, self.app.service.providers, provider, routes, report)], report
 
 
 def seen(path: str, digest: int | None = 7, **more: Any) -> Observation:

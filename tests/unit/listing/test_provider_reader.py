@@ -36,6 +36,7 @@ from sitemap_middleware.adapters.asgi_request import ASGIRequest
 from sitemap_middleware.exceptions import ValuesError, ValuesTimeout
 from sitemap_middleware.listing import provider_reader as providers
 from sitemap_middleware.listing.batch_queue import BatchQueue
+from sitemap_middleware.listing.provider_pages import ProviderReport
 from sitemap_middleware.rendering import provider_sections
 
 from ...support.documents import entries
@@ -165,7 +166,7 @@ class Site:
     def known(self, host: str = "testserver") -> list[str]:
         """The paths of pages with observations."""
         self.app.flush()
-        site, _ = self.app.service._site_resolver.resolve("http", host, "")
+        site, _ = self.app.service.site_resolver.resolve("http", host, "")
         return [page.path for page in self.app.service.store.pages(site.store_key)]
 
 
@@ -1101,7 +1102,7 @@ def test_closing_app_waits_for_no_provider(make: Any, fail: Any, caplog: pytest.
     answers: list[Answer] = []
     requester = threading.Thread(target=lambda: answers.append(site.sitemap()))
     requester.start()
-    _until(lambda: bool(site.app.service._providers._queues) and provider.asked == 1)
+    _until(lambda: provider.asked == 1)
     began = time.monotonic()
     site.app.close()
     requester.join(8)  # a provider that hangs is waited for longer
@@ -1231,23 +1232,14 @@ def test_a_thread_that_nobody_listens_to_any_more_ends() -> None:
         finally:
             ended.set()
 
-    provider = Fickle(lambda _: posts())
-    provider.failing = True
-    site = Site(on_flask(provider))
-    site.app.service._providers._clock = _raising_after(site.clock, 3)
-    assert site.sitemap().status == 503
+    site = Site(on_flask(posts))
+    service, report = site.app.service, ProviderReport()
+    (own,) = service.sites()
+    ((provider, routes),) = service.app_routes.reload().providers(own).values()
+    pages = service.providers.pages(own, provider, routes, None, report)
+    assert next(pages).paths
+    pages.close()
     assert ended.wait(30)
-
-
-def _raising_after(clock: Clock, calls: int) -> Callable[[], float]:
-    left = iter(range(calls))
-
-    def read_clock() -> float:
-        if next(left, None) is None:
-            raise RuntimeError("the clock is broken")
-        return clock()
-
-    return read_clock
 
 
 # What is refused

@@ -24,7 +24,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from sitemap_middleware import SitemapMiddleware, robots
 from sitemap_middleware.adapters import asgi_client, partial_probe_responses, wsgi_client
 from sitemap_middleware.adapters import wsgi_request as wsgi_adapter
-from sitemap_middleware.models import Site
+from sitemap_middleware.models import Site, StoreKey
 from sitemap_middleware.observation import probe_client as prober
 from sitemap_middleware.observation import probes_past_slow_pages, unvisited_page_prober
 from sitemap_middleware.observation.probe_client import MIN_PAUSE_SECONDS, pause_after
@@ -35,6 +35,7 @@ from sitemap_middleware.request_response import (
     TEST_CLIENT_WAIT_SECONDS,
 )
 from sitemap_middleware.request_response import Response as Answered
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ...support.documents import locs
 from ...support.sample_sites import Clock
@@ -642,7 +643,7 @@ def test_after_the_first_seconds_requests_come_at_a_gentle_pace() -> None:
         pauses.append(seconds)
         clock.pass_(seconds)
 
-    app.service._unvisited_prober.wait = pause
+    app.service.unvisited_prober.wait = pause
     listed("wsgi", app, host="localhost")
     assert pauses == [0.5] * 4
     assert pause_after(0.0) == MIN_PAUSE_SECONDS
@@ -675,6 +676,14 @@ def test_pause_between_probes_ends_on_close(
 
 
 def test_a_long_round_keeps_its_lease_and_ends_without_it() -> None:
+    class Leasing(MemoryStore):
+        """Grants the lease of a round twice."""
+
+        grants = iter([True, True, False])
+
+        def lease(self, site: StoreKey, name: str, *more: Any) -> bool:
+            return next(self.grants) if name == "verify" else super().lease(site, name, *more)
+
     clock, asked_for = Clock(), []
     app = site(
         "wsgi",
@@ -684,10 +693,8 @@ def test_a_long_round_keeps_its_lease_and_ends_without_it() -> None:
         "/c",
         "/d",
         clock=clock,
+        store=Leasing(),
     )
-    verify = app.service._unvisited_prober
-    verify.wait = lambda _: None
-    leased = iter([True, True, False])
-    verify._acquire_lease = lambda *_: next(leased)
+    app.service.unvisited_prober.wait = lambda _: None
     listed("wsgi", app, host="localhost")
     assert asked_for == ["/a", "/b"]

@@ -240,7 +240,7 @@ def test_round_ends_on_time_and_the_next_one_continues(protocol: str) -> None:
 
     pages = Slow({f"/{name}": Page() for name in "abcdefg"})
     sample = SampleSite(protocol, pages, verify=True, robots=False, clock=clock)
-    sample.app.service._unvisited_prober.wait = lambda _: None
+    sample.app.service.unvisited_prober.wait = lambda _: None
     assert sample.locs() == [f"{LOCAL}/{name}" for name in "abc"]
     clock.pass_(ROUND_INTERVAL_SECONDS)
     assert sample.locs() == [f"{LOCAL}/{name}" for name in "abcdef"]
@@ -252,7 +252,9 @@ def test_remembered_probes_are_limited(protocol: str, monkeypatch: pytest.Monkey
     sample, pages_requested = site(protocol, {f"/{name}": Page(500) for name in "abcd"})
     sample.request("/sitemap.xml")
     assert len(pages_requested.log) == 4
-    assert len(sample.app.service._unvisited_prober._probed) == 2
+    service = sample.app.service
+    site_of_all, _ = service.site_resolver.resolve("http", "testserver", "")
+    assert [service.unvisited_prober.status_of(site_of_all, f"/{name}") for name in "abcd"] == [None, None, 500, 500]
 
 
 @BOTH
@@ -286,7 +288,7 @@ def test_a_round_ends_when_the_middleware_is_closed() -> None:
 
     class Closing(Asked):
         def __getitem__(self, path: str) -> Page:
-            sample.app.service._unvisited_prober.close()
+            sample.app.service.unvisited_prober.close()
             return super().__getitem__(path)
 
     closing = Closing(pages_requested)

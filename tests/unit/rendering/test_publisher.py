@@ -27,13 +27,11 @@ from sitemap_middleware.adapters.wsgi_request import WSGIRequest
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.listing import site_signals_cache
 from sitemap_middleware.listing.entries_by_section import EntryBuilder
-from sitemap_middleware.listing.policy import EvaluationContext
 from sitemap_middleware.models import BaseURL, Page
 from sitemap_middleware.rendering import chunking, document_cache, learned_section, publisher
-from sitemap_middleware.rendering.learned_section import LearnedSection
 from sitemap_middleware.sitemap_protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores import permanent_page_slots
-from sitemap_middleware.stores.base import UNLEARNED_BLOCK, Block, Store
+from sitemap_middleware.stores.base import UNLEARNED_BLOCK, Store
 from sitemap_middleware.stores.checksums import with_checksum
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
@@ -611,6 +609,14 @@ class Failing(MemoryStore):
 
     fails = ""
     things: frozenset[str] = frozenset({"pages/1", "pages/2"})
+    before_block: Callable[[], None] | None = None
+    """Called before the next block is read, once."""
+
+    def block(self, site: str, number: int) -> list[Page]:
+        before, self.before_block = self.before_block, None
+        if before is not None:
+            before()
+        return super().block(site, number)
 
     def _fail(self, name: str, names: Any) -> None:
         if self.fails == name and self.things.intersection(names):
@@ -647,19 +653,14 @@ def test_change_during_background_work_is_rendered_too(
     store.fails, store.things = "save", frozenset({"pages/2"})
     asks(4)  # the first document is rendered, of the second it fails
     assert not store.fails
-    is_stale = LearnedSection._is_block_stale
 
-    def meanwhile(learned: LearnedSection, view: EvaluationContext, block: Block) -> bool:
-        stale = is_stale(learned, view, block)
-        if block.number == 2:  # the last one of the first document
-            monkeypatch.setattr(LearnedSection, "_is_block_stale", is_stale)
-            store.merge(BASE, seen(3, at=int(clock()), noindex=True))
-            asks()
-        return stale
+    def change_another_block() -> None:
+        store.merge(BASE, seen(3, at=int(clock()), noindex=True))
+        asks()
 
-    monkeypatch.setattr(LearnedSection, "_is_block_stale", meanwhile)
+    store.before_block = change_another_block
     background_jobs.pop(0)()
-    assert LearnedSection._is_block_stale is is_stale
+    assert store.before_block is None
     asks()
     while background_jobs:
         background_jobs.pop()()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
 import sqlite3
 from collections import Counter
@@ -22,6 +23,7 @@ from sitemap_middleware.models import Site
 from sitemap_middleware.report import evaluation, health, served_report_pages
 from sitemap_middleware.report.evaluated_urls_database import SiteIndex
 
+from ...support.forking import fork_children, run_in_fresh_process
 from ...support.sample_sites import Clock, Page, SampleSite
 from ...support.wire import Answer
 
@@ -467,21 +469,37 @@ def test_each_site_has_a_report_of_its_own_and_few_are_kept(monkeypatch: pytest.
         assert f"http://{host}" in sample.request(REPORT, host=host).text
 
 
-def test_a_forked_child_evaluates_the_pages_itself_and_leaves_the_parents_database_open() -> None:
-    sample = shop("wsgi")
-    get(sample)
-    evaluations = sample.app.service.report._pages._evaluations
-    database = evaluations._latest[BASE].index._db
-    evaluations.reset_after_fork()
+def open_databases() -> set[sqlite3.Connection]:
     gc.collect()
-    assert database.execute("SELECT count(*) FROM pages").fetchone() == (128,)
+    return {found for found in gc.get_objects() if isinstance(found, sqlite3.Connection)}
+
+
+def evaluates_in_a_child() -> tuple[list[int | None], tuple[int]]:
+    """The exit code of a forked child that shows the report, and the pages in the parent's database after that."""
+    sample = shop("wsgi")
+    before = open_databases()
+    get(sample)
+    (database,) = open_databases() - before
+    sample.app.close()
+    return fork_children(show_report, [(sample, open_databases())], 60), database.execute(
+        "SELECT count(*) FROM pages"
+    ).fetchone()
+
+
+def show_report(sample: SampleSite, of_parent: set[sqlite3.Connection]) -> None:
     assert "What the sitemap lists" in Text(get(sample)).text
-    assert evaluations._latest[BASE].index._db is not database
+    assert open_databases() - of_parent
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_evaluates_the_pages_itself_and_leaves_the_parents_database_open() -> None:
+    assert run_in_fresh_process(evaluates_in_a_child) == ([0], (128,))
 
 
 def test_the_database_of_an_evaluation_is_closed_when_nothing_uses_it() -> None:
+    before = open_databases()
     index = SiteIndex(0)
-    database = index._db
+    (database,) = open_databases() - before
     del index
     gc.collect()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
