@@ -467,7 +467,7 @@ class OnePage:
         self.clock = Clock()
         self.site: Any = SitemapMiddleware(app, store="memory://", include="/", clock=self.clock)
         self.tracker = self.site.service.tracker
-        self.tracker.buffer._interval = 3600.0
+        self.tracker.buffer.interval = 3600.0
         self.page = self.tracker.track(None, SITE, "/", 0, is_foreign_host=False)
         self.environ = {**ENVIRON, **environ}
 

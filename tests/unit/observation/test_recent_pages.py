@@ -23,7 +23,7 @@ def tracker() -> Iterator[ResponseTracker]:
         raise AssertionError("no request is sent to it")
 
     site: Any = SitemapMiddleware(app, store="memory://", include="/")
-    site.service.tracker.buffer._interval = 3600.0
+    site.service.tracker.buffer.interval = 3600.0
     yield site.service.tracker
     site.close()
 
