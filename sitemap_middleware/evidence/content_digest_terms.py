@@ -14,6 +14,7 @@ So if only integers change, the digest changes by a small multiple of UNIT, and 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Final
 
@@ -38,10 +39,22 @@ def digest_term(item: str) -> int:
     """What a word, a target or a fact adds to a digest."""
     match = _INTEGER.fullmatch(item)
     if match is None:
-        return _hash(item, 8)
+        return _hash8(item)
     before, digits, after = match.groups()
     multiple = int(digits.replace(",", "").replace(".", "")) + (_hash(digits, 2) << _INTEGER_BITS)
-    return (_hash(f"{before}\0{after}", 8) + multiple * _UNIT) % _MODULUS
+    return (_hash8(f"{before}\0{after}") + multiple * _UNIT) % _MODULUS
+
+
+def wrapped_terms(word: str, wraps: Sequence[tuple[str, str]]) -> list[int]:
+    """The digest terms of one word in different punctuation: `digest_term(before + word + after)` of each.
+
+    Args:
+        word: without whitespace.
+        wraps: pairs of what stands before and after it, without digits and line breaks.
+    """
+    # Punctuation holds no integer, so either all of them hold one or none does.
+    term = _hash8 if _INTEGER.fullmatch(word) is None else digest_term
+    return [term(before + word + after) for before, after in wraps]
 
 
 def integer_change(before: int, after: int) -> int | None:
@@ -57,3 +70,13 @@ def integer_change(before: int, after: int) -> int | None:
 
 def _hash(text: str, size: int) -> int:
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest(), "big")
+
+
+_copy_empty_hash8: Final = blake2b(digest_size=8).copy
+"""A copy of an empty hash takes less time than a new one."""
+
+
+def _hash8(text: str) -> int:
+    hashed = _copy_empty_hash8()
+    hashed.update(text.encode("utf-8", "surrogatepass"))
+    return int.from_bytes(hashed.digest(), "big")

@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from itertools import combinations_with_replacement, product
+from operator import add, itemgetter
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from .content_digest_terms import digest_term
+from .content_digest_terms import digest_term, wrapped_terms
 
 _MAX_CACHED_PAIRS: Final = 4096
 """Pairs of pages of which it is remembered how they differ."""
+
+_MAX_CACHED_WORDS: Final = 512
+"""Words of slugs whose terms are cached: many slugs of a site begin or end with the same words."""
 
 MAX_SEGMENT_CHARS: Final = 256
 """Characters of a path's slug that are used."""
@@ -31,8 +35,10 @@ _QUOTE_FORMS: Final = (
 )  # fmt: skip
 """Punctuation around the slug."""
 _QUOTES: Final = tuple((before, after) for before, _, after in (form.partition("{}") for form in _QUOTE_FORMS))
-_OPENINGS: Final = frozenset(before for before, _ in _QUOTES)
-_CLOSINGS: Final = frozenset(after for _, after in _QUOTES)
+_OPENINGS: Final = tuple(dict.fromkeys((before, "") for before, _ in _QUOTES))
+_CLOSINGS: Final = tuple(dict.fromkeys(("", after) for _, after in _QUOTES))
+_OPENING_OF_QUOTE: Final = itemgetter(*(_OPENINGS.index((before, "")) for before, _ in _QUOTES))
+_CLOSING_OF_QUOTE: Final = itemgetter(*(_CLOSINGS.index(("", after)) for _, after in _QUOTES))
 
 _SPELLINGS: Final = (str, str.title, str.upper, str, str.capitalize, str.title)
 """Spellings of the slug: three as it is, then three with spaces instead of hyphens, underscores and plus signs."""
@@ -101,7 +107,7 @@ def slug_terms(learned: LearnedContent) -> list[int]:
         text = _spelled(value, spelling)
         words = text.split()
         if words == [text]:
-            terms += [digest_term(before + text + after) for before, after in _QUOTES]
+            terms += wrapped_terms(text, _QUOTES)
             continue
         if len(words) < 2 or text != text.strip():
             start = spelling * len(_QUOTE_FORMS)
@@ -109,11 +115,20 @@ def slug_terms(learned: LearnedContent) -> list[int]:
             continue
         # Punctuation changes the first and the last word only.
         first, *between, last = words
-        middle = sum(map(digest_term, between))
-        opened = {mark: digest_term(mark + first) + middle for mark in _OPENINGS}
-        closed = {mark: digest_term(last + mark) for mark in _CLOSINGS}
-        terms += [opened[before] + closed[after] for before, after in _QUOTES]
+        middle = sum([digest_term(word) for word in between])
+        opened = [term + middle for term in _first_word_terms(first)]
+        terms += map(add, _OPENING_OF_QUOTE(opened), _CLOSING_OF_QUOTE(_last_word_terms(last)))
     return terms + [slug_term(learned, value, _FORM_COUNT + link) for link in range(_LINK_FORMS)]
+
+
+@lru_cache(_MAX_CACHED_WORDS)
+def _first_word_terms(word: str) -> list[int]:
+    return wrapped_terms(word, _OPENINGS)
+
+
+@lru_cache(_MAX_CACHED_WORDS)
+def _last_word_terms(word: str) -> list[int]:
+    return wrapped_terms(word, _CLOSINGS)
 
 
 def without_slug(learned: LearnedContent, forms: Forms) -> int | None:
