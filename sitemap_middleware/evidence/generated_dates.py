@@ -33,7 +33,8 @@ Every full hour, and midnight in every time zone, is a multiple of a quarter of 
 less than two days old.
 """
 
-_SHORTEST_STEP: Final = gcd(*(step for step, _ in ROUNDED_CLOCKS))
+SHORTEST_STEP: Final = gcd(*(step for step, _ in ROUNDED_CLOCKS))
+"""A date that is no multiple of this many seconds is not rounded."""
 
 MAX_BACKDATED_SECONDS: Final = 32 * 24 * 60 * 60
 """The largest fixed distance by which a server is expected to date its responses back."""
@@ -78,7 +79,7 @@ def becomes_credible(run: Run, at: int) -> bool:
 
 def _required_age(value: int) -> int:
     """The age from which a rounded date is credible; 0 if it is not rounded."""
-    if value % _SHORTEST_STEP:
+    if value % SHORTEST_STEP:
         return 0
     return next((age for step, age in ROUNDED_CLOCKS if value % step == 0), 0)
 

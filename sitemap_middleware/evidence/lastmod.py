@@ -23,8 +23,8 @@ from ..dates import (
 from ..models import Page
 from ..value_history import VOLATILE, History, last_change
 from .daily_number_changes import may_be_daily_counter
-from .generated_dates import changes_without_content, is_credible
-from .site_signals import SiteSignals, depends_on_site_signals, page_as_of
+from .generated_dates import SHORTEST_STEP, changes_without_content, is_credible
+from .site_signals import GENERATED_DATE_SECONDS, SiteSignals, depends_on_site_signals, page_as_of
 
 
 class LastmodResult(NamedTuple):
@@ -70,6 +70,26 @@ def lastmod(
             return result
         reason = result.source  # the last rule that had any evidence says why there is no date
     return LastmodResult(None, reason)
+
+
+def observed_lastmod(page: Page, signals: SiteSignals, now: int) -> str | None:
+    """The text of `lastmod` for a page that has no date by the developer: for most pages in a tenth of the time."""
+    moment = page.last_modified
+    if page.last_seen <= now and page.read_at <= now:
+        if moment is None:
+            if page.stated_date is None and len(page.content_history) < 2:
+                return None
+        elif len(page.last_modified_history) == 1 and moment % SHORTEST_STEP:
+            value, first, last = page.last_modified_history[0]
+            if (
+                value == moment
+                and last - first >= GENERATED_DATE_SECONDS
+                and EARLIEST_DATE_SECONDS <= moment <= now
+                and signals.is_distinguishable(first)
+                and not signals.deployed_at(moment)
+            ):
+                return w3c_from_timestamp(moment)
+    return lastmod(None, page, None, signals, now).text
 
 
 def _results(

@@ -221,9 +221,14 @@ def changed_since(page: Page, since: int) -> bool:
     """Whether a page was observed to change after a time."""
     if page.stated_date is not None and page.read_at > since:
         return True
-    return any(run.first > since for run in page.last_modified_history) or any(
-        run.first > since for run in page.content_history
-    )
+    # Loops rather than `any`, which takes twice the time: each page of a block passes here.
+    for run in page.last_modified_history:
+        if run.first > since:
+            return True
+    for run in page.content_history:  # noqa: SIM110
+        if run.first > since:
+            return True
+    return False
 
 
 def deployments(date_histories: Collection[History]) -> frozenset[int]:

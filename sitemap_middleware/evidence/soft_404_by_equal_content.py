@@ -50,9 +50,13 @@ class SoftNotFounds(NamedTuple):
     remainders: Mapping[tuple[str, int, int], Rank] = {}
     """By route, index in `slug_forms`, and the content without the terms of these forms."""
 
+    def __bool__(self) -> bool:
+        """Whether any page is a soft 404."""
+        return bool(self.contents or self.normalized_paths or self.remainders)
+
     def first_equal_page(self, page: Page) -> str | None:
         """The path of the page that is listed instead of this one; None if this page is not a soft 404."""
-        learned = learned_content(page) if self.contents or self.normalized_paths or self.remainders else None
+        learned = learned_content(page) if self else None
         if learned is None:
             return None
         ranks = [self.contents.get((learned.route, learned.content))]
@@ -105,16 +109,18 @@ class LearnedContents:
         remainders: dict[tuple[str, int, int], Rank] = {}
         compared_routes: list[str] = []
         for route, pages in self._contents.items():
-            if len(pages) > 1 and alike:
+            has_equal = len({learned.content for learned in pages}) < len(pages)
+            if has_equal and alike:
                 normalized_paths.update(
                     _first_of_each(
                         [((route, normalize_path(learned.path), learned.content), learned) for learned in pages], 2
                     )
                 )
             if len(pages) >= MIN_EQUAL_PAGES:
-                contents.update(
-                    _first_of_each([((route, learned.content), learned) for learned in pages], MIN_EQUAL_PAGES)
-                )
+                if has_equal:
+                    contents.update(
+                        _first_of_each([((route, learned.content), learned) for learned in pages], MIN_EQUAL_PAGES)
+                    )
                 compared_routes.append(route)
         compared_routes = sorted(compared_routes, key=lambda route: (-len(self._contents[route]), route))[
             :MAX_COMPARED_ROUTES
@@ -146,16 +152,19 @@ def learned_content(page: Page) -> LearnedContent | None:
     """
     if not page.learned or page.status != 200 or page.noindex or page.html_noindex:
         return None
-    runs = [run for run in page.content_history if run.value != VOLATILE]
-    if not runs:
+    if not page.content_history:
         return None
-    content = next((run.value for run in reversed(runs) if run.was_repeated), runs[-1].value)
-    has_integer = "int:" in page.route or ":int" in page.route
-    path = unquote(page.path)
-    has_zeros = has_integer and _LEADING_ZEROS.search(path) is not None
-    return LearnedContent(
-        page.route, page.path, content, (has_zeros, page.first_seen, sum(map(str.isupper, path)), page.path)
-    )
+    content, first, last = page.content_history[-1]
+    if content == VOLATILE or first == last:
+        runs = [run for run in page.content_history if run.value != VOLATILE]
+        if not runs:
+            return None
+        content = next((run.value for run in reversed(runs) if run.was_repeated), runs[-1].value)
+    path, route = page.path, page.route
+    decoded = unquote(path) if "%" in path else path
+    has_zeros = ("int:" in route or ":int" in route) and _LEADING_ZEROS.search(decoded) is not None
+    capitals = 0 if decoded.islower() else sum(map(str.isupper, decoded))
+    return LearnedContent(route, path, content, (has_zeros, page.first_seen, capitals, path))
 
 
 def normalize_path(path: str) -> str:

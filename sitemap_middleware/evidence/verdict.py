@@ -105,4 +105,6 @@ def has_expired(page: Page, now: int) -> bool:
 
 def expires_after(page: Page, now: int) -> list[int]:
     """The times after `now` at which an unavailable_after takes effect."""
+    if page.expires_at is None and page.html_expires_at is None:
+        return []
     return [end for end in (page.expires_at, page.html_expires_at) if end is not None and end > now]

@@ -153,7 +153,9 @@ def learned_candidates(snapshot: SiteSnapshot, pages: Iterable[Page]) -> list[Ca
         if route is not None and not route.static and route.builder is None:
             learned.append((page, route))
     wanted = [toggle_trailing_slash(page.path) for page, route in learned if not has_slash_like(page.path, route.path)]
-    variants = snapshot.store.find_pages(snapshot.site.store_key, wanted) if wanted else {}
+    if not wanted:
+        return [Candidate(page.path, route, page) for page, route in learned]
+    variants = snapshot.store.find_pages(snapshot.site.store_key, wanted)
     return [
         Candidate(
             page.path,

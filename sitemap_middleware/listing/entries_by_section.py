@@ -34,6 +34,7 @@ from .candidates import (
     provider_candidates,
     route_candidates,
 )
+from .plain_learned_entries import PlainLearnedEntries
 from .policy import EvaluationContext, ListingPolicy
 from .provider_pages import ProviderReport
 from .provider_reader import Providers
@@ -163,7 +164,7 @@ class EntryBuilder:
         self._warn_of_items(provider, report)
         self._skipped[snapshot.site.base_url, provider.place] = report.skipped
 
-    def block_entries(self, context: EvaluationContext, pages: Sequence[Page]) -> tuple[list[SitemapUrl], bytes]:
+    def block_entries(self, context: EvaluationContext, pages: Sequence[Page]) -> tuple[UrlColumns, bytes]:
         """The entries of a block of learned pages, and a digest of the site signals that they depend on.
 
         The digest is empty if they depend on none.
@@ -173,12 +174,16 @@ class EntryBuilder:
             contents.add(page)
         # Soft 404s within the block are left out here already: no signals of the whole site are needed for that.
         soft_not_founds = contents.soft_not_founds()
-        candidates = [
-            candidate
-            for candidate in learned_candidates(context.snapshot, pages)
-            if candidate.page is None or soft_not_founds.first_equal_page(candidate.page) is None
-        ]
-        entries = list(self._entries(context, "learned", candidates))
+        candidates = learned_candidates(context.snapshot, pages)
+        if soft_not_founds:
+            candidates = [
+                candidate
+                for candidate in candidates
+                if candidate.page is None or soft_not_founds.first_equal_page(candidate.page) is None
+            ]
+        plain = PlainLearnedEntries(self._options, context, self._developer_lastmod)
+        entries = plain.entries(candidates, lambda candidate: self._entries(context, "learned", (candidate,)))
+        self._priorities.setdefault((context.snapshot.site.base_url, "learned"), set()).update(entries.priorities)
         return entries, self._signals_digest(context, pages, candidates)
 
     def build_entry(

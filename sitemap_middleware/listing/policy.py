@@ -5,6 +5,7 @@ from __future__ import annotations
 import mimetypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from ..config import Options
 from ..dates import SECONDS_PER_DAY
@@ -15,6 +16,9 @@ from ..urls import LOC_LENGTH_REASON, loc_of
 from .candidates import Candidate, SiteSnapshot, decode_path
 from .site_signals_cache import CachedSiteSignals
 from .unsafe_paths import operations_reason, unsafe_reason
+
+_PARAMETER_STARTS: Final = "<{*"
+"""The first characters of what stands for the rest of a path, in templates and in patterns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +159,22 @@ class ListingPolicy:
         if not options.list_unseen:
             return Verdict(False, "it was not visited yet, and list_unseen is off")
         return Verdict(True, "it is a static route, and no response forbids it")
+
+
+def is_unrestricted(options: Options, context: EvaluationContext, route: Route) -> bool:
+    """Whether no option, and no rule of robots.txt, may keep a page of this route from being listed."""
+    start = route.path
+    for mark in _PARAMETER_STARTS:
+        start = start.partition(mark)[0]
+    snapshot = context.snapshot
+    return (
+        not options.exclude
+        and not route.settings.exclude
+        and route.internal is None
+        and route.last_modified is None
+        and not route.static
+        and not snapshot.rules.may_disallow(snapshot.site.root + start)
+    )
 
 
 def shadowed_reason(route: Route) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import date
-from typing import Final, cast
+from typing import cast
 
 from ..config import Options
 from ..dates import w3c, w3c_from_timestamp
@@ -16,10 +16,8 @@ from ..entry import Entry
 from ..evidence.lastmod import lastmod
 from ..models import Changefreq, Route, UrlColumns
 from ..urls import quote_path
-from .policy import EvaluationContext
+from .policy import EvaluationContext, is_unrestricted
 from .provider_pages import ProvidedPages
-
-_PARAMETER_STARTS: Final = "<{"
 
 
 class UnobservedEntries:
@@ -62,18 +60,7 @@ class UnobservedEntries:
         """Whether no option, and no rule of robots.txt, may keep a page of this route from being listed."""
         known = self._plain.get(route)
         if known is None:
-            start = route.path
-            for mark in _PARAMETER_STARTS:
-                start = start.partition(mark)[0]
-            snapshot = self._context.snapshot
-            known = self._plain[route] = (
-                not self._options.exclude
-                and not route.settings.exclude
-                and route.internal is None
-                and route.last_modified is None
-                and not route.static
-                and not snapshot.rules.may_disallow(snapshot.site.root + start)
-            )
+            known = self._plain[route] = is_unrestricted(self._options, self._context, route)
         return known
 
     def _lastmods(self, route: Route, entries: Sequence[Entry]) -> list[str | None]:

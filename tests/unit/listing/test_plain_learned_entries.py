@@ -1,0 +1,190 @@
+"""Learned pages whose entries are built a block at a time are listed as the policy lists each, which `explain` shows."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Any
+from urllib.parse import quote, unquote
+
+import flask
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.dates import SECONDS_PER_DAY, w3c_day_from_timestamp, w3c_from_timestamp
+from sitemap_middleware.evidence.observations import HtmlFacts, Observation
+from sitemap_middleware.models import PageLimits, Site
+from sitemap_middleware.rendering.xml import priority_text
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.value_history import VOLATILE
+
+from ...support.documents import entries
+from ...support.sample_sites import Clock
+from ...support.wire import RequestSpec, wsgi
+
+NOW = 1_750_000_013
+BASE = "https://example.com"
+
+
+def observed(fault: dict[str, Any], **fields: Any) -> Observation:
+    return Observation(
+        **{"route": "/p/<slug>", "status": 200, "media_type": "text/html", "learned": True, **fields, **fault}
+    )
+
+
+PATHS = st.sampled_from(
+    [
+        "/p/a",
+        "/p/b",
+        "/p/c",
+        "/p/d",
+        "/p/e",
+        "/p/e/",
+        "/p/Foo",
+        "/p/foo",
+        "/p/007",
+        "/p/7",
+        "/p/é",
+        "/p/ü-ß",
+        "/p/private",
+        "/p/sitemap.xml",
+        "/p/report/x",
+        "/p/<long>",
+        "/q/a",
+        "/q/b/c",
+    ]
+) | st.just("/p/" + "x" * 2100)
+AGES = st.sampled_from(
+    [500 * SECONDS_PER_DAY, 90 * SECONDS_PER_DAY, SECONDS_PER_DAY, 8000, 4000, 50, 1, 0, -100, -1000]
+)
+MOMENTS = (AGES | st.sampled_from([10**9, 13, 13 + 4 * SECONDS_PER_DAY, 7 * SECONDS_PER_DAY])).map(
+    lambda age: NOW - age
+)
+STATED = st.builds(lambda write, at: write(at), st.sampled_from([w3c_from_timestamp, w3c_day_from_timestamp]), MOMENTS)
+EXPIRIES = st.sampled_from([NOW - 1, NOW, NOW + 1])
+HTML_FAULTS = st.one_of(
+    st.builds(dict, noindex=st.just(True)),
+    st.builds(dict, canonical=st.just(f"{BASE}/other")),
+    st.builds(dict, obstacle=st.just("redirects at once")),
+    st.builds(dict, expires_at=EXPIRIES),
+    st.builds(dict, unread_reason=st.just("is too long"), digest=st.none()),
+    st.builds(dict, digest=st.just(VOLATILE)),
+    st.builds(dict, stated_date=STATED),
+)
+READINGS = st.builds(
+    lambda digest, fault: HtmlFacts(**{"digest": digest, **fault}), st.integers(1, 40), st.just({}) | HTML_FAULTS
+)
+FAULTS = st.one_of(
+    st.builds(dict, status=st.sampled_from([404, 302, 403])),
+    st.builds(dict, media_type=st.sampled_from(["application/pdf", "text/plain"])),
+    st.builds(dict, noindex=st.just(True)),
+    st.builds(dict, private=st.just(True)),
+    st.builds(dict, obstacle=st.just("redirects at once")),
+    st.builds(dict, expires_at=EXPIRIES),
+    st.builds(dict, canonical=st.just(f"{BASE}/other")),
+)
+OBSERVATIONS = st.lists(
+    st.builds(
+        observed,
+        path=PATHS.map(quote),
+        at=AGES.map(lambda age: NOW - age),
+        last_modified=st.none() | MOMENTS,
+        html=st.none() | READINGS,
+        visitor=st.integers(0, 1),
+        may_be_provided=st.booleans(),  # then a page is kept although nothing lists it any more
+        fault=st.just({}) | FAULTS,
+    ),
+    min_size=1,
+    max_size=40,
+)
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "learn": st.sampled_from(["/p/*", "/q/*", "*/a"]),
+        "exclude": st.sampled_from(["/p/a", "/q/*"]),
+        "priority": st.sampled_from([0.3, "auto"]),
+        "changefreq": st.sampled_from(["daily", "auto"]),
+        "max_age_days": st.just(60),
+        "media_types": st.just(["text/html", "text/plain"]),
+        "path": st.just("/p/sitemap.xml"),
+        "report": st.just("/p/report"),
+    },
+)
+ROBOTS = st.sampled_from(["", "User-agent: *\nDisallow: /p/private\n", "User-agent: *\nDisallow: /admin\n"])
+SETTINGS = st.fixed_dictionaries(
+    {},
+    optional={
+        "priority": st.just(0.7),
+        "changefreq": st.just("monthly"),
+        "lastmod": st.sampled_from([date(2020, 1, 1), datetime(2099, 1, 1, tzinfo=UTC), lambda: None]),
+    },
+)
+
+
+@given(OBSERVATIONS, ROBOTS, st.just({}) | OPTIONS, st.just({}) | SETTINGS)
+def test_every_page_is_listed_as_the_policy_lists_it_alone(
+    observations: list[Observation], robots: str, options: Any, settings: Any
+) -> None:
+    check(observations, robots, options, settings)
+
+
+GOOD = {"path": "/p/a", "at": NOW - 9000, "html": HtmlFacts(1), "may_be_provided": True}
+LATER = {**GOOD, "at": NOW - 8000}
+
+
+@pytest.mark.parametrize(
+    ("observations", "options"),
+    [
+        ([observed({"private": True}, **LATER)], {}),
+        ([observed({"html": HtmlFacts(1, noindex=True)}, **LATER)], {}),
+        ([observed({"html": HtmlFacts(1, canonical=f"{BASE}/b")}, **LATER)], {}),
+        ([observed({"html": HtmlFacts(1, obstacle="redirects at once")}, **LATER)], {}),
+        ([observed({"html": HtmlFacts(1, expires_at=NOW)}, **LATER)], {}),
+        ([observed({"status": 302, "visitor": 1}, **LATER)], {}),
+        ([observed({"status": 302, "visitor": visitor, "at": NOW - 1000 * visitor}, **GOOD) for visitor in (1, 2)], {}),
+        ([observed({"path": "/p/a/"}, **LATER)], {"learn": "/p/*"}),
+        ([observed({"path": f"/p/{number}", "at": NOW - 10 * number}, **GOOD) for number in range(1, 5)], {}),
+        ([observed({"path": "/p/sitemap.xml"}, **GOOD)], {"path": "/p/sitemap.xml"}),
+        ([], {"report": "/p/a"}),
+        ([], {"exclude": "/p/a"}),
+    ],
+)
+def test_a_page_with_a_flaw_is_listed_as_the_policy_lists_it_alone(
+    observations: list[Observation], options: dict[str, Any]
+) -> None:
+    check([observed({}, **GOOD), *observations, observed({}, path="/p/other", at=NOW - 5)], "", options, {})
+
+
+def check(observations: list[Observation], robots: str, options: Any, settings: Any) -> None:
+    store = MemoryStore()
+    store.merge(Site("https", "example.com").store_key, observations, PageLimits())
+    app = SitemapMiddleware(
+        site(robots, settings), base_url=BASE, store=store, verify=False, clock=Clock(NOW), **options
+    )
+    answer = wsgi(app, RequestSpec(options.get("path", "/sitemap.xml"), host="example.com"))
+    listed = entries(answer.body) if answer.status == 200 else {}
+    for path in {observation.path for observation in observations}:
+        explained = app.explain(unquote(path))
+        written = listed.pop(BASE + path, None)
+        assert (written is not None) == explained.listed, explained
+        if written is not None:
+            entry = explained.entry
+            assert entry is not None
+            priority = None if entry.priority is None else priority_text(entry.priority)
+            expected = entry.lastmod, entry.changefreq, priority
+            assert (written.get("lastmod"), written.get("changefreq"), written.get("priority")) == expected, explained
+    assert listed.keys() <= {f"{BASE}/robots.txt"}
+    app.close()
+
+
+def site(robots: str, settings: Any) -> Any:
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/robots.txt", "robots", lambda: (robots, {"Content-Type": "text/plain"}))
+
+    @app.get("/p/<slug>")
+    @sitemap(learn=True, **settings)
+    def page(slug: str) -> str:
+        return slug
+
+    return app
