@@ -169,7 +169,7 @@ class ResponseBuffer:
         if not lock.acquire(timeout=timeout):
             return
         try:
-            batch = self._take_batch()
+            batch = self.take_batch()
             if batch:
                 try:
                     self._ingest(batch)
@@ -188,7 +188,7 @@ class ResponseBuffer:
         finally:
             self._on_flush(True)
 
-    def _take_batch(self) -> list[CapturedResponse]:
+    def take_batch(self) -> list[CapturedResponse]:
         """Remove all that is pending, and return it in the order in which it came."""
         batch: list[CapturedResponse] = []
         with contextlib.suppress(KeyError):  # a response was discarded meanwhile

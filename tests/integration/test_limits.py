@@ -382,7 +382,7 @@ MANY = 3000
 
 def rows(store: Any) -> int:
     """All rows of a store's tables."""
-    with store._open_connection() as connection:
+    with store.open_connection() as connection:
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         return sum(connection.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0] for table in tables)
 

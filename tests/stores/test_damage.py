@@ -226,7 +226,7 @@ def test_unreadable_page_leaves_others_in_place(
 def test_a_damaged_value_in_memory_costs_a_record(table: str, column: str, site: Callable[[Any], SampleSite]) -> None:
     store = MemoryStore()
     sample = with_visited_pages(site(store))
-    with store._open_connection() as connection:
+    with store.open_connection() as connection:
         spoil(connection, table, column, "damaged")
     assert_goes_on_working(sample)
 

@@ -142,8 +142,8 @@ class PreparedSQLiteStore(SQLiteStore):
         super().__init__(engine.file)
         self._engine = engine
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = super()._connect()
+    def connect(self) -> sqlite3.Connection:
+        connection = super().connect()
         for statement in self._engine.statements:
             connection.execute(statement)
         return connection

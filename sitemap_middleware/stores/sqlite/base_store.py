@@ -186,7 +186,7 @@ class BaseSQLiteStore(ABC):
         self._open_connections[:] = [] if connection is None else [connection]
 
     @abstractmethod
-    def _connect(self) -> sqlite3.Connection:
+    def connect(self) -> sqlite3.Connection:
         """The open connection, with all tables."""
 
     @abstractmethod
@@ -200,7 +200,7 @@ class BaseSQLiteStore(ABC):
 
     def _read(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         def read() -> Result:
-            with self._open_connection() as connection:
+            with self.open_connection() as connection:
                 return work(connection)
 
         return self._with_repair(read)
@@ -246,7 +246,7 @@ class BaseSQLiteStore(ABC):
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         # IMMEDIATE: a transaction that reads first and then writes fails at once if another one wrote meanwhile.
-        with self._open_connection() as connection:
+        with self.open_connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 self._check_version(connection)
@@ -263,10 +263,11 @@ class BaseSQLiteStore(ABC):
             raise StoreError(f"the store {self.name} was migrated by newer code; restart this process")
 
     @contextlib.contextmanager
-    def _open_connection(self) -> Iterator[sqlite3.Connection]:
+    def open_connection(self) -> Iterator[sqlite3.Connection]:
+        """The open connection, for this thread alone. What fails within the block raises `StoreError`."""
         with self._lock:
             try:
-                yield self._connect()
+                yield self.connect()
             except StoreError:
                 raise
             except Exception as error:  # damaged data can raise anything

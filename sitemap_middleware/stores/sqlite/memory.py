@@ -16,7 +16,7 @@ class MemoryStore(BaseSQLiteStore):
     def close(self) -> None:
         """Do nothing: closing would lose the data. `release` closes."""
 
-    def _connect(self) -> sqlite3.Connection:
+    def connect(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             create_schema(self._connection)

@@ -50,7 +50,7 @@ class SQLiteStore(BaseSQLiteStore):
         self._may_be_corrupt = _is_corruption(error)
         self._close()
 
-    def _connect(self) -> sqlite3.Connection:
+    def connect(self) -> sqlite3.Connection:
         if self._connection is not None:
             if _inode(self.path) == self._inode:
                 return self._connection

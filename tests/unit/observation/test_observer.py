@@ -485,7 +485,7 @@ class OnePage:
 
     def saved(self) -> list[CapturedResponse]:
         """What was captured since the last call."""
-        batch: list[CapturedResponse] = self.tracker.buffer._take_batch()
+        batch: list[CapturedResponse] = self.tracker.buffer.take_batch()
         return batch
 
     def statuses(self) -> list[int]:

@@ -126,4 +126,4 @@ def test_response_of_a_probe_makes_the_last_answer_another_one(tracker: Response
     probed = CapturedResponse(SITE, path, at=1000, status=404)
     tracker.record(probed)
     assert (page.last_answer is NO_ANSWER) is (path == "/")
-    assert tracker.buffer._take_batch() == [probed]
+    assert tracker.buffer.take_batch() == [probed]

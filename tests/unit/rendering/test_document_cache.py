@@ -40,9 +40,9 @@ class Counting(MemoryStore):
         super().__init__()
         self.calls = 0
 
-    def _connect(self) -> sqlite3.Connection:
+    def connect(self) -> sqlite3.Connection:
         self.calls += 1
-        return super()._connect()
+        return super().connect()
 
 
 def home(protocol: str, *paths: str, **options: Any) -> SampleSite:
