@@ -61,14 +61,14 @@ def _make(variant: str, entries: int, seconds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         before: Callable[[], Any] = int
         if variant == "values":
-            document: Callable[[], Any] = partial(generation._from_values, generation._app(peers.posts(entries)))
+            document: Callable[[], Any] = partial(generation.from_values, generation.app_of(peers.posts(entries)))
         else:
             file = Path(folder, "sitemap.sqlite3")
             store = SQLiteStore(file)
             site.fill(store, entries)
             store.close()
-            before = partial(getattr(generation, "_clear", site.clear), file)
-            document = partial(generation._from_store, file)
+            before = partial(generation.clear, file)
+            document = partial(generation.from_store, file)
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
             before()

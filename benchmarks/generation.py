@@ -65,9 +65,9 @@ def _documents(entries: int, rounds: int, file: Path) -> Table:
 
     posts = _posts(entries)
     ours = {
-        READY: partial(_from_store, file),
-        ROWS: partial(_from_store, file),
-        VALUES: partial(_from_values, _app(posts)),
+        READY: partial(from_store, file),
+        ROWS: partial(from_store, file),
+        VALUES: partial(from_values, app_of(posts)),
         STARLETTE_VALUES: partial(starlette_values.document, starlette_values.app(posts)),
         ISAL: partial(_from_objects, posts, gzip_stream.compress_with_isal),
         ZLIB: partial(_from_objects, posts, gzip_stream.compress_with_zlib),
@@ -84,7 +84,7 @@ def _documents(entries: int, rounds: int, file: Path) -> Table:
     }
     variants = {**ours, **theirs, **packing}
     timed = pairs.rounds(
-        {name: _times(document) for name, document in variants.items()}, rounds, 0, {ROWS: partial(_clear, file)}
+        {name: _times(document) for name, document in variants.items()}, rounds, 0, {ROWS: partial(clear, file)}
     )
     table = Table(
         f"A document of {entries:,} entries, with lastmod and priority",
@@ -125,20 +125,21 @@ def _posts(entries: int) -> list[Any]:
     return posts(entries)
 
 
-def _clear(file: Path) -> None:
+def clear(file: Path) -> None:
     """Forget all that is not a page: what the store keeps, and what this process remembers."""
     site.clear(file)
     forms_of_pair.cache_clear()
 
 
-def _from_store(file: Path) -> list[bytes]:
+def from_store(file: Path) -> list[bytes]:
+    """The sitemap of the pages in a store, as a new process makes it."""
     middleware = site.wrapped(f"sqlite:///{file}")
     document = list(site.send_request(middleware))
     middleware.close()
     return document
 
 
-def _app(posts: Sequence[Any]) -> flask.Flask:
+def app_of(posts: Sequence[Any]) -> flask.Flask:
     """An app that enumerates its posts, as its database would give them."""
     app = flask.Flask(__name__)
 
@@ -152,7 +153,8 @@ def _app(posts: Sequence[Any]) -> flask.Flask:
     return app
 
 
-def _from_values(app: flask.Flask) -> list[bytes]:
+def from_values(app: flask.Flask) -> list[bytes]:
+    """The sitemap of an app's `values`, as a new process makes it."""
     middleware = SitemapMiddleware(app.wsgi_app, base_url=site.BASE, store="memory://", verify=False)
     document = list(site.send_request(middleware))
     middleware.close()
@@ -214,7 +216,7 @@ def _republished(entries: int, rounds: int, file: Path) -> Table:
             chunks = list(make_chunks(_entries(posts), CHUNK))
         variants[f"all is written and gzipped, {name}"] = partial(_render_all, posts, compress_all)
         variants[f"one chunk is written, {name}"] = partial(_render_last_chunk, posts, chunks, by)
-    variants["a request, nothing is rendered"] = partial(_from_store, file)
+    variants["a request, nothing is rendered"] = partial(from_store, file)
     variants["a request, one page changed"] = partial(site.read_document, middleware)
     timed = pairs.rounds(
         {name: _times(make) for name, make in variants.items()},
@@ -319,7 +321,7 @@ def _take_all_changed(file: Path, entries: int) -> Callable[[], object]:
 
 def _take_values(file: Path, entries: int) -> Callable[[], object]:
     middleware = SitemapMiddleware(
-        _app(_posts(entries)).wsgi_app,
+        app_of(_posts(entries)).wsgi_app,
         base_url=site.BASE,
         store=f"sqlite:///{file.with_suffix('.values')}",
         verify=False,
