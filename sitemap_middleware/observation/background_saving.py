@@ -200,7 +200,7 @@ class ResponseBuffer:
     def _put_back(self, batch: list[CapturedResponse]) -> None:
         """Keep a batch that could not be saved, unless newer responses have taken its place."""
         for captured in batch:
-            if captured.body is not None:
+            if captured.body is not None or captured.file_path is not None:
                 self.sample(captured)
             elif len(self._pending) < self._capacity:
                 self._pending.setdefault(_buffer_key(captured), captured)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters.asgi_client import probe_scope
+from sitemap_middleware.adapters import asgi_client
+from sitemap_middleware.adapters.asgi_client import ResponseCollector, probe_scope, request_app
 from sitemap_middleware.adapters.asgi_request import ASGIRequest, key_with_defaults
 from sitemap_middleware.adapters.probe_headers_without_visitor import PROBE_CLIENT_ADDRESS
-from sitemap_middleware.request_response import PROBE_ACCEPT, PROBE_USER_AGENT, ProbeRequest
+from sitemap_middleware.request_response import (
+    MAX_PROBE_BYTES,
+    PROBE_ACCEPT,
+    PROBE_USER_AGENT,
+    ProbeRequest,
+    Response,
+)
 
 CONNECTION: dict[str, Any] = {
     "asgi": {"version": "3.0"},
@@ -94,3 +103,97 @@ def test_state_is_a_copy_of_the_lifespans(live: Any, state: Any, expected: Any) 
     scope = scope_of(ProbeRequest("/"), VISIT | live, state)
     assert scope.get("state") == expected
     assert scope.get("state") is None or scope["state"] is not state
+
+
+def test_request_has_no_body_and_its_client_leaves_after_the_response() -> None:
+    received: list[Any] = []
+
+    async def listening(scope: Any, receive: Any, send: Any) -> None:
+        received.append(await receive())
+        await send({"type": "http.response.start", "status": 200})
+        await send({"type": "http.response.body", "body": b"a"})
+        received.append(await receive())
+
+    assert asked(listening) == Response(200, [], b"a")
+    assert received == [{"type": "http.request", "body": b"", "more_body": False}, {"type": "http.disconnect"}]
+
+
+def asked(app: Any, *, allow_truncated: bool = False) -> Response | None:
+    future: Future[Response | None] = Future()
+    asyncio.run(asyncio.wait_for(request_app(app, {"type": "http"}, future, allow_truncated=allow_truncated), 30))
+    return future.result(0)
+
+
+TEXT, FILM, EVENTS = b"text/plain", b"video/mp4", b"text/event-stream"
+LONG = b"x" * (MAX_PROBE_BYTES - 2)
+
+
+@pytest.mark.parametrize(
+    ("media_type", "parts", "allow_truncated", "body"),
+    [
+        (TEXT, [b"a", b"b"], False, b"ab"),
+        (TEXT, [LONG, b"ab"], False, LONG + b"ab"),
+        (TEXT, [LONG, b"ab", b"c"], False, None),
+        (TEXT, [LONG, b"ab", b"c", b"d"], True, LONG + b"abc"),
+        (FILM, [LONG, b"abc", b"d"], False, b""),
+        (FILM, [LONG, b"abc", b"d"], True, LONG + b"abc"),
+        (EVENTS, [b"a", b"b"], False, b""),
+        (EVENTS.upper(), [b"a", b"b"], True, b""),
+    ],
+    ids=[
+        "text",
+        "as long as may be",
+        "too long",
+        "beginning of text",
+        "too long a film",
+        "beginning of a film",
+        "events",
+        "events in capitals",
+    ],
+)
+def test_body_is_read_up_to_its_limit(
+    media_type: bytes, parts: list[bytes], body: bytes | None, *, allow_truncated: bool
+) -> None:
+    async def sending(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 203, "headers": [(b"Content-Type", media_type)]})
+        for part in parts:
+            await asyncio.sleep(0)
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body"})
+
+    headers = [("content-type", media_type.decode())]
+    expected = None if body is None else Response(203, headers, body)
+    assert asked(sending, allow_truncated=allow_truncated) == expected
+
+
+@pytest.mark.parametrize(
+    ("messages", "body"),
+    [
+        ([], None),
+        ([{"type": "http.response.start", "status": 200, "headers": [(b"content-type", TEXT)]}], None),
+        ([{"type": "http.response.start", "status": 200, "headers": [(b"content-type", FILM)]}], b""),
+    ],
+    ids=["no start", "text", "film"],
+)
+def test_of_an_app_that_hangs_only_the_headers_of_a_film_count(
+    messages: Any, body: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asgi_client, "PROBE_TIMEOUT_SECONDS", 0.01)
+
+    async def hanging(scope: Any, receive: Any, send: Any) -> None:
+        for message in messages:
+            await send(message)
+        await asyncio.sleep(60)
+
+    expected = None if body is None else Response(200, [("content-type", FILM.decode())], body)
+    assert asked(hanging, allow_truncated=True) == expected
+
+
+def test_error_names_both_statuses_of_a_response_that_is_started_twice() -> None:
+    async def send_twice() -> None:
+        collector = ResponseCollector()
+        for status in (200, 404):
+            await collector.send({"type": "http.response.start", "status": status})
+
+    with pytest.raises(RuntimeError, match="the app started a response of status 404 after one of 200"):
+        asyncio.run(send_twice())

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import Future
 from io import BytesIO
 from typing import Any
 
 import pytest
 
 from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.adapters import wsgi_client
 from sitemap_middleware.adapters.probe_headers_without_visitor import PROBE_CLIENT_ADDRESS
 from sitemap_middleware.adapters.wsgi_client import probe_environ, resolve_response
 from sitemap_middleware.adapters.wsgi_request import request_of
-from sitemap_middleware.request_response import PROBE_ACCEPT, PROBE_USER_AGENT, ProbeRequest
+from sitemap_middleware.request_response import (
+    MAX_PROBE_BYTES,
+    PROBE_ACCEPT,
+    PROBE_USER_AGENT,
+    ProbeRequest,
+    Response,
+)
 
 CONNECTION: dict[str, Any] = {
     "HTTPS": "on",
@@ -93,8 +102,6 @@ def test_another_scheme_replaces_that_of_the_connection(scheme: str) -> None:
 
 
 def test_interrupt_ends_the_server_on_the_main_thread() -> None:
-    from concurrent.futures import Future
-
     def interrupted(environ: dict[str, Any], start_response: Any) -> list[bytes]:
         raise KeyboardInterrupt
 
@@ -102,3 +109,65 @@ def test_interrupt_ends_the_server_on_the_main_thread() -> None:
     with pytest.raises(KeyboardInterrupt):
         resolve_response(interrupted, {}, future, allow_truncated=False)
     assert future.exception(0) is not None
+
+
+TEXT, FILM, EVENTS = "text/plain", "video/mp4", "text/event-stream"
+LONG = b"x" * (MAX_PROBE_BYTES - 2)
+
+
+@pytest.mark.parametrize(
+    ("media_type", "chunks", "allow_truncated", "body"),
+    [
+        (TEXT, [b"a", b"b"], False, b"ab"),
+        (TEXT, [LONG, b"ab"], False, LONG + b"ab"),
+        (TEXT, [LONG, b"ab", b"c"], False, None),
+        (TEXT, [LONG, b"ab", b"c", b"d"], True, LONG + b"abc"),
+        (FILM, [LONG, b"abc", b"d"], False, b""),
+        (FILM, [LONG, b"abc", b"d"], True, LONG + b"abc"),
+        (EVENTS, [b"a", b"b"], False, b""),
+        (EVENTS.upper(), [b"a", b"b"], True, b""),
+    ],
+    ids=[
+        "text",
+        "as long as may be",
+        "too long",
+        "beginning of text",
+        "too long a film",
+        "beginning of a film",
+        "events",
+        "events in capitals",
+    ],
+)
+def test_body_is_read_up_to_its_limit(
+    media_type: str, chunks: list[bytes], body: bytes | None, *, allow_truncated: bool
+) -> None:
+    is_closed: list[bool] = []
+
+    def chunked(_: Any, start_response: Any) -> Iterator[bytes]:
+        start_response("500 No", [])
+        start_response("203 Yes", [("Content-Type", media_type)], (None, None, None))
+        try:
+            yield from chunks
+        finally:
+            is_closed.append(True)
+
+    future: Future[Response | None] = Future()
+    resolve_response(chunked, {}, future, allow_truncated=allow_truncated)
+    headers = [("content-type", media_type)]
+    assert future.result(0) == (None if body is None else Response(203, headers, body))
+    assert is_closed == [True]
+
+
+@pytest.mark.parametrize(("media_type", "body"), [(TEXT, None), (FILM, b"")])
+def test_slow_text_does_not_count_and_of_a_slow_film_the_headers_do(
+    media_type: str, body: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wsgi_client, "PROBE_TIMEOUT_SECONDS", -1)
+
+    def slow(_: Any, start_response: Any) -> list[bytes]:
+        start_response("200 OK", [("Content-Type", media_type)])
+        return [b"a"]
+
+    future: Future[Response | None] = Future()
+    resolve_response(slow, {}, future, allow_truncated=True)
+    assert future.result(0) == (None if body is None else Response(200, [("content-type", media_type)], body))

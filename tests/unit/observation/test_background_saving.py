@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import multiprocessing
@@ -16,6 +17,7 @@ import types
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +25,7 @@ from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation import shutdown
-from sitemap_middleware.observation.background_saving import ResponseBuffer
+from sitemap_middleware.observation.background_saving import MAX_PENDING_BODY_BYTES, ResponseBuffer
 
 ROOT = Path(__file__).parents[3]
 SITE = Site("https", "example.com")
@@ -142,6 +144,231 @@ def test_failed_and_new_responses_share_one_limit() -> None:
             buffer.flush()
         assert (buffer.pending, buffer.dropped) == (6, 3)
     buffer.close()
+
+
+# What waits for the next flush
+
+
+def sampled(path: str = "/", body: bytes | None = b"x", file_path: str | None = None) -> CapturedResponse:
+    response = CapturedResponse(SITE, path, at=1000, status=200, body=body)
+    response.file_path = file_path
+    return response
+
+
+def test_batch_has_the_responses_and_then_the_samples_in_their_order() -> None:
+    merged = Merged()
+    buffer = new_buffer(merged)
+    batch = [captured("/b"), captured("/a"), sampled("/b"), sampled("/a")]
+    for response in batch[:2]:
+        buffer.record(response)
+    for response in batch[2:]:
+        buffer.sample(response)
+    assert (buffer.pending, buffer.seen, buffer.dropped) == (4, 2, 0)
+    buffer.flush()
+    assert merged == batch
+    assert (buffer.pending, buffer.seen, buffer.dropped) == (0, 2, 0)
+    buffer.close()
+
+
+def test_samples_are_bounded_in_number_and_in_bytes() -> None:
+    merged = Merged()
+    buffer = new_buffer(merged, capacity=3)
+    for _ in range(5):
+        buffer.sample(sampled())
+    assert (buffer.pending, buffer.dropped) == (3, 2)
+    buffer.flush()
+    half = bytes(MAX_PENDING_BODY_BYTES // 2)
+    for body in (half, half, b"x", b"", None):
+        buffer.sample(sampled(body=body))
+    assert (buffer.pending, buffer.dropped) == (3, 4)
+    buffer.flush()
+    buffer.sample(sampled(body=half + half))
+    assert (buffer.pending, buffer.dropped) == (1, 4), "a flush has made room"
+
+
+@pytest.mark.parametrize(
+    ("statuses", "kept"),
+    [
+        ((200, 404), [404]),
+        ((404, 200), [200]),
+        ((200, 410, 404), [404]),
+        ((200, 403), [200, 403]),
+        ((403, 200), [403, 200]),
+        ((200, 302, 302), [200, 302]),
+        ((403, 302), [403, 302]),
+        ((200, 400), [200]),
+        ((200, 500), [200]),
+        ((400, 200), [400, 200]),
+        ((200, 304), [200, 304]),
+    ],
+    ids=str,
+)
+def test_response_that_may_depend_on_the_visitor_waits_beside_the_page(
+    statuses: tuple[int, ...], kept: list[int]
+) -> None:
+    merged = Merged()
+    buffer = new_buffer(merged)
+    for status in statuses:
+        buffer.record(captured(status=status))
+    buffer.flush()
+    assert [response.status for response in merged] == kept
+    buffer.close()
+
+
+def test_response_to_unusual_headers_waits_beside_the_page_and_can_be_discarded() -> None:
+    merged = Merged()
+    buffer = new_buffer(merged)
+    usual, odd = captured(), captured(status=404)
+    odd.routing_headers = (("x-original-url", "/other"),)
+    for response in (usual, odd):
+        buffer.record(response)
+    assert buffer.pending == 2
+    buffer.discard(odd)
+    buffer.discard(captured())
+    buffer.flush()
+    assert merged == [usual]
+    buffer.close()
+
+
+@pytest.mark.parametrize("sample", [sampled(), sampled(body=None, file_path="/a/file")], ids=["body", "file"])
+def test_failed_batch_keeps_its_samples(sample: CapturedResponse) -> None:
+    merged = Merged()
+    buffer = new_buffer(merged)
+    response = captured()
+    buffer.record(response)
+    buffer.sample(sample)
+    merged.failing = True
+    with pytest.raises(RuntimeError):
+        buffer.flush()
+    assert buffer.pending == 2
+    merged.failing = False
+    buffer.flush()
+    assert merged == [response, sample]
+    buffer.close()
+
+
+def test_buffer_is_idle_if_nothing_is_pending_and_no_flush_runs() -> None:
+    idle: list[bool] = []
+    buffer = ResponseBuffer(lambda _: idle.append(buffer.is_idle), lambda _: True, interval=3600)
+    assert buffer.is_idle
+    buffer.record(captured())
+    assert not buffer.is_idle
+    buffer.flush()
+    assert (idle, buffer.is_idle) == ([False], True)
+    buffer.sample(sampled())
+    assert not buffer.is_idle
+    buffer.close()
+
+
+def test_age_of_the_last_flush_is_that_of_the_thread() -> None:
+    now = [1000.0]
+    merged = Merged()
+    buffer = ResponseBuffer(merged, lambda _: True, interval=3600, clock=lambda: now[0])
+    now[0] = 1010.0
+    assert buffer.last_flush_age_seconds == 0, "no thread runs"
+    buffer.record(captured())
+    now[0] = 1015.0
+    assert buffer.last_flush_age_seconds == 5
+    merged.failing = True
+    with pytest.raises(RuntimeError):
+        buffer.flush()
+    assert buffer.last_flush_age_seconds == 5
+    merged.failing = False
+    buffer.flush()
+    assert buffer.last_flush_age_seconds == 0
+    now[0] = 900.0
+    assert buffer.last_flush_age_seconds == 0, "the clock was set back"
+    buffer.close()
+
+
+def test_flush_that_cannot_begin_in_time_is_left_out() -> None:
+    merged = Merged()
+    buffer = new_buffer(merged)
+    buffer.record(captured())
+    with buffer._get_flush_lock():
+        buffer.flush(timeout=0)
+        assert merged == []
+    buffer.flush(timeout=0)
+    assert len(merged) == 1
+    buffer.close()
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_callbacks_of_the_last_flush(*, fails: bool) -> None:
+    calls: list[Any] = []
+
+    def ingest(_: Any) -> None:
+        calls.append("ingest")
+        if fails:
+            raise RuntimeError("the store is down")
+
+    buffer = ResponseBuffer(
+        ingest,
+        lambda _: True,
+        interval=3600,
+        prepare=lambda: calls.append("prepare"),
+        on_flush=calls.append,
+        on_last_flush=lambda: calls.append("last"),
+        on_shutdown=lambda: calls.append("shutdown"),
+        on_exit=lambda: calls.append("exit"),
+    )
+    buffer.sample(sampled())  # starts no thread
+    buffer.prepare()
+    buffer.begin_shutdown()
+    with pytest.raises(RuntimeError) if fails else contextlib.nullcontext():
+        buffer.flush_finally(5)
+    buffer.release_store()
+    assert calls == ["prepare", "shutdown", "last", "ingest", True, "exit"]
+
+
+def test_thread_reports_each_flush_and_whether_it_is_the_last() -> None:
+    calls: list[Any] = []
+    buffer = ResponseBuffer(
+        lambda _: None,
+        lambda _: True,
+        interval=0.001,
+        prepare=lambda: calls.append("prepare"),
+        on_flush=calls.append,
+        on_last_flush=lambda: calls.append("last"),
+    )
+    buffer.ensure_thread()
+    _until(lambda: calls.count(False) > 1)
+    buffer.ensure_thread()
+    buffer.close()
+    assert (calls[0], calls[-2:], calls.count("prepare"), calls.count(True)) == ("prepare", ["last", True], 1, 1)
+
+
+def test_requested_flush_begins_the_shutdown_first() -> None:
+    calls: list[Any] = []
+    buffer = ResponseBuffer(
+        lambda _: calls.append("ingest"),
+        lambda _: True,
+        interval=3600,
+        on_flush=calls.append,
+        on_last_flush=lambda: calls.append("last"),
+        on_shutdown=lambda: calls.append("shutdown"),
+    )
+    buffer.record(captured())
+    buffer.request_flush()
+    _until(lambda: len(calls) == 4)
+    assert calls == ["shutdown", "last", "ingest", True]
+    buffer.record(captured())
+    buffer.close()
+    assert calls[4:] == ["last", "ingest", True], "the shutdown was begun once"
+
+
+def test_thread_is_a_daemon_with_a_name() -> None:
+    before = flush_threads()
+    buffer = new_buffer(Merged())
+    buffer.record(captured())
+    (thread,) = flush_threads() - before
+    assert thread.daemon
+    assert buffer.stop() is thread
+    thread.join(10)
+    assert buffer.stop() is None
+
+
+# The thread
 
 
 def test_thread_flushes_and_survives_a_failing_merge(caplog: pytest.LogCaptureFixture) -> None:
