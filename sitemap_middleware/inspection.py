@@ -69,12 +69,12 @@ class ServiceInspection:
                 one that was requested.
         """
         if snapshot is not None:
-            return explain(self._entries, self.evaluation_context(snapshot), path)
+            return explain(self._entries, self.evaluation_context(snapshot), self.options.media_types, path)
         self.flush()
         site = self.site_resolver.default_site()
         self.complete_routes(site)
         snapshot = self.snapshot(site, self._guarded_store)
-        explanation = explain(self._entries, self.evaluation_context(snapshot), path)
+        explanation = explain(self._entries, self.evaluation_context(snapshot), self.options.media_types, path)
         if not self.options.enabled:
             explanation = Explanation(
                 path, explanation.loc, False, "the middleware is turned off", route=explanation.route

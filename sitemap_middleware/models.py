@@ -274,6 +274,25 @@ class UrlColumns(NamedTuple):
         )
 
 
+class PageEvent(NamedTuple):
+    """Something that happened to a page."""
+
+    at: int
+    """POSIX seconds."""
+    text: str
+
+
+class DateEvidence(NamedTuple):
+    """A date that a page may have, and whether the sitemap has it."""
+
+    date: str | None
+    """As it would be written; None if there is a reason against it."""
+    counts: bool
+    """Whether it is the lastmod of the page. Only one is."""
+    reason: str
+    """Where the date comes from, or why it does not count."""
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a URL is listed or not, and where its lastmod and an inferred changefreq come from.
@@ -297,6 +316,11 @@ class Explanation:
 
     note: str | None = None
     """What else keeps crawlers from the entry."""
+
+    history: tuple[PageEvent, ...] = ()
+    """What happened to the page, the latest first."""
+    dates: tuple[DateEvidence, ...] = ()
+    """The dates that a listed page may have, the best evidence first."""
 
     def __str__(self) -> str:
         lines = [f"{self.path} is {'listed' if self.listed else 'not listed'}: {self.reason}"]

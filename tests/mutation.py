@@ -22,6 +22,7 @@ from pathlib import Path
 TESTS = {
     "evidence.observation_merge": "unit/evidence/test_observation_merge unit/evidence/test_delisting_confirmation unit/evidence/test_soft_404_by_equal_content unit/evidence/test_lastmod",
     "evidence.verdict": "unit/evidence/test_observation_merge unit/evidence/test_delisting_confirmation",
+    "evidence.page_history": "unit/evidence/test_page_history",
     "evidence.html_facts": "unit/evidence/test_html_facts unit/evidence/test_json_ld unit/evidence/test_html_limits",
     "evidence.response_headers": "unit/evidence/test_observation_merge unit/evidence/test_robots_directives",
     "evidence.response_parser": "unit/evidence/test_response_parser integration/test_canonical",

@@ -38,6 +38,8 @@ def explanation_as_json(explanation: Explanation, notes: Sequence[str]) -> dict[
         "status": page.status if page else None,
         "first_seen": w3c_from_timestamp(page.first_seen) if page else None,
         "last_seen": w3c_from_timestamp(page.last_seen) if page else None,
+        "history": [{"at": w3c_from_timestamp(event.at), "event": event.text} for event in explanation.history],
+        "dates": [date._asdict() for date in explanation.dates],
         "notes": list(notes),
     }
 

@@ -15,6 +15,7 @@ from rich.text import Text
 from ..dates import w3c_from_timestamp
 from ..evidence.delisting_confirmation import confirmed_contradiction
 from ..evidence.observations import HTML_TYPES
+from ..evidence.page_history import histories
 from ..listing.candidates import SiteSnapshot
 from ..listing.changes import PageChange
 from ..listing.listed_and_unlisted_urls import UrlReportLine
@@ -53,7 +54,7 @@ def print_explanation(explanation: Explanation, notes: Sequence[str]) -> None:
     verdict, *details = str(explanation).splitlines()
     out = console()
     print_line(out, verdict, "bold green" if explanation.listed else "bold red")
-    for line in (*details, *observation_lines(explanation)):
+    for line in (*details, *observation_lines(explanation), *_history_lines(explanation)):
         print_line(out, line)
     for note in notes:
         print_line(out, f"note: {note}", "dim")
@@ -79,6 +80,20 @@ def observation_lines(explanation: Explanation) -> Iterator[str]:
     contents = page.content_history
     if content := last_run(contents):
         yield f"content unchanged since {w3c_from_timestamp(content.first)}; versions known: {len(contents)}"
+
+
+def _history_lines(explanation: Explanation) -> Iterator[str]:
+    """Yield what happened to a page and which dates it may have, if that is more than the lines before say."""
+    known = 2 + len(histories(explanation.page)) if explanation.page else 0  # first seen, last seen, first values
+    if len(explanation.history) > known:
+        yield "history:"
+        for event in explanation.history:
+            yield f"  {w3c_from_timestamp(event.at)} {event.text}"
+    if len(explanation.dates) > 1:
+        yield "dates:"
+        for date in explanation.dates:
+            stands = f"{date.date} {'counts' if date.counts else 'is not needed'}" if date.date else "no date"
+            yield f"  {stands}: {date.reason}"
 
 
 def print_route_report(

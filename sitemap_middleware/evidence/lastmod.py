@@ -20,7 +20,7 @@ from ..dates import (
     w3c_day_from_timestamp,
     w3c_from_timestamp,
 )
-from ..models import Page
+from ..models import DateEvidence, Page
 from ..value_history import VOLATILE, History, last_change
 from .daily_number_changes import may_be_daily_counter
 from .generated_dates import SHORTEST_STEP, changes_without_content, is_credible
@@ -90,6 +90,23 @@ def observed_lastmod(page: Page, signals: SiteSignals, now: int) -> str | None:
             ):
                 return w3c_from_timestamp(moment)
     return lastmod(None, page, None, signals, now).text
+
+
+def date_evidence(
+    result: LastmodResult, page: Page | None, file_modified: int | None, signals: SiteSignals, now: int
+) -> Iterator[DateEvidence]:
+    """Each date that a page may have, in the order of the rules of `lastmod`, of which the first counts.
+
+    Args:
+        result: what `lastmod` returned for the page.
+        page: see `lastmod`, as all further arguments.
+    """
+    page = None if page is None else page_as_of(page, now)
+    found = [other for other in _results(page, file_modified, signals, now) if other is not None]
+    if result not in found and result != _NO_LASTMOD:
+        found.insert(0, result)  # the developer's
+    for other in found:
+        yield DateEvidence(other.text, other == result and other.text is not None, other.source)
 
 
 def _results(

@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Final, Literal, NamedTuple
 
 from ..dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_from_timestamp
-from ..evidence.delisting_confirmation import confirmed_contradiction
-from ..evidence.verdict import page_verdict
+from ..evidence.page_history import dropped_between
 from ..models import Page
 from ..value_history import MAX_RUNS
 from .entries_by_section import EntryBuilder
@@ -66,7 +65,7 @@ def change_times(item: EvaluatedUrl, media_types: Collection[str], now: int) -> 
     """When a URL came, changed and went."""
     page = item.candidate.page
     if item.entry is None:
-        return ChangeTimes(None, None, *(_dropped(page, media_types, now) or ())) if page else ChangeTimes()
+        return ChangeTimes(None, None, *(dropped_between(page, media_types, now) or ())) if page else ChangeTimes()
     lastmod = item.entry.lastmod
     return ChangeTimes(_first_good(page) if page else None, _end_of(lastmod) if lastmod else None)
 
@@ -89,18 +88,6 @@ def _first_good(page: Page) -> int:
     if not contents or len(contents) == MAX_RUNS:  # then the first ones may be lost
         return page.first_seen
     return max(page.first_seen, min(run.first for run in contents))
-
-
-def _dropped(page: Page, media_types: Collection[str], now: int) -> tuple[int, int] | None:
-    """Between which times a page that is not listed ceased to be good; None if the evidence does not tell."""
-    if (answer := confirmed_contradiction(page)) is not None:
-        return page.last_seen, answer.at
-    ends = [end for end in (page.expires_at, page.html_expires_at) if end is not None and end <= now]
-    if ends and page_verdict(page, media_types, min(ends) - 1).listed:
-        return page.last_seen, min(ends)
-    if page.status == 200 or not page.content_history or page.html_noindex or page.html_obstacle or page.html_canonical:
-        return None
-    return page.content_history[-1].last, page.last_seen
 
 
 def _end_of(lastmod: str) -> int:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
+from ..evidence.lastmod import date_evidence
+from ..evidence.page_history import dropped_between, page_events
 from ..models import Explanation, Route
 from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
 from .candidates import Candidate, SiteSnapshot, learned_candidates
@@ -10,8 +15,17 @@ from .policy import EvaluationContext, shadowed_reason
 from .provider_pages import ProviderReport
 
 
-def explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Explanation:
+def explain(entries: EntryBuilder, context: EvaluationContext, media_types: Collection[str], path: str) -> Explanation:
     """Explain why a decoded path is listed or not."""
+    explanation = _explain(entries, context, path)
+    page = explanation.page
+    if page is None:
+        return explanation
+    dropped = None if explanation.listed else dropped_between(page, media_types, context.snapshot.now)
+    return replace(explanation, history=(*page_events(page, None if dropped is None else dropped[1]),))
+
+
+def _explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Explanation:
     snapshot = context.snapshot
     quoted = quote_path(path)
     if not path.startswith("/"):
@@ -41,6 +55,8 @@ def explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Exp
             path, loc, False, verdict.reason, route=candidate.route, page=candidate.page, skipped=skipped
         )
     entry, lastmod, changefreq = entries.build_entry(context, loc, candidate)
+    route, signals = candidate.route, context.site_signals.signals
+    dates = date_evidence(lastmod, candidate.page, route.last_modified, signals, snapshot.now)
     return Explanation(
         path,
         loc,
@@ -48,10 +64,11 @@ def explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Exp
         verdict.reason,
         entry,
         lastmod.source,
-        candidate.route,
+        route,
         candidate.page,
         None if changefreq is None else changefreq.source,
         skipped,
+        dates=(*dates,),
     )
 
 

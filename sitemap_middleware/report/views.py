@@ -7,9 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from ..crawlers.visits import CrawlerVisit
 from ..dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_day_from_timestamp
+from ..evidence.page_history import histories, page_events, value_name, value_numbers
 from ..listing.changes import PageChange
 from ..models import Page
-from ..value_history import VOLATILE, History
+from ..value_history import History
 from .charts import Span, WeekCounts, timeline, weeks_chart
 from .evaluated_urls_database import SORTS, PageQuery, PageRow, SiteIndex, sort_value
 from .evaluation import MAX_CRAWLER_LINES, WEEKS, Evaluation, first_week
@@ -174,25 +175,17 @@ def parse_day(text: str, now: int) -> int | None:
 
 def page(row: PageRow, stored: Page | None, visits: list[CrawlerVisit]) -> Context:
     """One page: its verdict, the evidence, and its history."""
-    facts, lanes = list[tuple[str, str]](), list[tuple[str, History]]()
-    if stored is not None:
-        facts = list(_facts(stored))
-        lanes = [
-            (name, history)
-            for name, history in (
-                ("content", stored.content_history),
-                ("Last-Modified", stored.last_modified_history),
-                ("stated date", stored.stated_date_history),
-            )
-            if history
-        ]
+    lanes = histories(stored) if stored is not None else []
     return {
         "row": row,
         "visits": visits,
         "stored": stored,
-        "facts": facts,
+        "facts": list(_facts(stored)) if stored is not None else [],
         "timeline": _timeline(stored, lanes) if stored is not None and lanes else None,
-        "events": _events(row, stored, lanes) if stored is not None else [],
+        "events": [
+            (time(event.at), event.text)
+            for event in (page_events(stored, row.times.dropped, time) if stored is not None else ())
+        ],
     }
 
 
@@ -235,39 +228,13 @@ def _timeline(stored: Page, lanes: list[tuple[str, History]]) -> Any:
 
 
 def _spans(name: str, history: History) -> list[Span]:
-    numbers = _numbers(history)
+    numbers = value_numbers(history)
     return [
         Span(
             run.first,
             run.last,
             str(numbers[run.value] % _RUN_CLASSES),
-            f"{_value_name(name, run.value, numbers[run.value])}: {time(run.first)} to {time(run.last)}",
+            f"{value_name(name, run.value, numbers[run.value], time)}: {time(run.first)} to {time(run.last)}",
         )
         for run in history
     ]
-
-
-def _numbers(history: History) -> dict[int, int]:
-    """The number of each value of a history, from 0 on, in the order in which they were first seen."""
-    return {value: number for number, value in enumerate(dict.fromkeys(run.value for run in history))}
-
-
-def _value_name(name: str, value: int, number: int) -> str:
-    if name != "content":
-        return time(value)
-    return "content that varies" if value == VOLATILE else f"content {number + 1}"
-
-
-def _events(row: PageRow, stored: Page, lanes: list[tuple[str, History]]) -> list[tuple[str, str]]:
-    """What happened to a page, as pairs of time and words, the latest first."""
-    events = [(stored.first_seen, "first seen"), (stored.last_seen, f"latest evidence: it answered {stored.status}")]
-    for name, history in lanes:
-        numbers = _numbers(history)
-        for run in history:
-            what = _value_name(name, run.value, numbers[run.value])
-            seen = f"{what} was first seen" if name == "content" else f"{name} was first {what}"
-            events.append((run.first, f"{seen}, and last at {time(run.last)}" if run.was_repeated else f"{seen}, once"))
-    events += [(answer.at, f"an answer of {answer.status}, not yet confirmed") for answer in stored.unconfirmed_answers]
-    if row.times.dropped is not None:
-        events.append((row.times.dropped, "no longer listed, at this time or before"))
-    return [(time(at), text) for at, text in sorted(events, key=lambda event: (-event[0], event[1]))]

@@ -124,6 +124,43 @@ def test_explain_prints_all_observations_of_a_listed_page(shop: str, store: Path
     assert lines[11:] == []
 
 
+@pytest.mark.parametrize(
+    ("given", "first"),
+    [
+        ("2024-05-01", "2024-05-01 counts: the developer's date"),
+        ("2090-05-01", "no date: the developer's date, 2090-05-01, is in the future"),
+    ],
+)
+def test_explain_says_of_each_date_why_it_counts_or_not(given: str, first: str, store: Path) -> None:
+    name = own(f"""
+        from flask import Flask
+        from sitemap_middleware import SitemapMiddleware, sitemap
+
+        app = Flask(__name__)
+
+        @app.get("/")
+        @sitemap(lastmod="{given}")
+        def home():
+            text = '<meta property="article:modified_time" content="2090-01-01"><h1>Home</h1>'
+            return text, {{"Last-Modified": "Fri, 01 May 2020 06:30:00 GMT"}}
+
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example")
+    """)
+    assert run("explain", f"{name}:app", "/").exit_code == 1
+    site: Any = sys.modules[name].app
+    site.test_client().get("/").get_data()
+    site.wsgi_app.close()
+    lines = run("explain", f"{name}:app", "/").stdout.splitlines()
+    assert lines[lines.index("dates:") + 1 :] == [
+        f"  {first}",
+        "  2020-05-01T06:30:00Z is not needed: Last-Modified",
+        "  no date: the date that the page states cannot be true",
+    ]
+    (row,) = json.loads(run("explain", f"{name}:app", "/", "--json").stdout)
+    assert [date["counts"] for date in row["dates"]] == [given == "2024-05-01", False, False]
+    assert row["history"][-1]["event"] == "first seen"
+
+
 @EVERY_SHOP
 def test_a_page_that_is_not_listed_is_an_exit_status_of_1(shop: str, store: Path) -> None:
     visit(shop, "/closed")

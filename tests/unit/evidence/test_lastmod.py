@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.dates import EARLIEST_DATE_SECONDS, w3c_from_timestamp
 from sitemap_middleware.evidence import generated_dates
-from sitemap_middleware.evidence.lastmod import lastmod
+from sitemap_middleware.evidence.lastmod import date_evidence, lastmod
 from sitemap_middleware.evidence.observation_merge import merge, merge_if_changed
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.site_signals import (
@@ -51,6 +51,50 @@ def credible(page: Page) -> bool:
     return page.last_modified is not None and generated_dates.is_credible(
         page.last_modified_history, page.last_modified
     )
+
+
+# What is told of each date
+
+
+@pytest.mark.parametrize(
+    ("given", "counting", "sources"),
+    [
+        (None, 0, ["Last-Modified", "the date that the page states cannot be true"]),
+        (
+            date(2024, 5, 1),
+            0,
+            ["the developer's date", "Last-Modified", "the date that the page states cannot be true"],
+        ),
+        (
+            date(2090, 5, 1),
+            None,
+            [
+                "the developer's date, 2090-05-01, is in the future",
+                "Last-Modified",
+                "the date that the page states cannot be true",
+            ],
+        ),
+    ],
+)
+def test_the_date_that_lastmod_returns_is_the_only_one_that_counts(
+    given: date | None, counting: int | None, sources: list[str]
+) -> None:
+    page = page_of("/a", (NOW, NOW - 9 * DAY), (NOW + HOUR, NOW - 9 * DAY))._replace(stated_date="2090-01-01")
+    result = lastmod(given, page, None, EVERYWHERE, NOW + DAY)
+    told = [*date_evidence(result, page, None, EVERYWHERE, NOW + DAY)]
+    assert [evidence.reason for evidence in told] == sources
+    assert [position for position, evidence in enumerate(told) if evidence.counts] == (
+        [] if counting is None else [counting]
+    )
+    assert [evidence.date for evidence in told if evidence.counts] == [result.text] * (counting is not None)
+
+
+def test_a_page_without_any_evidence_has_no_dates_to_tell_of() -> None:
+    page = page_of("/a", (NOW, None))
+    assert [*date_evidence(lastmod(None, page, None, EVERYWHERE, NOW), page, None, EVERYWHERE, NOW)] == []
+    served_file = lastmod(None, None, NOW - DAY, EVERYWHERE, NOW)
+    (told,) = date_evidence(served_file, None, NOW - DAY, EVERYWHERE, NOW)
+    assert (told.date, told.counts, told.reason) == (served_file.text, True, "the file's modification time")
 
 
 # Migrations: all pages bear one date, and are then edited one by one
