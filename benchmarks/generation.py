@@ -240,7 +240,7 @@ def _republished(entries: int, rounds: int, file: Path) -> Table:
 
 def _render_all(posts: Sequence[Any], compress: Callable[[bytes], bytes]) -> bytes:
     head, tail = URLSET_FRAME
-    return compress(head + "".join(render_urls(UrlColumns.of(list(_entries(posts))))).encode("ascii") + tail)
+    return compress(head + render_urls(UrlColumns.of(list(_entries(posts)))).encode("ascii") + tail)
 
 
 def _render_last_chunk(posts: Sequence[Any], chunks: list[Chunk], by: Callable[[bytes], bytes]) -> bytes:

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from .decorator import sitemap
     from .entry import Entry
     from .exceptions import MiddlewareLookupError, OptionError, SitemapError, StoreError
+    from .explanation import Explanation
     from .middleware import SitemapMiddleware
-    from .models import Explanation
     from .stores import Store
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
 
 _MODULES: Final = {
     "Entry": "entry",
-    "Explanation": "models",
+    "Explanation": "explanation",
     "MiddlewareLookupError": "exceptions",
     "OptionError": "exceptions",
     "SitemapError": "exceptions",

@@ -6,7 +6,6 @@ import functools
 import inspect
 import weakref
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, replace
 from datetime import date
 from types import FunctionType, MethodType
 from typing import Any, Final, Literal, TypeVar
@@ -115,7 +114,7 @@ def checked_settings(given: Mapping[str, Any], place: str) -> RouteSettings:
     Raises:
         OptionError: for an unknown name or an invalid value. The message begins with the place.
     """
-    names = [field.name for field in fields(RouteSettings)]
+    names = RouteSettings._fields
     for name in given:
         if name not in names:
             raise unknown_option_error(place, name, names)
@@ -173,12 +172,9 @@ def merge_settings(first: RouteSettings, second: RouteSettings) -> RouteSettings
         return first
     if first is NO_SETTINGS:
         return second
-    added = {
-        field.name: getattr(second, field.name)
-        for field in fields(RouteSettings)
-        if getattr(first, field.name) is None and getattr(second, field.name) is not None
-    }
-    return replace(first, **added) if added else first
+    pairs = zip(first, second, strict=True)
+    merged = RouteSettings._make([added if own is None else own for own, added in pairs])
+    return first if merged == first else merged
 
 
 def inherited_settings(path: str, own: RouteSettings, merged: RouteSettings) -> tuple[RouteSettings, str | None]:
@@ -200,7 +196,7 @@ def inherited_settings(path: str, own: RouteSettings, merged: RouteSettings) -> 
         return merged, None
     what = f"its parameter {pattern.secret!r} is named like a secret" if pattern.secret else "it is a catch-all"
     reason = f"{what}, so its pages are learned only if its view itself is marked @sitemap(learn=True)"
-    return replace(merged, learn=None), reason
+    return merged._replace(learn=None), reason
 
 
 def _checked_lastmod(value: object, place: str) -> Lastmod | None:

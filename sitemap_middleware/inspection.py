@@ -9,30 +9,32 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from . import urls
-from .config import Options
-from .crawlers.figures import CrawlerFigures, crawler_figures
-from .crawlers.visits import CrawlerVisit
-from .evidence.verdict import Verdict
-from .hosts import SiteResolver
-from .listing.candidates import Candidate, SiteSnapshot, decode_path
-from .listing.changes import PageChange, changes
-from .listing.entries_by_section import EntryBuilder
-from .listing.explain import explain
-from .listing.listed_and_unlisted_urls import EvaluatedUrl, UrlReportLine, evaluated_urls, url_report
-from .listing.policy import EvaluationContext
-from .listing.route_report import RouteReport, route_report
-from .models import Explanation, Site
-from .observation.crawler_visit_counts import IDENTITY_NAMES, CrawlerVisitCounts
-from .observation.parse_and_store import Ingester
-from .observation.recent_pages import ResponseTracker
-from .observation.store_clock import StoreClock
-from .rendering.publisher import PublishedDocument, Publisher
-from .robots import RobotsTxt
-from .robots_parser import ROBOTS_PATH
-from .routing.current_routes import AppRoutes
-from .sitemap_handler import SitemapHandler
+from .models import Site
 from .stores.base import Store, StoreExtras
-from .stores.circuit_breaker import GuardedStore
+
+if TYPE_CHECKING:
+    from .config import Options
+    from .crawlers.figures import CrawlerFigures
+    from .crawlers.visits import CrawlerVisit
+    from .explanation import Explanation
+    from .hosts import SiteResolver
+    from .listing.candidates import Candidate, SiteSnapshot
+    from .listing.changes import PageChange
+    from .listing.entries_by_section import EntryBuilder
+    from .listing.listed_and_unlisted_urls import EvaluatedUrl, UrlReportLine
+    from .listing.policy import EvaluationContext
+    from .listing.route_report import RouteReport
+    from .observation.crawler_visit_counts import CrawlerVisitCounts
+    from .observation.parse_and_store import Ingester
+    from .observation.recent_pages import ResponseTracker
+    from .observation.store_clock import StoreClock
+    from .rendering.publisher import PublishedDocument, Publisher
+    from .robots import RobotsTxt
+    from .routing.current_routes import AppRoutes
+    from .sitemap_handler import SitemapHandler
+    from .stores.circuit_breaker import GuardedStore
+
+# What only these methods need is imported in them: few processes call one.
 
 
 class ServiceInspection:
@@ -68,6 +70,8 @@ class ServiceInspection:
             snapshot: the site at some moment. Default: now, after a flush, the site of base_url, or else the first
                 one that was requested.
         """
+        from .listing.explain import explain
+
         if snapshot is not None:
             return explain(self._entries, self.evaluation_context(snapshot), self.options.media_types, path)
         self.flush()
@@ -76,6 +80,8 @@ class ServiceInspection:
         snapshot = self.snapshot(site, self._guarded_store)
         explanation = explain(self._entries, self.evaluation_context(snapshot), self.options.media_types, path)
         if not self.options.enabled:
+            from .explanation import Explanation
+
             explanation = Explanation(
                 path, explanation.loc, False, "the middleware is turned off", route=explanation.route
             )
@@ -108,6 +114,9 @@ class ServiceInspection:
 
     def route_report(self, snapshots: Sequence[SiteSnapshot]) -> list[RouteReport]:
         """Report on every route of these sites, and on every pattern of the options."""
+        from .evidence.verdict import Verdict
+        from .listing.route_report import RouteReport, route_report
+
         reports = [
             report
             for snapshot in snapshots
@@ -121,16 +130,22 @@ class ServiceInspection:
 
     def url_report(self, snapshots: Sequence[SiteSnapshot]) -> Iterator[UrlReportLine]:
         """Every known URL of these sites, listed or not. Raises `SitemapError` if the store or a provider fails."""
+        from .listing.listed_and_unlisted_urls import url_report
+
         return chain.from_iterable(
             url_report(self._entries, self.evaluation_context(snapshot)) for snapshot in snapshots
         )
 
     def evaluated_urls(self, snapshot: SiteSnapshot) -> Iterator[EvaluatedUrl]:
         """Every URL of `url_report`, with all that is known of it. Raises like `url_report`."""
+        from .listing.listed_and_unlisted_urls import evaluated_urls
+
         return evaluated_urls(self._entries, self.evaluation_context(snapshot))
 
     def is_excluded(self, candidate: Candidate) -> bool:
         """Whether a page is left out whatever it answers: by the option `exclude`, its decorator, or its kind."""
+        from .listing.candidates import decode_path
+
         return self._entries.policy.exclusion(candidate.route, decode_path(candidate.path)) is not None
 
     def crawler_figures(
@@ -151,6 +166,9 @@ class ServiceInspection:
             visits: those of the site; None to read them from the store.
             listed: the decoded paths of the listed pages; None to evaluate all pages.
         """
+        from .crawlers.figures import crawler_figures
+        from .robots_parser import ROBOTS_PATH
+
         site, table, base_url = snapshot.site, snapshot.table, snapshot.site.base_url
         if visits is None:
             read = StoreExtras.of(snapshot.store).crawler_visits
@@ -177,6 +195,8 @@ class ServiceInspection:
 
     def changes(self, snapshots: Sequence[SiteSnapshot], since: int) -> Iterator[PageChange]:
         """What changed in the sitemaps of these sites since a POSIX time. Raises like `url_report`."""
+        from .listing.changes import changes
+
         return chain.from_iterable(
             changes(self._entries, self.evaluation_context(snapshot), self.options.media_types, since)
             for snapshot in snapshots
@@ -184,6 +204,8 @@ class ServiceInspection:
 
     def snapshot(self, site: Site, store: Store) -> SiteSnapshot:
         """The inputs of a site's sitemap now, with its pages from this store."""
+        from .listing.candidates import SiteSnapshot
+
         now = self._store_clock.now(site.store_key) if store is self._guarded_store else int(self.clock())
         return SiteSnapshot(site, self.app_routes.reload(), store, self.robots.cached_rules(site, store), now)
 
@@ -225,6 +247,8 @@ class ServiceInspection:
 
     def stats(self) -> dict[str, float]:
         """Counters since the process started, and gauges. `prometheus_and_opentelemetry.METRICS` has both."""
+        from .observation.crawler_visit_counts import IDENTITY_NAMES
+
         return {
             "seen": self.tracker.buffer.seen + self.tracker.repeated,
             "dropped": self.tracker.buffer.dropped,

@@ -15,7 +15,7 @@ from .constructor_signature import ConstructorSignature
 from .exceptions import OptionError
 from .framework_config import declared_root, framework_config
 from .middleware_lookup import find_middleware
-from .models import Changefreq, Explanation
+from .models import Changefreq
 from .nested_middleware import warn_of_nested_middleware
 from .prometheus_and_opentelemetry import metrics_reporter
 from .protocol_detection import detect_protocol
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from .crawlers.verification import Resolver
     from .decorator import Values
+    from .explanation import Explanation
     from .report.access import ReportRequest
 
 

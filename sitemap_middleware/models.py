@@ -89,8 +89,7 @@ class Provider:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class RouteSettings:
+class RouteSettings(NamedTuple):
     """The arguments of `@sitemap`; None for those not given."""
 
     priority: float | None = None
@@ -220,8 +219,7 @@ class Page(NamedTuple):
     """Answers since the deciding evidence that may concern one visitor only."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageLimits:
+class PageLimits(NamedTuple):
     """The maximum number of learned pages. Without it, a client that invents paths could fill the store."""
 
     site: int = 1_000_000
@@ -272,71 +270,3 @@ class UrlColumns(NamedTuple):
         return UrlColumns(
             self.locs[start:end], self.lastmods[start:end], self.changefreqs[start:end], self.priorities[start:end]
         )
-
-
-class PageEvent(NamedTuple):
-    """Something that happened to a page."""
-
-    at: int
-    """POSIX seconds."""
-    text: str
-
-
-class DateEvidence(NamedTuple):
-    """A date that a page may have, and whether the sitemap has it."""
-
-    date: str | None
-    """As it would be written; None if there is a reason against it."""
-    counts: bool
-    """Whether it is the lastmod of the page. Only one is."""
-    reason: str
-    """Where the date comes from, or why it does not count."""
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Why a URL is listed or not, and where its lastmod and an inferred changefreq come from.
-
-    `str()` returns a text for people.
-    """
-
-    path: str
-    loc: str | None
-    listed: bool
-    reason: str
-    entry: SitemapUrl | None = None
-    lastmod_source: str | None = None
-    route: Route | None = None
-    page: Page | None = None
-    changefreq_source: str | None = None
-    skipped: tuple[str, ...] = ()
-    """Items of its route's values that were left out, and why: how many, and the first few."""
-    ignored: str | None = None
-    """Which requests did not count as evidence since the process began, if that may be why nothing is known."""
-
-    note: str | None = None
-    """What else keeps crawlers from the entry."""
-
-    history: tuple[PageEvent, ...] = ()
-    """What happened to the page, the latest first."""
-    dates: tuple[DateEvidence, ...] = ()
-    """The dates that a listed page may have, the best evidence first."""
-
-    def __str__(self) -> str:
-        lines = [f"{self.path} is {'listed' if self.listed else 'not listed'}: {self.reason}"]
-        if self.loc:
-            lines.append(f"loc: {self.loc}")
-        if self.lastmod_source:
-            lastmod = self.entry.lastmod if self.entry and self.entry.lastmod else "none"
-            lines.append(f"lastmod: {lastmod} ({self.lastmod_source})")
-        if self.changefreq_source:
-            word = self.entry.changefreq if self.entry and self.entry.changefreq else "none"
-            lines.append(f"changefreq: {word} ({self.changefreq_source})")
-        if self.route:
-            lines.append(f"route: {self.route.path} ({self.route.endpoint})")
-        lines += [f"values: {skipped}" for skipped in self.skipped]
-        if self.ignored:
-            lines.append(f"ignored: {self.ignored}")
-        if self.note:
-            lines.append(f"note: {self.note}")
-        return "\n".join(lines)

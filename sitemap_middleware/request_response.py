@@ -10,6 +10,9 @@ from typing import Any, Final, NamedTuple, Protocol
 from .models import Context, Headers, RoutingHeaders
 from .request_filter.reasons import IgnoreReason
 
+DOCUMENT_SUFFIXES: Final = (".xml", ".txt")
+"""How the paths of documents and of robots.txt end. This test alone rules out almost all other requests."""
+
 CONDITIONAL_HEADERS: Final = frozenset({"accept-encoding", "if-none-match", "if-modified-since"})
 """The request headers that a response with a document depends on."""
 

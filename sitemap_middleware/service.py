@@ -9,45 +9,30 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from . import urls
-from .captured_response import CapturedResponse
+from .captured_response import OBSERVED_STATUSES, CapturedResponse
 from .config import Options
+from .created_when_needed import created_part
 from .dates import import_http_parsers
-from .evidence.html_facts import import_parser
-from .evidence.response_parser import OBSERVED_STATUSES
 from .exceptions import StoreError
-from .fork_safety import WorkerId
 from .hosts import SiteResolver
-from .inspection import ServiceInspection
-from .listing.entries_by_section import EntryBuilder
-from .listing.policy import ListingPolicy
-from .listing.provider_reader import Providers
 from .models import Site
 from .new_site_limit import SiteQuota
-from .no_sitemap_reasons import NoSitemapReasons
 from .observation.background_saving import ResponseBuffer
 from .observation.crawler_requests import CrawlerRequests, NotedDocument
-from .observation.crawler_visit_counts import CrawlerVisitCounts
 from .observation.fault_log import FaultLog
 from .observation.observer import TrackedPage
-from .observation.parse_and_store import Ingester
 from .observation.probe_client import ProbeClient
 from .observation.recent_pages import ResponseTracker
-from .observation.refresh_on_demand import Refresher
 from .observation.shutdown import flush_on_sigterm
 from .observation.store_clock import StoreClock
-from .observation.unvisited_page_prober import UnvisitedPageProber
 from .observation.varying_content_prober import VaryingContentProber
-from .rendering.publisher import Publisher
 from .report.handler import ReportHandler
-from .report.sources import ReportSources
 from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
-from .request_response import Request, Response
-from .robots import RobotsTxt
+from .request_response import DOCUMENT_SUFFIXES, Request, Response
 from .routing.current_routes import AppRoutes
-from .sitemap_handler import SitemapHandler
+from .service_parts import ServiceParts
 from .stores.base import Store, StoreExtras
 from .stores.circuit_breaker import with_circuit_breaker
-from .stores.requested_refreshes import RefreshMarkStore
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -55,7 +40,7 @@ _MAX_PATH_CHARS: Final = 3 * urls.MAX_LOC_CHARS
 """Characters of the longest path that is tracked: a longer one has no loc, and would fill the memory."""
 
 
-class SitemapService(ServiceInspection):
+class SitemapService(ServiceParts):
     """One wrapped app: its routes, the observations of its responses, and its sitemap.
 
     For every request, the adapters look up its page in `tracker.tracked_pages`. If it is
@@ -75,7 +60,7 @@ class SitemapService(ServiceInspection):
             self._ingest,
             self._has_route,
             clock=options.clock,
-            prepare=import_parser,
+            prepare=self._import_what_a_flush_needs,
             on_flush=lambda is_last: self.crawler_visits.on_flush(is_last=is_last),
             on_last_flush=self._guarded_store.retry_now,
             on_shutdown=self.stop_background_work,
@@ -90,77 +75,25 @@ class SitemapService(ServiceInspection):
         )
         self.app_routes.on_change = self.tracker.require_track
         self.site_resolver: SiteResolver = SiteResolver(self.app_routes, options)
-        self._policy = ListingPolicy(options, self._probe_status)
-        self.providers: Providers = Providers(options.clock)
-        self._entries = EntryBuilder(options, self._policy, self.providers)
-        self.robots: RobotsTxt = RobotsTxt(self.app_routes, options, self._guarded_store)
         self._store_clock = StoreClock(self._guarded_store, options.clock)
-        site_quota = SiteQuota(self._guarded_store, self.site_resolver.is_named)
-        self._publisher = Publisher(self._entries, self._guarded_store, options, self._store_clock.now)
-        probe_client = ProbeClient()
-        self.unvisited_prober: UnvisitedPageProber = UnvisitedPageProber(
-            self._entries, self._guarded_store, options, probe_client, self._observe_probe
-        )
-        self.refresher: Refresher = Refresher(
-            RefreshMarkStore(
-                self._guarded_store,
-                options.site.store_key if options.site else "",
-                options.clock,
-                WorkerId(),
-                has_one_host=options.site is not None,
-            ),
-            self.unvisited_prober if options.verify else None,
-            options.clock,
-            sections_of=self._sections_of,
-            static_paths=lambda site: self._entries.refreshable_paths(
-                self.evaluation_context(self.snapshot(site, self._guarded_store))
-            ),
-            may_probe=self._may_probe,
-        )
+        self._site_quota = SiteQuota(self._guarded_store, self.site_resolver.is_named)
+        self._probe_client = ProbeClient()
         self.varying_content_prober: VaryingContentProber | None = (
-            VaryingContentProber(options.clock, probe_client, self._observe_probe, self._may_probe)
+            VaryingContentProber(options.clock, self._probe_client, self._observe_probe, self._may_probe)
             if options.verify
             else None
         )
-        self._ingester = Ingester(
-            app_routes=self.app_routes,
-            store=self._guarded_store,
-            providers=self.providers,
-            options=options,
-            store_clock=self._store_clock,
-            tracker=self.tracker,
-            varying_content_prober=self.varying_content_prober,
-            may_store=site_quota.may_store,
-        )
-        self.crawler_visits: CrawlerVisitCounts = CrawlerVisitCounts(
-            self.tracker.crawlers,
-            self._guarded_store,
-            self.app_routes,
-            may_store=site_quota.may_store,
-            resolver=options.resolver,
-            clock=options.clock,
-        )
-        self.sitemap_handler: SitemapHandler = SitemapHandler(
-            options=options,
-            app_routes=self.app_routes,
-            site_resolver=self.site_resolver,
-            site_quota=site_quota,
-            robots=self.robots,
-            publisher=self._publisher,
-            buffer=buffer,
-            prober=self.unvisited_prober,
-            refresher=self.refresher,
-            reasons=NoSitemapReasons(options, self._guarded_store),
-            evaluation_context=lambda site: self.evaluation_context(self.snapshot(site, self._guarded_store)),
-            ingester=self._ingester,
-            on_loss=self.tracker.start_over,
-            on_error=self.log_fault,
-        )
-        self.report: ReportHandler = ReportHandler(
-            ReportSources(self, self._guarded_store, self.site_resolver, self.sitemap_handler)
-        )
+        self.report: ReportHandler = ReportHandler(self, self._guarded_store, self.site_resolver)
         if options.enabled:
             flush_on_sigterm()
+
+    def _import_what_a_flush_needs(self) -> None:
+        """Import and create what `_ingest` needs. It takes no lock but that of imports."""
+        from .evidence.html_facts import import_parser
+        from .stores import batch_merge  # noqa: F401 (to have it imported)
+
+        import_parser()
+        _ = self._ingester, self.crawler_visits
 
     def with_site(self, site: Site) -> SitemapService:
         """A service of the same app and store whose `base_url` is another site's."""
@@ -203,7 +136,8 @@ class SitemapService(ServiceInspection):
             if self.varying_content_prober is not None:
                 self.varying_content_prober.remember_request(site, request)
             # Requests that may be for a sitemap document are never looked up, so `handles` sees each of them.
-            key = None if self.sitemap_handler.may_be_document(request) else request.key
+            is_document = path.endswith(DOCUMENT_SUFFIXES) and self.sitemap_handler.may_be_document(request)
+            key = None if is_document else request.key
             return self.tracker.track(key, site, request.path, routes_version, is_foreign_host=trust == "foreign")
         except Exception as error:
             self.log_fault("a request could not be observed", error)
@@ -251,7 +185,7 @@ class SitemapService(ServiceInspection):
     def refresh(self, path: str | None = None) -> None:
         """Have a decoded path, or everything, brought up to date with the next request for the sitemap."""
         self.refresher.refresh(path)
-        self.sitemap_handler.expire()
+        self._expire_documents()
 
     # The end of a process
 
@@ -264,13 +198,18 @@ class SitemapService(ServiceInspection):
         except Exception:
             log.exception("the observations of the last seconds could not be saved")
         self.crawler_visits.flush()
-        self.sitemap_handler.expire()
+        self._expire_documents()
+
+    def _expire_documents(self) -> None:
+        if (handler := created_part(self, "sitemap_handler")) is not None:
+            handler.expire()
 
     def close(self) -> None:
         """Save pending observations and calls of `refresh`, stop the background thread and close the store."""
         self.stop_background_work()
         self.tracker.buffer.close()
-        self.refresher.finish()
+        if (refresher := created_part(self, "refresher")) is not None:
+            refresher.finish()
         try:
             self.store.close()
         except Exception as error:
@@ -278,11 +217,9 @@ class SitemapService(ServiceInspection):
 
     def stop_background_work(self) -> None:
         """Start no more background work, so that a server can shut down soon. Does not wait for running work."""
-        self.unvisited_prober.close()
-        self._publisher.close()
-        self.providers.close()
-        if self.varying_content_prober is not None:
-            self.varying_content_prober.close()
+        for name in ("unvisited_prober", "_publisher", "providers", "varying_content_prober"):
+            if (part := created_part(self, name)) is not None:
+                part.close()
 
     # Probes: requests to the app by the middleware itself, with `verify`
 

@@ -28,6 +28,7 @@ from .rendering.publisher import Publisher
 from .rendering.responses import HeaderFields, error_response, text_response
 from .rendering.section import BeingGenerated, Unavailable
 from .request_response import (
+    DOCUMENT_SUFFIXES,
     GENERATING_HEADER,
     KEY_METHOD,
     TEST_CLIENT_WAIT_SECONDS,
@@ -39,9 +40,6 @@ from .robots import RETRY_SECONDS, RobotsTxt, RobotsUnknown
 from .robots_parser import DISALLOW_ALL, ROBOTS_PATH
 from .routing.current_routes import AppRoutes
 from .routing.route_table import RouteTable
-
-DOCUMENT_SUFFIXES: Final = (".xml", ".txt")
-"""How the paths of documents and of robots.txt end. This test alone rules out almost all other requests."""
 
 MAX_READY_KEYS: Final = 64
 """Keys of requests by which documents are looked up. If there are more, all are dropped; clients can invent queries."""

@@ -10,8 +10,9 @@ from xml.etree import ElementTree as ET
 
 from .cli.app_client import Fetch, app_client
 from .exceptions import OptionError, SitemapError
+from .explanation import Explanation
 from .middleware import SitemapMiddleware
-from .models import Explanation, Site
+from .models import Site
 from .protocol_detection import detect_protocol
 from .request_response import GENERATING_HEADER, TEST_CLIENT_WAIT_SECONDS
 from .service import SitemapService

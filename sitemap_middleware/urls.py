@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterable, Sequence
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urljoin, urlsplit
@@ -32,8 +33,8 @@ _DOT_SEGMENT: Final = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
 _CAMPAIGN_PARAMETER: Final = re.compile(r"utm_|(?:gclid|fbclid|msclkid|dclid)$")
 _SAFE_PATH_CHARS: Final = "/:@!$&'()*+,;=~-._"
 """Characters that a path may contain unencoded, besides letters and digits (RFC 3986, section 3.3)."""
-_PLAIN_PATHS: Final = re.compile(rf"/[A-Za-z0-9\n{re.escape(_SAFE_PATH_CHARS)}]*")
-"""Paths that need no encoding, one a line."""
+_PLAIN_CHARS: Final = f"{string.ascii_letters}{string.digits}{_SAFE_PATH_CHARS}\n".encode("ascii")
+"""The characters of paths that need no encoding, one a line."""
 
 
 def normal_host(raw: str, scheme: str) -> str | None:
@@ -172,16 +173,24 @@ def quote_paths(site: Site, paths: Sequence[str | None]) -> list[str | None]:
     """The same for each of these paths; None for those that have no loc, too."""
     known = [path for path in paths if path is not None]
     joined = "\n".join(known)
-    if (
-        _PLAIN_PATHS.fullmatch(joined)
-        and "/." not in joined
-        and joined.count("\n") == joined.count("\n/") == len(known) - 1
-    ):
+    if _are_plain(joined, len(known)):
         longest, shortest = (len(site.base_url) + limit(map(len, known)) for limit in (max, min))
         if shortest >= MIN_LOC_CHARS and longest <= MAX_LOC_CHARS:
             return [*paths]
     quoted = [None if path is None else quote_path(path) for path in paths]
     return [path if path is not None and loc_of(site, path) else None for path in quoted]
+
+
+def _are_plain(lines: str, count: int) -> bool:
+    """Whether so many lines are paths that need no encoding. Compiled code looks at every character."""
+    if not lines.isascii() or not lines.startswith("/"):
+        return False
+    raw = lines.encode("ascii")
+    return (
+        not raw.translate(None, _PLAIN_CHARS)
+        and b"/." not in raw
+        and raw.count(b"\n") == raw.count(b"\n/") == count - 1
+    )
 
 
 def loc_of(site: Site, path: str) -> str | None:

@@ -9,15 +9,10 @@ from typing import Any
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..report.access import ReportRequest, RequestHeaders
-from ..request_response import (
-    KEY_PATH,
-    Response,
-)
+from ..request_response import DOCUMENT_SUFFIXES, KEY_PATH, Response
 from ..routing.frameworks import EXTENSION_NAME
 from ..routing.starlette import set_state
 from ..service import SitemapService
-from ..sitemap_handler import DOCUMENT_SUFFIXES
 from .asgi_request import ASGIRequest, key_with_defaults
 from .asgi_send import send_response
 from .async_bridge import run_in_thread, thread_limiter
@@ -107,6 +102,8 @@ class ASGIMiddleware:
 
     async def _report_response(self, request: ASGIRequest) -> Response | None:
         """The response if the request is for the report and may read it; None if the app is to answer."""
+        from ..report.access import ReportRequest, RequestHeaders
+
         asked = ReportRequest(request.path, RequestHeaders(request._decoded_headers()), scope=request.scope)
         return await self.service.report.answer_async(request, asked, partial(run_sync, limiter=thread_limiter()))
 

@@ -7,13 +7,8 @@ from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from ..report.access import ReportRequest, RequestHeaders
-from ..request_response import (
-    KEY_PATH,
-    Response,
-)
+from ..request_response import DOCUMENT_SUFFIXES, KEY_PATH, Response
 from ..service import SitemapService
-from ..sitemap_handler import DOCUMENT_SUFFIXES
 from .wsgi_body import observed_body
 from .wsgi_request import WSGIRequest, request_of
 
@@ -85,5 +80,7 @@ class WSGIMiddleware:
 
     def _report_response(self, request: WSGIRequest) -> Response | None:
         """The response if the request is for the report and may read it; None if the app is to answer."""
+        from ..report.access import ReportRequest, RequestHeaders
+
         asked = ReportRequest(request.path, RequestHeaders(request._headers()), environ=request._environ)
         return self.service.report.answer(request, asked)

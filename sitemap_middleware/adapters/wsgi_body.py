@@ -11,7 +11,7 @@ from functools import cache
 from types import GeneratorType
 from typing import Any, Final, Protocol
 
-from ..evidence.html_facts import MAX_HTML_BYTES
+from ..captured_response import MAX_HTML_BYTES
 
 
 class BodyListener(Protocol):

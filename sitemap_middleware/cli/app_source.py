@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 from urllib.parse import unquote
 
-from ..evidence.html_facts import MAX_HTML_BYTES
+from ..captured_response import MAX_HTML_BYTES
 from ..linter.checks.loc import resolved
 from ..linter.checks.page import PageResponse
 from ..linter.checks.response import check_content_type, check_status
@@ -20,9 +20,8 @@ from ..linter.run_state import Run
 from ..linter.source import DocumentFeed
 from ..middleware import SitemapMiddleware
 from ..models import Headers, Site
-from ..request_response import Response
+from ..request_response import DOCUMENT_SUFFIXES, Response
 from ..robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH, parse_robots_file
-from ..sitemap_handler import DOCUMENT_SUFFIXES
 from .app_client import Fetch
 
 _PIECE_BYTES: Final = 65_536

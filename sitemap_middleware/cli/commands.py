@@ -17,8 +17,8 @@ from typing import Any, Final
 import click
 
 from ..adapters.asgi import ASGIMiddleware
+from ..explanation import Explanation
 from ..listing.candidates import SiteSnapshot
-from ..models import Explanation
 from ..settings import Setting
 from ..stores import Store, open_store
 from ..stores.default_store import only_existing_files

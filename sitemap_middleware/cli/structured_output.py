@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 from ..dates import w3c_from_timestamp
+from ..explanation import Explanation
 from ..listing.candidates import SiteSnapshot
 from ..listing.changes import PageChange
 from ..listing.listed_and_unlisted_urls import UrlReportLine
 from ..listing.route_report import RouteReport
-from ..models import Explanation
 from ..settings import Setting
 from ..stores.status_reader import StoreStatus
 from .export import ExportedFile

@@ -16,11 +16,11 @@ from ..dates import w3c_from_timestamp
 from ..evidence.delisting_confirmation import confirmed_contradiction
 from ..evidence.observations import HTML_TYPES
 from ..evidence.page_history import histories
+from ..explanation import Explanation
 from ..listing.candidates import SiteSnapshot
 from ..listing.changes import PageChange
 from ..listing.listed_and_unlisted_urls import UrlReportLine
 from ..listing.route_report import RouteReport
-from ..models import Explanation
 from ..settings import Setting
 from ..stores.status_reader import StoreStatus
 from ..value_history import last_run

@@ -9,6 +9,7 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.core.exceptions import MiddlewareNotUsed
 
 from .. import middleware as core
+from ..request_response import DOCUMENT_SUFFIXES
 from .inner_app import inner_app
 from .requests import asgi_request, wsgi_request
 from .responses import http_response, observe
@@ -51,7 +52,7 @@ class SitemapMiddleware:
             own = wsgi_request(request, app)
             page = self._tracked_page(own)
             if page is None:
-                if app.service.sitemap_handler.may_be_document(own):
+                if own.key[0].endswith(DOCUMENT_SUFFIXES) and app.service.sitemap_handler.may_be_document(own):
                     response = app._document_response(own)
                 if response is None:
                     page = app.service.observe(own)
@@ -72,7 +73,7 @@ class SitemapMiddleware:
             own = asgi_request(request, app)
             page = self._tracked_page(own)
             if page is None:
-                if app.service.sitemap_handler.may_be_document(own):
+                if own.key[0].endswith(DOCUMENT_SUFFIXES) and app.service.sitemap_handler.may_be_document(own):
                     response = app.service.sitemap_handler.cached_response(own)
                     if response is None:
                         response = await app._new_document_response(own)

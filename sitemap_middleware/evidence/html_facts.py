@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin
 
+from ..captured_response import HEAD_CHARS, KEPT_BODY_BYTES, MAX_HTML_BYTES
 from ..dates import w3c
 from .html_limits import safe_length
 from .robots_directives import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
@@ -22,12 +23,6 @@ from .robots_directives import SEARCH_ENGINES, RobotsDirectives, parse_robots, r
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-MAX_HTML_BYTES: Final = 640 * 1024
-"""A larger body is not read completely. A body of this size takes about 50 ms."""
-HEAD_CHARS: Final = 64 * 1024
-"""Characters read of a larger page. They hold its robots meta tags and its canonical link."""
-KEPT_BODY_BYTES: Final = 4 * HEAD_CHARS
-"""Bytes kept of a larger body: `HEAD_CHARS` characters of up to four bytes."""
 _MAX_URL_CHARS: Final = 2048
 
 _CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.IGNORECASE)

@@ -20,7 +20,8 @@ from ..dates import (
     w3c_day_from_timestamp,
     w3c_from_timestamp,
 )
-from ..models import DateEvidence, Page
+from ..explanation import DateEvidence
+from ..models import Page
 from ..value_history import VOLATILE, History, last_change
 from .daily_number_changes import may_be_daily_counter
 from .generated_dates import SHORTEST_STEP, changes_without_content, is_credible

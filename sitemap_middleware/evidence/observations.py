@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 INDEXABLE_TYPES: Final = frozenset({"text/html", "application/xhtml+xml", "application/pdf"})
@@ -15,8 +14,7 @@ MAX_DELAY_SECONDS: Final = 6 * 60 * 60
 """For how long a response may wait for the store and still show when the page had its content."""
 
 
-@dataclass(frozen=True, slots=True)
-class HtmlFacts:
+class HtmlFacts(NamedTuple):
     """What one reading of a page's HTML says."""
 
     digest: int | None
@@ -95,5 +93,5 @@ def at_merge(observation: Observation, now: int) -> Observation:
         return observation._replace(merged_at=now)
     html = observation.html
     if html is not None:
-        html = replace(html, digest=None, stated_date=None)
+        html = html._replace(digest=None, stated_date=None)
     return observation._replace(merged_at=now, html=html, last_modified=None)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from ..dates import w3c_from_timestamp
-from ..models import Page, PageEvent
+from ..explanation import PageEvent
+from ..models import Page
 from ..value_history import VOLATILE, History
 from .delisting_confirmation import confirmed_contradiction
 from .verdict import page_verdict

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from ..captured_response import MAX_VALUE_CHARS
 from ..models import RawHeaders
 from .body_decoding import parse_codings
-from .robots_directives import MAX_VALUE_CHARS, RobotsDirectives, parse_robots, refresh_target
+
+if TYPE_CHECKING:
+    from .robots_directives import RobotsDirectives
 
 _LINK: Final = re.compile(r"<([^<>]*)>((?:[^,<\"]|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z))*+)", re.DOTALL)
 """A link's target and parameters. An unclosed quote extends to the end, so that matching takes linear time."""
@@ -71,6 +74,8 @@ class ResponseHeaders:
     @property
     def robots(self) -> RobotsDirectives:
         """The directives of X-Robots-Tag."""
+        from .robots_directives import parse_robots
+
         return parse_robots(self.get_all("x-robots-tag"), agents=True)
 
     @property
@@ -88,6 +93,8 @@ class ResponseHeaders:
     @property
     def refresh(self) -> str | None:
         """The target of an instant Refresh header, or None."""
+        from .robots_directives import refresh_target
+
         return refresh_target(self.get_last("refresh"))
 
     @property

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from typing import Final
 
 from ..bounded_cache import BoundedCache
-from ..captured_response import CapturedResponse
+from ..captured_response import MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
 from ..dates import parse_last_modified
 from ..urls import is_page_url, is_same_page, is_same_path
 from ..value_history import VOLATILE
@@ -28,12 +27,6 @@ FRACTIONS_PER_SECOND: Final = 256
 """The unit of `Observation.fraction`: a byte in the store."""
 
 _MAX_URL_CHARS: Final = 2048
-
-_TRANSIENT_STATUSES: Final = frozenset({304, 408, 425, 429})
-"""Statuses below 500 that say nothing about the page: not modified, or a problem that passes."""
-
-OBSERVED_STATUSES: Final = frozenset(range(200, 500)) - _TRANSIENT_STATUSES
-"""Statuses of responses that say anything about their page."""
 
 
 class ResponseParser:
@@ -69,7 +62,7 @@ class ResponseParser:
         is_own_url = partial(is_same_page, captured.site, loc, request_host=captured.host)
         html = self._html_facts(captured, headers, loc, is_own_url)
         if html is not None and captured.is_volatile:
-            html = replace(html, digest=VOLATILE)
+            html = html._replace(digest=VOLATILE)
         robots = headers.robots
         return Observation(
             path=path,
@@ -135,7 +128,7 @@ class ResponseParser:
         if metadata is None:
             is_complete = not is_truncated
             if codings:
-                body, is_complete = decode_body(body, codings, html_facts.MAX_HTML_BYTES)
+                body, is_complete = decode_body(body, codings, MAX_HTML_BYTES)
             metadata = html_facts.parse_html(body, charset, is_truncated=not is_complete)
             self._html_cache.put(key, metadata)
         return metadata

@@ -7,10 +7,8 @@ from calendar import timegm
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from ..captured_response import MAX_VALUE_CHARS
 from ..dates import SECONDS_PER_DAY
-
-MAX_VALUE_CHARS: Final = 8192
-"""Characters of a header or tag that are read."""
 
 INSTANT_REFRESH_SECONDS: Final = 5
 """A refresh within this time is a redirect: nobody reads the page in between."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..evidence.html_facts import MAX_HTML_BYTES
+from ..captured_response import MAX_HTML_BYTES
 from .checks.page import PageResponse
 from .page_requests import RobotsText
 from .web_client import Failure, PoliteClient

@@ -88,7 +88,7 @@ def provider_batches(
     static = {route.path: route for route in snapshot.table.static(site) if route.settings.values is provider}
     for pages in providers.pages(site, provider, routes, snapshot.async_collector, report):
         batch = ProvidedBatch(pages, observed.find(pages.paths))
-        if pages.locs is None and not snapshot.table.has_static(site, map(decode_path, pages.paths)):
+        if pages.locs is None and not snapshot.table.has_static(site, decode_paths(pages.paths)):
             yield batch
         else:
             rows = (_provided_candidate(snapshot, page, batch.observed, static, report) for page in pages.rows())
@@ -178,6 +178,11 @@ def stored_candidates(snapshot: SiteSnapshot) -> Iterator[Candidate]:
 def decode_path(path: str) -> str:
     """A percent-encoded path as the app's router sees it."""
     return unquote(path) if "%" in path else path
+
+
+def decode_paths(paths: Collection[str]) -> Collection[str]:
+    """The same for each of these paths."""
+    return [*map(decode_path, paths)] if "%" in "".join(paths) else paths
 
 
 def _with_pages(snapshot: SiteSnapshot, routes: Iterable[Route]) -> list[Candidate]:

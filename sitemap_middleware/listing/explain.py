@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from ..evidence.lastmod import date_evidence
 from ..evidence.page_history import dropped_between, page_events
-from ..models import Explanation, Route
+from ..explanation import Explanation
+from ..models import Route
 from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
 from .candidates import Candidate, SiteSnapshot, learned_candidates
 from .entries_by_section import EntryBuilder

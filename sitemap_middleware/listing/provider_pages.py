@@ -6,6 +6,7 @@ import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from ..entry import EMPTY_ENTRY, Entry
@@ -19,6 +20,8 @@ from .provider_item_parameters import AttributeParams, checked_params, entry_of_
 
 MAX_SKIP_EXAMPLES: Final = 3
 """Maximum number of skipped items that are shown."""
+
+_UNUSABLE_LASTMOD: Final = attrgetter("unusable_lastmod")
 
 Builders = Sequence[tuple[Route, PathBuilder]]
 
@@ -116,7 +119,7 @@ def pages_of_items(site: Site, items: Sequence[Any], builders: Builders, report:
     params, entries = _params_and_entries(items, frozenset(builder.names))
     paths = quote_paths(site, build_many(builder, params))
     known = [path for path in paths if path is not None]
-    if len(known) == len(items) and not any(entry.unusable_lastmod for entry in entries):
+    if len(known) == len(items) and not any(map(_UNUSABLE_LASTMOD, entries)):
         return ProvidedPages(known, entries, route)
     rows: list[ProvidedPage] = []
     for item, path, entry in zip(items, paths, entries, strict=True):

@@ -11,7 +11,7 @@ from datetime import date
 from typing import cast
 
 from ..config import Options
-from ..dates import w3c, w3c_from_timestamp
+from ..dates import w3c_column, w3c_from_timestamp
 from ..entry import Entry
 from ..evidence.lastmod import lastmod
 from ..models import Changefreq, Route, UrlColumns
@@ -69,7 +69,7 @@ class UnobservedEntries:
         dates = [entry.lastmod for entry in entries]
         if not any(dates):
             return [of_route] * len(dates)
-        texts = [of_route if moment is None else w3c(moment) for moment in dates]
+        texts = [of_route if text is None else text for text in w3c_column(dates)]
         today = self._now[:10]
         if max(filter(None, texts)) < today:
             return texts

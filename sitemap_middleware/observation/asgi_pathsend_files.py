@@ -6,8 +6,7 @@ import os
 import stat
 from typing import Final
 
-from ..captured_response import CapturedResponse
-from ..evidence.html_facts import KEPT_BODY_BYTES, MAX_HTML_BYTES
+from ..captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES, CapturedResponse
 
 _NONBLOCK: Final[int] = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 

@@ -7,12 +7,10 @@ import operator
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
-from ..captured_response import CapturedResponse
+from ..captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
 from ..evidence.body_decoding import undecodable_reason
-from ..evidence.html_facts import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from ..evidence.observations import HTML_TYPES
 from ..evidence.response_headers import ResponseHeaders
-from ..evidence.response_parser import OBSERVED_STATUSES
 from ..models import RoutingHeaders, Site
 from ..request_filter.reasons import IgnoreReason
 from ..request_response import KEY_HOST, Request

@@ -5,7 +5,6 @@ from __future__ import annotations
 import _thread
 import atexit
 import contextlib
-import multiprocessing.process
 import os
 import signal
 import sys
@@ -130,8 +129,9 @@ def close_all(timeout: float = SHUTDOWN_TIMEOUT_SECONDS) -> None:
 
 def _flush_at_child_exit() -> None:
     """Before Python 3.13, a process that multiprocessing forked does not call the functions of `atexit`."""
+    multiprocessing: Any = sys.modules.get("multiprocessing")
     util = sys.modules.get("multiprocessing.util")
-    if util is not None and multiprocessing.process.parent_process() is not None:
+    if util is not None and multiprocessing.parent_process() is not None:
         util.Finalize(None, close_all, exitpriority=100)
 
 

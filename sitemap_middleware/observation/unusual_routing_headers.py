@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
@@ -160,5 +159,5 @@ def doubtful_evidence(observation: Observation, page: Page | None, names: Iterab
         if not may_be_listed(observation):
             html = None
         elif not any(run.value == html.digest for run in page.content_history):
-            html = replace(html, digest=None, stated_date=None)
+            html = html._replace(digest=None, stated_date=None)
     return observation._replace(html=html, is_unusual=True)

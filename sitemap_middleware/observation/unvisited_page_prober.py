@@ -13,9 +13,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from ..captured_response import CapturedResponse
+from ..captured_response import OBSERVED_STATUSES, CapturedResponse
 from ..config import Options
-from ..evidence.response_parser import OBSERVED_STATUSES
 from ..exceptions import StoreError
 from ..fork_safety import WorkerId
 from ..listing.entries_by_section import EntryBuilder

@@ -9,14 +9,16 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..captured_response import CapturedResponse
-from ..evidence.response_parser import ResponseParser
+from ..created_when_needed import created_when_needed
 from ..models import Site
 from ..request_response import Request
 from .probe_client import BackgroundProber, ProbeClient, log, pause_after
+
+if TYPE_CHECKING:
+    from ..evidence.response_parser import ResponseParser
 
 CHECKS_AT_FIRST_SIGHT: Final = 3
 """Requests for a page that was seen for the first time."""
@@ -35,8 +37,7 @@ MAX_SITES: Final = 64
 """Sites for which a live request is remembered."""
 
 
-@dataclass(frozen=True, slots=True)
-class _PendingCheck:
+class _PendingCheck(NamedTuple):
     """A page to request."""
 
     site: Site
@@ -58,8 +59,13 @@ class VaryingContentProber(BackgroundProber):
     ) -> None:
         """`may_probe` says whether a decoded path of a site may be requested."""
         self._may_probe = may_probe
-        self._parser = ResponseParser()
         super().__init__(clock, client, observe)
+
+    @created_when_needed
+    def _parser(self) -> ResponseParser:
+        from ..evidence.response_parser import ResponseParser
+
+        return ResponseParser()
 
     def reset_after_fork(self) -> None:
         super().reset_after_fork()
@@ -155,4 +161,4 @@ class VaryingContentProber(BackgroundProber):
         self._observe(response)
         if digest is not None and not response.is_volatile and check.requests_left > 1:
             self._pending_keys.add(key)
-            self._pending.append(replace(check, requests_left=check.requests_left - 1, first_digest=digest))
+            self._pending.append(check._replace(requests_left=check.requests_left - 1, first_digest=digest))

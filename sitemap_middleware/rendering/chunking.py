@@ -46,16 +46,17 @@ def make_chunks_of_columns(
 
 
 def _chunks_of_run(run: UrlColumns, max_bytes: int) -> Iterator[Chunk]:
-    lines = render_urls(run)
+    text = render_urls(run)
+    if len(text) <= max_bytes:
+        yield compress_chunk(text.encode("ascii"), len(run.locs), latest(run.lastmods))
+        return
+    lines = [f"{line}\n" for line in text.removesuffix("\n").split("\n")]
     for start, end in _split_lines(lines, max_bytes):
         body = "".join(lines[start:end]).encode("ascii")
         yield compress_chunk(body, end - start, latest(run.lastmods[start:end]))
 
 
 def _split_lines(lines: list[str], max_bytes: int) -> Iterator[tuple[int, int]]:
-    if sum(map(len, lines)) <= max_bytes:
-        yield 0, len(lines)
-        return
     start, size = 0, 0
     for number, line in enumerate(lines):
         if size + len(line) > max_bytes and number > start:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
 from ..models import UrlColumns
 
@@ -12,6 +12,7 @@ URLSET_FRAME: Final = (_HEAD + b"<urlset " + _NAMESPACE + b">\n", b"</urlset>\n"
 """The bytes before and after the entries of a document."""
 INDEX_FRAME: Final = (_HEAD + b"<sitemapindex " + _NAMESPACE + b">\n", b"</sitemapindex>\n")
 """The same for an index."""
+_START: Final = "<url><loc>"
 _ENTITIES: Final = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("'", "&apos;"), ('"', "&quot;"))
 
 
@@ -20,8 +21,8 @@ def priority_text(priority: float) -> str:
     return str(round(float(priority), 2))
 
 
-def render_urls(entries: UrlColumns) -> list[str]:
-    """A `<url>` for each entry, its children in the order that the schema fixes."""
+def render_urls(entries: UrlColumns) -> str:
+    """A `<url>` for each entry, one a line, its children in the order that the schema fixes."""
     locs, lastmods, changefreqs, priorities = entries
     joined = "\n".join(locs)  # URLs contain no line breaks
     if (escaped := _escaped(joined)) != joined:
@@ -30,18 +31,21 @@ def render_urls(entries: UrlColumns) -> list[str]:
     priority_tags = {
         number: "" if number is None else f"<priority>{priority_text(number)}</priority>" for number in set(priorities)
     }
-    if len(changefreq_tags) == 1 and None not in lastmods:  # the common case, in three quarters of the time
+    if len(changefreq_tags) == 1 and None not in lastmods:  # the common case, in two thirds of the time
         (word_tag,) = changefreq_tags.values()
-        ends = {number: f"</lastmod>{word_tag}{tag}</url>\n" for number, tag in priority_tags.items()}
-        return [
-            f"<url><loc>{loc}</loc><lastmod>{lastmod}{ends[priority]}"
-            for loc, lastmod, priority in zip(locs, lastmods, priorities, strict=True)
+        ends = {number: f"</lastmod>{word_tag}{tag}</url>\n{_START}" for number, tag in priority_tags.items()}
+        pieces = ["</loc><lastmod>"] * (4 * len(locs))
+        pieces[0::4] = locs
+        pieces[2::4] = cast("list[str]", lastmods)
+        pieces[3::4] = [ends[priority] for priority in priorities]
+        return f"{_START}{''.join(pieces)}".removesuffix(_START)
+    return "".join(
+        [
+            f"{_START}{loc}</loc>{'' if lastmod is None else f'<lastmod>{lastmod}</lastmod>'}"
+            f"{changefreq_tags[changefreq]}{priority_tags[priority]}</url>\n"
+            for loc, lastmod, changefreq, priority in zip(locs, lastmods, changefreqs, priorities, strict=True)
         ]
-    return [
-        f"<url><loc>{loc}</loc>{'' if lastmod is None else f'<lastmod>{lastmod}</lastmod>'}"
-        f"{changefreq_tags[changefreq]}{priority_tags[priority]}</url>\n"
-        for loc, lastmod, changefreq, priority in zip(locs, lastmods, changefreqs, priorities, strict=True)
-    ]
+    )
 
 
 def render_sitemap(loc: str, lastmod: str | None) -> bytes:

@@ -8,15 +8,16 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from ..exceptions import OptionError
-from ..rendering.responses import error_response
 from ..request_response import KEY_PATH, Request, Response
 from ..routing.debug_mode import is_debug
 from ..routing.wrapping import framework_app
 from ..urls import normal_host
-from .access import ReportRequest, is_local, is_local_host
-from .sources import ReportSources
 
 if TYPE_CHECKING:
+    from ..hosts import SiteResolver
+    from ..inspection import ServiceInspection
+    from ..stores.base import Store
+    from .access import ReportRequest
     from .served_report_pages import ReportPages
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -27,10 +28,12 @@ EXTRA_MISSING: Final = 'the report needs the extra "report": pip install "sitema
 class ReportHandler:
     """The report of one service. Without the option `report`, `marker` is None and no method is called."""
 
-    def __init__(self, sources: ReportSources) -> None:
-        self._sources = sources
-        self._app_routes = sources.service.app_routes
-        options = sources.service.options
+    def __init__(self, service: ServiceInspection, store: Store, site_resolver: SiteResolver) -> None:
+        self._service = service
+        self._store = store
+        self._site_resolver = site_resolver
+        self._app_routes = service.app_routes
+        options = service.options
         self._path = options.report
         self._authorize = options.authorize
         self._pages: ReportPages | None = None
@@ -92,6 +95,8 @@ class ReportHandler:
 
     def _allows(self, request: Request, asked: ReportRequest) -> Any:
         """Whether a request may read the report, as a bool; or an awaitable of that."""
+        from .access import is_local, is_local_host
+
         if self._authorize is None:
             if (
                 not is_local(asked)
@@ -114,9 +119,11 @@ class ReportHandler:
 
     def _respond(self, request: Request) -> Response:
         """The page that is requested. It may block."""
+        from ..rendering.responses import error_response
+
         try:
             if self._pages is None:
-                self._pages = _make_pages(self._sources)
+                self._pages = self._make_pages()
             return self._pages.respond(request)
         except OptionError as error:
             return error_response(request.method, 501, str(error))
@@ -136,11 +143,13 @@ class ReportHandler:
         self._warned.add(subject)
         return True
 
+    def _make_pages(self) -> ReportPages:
+        """What makes the pages. Raises `OptionError` if the extra is not installed."""
+        from .sources import ReportSources
 
-def _make_pages(sources: ReportSources) -> ReportPages:
-    """What makes the pages. Raises `OptionError` if the extra is not installed."""
-    try:
-        from .served_report_pages import ReportPages
-    except ModuleNotFoundError as error:
-        raise OptionError(f"{EXTRA_MISSING} ({error})") from error
-    return ReportPages(sources)
+        try:
+            from .served_report_pages import ReportPages
+        except ModuleNotFoundError as error:
+            raise OptionError(f"{EXTRA_MISSING} ({error})") from error
+        service = self._service
+        return ReportPages(ReportSources(service, self._store, self._site_resolver, service.sitemap_handler))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..models import Route
 from .change_detector import Snapshot
@@ -13,8 +12,7 @@ MatchBelow = Callable[[Any, str, "str | None"], "str | None"]
 """Matches a decoded path of a mounted app, on a host: returns the template of its route, or None."""
 
 
-@dataclass(frozen=True, slots=True)
-class DiscoveryPosition:
+class DiscoveryPosition(NamedTuple):
     """Where an app is mounted.
 
     The module of a framework gets the routes of mounted apps by `below`: they may be of another framework.
@@ -31,5 +29,5 @@ class DiscoveryPosition:
 
     def below(self, app: Any, path: str = "", host: str | None = None) -> Iterator[Route]:
         """The routes of an app that is mounted at a path of this one, and for a host if that is given."""
-        position = replace(self, prefix=self.prefix + path, host=host or self.host, depth=self.depth + 1)
+        position = self._replace(prefix=self.prefix + path, host=host or self.host, depth=self.depth + 1)
         return self.discover(app, position)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
 from hashlib import blake2b
 from typing import Final
@@ -113,9 +113,9 @@ class RouteTable:
         """Whether a site has a static route of a decoded path."""
         return path in self._static.get(site.routed, ()) or (site.routed is None and path in self._named)
 
-    def has_static(self, site: Site, paths: Iterable[str]) -> bool:
+    def has_static(self, site: Site, paths: Collection[str]) -> bool:
         """Whether a site has a static route of any of these decoded paths."""
-        if not self._static.get(site.routed, {}).keys().isdisjoint(paths := [*paths]):
+        if not self._static.get(site.routed, {}).keys().isdisjoint(paths):
             return True
         return site.routed is None and not self._named.keys().isdisjoint(paths)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
@@ -130,8 +129,7 @@ STORE_METHODS: Final = frozenset(
 """The names of the methods of the contract."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoreExtras:
+class StoreExtras(NamedTuple):
     """The optional methods of a store, each None if the store lacks it. `StoreExtras.of(store)` finds them by name."""
 
     now: Callable[[StoreKey], float] | None = None
@@ -151,7 +149,7 @@ class StoreExtras:
 
     @classmethod
     def of(cls, store: Store) -> StoreExtras:
-        return cls(*(getattr(store, field.name, None) for field in fields(cls)))
+        return cls(*(getattr(store, name, None) for name in cls._fields))
 
 
 def store_name(store: Store) -> str:

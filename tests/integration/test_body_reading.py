@@ -10,7 +10,7 @@ from werkzeug.test import create_environ
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.cli.text_output import observation_lines
-from sitemap_middleware.models import Explanation
+from sitemap_middleware.explanation import Explanation
 
 from ..support.documents import locs
 from ..support.sample_sites import Page, SampleSite

@@ -16,10 +16,9 @@ from starlette.routing import Mount, Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError, new_site_limit
 from sitemap_middleware.adapters import asgi_client as inside_module
-from sitemap_middleware.captured_response import CapturedResponse
+from sitemap_middleware.captured_response import MAX_HTML_BYTES, CapturedResponse
 from sitemap_middleware.dates import w3c_from_timestamp
 from sitemap_middleware.evidence import response_parser as observation_module
-from sitemap_middleware.evidence.html_facts import MAX_HTML_BYTES
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.hosts import MAX_FOREIGN_HOSTS, MAX_ROOTS

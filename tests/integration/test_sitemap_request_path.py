@@ -65,9 +65,11 @@ def is_counted(frame: FrameType, module: str) -> bool:
 def test_the_calls_between_modules_are_those_of_the_architecture() -> None:
     app = flask.Flask("site")
     app.add_url_rule("/", "home", lambda: "home")
-    app.wsgi_app = SitemapMiddleware(app.wsgi_app, routes=app, store="memory://", verify=False)  # type: ignore[method-assign]
+    middleware = SitemapMiddleware(app.wsgi_app, routes=app, store="memory://", verify=False)
+    app.wsgi_app = middleware  # type: ignore[method-assign]
     client = app.test_client()
     client.get("/")
+    assert not middleware.service.sitemap_handler.unavailable_responses  # now the parts of the service are created
     with counted_calls() as calls:
         answer = client.get("/sitemap.xml")
     assert b"<loc>http://localhost/</loc>" in answer.data

@@ -23,7 +23,7 @@ def collections_of(owner: Any) -> Iterator[tuple[str, Any]]:
         if id(thing) in seen or place.count(".") > 6:
             continue
         seen.add(id(thing))
-        if isinstance(thing, COLLECTIONS):
+        if isinstance(thing, COLLECTIONS) and not hasattr(thing, "_fields"):  # the length of a named tuple is fixed
             yield place, thing
         elif type(thing).__module__.startswith("sitemap_middleware") and not isinstance(thing, type):
             names = [*getattr(thing, "__dict__", ())]

@@ -607,6 +607,23 @@ assert app(environ, lambda status, headers: None)[0].startswith(b"<?xml")
     assert modules_after(program) & OPTIONAL <= {"werkzeug", "sqlite3"}
 
 
+@pytest.mark.parametrize("part", ["rendering", "linter", "cli", "report.served_report_pages", "evidence.html_facts"])
+def test_start_of_an_app_does_not_import(part: str) -> None:
+    """The start is waited for. What a flush needs is imported on the background thread, what a sitemap needs then."""
+    program = """
+import sys
+from sitemap_middleware import SitemapMiddleware
+app = SitemapMiddleware(lambda environ, start_response: [], include="/", store="memory://", base_url="http://a.example")
+environ = {"REQUEST_METHOD": "POST", "PATH_INFO": "/", "HTTP_HOST": "a.example", "wsgi.url_scheme": "http"}
+assert app(environ, lambda status, headers: None) == []
+print(*sys.modules)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    imported = run.stdout.split()
+    assert "sitemap_middleware.service" in imported
+    assert [name for name in imported if f"{name}.".startswith(f"sitemap_middleware.{part}.")] == []
+
+
 def test_positional_option_is_refused_by_an_error_with_the_keyword() -> None:
     with pytest.raises(OptionError, match=r"'https://example.com' was given by position; name each option, such as"):
         SitemapMiddleware(flask.Flask("app"), "https://example.com")  # type: ignore[misc] # that is what is tested

@@ -10,7 +10,6 @@ from typing import Any, Final
 from ...evidence.observations import Observation
 from ...models import MergeResult, Page, PageLimits
 from ..base import UNLEARNED_BLOCK
-from ..batch_merge import BatchMerger
 from ..compact_page_list import CompactPageList
 from ..page_codec import PackedPage, packed_page, unpack_page
 from ..page_sample import SiteSize, draw_sample
@@ -100,6 +99,8 @@ class SitePages:
                 return None
             _, route, data, _ = stored[path]
             return unpack_page(path, route_paths[route], data)
+
+        from ..batch_merge import BatchMerger  # the first flush needs it, not the start of the app
 
         merger = BatchMerger({path: pages for _, path, pages in routes if pages}, limits)
         changed = list(map(packed_page, merger.merge(stored_page, observations)))

@@ -139,7 +139,7 @@ def test_document_is_the_same_however_its_entries_are_chunked(
     document = urlset(chunks)
     content = plain(document)
     head, tail = URLSET_FRAME
-    assert content == head + "".join(render_urls(UrlColumns.of(urls))).encode() + tail
+    assert content == head + render_urls(UrlColumns.of(urls)).encode() + tail
     assert gzip.decompress(zipped(document)) == content
     assert (document.size, document.gzipped_size) == (len(content), len(zipped(document)))
     assert document.count == len(urls)

@@ -56,7 +56,7 @@ def urlsets(
     ],
 )
 def test_entry_has_ordered_children_and_an_escaped_loc(entry: SitemapUrl, xml: str) -> None:
-    assert render_urls(UrlColumns.of([entry])) == [xml]
+    assert render_urls(UrlColumns.of([entry])) == xml
 
 
 @pytest.mark.parametrize(
