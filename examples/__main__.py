@@ -27,7 +27,7 @@ HERE = str(ROOT / "examples")
 WSGI = (f"{HERE}/wsgi_server.py",)
 UVICORN = ("-m", "uvicorn", "--app-dir", HERE, "--log-level", "warning")
 SERVERS = {
-    "flask": ("-m", "flask", "--app", f"{HERE}/flask_site.py", "run"),
+    "flask": ("-m", "flask", "--app", f"{HERE}/flask_site.py", "--debug", "run", "--no-reload", "--no-debugger"),
     "starlette": (*UVICORN, "starlette_site:app"),
     "fastapi": (*UVICORN, "fastapi_site:app"),
     "litestar": (*UVICORN, "litestar_site:app"),
@@ -105,6 +105,8 @@ def serve(site: str, port: int) -> int:
         if server.poll() is None:
             print(f"\nThe site:    http://{HOST}:{port}/", flush=True)
             print(f"Its sitemap: http://{HOST}:{port}/sitemap.xml", flush=True)
+            if "--debug" in SERVERS[site]:
+                print(f"Its report:  http://{HOST}:{port}/sitemap-report", flush=True)
             print(
                 "Click around, and load the sitemap again: it learns the notes, nights or tips that you open.",
                 flush=True,

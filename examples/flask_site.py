@@ -17,7 +17,8 @@ app.secret_key = "of an example"
 @app.get("/")
 @sitemap(priority=1.0, changefreq="weekly")
 def home():
-    return page("Warm since four", "<p>12 Mill Lane, Tuesday to Saturday.</p>" + cards("/bread", LOAVES))
+    report = '<p><a href="/sitemap-report">What the sitemap lists, and why</a></p>' if app.debug else ""
+    return page("Warm since four", "<p>12 Mill Lane, Tuesday to Saturday.</p>" + cards("/bread", LOAVES) + report)
 
 
 @app.get("/bread")
@@ -70,4 +71,5 @@ def prices():
     return {"rye": 4.2, "spelt": 4.8}
 
 
-app.wsgi_app = SitemapMiddleware(app.wsgi_app)  # in production, give base_url too
+# In production, give base_url too. The report is shown only in debug mode, and only on this machine.
+app.wsgi_app = SitemapMiddleware(app.wsgi_app, report="/sitemap-report")

@@ -195,6 +195,17 @@ def test_what_its_sitemap_learned_outlives_it_in_the_default_store(site: str, tm
         assert until(server, everything) == everything
 
 
+def test_the_first_site_leads_from_its_home_page_to_the_report(starter: ModuleType, tmp_path: Path) -> None:
+    port = free_port()
+    with serving([*starter.SERVERS["flask"][1:], "--port", str(port)], tmp_path, port) as server:
+        assert until(server, SITEMAPS["flask_site"]) == SITEMAPS["flask_site"]
+        (link,) = html.fromstring(server.get("/").text).xpath("//main//a[contains(., 'sitemap')]/@href")
+        report = server.get(f"{link}/pages")
+        assert report.status == 200
+        assert all(path in report.text for path in ("/bread/spelt", "/draft", "it answered 302"))
+        assert link not in sitemap(server)
+
+
 @EACH
 def test_it_is_short_enough_to_be_read_at_a_glance(site: str) -> None:
     assert len((EXAMPLES / f"{site}.py").read_text("utf-8").splitlines()) < 80
