@@ -10,7 +10,7 @@ _TRANSIENT_STATUSES: Final = frozenset({304, 408, 425, 429})
 """Statuses below 500 that say nothing about the page: not modified, or a problem that passes."""
 
 OBSERVED_STATUSES: Final = frozenset(range(200, 500)) - _TRANSIENT_STATUSES
-"""Statuses of responses that say anything about their page."""
+"""Statuses of responses that say something about their page."""
 
 MAX_VALUE_CHARS: Final = 8192
 """Characters of a header or tag that are read."""

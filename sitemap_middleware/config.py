@@ -23,7 +23,7 @@ RESERVED_SECTIONS: Final = ("routes", "pages")
 """The names of the sections of static routes and of learned pages, in the URLs of their documents."""
 
 _SECTION_NAME: Final = re.compile(r"(?=.{1,50}\Z)(?!.*-[0-9]+\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
-"""A number at the end would be that of a document."""
+"""No name ends with a number: that would be the number of a document."""
 
 _LISTS: Final = ("allowed_hosts", "include", "exclude", "learn", "media_types")
 
@@ -31,13 +31,13 @@ _DECORATOR_ONLY: Final = ("lastmod", "values")
 """Arguments of `@sitemap` that are no options."""
 
 _LARGEST_NUMBER: Final = 1_000_000_000
-"""Of any option: dates and columns of stores hold what is computed from it, and it is as good as no limit."""
+"""The largest number of any option: what is computed from it fits dates and the columns of stores."""
 
 _MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
 """A type and a subtype without parameters (RFC 6838, section 4.2)."""
 
 _REPORT_PATH: Final = re.compile(r"(?=.{2,200}\Z)(?:/[A-Za-z0-9_-][A-Za-z0-9._~-]*)+")
-"""Only characters that every server and protocol gives as they are, so that the adapters can look for them."""
+"""Only characters that servers pass on unchanged, so that the adapters can search paths for them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Detect whether this process runs tests, and which test. A test run writes nothing to disk by default."""
+"""Detects whether this process runs tests, and which test. A test run writes nothing to disk by default."""
 
 from __future__ import annotations
 

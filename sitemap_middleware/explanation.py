@@ -49,7 +49,7 @@ class Explanation:
     """Which requests did not count as evidence since the process began, if that may be why nothing is known."""
 
     note: str | None = None
-    """What else keeps crawlers from the entry."""
+    """Why the sitemap itself is not served, if it is not."""
 
     history: tuple[PageEvent, ...] = ()
     """What happened to the page, the latest first."""

@@ -1,4 +1,4 @@
-"""Reset locks, threads and ids in forked children: threads do not survive a fork, and a lock may stay held forever."""
+"""Resets locks, threads and ids in forked children: threads do not survive a fork, and a lock may stay held forever."""
 
 from __future__ import annotations
 

@@ -83,9 +83,10 @@ class Provider:
     section: str | None = None
     """The name of its section, if it is given by the option `sections` rather than to a route."""
     examples: Callable[[], list[dict[str, Any]]] | None = None
-    """Returns an item of each route that its items turned out to be pages of, when they were last read.
+    """Set if its items may be pages of any route, as those of Django's `Sitemap` classes may.
 
-    None if all its items are pages of its own routes. Otherwise these match no path before it was read.
+    It returns one item for each of the routes that the items were pages of when they were last read. Until they were
+    read, the provider's own routes match no path.
     """
 
 
@@ -237,7 +238,7 @@ class MergeResult(NamedTuple):
     new_paths: tuple[str, ...] = ()
     """Pages whose first content was just seen."""
     changed_paths: tuple[str, ...] = ()
-    """Pages whose content just became another, so that the prober can check whether it is stable."""
+    """Pages whose content has just changed, so that the prober can check whether it is stable."""
     conflicting_paths: tuple[str, ...] = ()
     """Good pages that just answered something else, so that the prober can check what they answer now."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 
 def mark_coroutine_function(function: Any) -> None:
-    """Have `inspect` and asgiref take a function that returns an awaitable for a coroutine function."""
+    """Mark a function that returns an awaitable as a coroutine function, for `inspect` and asgiref."""
     if sys.version_info >= (3, 12):  # pragma: no cover (one of the two, by the interpreter)
         inspect.markcoroutinefunction(function)
     else:  # pragma: no cover (likewise)

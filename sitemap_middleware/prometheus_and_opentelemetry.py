@@ -1,4 +1,4 @@
-"""Export the figures of `stats` as metrics of Prometheus and OpenTelemetry, by either's naming conventions.
+"""Exports the figures of `stats` as metrics of Prometheus and OpenTelemetry, each by its own naming conventions.
 
 The figures are read when a collector asks for them; the request path is not involved.
 All middlewares that one registry or meter collects share its metrics, and are

@@ -112,7 +112,7 @@ WRONG_HOST_STATUSES: Final = frozenset({400, 421})
 """Statuses of an app that refuses the Host of the request."""
 
 MAX_PROBE_BYTES: Final = 1024 * 1024
-"""Bytes that are read of the body of a response to such a request."""
+"""Bytes that are read of the body of a response to one of the middleware's own requests."""
 
 GENERATING_HEADER: Final = ("X-Sitemap-Status", "generating")
 """The header of a 503 response if the document is being generated: the client should request it again."""
@@ -225,7 +225,7 @@ class Request(Protocol):
 
     @property
     def header_count(self) -> int:
-        """How many of them are headers. It takes a microsecond in WSGI."""
+        """How many of the `fields` are headers. It takes a microsecond in WSGI."""
 
     @property
     def user_agent(self) -> str | bytes:

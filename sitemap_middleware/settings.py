@@ -26,7 +26,7 @@ _DEFAULT_WORDS: Final = {
     "media_types": "HTML, XHTML, PDF",
     "store": "a file, sitemap.sqlite3",
 }
-"""What is used if an option that is None is not set."""
+"""How people read the default of an option whose default is None. Of any other it is "not set"."""
 
 Source = Literal["argument", "config", "environment", "default"]
 

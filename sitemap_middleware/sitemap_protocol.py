@@ -105,7 +105,7 @@ _OTHER_NAMES: Final = {
 
 
 def likely_name(name: str, known: Collection[str]) -> str | None:
-    """Return the known option that somebody meant who wrote another name; None if none is likely."""
+    """Return the known option that an unknown name probably means; None if none is likely."""
     for option, others in _OTHER_NAMES.items():
         if option in known and name.lower() in others:
             return option

@@ -118,7 +118,7 @@ class LogQueries:
 
         Args:
             file: a CSV or Parquet file.
-            skip: how many rows to leave out at the begin.
+            skip: how many rows to leave out at the beginning.
             is_parquet: which of them it is.
 
         Raises:
@@ -144,7 +144,7 @@ class LogQueries:
         yield from self._batches(f"{self._labelled(rows)} SELECT * FROM labelled")
 
     def _labelled(self, rows: str) -> str:
-        """The begin of a query about rows; `labelled` has their kind, and all else only of visits."""
+        """The beginning of a query about rows; `labelled` has their kind, and all else only of visits."""
         meaning = _MEANING.format(tokens=self._tokens)
         in_time = f"first BETWEEN 0 AND {self._latest} AND last BETWEEN first AND {self._latest}"
         return f"""
@@ -187,7 +187,7 @@ class LogQueries:
         """The format that fits at least half of a file's lines, and more of them than others; None if there is none.
 
         Args:
-            file: the begin of a log, as `line_reader` writes it.
+            file: the beginning of a log, as `line_reader` writes it.
             directive: the line that names the fields; empty if there is none.
             given: returned if it fits a line, or if no other format is found.
         """

@@ -220,7 +220,8 @@ _EITHER_COMBINED: Final = replace(
 def for_mixed_lines(log_format: LogFormat) -> LogFormat:
     """The format in which the lines of a log are read.
 
-    A log that has `combined` and `vhost-combined` lines, because the server was configured anew, is read line by line.
+    A log may have both `combined` and `vhost-combined` lines, because the server's configuration was changed. The
+    format of such a log is found line by line.
     """
     return _EITHER_COMBINED if log_format.name in ("combined", "vhost-combined") else log_format
 

@@ -24,7 +24,7 @@ _MARK_BYTES: Final = _LENGTH_BYTES + DIGEST_BYTES
 _READ_BYTES: Final = 1024 * 1024
 
 Marks = Mapping[bytes, int]
-"""Lengths of the begins of logs by their digest: logs with the same first line may have begins of equal length."""
+"""How many bytes of logs with the same first line were imported, by the digest of these bytes."""
 
 
 def record_name(head: bytes) -> str | None:

@@ -62,7 +62,7 @@ class LogReport:
     lines: Counter[str] = field(default_factory=Counter)
     """How many lines were read now, by what became of them: `verified`, `fake` and `unverified` are visits of crawlers;
     `ignored` no requests for a whole page, `other` of other clients, `nameless` without a User-Agent, `other_host` for
-    another host, `unknown_page` of a path that cannot be told or written, and `broken`."""
+    another host, `unknown_page` of a path that is unknown or that no URL can express, and `broken`."""
     crawlers: Counter[str] = field(default_factory=Counter)
     """How many visits of each crawler are verified."""
 

@@ -27,7 +27,7 @@ PIECE_BYTES: Final = 8 * 1024 * 1024
 """Bytes after which a piece ends. Python sees all its lines if they are all different visits, so it bounds memory."""
 
 HEAD_BYTES: Final = 256 * 1024
-"""Bytes of the begin of a log, by which its format is detected and it is recognised."""
+"""Bytes of the beginning of a log, by which its format is detected and it is recognised."""
 
 DIGEST_BYTES: Final = 16
 
@@ -120,7 +120,7 @@ class LineReader:
 
         Args:
             read: as `open_log` provides it.
-            piece_file: is written anew for each piece.
+            piece_file: is overwritten with each piece.
             has_directives: whether lines name the fields. A piece ends where another one does.
         """
         self._read = read

@@ -45,7 +45,7 @@ class PageFinder:
 
         Raises:
             OtherHost: it is of another site.
-            ValueError: no URL leads to this path, or it cannot be told from the log.
+            ValueError: no URL leads to this path, or the log does not show it.
         """
         key = log_format.escapes, host, target
         found = self._cache.get(key)
@@ -84,7 +84,7 @@ class PageFinder:
 
 
 def _decoded_path(target: str, escapes: str) -> str:
-    """The decoded path of a target. Raises `ValueError` if it cannot be told."""
+    """The decoded path of a target. Raises `ValueError` if the target does not show it."""
     if escapes == "plus" and "+" in target:
         raise ValueError("a plus sign may stand for a space")
     if escapes == "percent":

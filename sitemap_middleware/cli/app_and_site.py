@@ -1,4 +1,4 @@
-"""Resolve what a command works on: an app, its site, and pages of that site."""
+"""Resolves what a command works on: an app, its site, and pages of that site."""
 
 from __future__ import annotations
 

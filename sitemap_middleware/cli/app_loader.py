@@ -1,4 +1,4 @@
-"""Import the app that `module:attribute` or `file.py:attribute` names, and find its SitemapMiddleware."""
+"""Imports the app that `module:attribute` or `file.py:attribute` names, and finds its SitemapMiddleware."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write the sitemap that an app serves, with all its documents, as files."""
+"""Writes the sitemap that an app serves, with all its documents, as files."""
 
 from __future__ import annotations
 

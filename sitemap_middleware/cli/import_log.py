@@ -46,7 +46,7 @@ _LINES: Final = {
 
 _BASE_URL_HINT: Final = "such as --base-url https://example.com"
 _FILE_SUFFIXES: Final = frozenset({".sqlite3", ".sqlite", ".db"})
-"""Of paths that are SQLite files, though they do not exist yet."""
+"""Suffixes of paths that are taken for SQLite files even if they do not exist yet."""
 
 
 @command.command("import-log")
@@ -206,7 +206,9 @@ def _print(reports: Sequence[LogReport]) -> None:
         if report.unfinished:
             print_line(out, "  its last line has no end yet, and was left out")
         if report.lines["nameless"] and report.lines["nameless"] == report.lines.total():
-            print_line(out, "  note: without User-Agents no crawler can be told; let the server log them", "yellow")
+            print_line(
+                out, "  note: without User-Agents no crawler can be recognised; let the server log them", "yellow"
+            )
     visits = sum((report.crawlers for report in reports), Counter[str]())
     if visits:
         print_line(out, "visits of verified crawlers", "bold")

@@ -1,4 +1,4 @@
-"""Print the results of commands as text for people. Colours need a terminal."""
+"""Prints the results of commands as text for people. Colours need a terminal."""
 
 from __future__ import annotations
 

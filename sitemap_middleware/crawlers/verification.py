@@ -105,7 +105,7 @@ class Verifier:
         return identity
 
     def known_identity(self, crawler: Crawler, address_text: str) -> int | None:
-        """The identity as far as it can be told without asking DNS; None if DNS must be asked. It never blocks."""
+        """The identity as far as it is known without asking DNS; None if DNS must be asked. It never blocks."""
         address = parse_address(address_text)
         if address is None or not address.is_global or not crawler.is_verifiable:
             return UNVERIFIED  # a private address is that of a proxy, or of a developer

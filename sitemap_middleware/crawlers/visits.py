@@ -36,7 +36,7 @@ class CrawlerVisit(NamedTuple):
     path: str
     """The decoded path; `OTHER_PATHS` for those not counted by path."""
     crawler: str
-    """The name that the User-Agent claims (`names.CRAWLERS`)."""
+    """The name that the User-Agent claims (`known_crawlers.CRAWLERS`)."""
     verified: bool
     """Whether the addresses are this crawler's."""
     status: int

@@ -21,7 +21,7 @@ MAX_ATTRIBUTES: Final = 500
 MAX_OPTIONS: Final = 1500
 """`option` elements of a page."""
 MAX_PARSER_STEPS: Final = 30_000_000
-"""Open elements that a parser visits for all tags together: about 50 ms."""
+"""Open elements that a parser visits for all tags together, which takes about 50 ms."""
 
 _REOPENING_COST: Final = 200
 """How many times as long it takes to open a formatting element again as to look past one."""

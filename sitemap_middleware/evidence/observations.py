@@ -18,8 +18,10 @@ class HtmlFacts(NamedTuple):
     """What one reading of a page's HTML says."""
 
     digest: int | None
-    """A signed 64-bit digest of the content (see `content_digest`), or `history.VOLATILE`. None if the content could
-    not be read completely: the digest of a part would change with what surrounds it."""
+    """A signed 64-bit digest of the content (see `content_digest`), or `value_history.VOLATILE`.
+
+    None if the content could not be read completely: the digest of a part would change with what surrounds it.
+    """
     noindex: bool = False
     canonical: str | None = None
     """The canonical URL it names, if that is another page."""

@@ -256,7 +256,7 @@ def _with_later(plain: Sequence[str], end: int, language: _Words) -> int:
 
 
 def _day(plain: Sequence[str], at: int) -> int:
-    """Where a day such as "yesterday at 10:15" ends that begins here; the same position if none begins here."""
+    """Where a day that begins here ends, such as "yesterday at 10:15"; the same position if none begins here."""
     length = _phrase(plain, at, _DAY_PHRASES)
     if not length:
         return at

@@ -80,7 +80,7 @@ class DocumentCheck:
             self._begin()
 
     def close(self) -> None:
-        """Say that the document is complete."""
+        """Check what only the whole document shows, once all of it was fed."""
         if not self._is_refused and self._head is not None:
             self._begin()
         if not self._is_refused:

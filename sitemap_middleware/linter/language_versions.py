@@ -51,7 +51,7 @@ class LanguageVersions:
         self._database.executescript(_SCHEMA)
         self._pages = 0
         self._recent = set[int]()
-        """Clusters that were added lately. The pages of a cluster often follow each other."""
+        """Clusters that were added recently. The pages of a cluster often follow each other."""
         self._pending: list[tuple[int, int, str]] = []
 
     def add(self, versions: Sequence[tuple[str, str]]) -> int:

@@ -50,7 +50,7 @@ class PathSet:
             return [not (value in known or known.add(value)) for value in hashes]  # type: ignore[func-returns-value] # None: falsy
 
     def complete(self) -> None:
-        """Say that no path will be added."""
+        """Note that no path will be added: the set then takes less memory."""
         with self._lock:
             self._completed = array("q", self._hashes)
             self._hashes = set()

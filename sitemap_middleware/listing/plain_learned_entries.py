@@ -1,4 +1,4 @@
-"""The entries of learned pages of which the evidence is plain: whole blocks at a time.
+"""Builds the entries of learned pages whose evidence is plain, in whole blocks.
 
 Such a page answered 200, nothing that it said forbids to list it, and no option and no rule of robots.txt concerns it.
 All others are the policy's to evaluate, one by one.

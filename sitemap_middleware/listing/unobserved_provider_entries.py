@@ -1,4 +1,4 @@
-"""The entries of pages of which nothing was observed and on which no rule has to be tried: whole batches at a time.
+"""Builds the entries of pages of which nothing was observed, and to which no rule applies, in whole batches.
 
 The policy lists such a page because the values of its route include it, and its entry has what the developer says. All
 others are the policy's to evaluate, one by one.

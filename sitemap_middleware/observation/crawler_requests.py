@@ -26,7 +26,7 @@ MAX_NOTED_CHARS: Final = 2_000_000
 """Characters of the paths of these requests."""
 
 MAX_ADDRESS_CHARS: Final = 100
-"""Characters of a sender's address. A longer one is none."""
+"""Characters of a sender's address. A longer text is not an address."""
 
 FIRST_MAX_FIELDS: Final = 9
 """Header fields of a crawler's request, at most, until one is seen. Googlebot sends six to eight."""
@@ -35,7 +35,7 @@ SPARE_FIELDS: Final = 2
 """Header fields that a crawler may send besides those of its requests that were seen, such as If-None-Match."""
 
 LARGEST_MAX_FIELDS: Final = 100
-"""What is learned, at most: anybody can send any number of fields, and claim to be a crawler."""
+"""The largest value that `max_fields` can reach: anybody can send any number of fields, and claim to be a crawler."""
 
 MAX_SKIPPED_COUNTS: Final = 1000
 """Numbers of fields that are passed over at once."""

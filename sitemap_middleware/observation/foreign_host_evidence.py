@@ -1,4 +1,4 @@
-"""Decide which requests for a foreign Host count as evidence, if base_url names the site.
+"""Decides which requests for a foreign Host count as evidence, if base_url names the site.
 
 Behind a proxy that rewrites Host, every request has a foreign Host. A client that
 reaches the app directly can send any Host, and a host-checking app answers it with

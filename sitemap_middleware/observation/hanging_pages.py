@@ -1,4 +1,4 @@
-"""Remember in the store which pages hang on a server with one thread.
+"""Remembers in the store which pages hang on a server with one thread.
 
 Such a server is often killed while it waits for a hanging page, and its replacement
 knows nothing of that. So a page is recorded before it is requested, and the record is

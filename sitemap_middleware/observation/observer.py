@@ -68,7 +68,7 @@ class TrackedPage:
     """A page that was requested recently: one object for all host names and URLs by which it is requested."""
 
     is_document: Final = False
-    """No document of the sitemap."""
+    """Always false: documents of the sitemap are not tracked."""
 
     __slots__ = (
         "_last_ignore_reason",

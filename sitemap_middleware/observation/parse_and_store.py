@@ -1,4 +1,4 @@
-"""Ingest a batch of captured responses: find their routes, parse them and merge them into the store's pages.
+"""Finds the routes of a batch of captured responses, parses them, and merges them into the store's pages.
 
 Runs on the background thread, and on a thread that flushes.
 """

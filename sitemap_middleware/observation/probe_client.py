@@ -1,4 +1,4 @@
-"""Request pages of the app in process, as a crawler would: what the two probers share.
+"""Requests pages of the app in process, as a crawler would: what the two probers share.
 
 `ProbeClient` makes the requests, to the site's own host: the live request behind
 which they run may name any Host. `BackgroundProber` is the base of the two probers,

@@ -1,4 +1,4 @@
-"""Decide what the answers to requests with unusual routing headers, or an unusual Host, prove.
+"""Decides what the answers to requests with unusual routing headers, or an unusual Host, prove.
 
 A proxy states by headers such as X-Forwarded-Prefix or X-Original-URL where a request
 came from, and an app, or a ProxyFix inside this middleware, may believe them. So a

@@ -1,4 +1,4 @@
-"""Request static routes that nobody has visited, so that they are listed only if they answer with a page.
+"""Requests static routes that nobody has visited, so that they are listed only if they answer with a page.
 
 A round of requests runs behind a request for the sitemap, or within it on a server
 with one thread. One of the processes that share a store does it.

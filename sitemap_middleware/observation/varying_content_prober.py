@@ -1,4 +1,4 @@
-"""Re-request new and changed pages, to distinguish edits from content that varies per request.
+"""Requests new and changed pages again, to distinguish edits from content that varies per request.
 
 Used with `verify`. Content that varies (an arm of an A/B test, an advertisement, a
 random pick) is recognised before it dates anything, and an edit is confirmed.

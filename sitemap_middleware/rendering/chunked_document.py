@@ -37,7 +37,7 @@ class Chunk(NamedTuple):
     lastmod: str | None
     """The latest lastmod of its entries."""
     gzipped_size: int
-    """Bytes of `data`, wherever they are."""
+    """Bytes of the data, whether they are in `data` or in the store."""
     data: bytes = b""
     """Raw deflate, ended by a full flush on a byte boundary, so that chunks in a row form one stream.
 

@@ -85,7 +85,7 @@ class ProviderSection:
         """The head record as it was last read."""
         self.rendered: RenderedSection | None = None
         self._needed_at = self._started_at = clock()
-        """When a request needed the documents: last and first."""
+        """When a request needed the documents last, and when first."""
         self._expired = False
         self._mark = NO_TOKEN
 

@@ -1,4 +1,4 @@
-"""A document of a section, as the chunks that it consists of; and the documents of the sitemap made of these."""
+"""The documents of a section, as chunks; and how they become the documents that the sitemap consists of."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def assemble(documents: Sequence[SectionDocument], store: Store, base: BaseURL) 
 
 
 def assemble_without_data(documents: Sequence[SectionDocument]) -> Document:
-    """The same, for its figures only: its chunks may be without data."""
+    """The same without loading data from the store: its figures are right, but it cannot be sent."""
     return urlset([*_all_chunks(documents)])
 
 

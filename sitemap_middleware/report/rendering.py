@@ -74,7 +74,7 @@ def age(seconds: float) -> str:
 
 
 def web(url: str) -> str | None:
-    """The URL if a browser may be sent there: that of a page on the web. None of any other."""
+    """The URL, if it is one of the web, to which a link may lead; None for any other."""
     return url if url.startswith(("http://", "https://")) else None
 
 

@@ -54,7 +54,7 @@ def may_overlap(own: Shape, other: Shape, *, literals_first: bool) -> bool:
     """Whether a path of one template may be taken by another one.
 
     Args:
-        own: the template whose paths are asked for. It is not open.
+        own: the template whose paths are built. It is not open.
         other: the other template.
         literals_first: whether the router prefers literal segments to parameters, in whatever order routes were added.
     """
@@ -168,7 +168,7 @@ def _texts(values: list[Any], only_integers: bool) -> list[str] | None:
 
 
 def build_many(builder: PathBuilder, items: Sequence[Mapping[str, Any]]) -> list[str | None]:
-    """The paths for these parameters; None for each that only `build` can tell, as all are for most frameworks."""
+    """The path for each of these parameters; None if only `build` can find it, as always for most frameworks."""
     of_builder: Callable[[Sequence[Mapping[str, Any]]], list[str | None]] | None = getattr(builder, "build_many", None)
     return [None] * len(items) if of_builder is None else of_builder(items)
 

@@ -91,7 +91,7 @@ class SitemapSection:
 
 
 _sections: list[tuple[Any, list[SitemapSection]]] = []
-"""One item: the setting, and its sections. They are kept, because providers are told apart by identity."""
+"""One item: the setting, and its sections. They are kept, because providers are compared by identity."""
 
 
 def sitemap_sections(snapshot: Snapshot) -> list[SitemapSection]:

@@ -41,7 +41,7 @@ _NEWS: Final = re.compile(r"[a-z]{2,3}|zh-(?:cn|tw)", re.IGNORECASE)
 
 
 def is_hreflang(code: str) -> bool:
-    """Whether a code is valid for hreflang. Languages of three letters are let pass: not all have a code of two."""
+    """Whether a code is valid for hreflang. Any language of three letters is accepted: some have no code of two."""
     return len(code) <= _MAX_CODE_CHARS and _is_hreflang(code)  # so that the cache is small, whatever it is given
 
 

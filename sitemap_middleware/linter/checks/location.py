@@ -12,7 +12,7 @@ from ..rules import loc as loc_rules
 from .loc import CheckedLoc, check_loc, is_local
 
 _MAX_HOSTS: Final = 100
-"""Different hosts of a document that are told apart."""
+"""Different hosts of a document that are distinguished."""
 
 
 class LocationFinding(NamedTuple):

@@ -117,7 +117,7 @@ def test_notes_on_logs_without_agents_and_lines_without_an_end(store: str, tmp_p
     assert answer.stdout.splitlines()[1:] == [
         "  3 without a User-Agent",
         "  its last line has no end yet, and was left out",
-        "  note: without User-Agents no crawler can be told; let the server log them",
+        "  note: without User-Agents no crawler can be recognised; let the server log them",
     ]
     log.write_text("half a li")
     assert run(log, "--store", store, *SITE).stdout.startswith(f"{log}  no complete line, lines read: 0\n")
