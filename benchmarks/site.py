@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.evidence.content_size import content_size
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.models import PageLimits
 from sitemap_middleware.stores.base import Store
@@ -45,9 +46,14 @@ def seen(number: int, at: int, edition: int = 0) -> Observation:
         status=200,
         media_type="text/html",
         last_modified=_OLDEST + number * _ODD % _YEARS + edition * DAY,
-        html=HtmlFacts(hash((number, edition))),
+        html=HtmlFacts(hash((number, edition)), content_size=_size(number)),
         learned=True,
     )
+
+
+def _size(number: int) -> int:
+    """The size of a page's content: 100 to 1,000 words, and up to 40 links, as on pages that somebody wrote."""
+    return content_size(100 + number * _ODD % 901, number * _ODD % 41)
 
 
 def merge(store: Store, observations: Iterable[Observation]) -> int:

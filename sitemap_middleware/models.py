@@ -198,7 +198,7 @@ class Page(NamedTuple):
     last_modified_history: History = ()
     """The latest values of its Last-Modified, in POSIX seconds, and when each was sent."""
     read_at: int = 0
-    """When its HTML was last read; 0 if never. The fields from here to `unread_reason` hold what it said."""
+    """When its HTML was last read; 0 if never. The fields from here to `content_mark` hold what it said."""
     html_noindex: bool = False
     html_canonical: str | None = None
     stated_date: str | None = None
@@ -206,6 +206,8 @@ class Page(NamedTuple):
     html_expires_at: int | None = None
     unread_reason: str = ""
     """Why its HTML was not read completely, as a phrase that follows "it"; empty if it was."""
+    content_mark: int = 0
+    """The size of the content that was last read, and to which digest it belongs (see `content_size`); 0 if unknown."""
     read_fraction: int = 0
     """How much later than `read_at` that was, in 1/256 seconds."""
     content_history: History = ()

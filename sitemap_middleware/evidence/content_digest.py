@@ -12,12 +12,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from .content_digest_terms import digest_term
+from .content_size import content_size
 from .json_ld import content_facts
 from .relative_time import TEXT_SEPARATOR, may_be_age, without_ages, without_short_ages
 from .work_budget import BudgetExceeded, WorkBudget
@@ -44,8 +45,17 @@ _MAX_AGE_NODES: Final = 16
 """Nodes in an element that shows an age. A larger element with such a title is content."""
 
 
-def content_digest(tree: LexborHTMLParser, data: Iterable[Any]) -> int | None:
-    """The signed 64-bit digest of a page; None if it would exceed the `WorkBudget`.
+class ContentDigest(NamedTuple):
+    """What is kept of a content."""
+
+    digest: int
+    """A signed 64-bit number."""
+    size: int
+    """See `content_size`."""
+
+
+def content_digest(tree: LexborHTMLParser, data: Iterable[Any]) -> ContentDigest | None:
+    """The digest of a page; None if it would exceed the `WorkBudget`.
 
     There is no digest of a part, because it would change with what surrounds that part.
 
@@ -59,7 +69,7 @@ def content_digest(tree: LexborHTMLParser, data: Iterable[Any]) -> int | None:
         return None
 
 
-def _content_digest(tree: LexborHTMLParser, data: Iterable[Any], budget: WorkBudget) -> int:
+def _content_digest(tree: LexborHTMLParser, data: Iterable[Any], budget: WorkBudget) -> ContentDigest:
     body = tree.body
     assert body is not None
     for node in outermost_nodes(body.css(_HIDDEN_ELEMENTS)):
@@ -83,7 +93,8 @@ def _content_digest(tree: LexborHTMLParser, data: Iterable[Any], budget: WorkBud
         word_counts = Counter(without_ages(words, age_words, budget))
     total = sum((terms.get(word) or _word_term(word))[0] * count for word, count in word_counts.items())
     total += sum(digest_term(item) * count for item, count in other_items.items())
-    return (total + 2**63) % 2**64 - 2**63
+    size = content_size(sum(word_counts.values()), sum(other_items.values()))
+    return ContentDigest((total + 2**63) % 2**64 - 2**63, size)
 
 
 def outermost_nodes(nodes: Iterable[LexborNode]) -> list[LexborNode]:

@@ -45,6 +45,8 @@ class HtmlMetadata(NamedTuple):
     """The target of an instant refresh, perhaps relative to the page."""
     stated_date: str | None = None
     unread_reason: str = ""
+    content_size: int | None = None
+    """See `HtmlFacts.content_size`."""
 
 
 def import_parser() -> None:
@@ -85,10 +87,12 @@ def parse_html(body: bytes, charset: str | None = None, *, is_truncated: bool = 
     canonicals, refresh = head.canonicals(), head.refresh()
     stated = next(filter(None, map(_w3c, (*head.stated(), *dates_modified(data), *head.times()))), None)
     robots = head.robots()  # before the digest, which takes the tree apart
-    digest = None if unread else content_digest(tree, data)
-    if digest is None:
-        unread = unread or "says more than can be compared in time"
-    return HtmlMetadata(digest, robots, canonicals, refresh, stated, unread)
+    content = None if unread else content_digest(tree, data)
+    if content is None:
+        return HtmlMetadata(
+            None, robots, canonicals, refresh, stated, unread or "says more than can be compared in time"
+        )
+    return HtmlMetadata(content.digest, robots, canonicals, refresh, stated, "", content.size)
 
 
 def decode_html(body: bytes, charset: str | None) -> str:

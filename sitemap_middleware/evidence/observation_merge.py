@@ -12,6 +12,7 @@ from typing import Final
 from ..dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
 from ..models import Page, UnconfirmedAnswer
 from ..value_history import History, Run, add_sighting, is_unchanged_by, significant, without_future
+from .content_size import content_mark
 from .delisting_confirmation import (
     add_answer,
     confirmed_contradiction,
@@ -27,12 +28,12 @@ from .verdict import is_listable
 REFRESH_SECONDS: Final = 60 * 60
 """How long the last visit of an unchanged page may stay unwritten: one write an hour instead of one a visit."""
 
-_HtmlState = tuple[int, bool, str | None, str | None, str, int | None, str, int, History, History]
+_HtmlState = tuple[int, bool, str | None, str | None, str, int | None, str, int, int, History, History]
 """The fields of `Page` about its HTML, from `read_at` to `stated_date_history`."""
 
-_UNREAD_HTML: Final[_HtmlState] = (0, False, None, None, "", None, "", 0, (), ())
+_UNREAD_HTML: Final[_HtmlState] = (0, False, None, None, "", None, "", 0, 0, (), ())
 
-_HtmlSnapshot = tuple[bool, str | None, str | None, str, int | None, str]
+_HtmlSnapshot = tuple[bool, str | None, str | None, str, int | None, str, int]
 """The part of `_HtmlState` that each reading replaces: without the times and the two histories."""
 
 # An observation's fields and the page's fields that keep them, in the same order.
@@ -164,7 +165,7 @@ def _merge_html(html: _HtmlState, facts: HtmlFacts, at: int, fraction: int) -> _
     read_at, read_fraction, content_history, stated_date_history = html[0], *html[-3:]
     if not facts.has_head:
         reason = max(html[6], facts.unread_reason)
-        return html if read_at else (0, False, None, None, "", None, reason, 0, (), ())
+        return html if read_at else (0, False, None, None, "", None, reason, 0, 0, (), ())
     if facts.digest is not None:
         content_history = add_sighting(content_history, facts.digest, at)
     if facts.stated_date:
@@ -185,13 +186,18 @@ def _html_snapshot(facts: HtmlFacts) -> _HtmlSnapshot:
         facts.obstacle,
         facts.expires_at,
         facts.unread_reason,
+        _content_mark(facts),
     )
+
+
+def _content_mark(facts: HtmlFacts) -> int:
+    return 0 if facts.digest is None or facts.content_size is None else content_mark(facts.digest, facts.content_size)
 
 
 def _html_rank(snapshot: _HtmlSnapshot) -> tuple[object, ...]:
     """The sort key of readings from one moment: by what forbids more; else by anything that all workers sort alike."""
-    noindex, canonical, stated_date, obstacle, expires_at, unread_reason = snapshot
-    return noindex, obstacle, canonical or "", _expiry_rank(expires_at), stated_date or "", unread_reason
+    noindex, canonical, stated_date, obstacle, expires_at, unread_reason, mark = snapshot
+    return noindex, obstacle, canonical or "", _expiry_rank(expires_at), stated_date or "", unread_reason, mark
 
 
 # Answers that need confirmation

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from .content_digest_terms import digest_term, wrapped_terms
+from .content_size import has_as_many_others, may_be_more_words, more_words
 
 _MAX_CACHED_PAIRS: Final = 4096
 """Pairs of pages of which it is remembered how they differ."""
@@ -28,6 +29,9 @@ MAX_REPEATS: Final = 8
 
 MAX_LINKS: Final = 4
 """How many links to itself such a page may have."""
+
+_MAX_WORD_FORMS: Final = MAX_REPEATS + 2
+"""How many forms that are words are tried together, at most."""
 
 _QUOTE_FORMS: Final = (
     "{}", '"{}"', "'{}'", "“{}”", "‘{}’", "«{}»", "„{}“", "({})", "({}", "{})", "[{}]", "#{}", "@{}",
@@ -72,6 +76,8 @@ class LearnedContent(NamedTuple):
     path: str
     content: int
     rank: Rank
+    size: int | None = None
+    """The size of this content (see `content_size`); None if it is unknown."""
 
 
 def slug_of(learned: LearnedContent) -> str:
@@ -148,7 +154,32 @@ def without_slug(learned: LearnedContent, forms: Forms) -> int | None:
 def forms_of_pair(one: LearnedContent, other: LearnedContent) -> Forms | None:
     """The forms by which two pages differ. If a page of a block changes, most pairs of the block stay the same."""
     difference = (one.content - other.content) % _MODULUS
-    return _differing_forms(difference, slug_terms(one), slug_terms(other)) if difference else None
+    if not difference or not _may_differ_by_slug(one, other):
+        return None
+    return _differing_forms(difference, slug_terms(one), slug_terms(other))
+
+
+def _may_differ_by_slug(one: LearnedContent, other: LearnedContent) -> bool:
+    """Whether the sizes of two contents allow that the pages differ by their own slugs only."""
+    if one.size is None or other.size is None:
+        return True
+    if not has_as_many_others(one.size, other.size):
+        return False
+    words, others = _word_counts(slug_of(one)), _word_counts(slug_of(other))
+    if words is None or others is None:
+        return True
+    found, as_is, spaced = more_words(one.size, other.size), words[0] - others[0], words[1] - others[1]
+    return any(
+        may_be_more_words(found, as_is * many + spaced * more)
+        for many in range(_MAX_WORD_FORMS + 1)
+        for more in range(_MAX_WORD_FORMS + 1 - many)
+    )
+
+
+def _word_counts(value: str) -> tuple[int, int] | None:
+    """The words of a slug as it is, and with spaces; None if punctuation around it would be further words."""
+    as_is, spaced = len(value.split()), len(value.translate(_SEPARATORS_TO_SPACES).split())
+    return (as_is, spaced) if spaced and value == value.strip() else None
 
 
 def _differing_forms(difference: int, forms: Sequence[int], others: Sequence[int]) -> Forms | None:

@@ -20,6 +20,7 @@ from urllib.parse import unquote
 
 from ..models import Page
 from ..value_history import VOLATILE
+from .content_size import size_by_mark
 from .own_slug_in_content import Forms, LearnedContent, Rank, forms_of_pair, without_slug
 
 MIN_EQUAL_PAGES: Final = 5
@@ -164,7 +165,8 @@ def learned_content(page: Page) -> LearnedContent | None:
     decoded = unquote(path) if "%" in path else path
     has_zeros = ("int:" in route or ":int" in route) and _LEADING_ZEROS.search(decoded) is not None
     capitals = 0 if decoded.islower() else sum(map(str.isupper, decoded))
-    return LearnedContent(route, path, content, (has_zeros, page.first_seen, capitals, path))
+    size = size_by_mark(page.content_mark, content)
+    return LearnedContent(route, path, content, (has_zeros, page.first_seen, capitals, path), size)
 
 
 def normalize_path(path: str) -> str:

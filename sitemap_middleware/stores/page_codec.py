@@ -2,7 +2,7 @@
 
 | field | bytes |
 |---|---|
-| version | 1 |
+| version | 1: `FORMAT_VERSION`, or `MARKED_VERSION` if there is a content mark |
 | flags | 2, below |
 | media type | 1: its index in `MEDIA_TYPES`, unless it is among the texts |
 | status | 2 |
@@ -11,8 +11,9 @@
 | times | 8 each: first seen, last seen, Last-Modified, HTML read at |
 | runs | 24 each, in the order of the counts |
 | texts | 4 for the length, then UTF-8, for each text that its flag announces |
+| content mark | 4, if the version says so |
 
-Integers are little-endian. A page that was seen and read once takes 67 bytes.
+Integers are little-endian. A page that was seen and read once takes 71 bytes.
 """
 
 from __future__ import annotations
@@ -27,6 +28,11 @@ from ..value_history import Run
 
 FORMAT_VERSION: Final = 1
 """The first byte. Raise it with every change of the format, and read each version that was released."""
+
+MARKED_VERSION: Final = 2
+"""The first byte of a page with a content mark."""
+
+_VERSIONS: Final = (FORMAT_VERSION, MARKED_VERSION)
 
 MEDIA_TYPES: Final = ("text/html", "application/xhtml+xml", "application/pdf", "", "text/plain", "application/json")
 """Media types stored as one byte, their index. Add new ones at the end only."""
@@ -57,6 +63,7 @@ _HEAD: Final = struct.Struct("<BHBhBBBBB")
 _FIXED: Final = struct.Struct(_HEAD.format + "qqqq")
 _RUN: Final = struct.Struct("<qqq")
 _LENGTH: Final = struct.Struct("<I")
+_MARK: Final = struct.Struct("<I")
 _make: Final = tuple.__new__  # builds a named tuple in half the time of calling its class
 
 
@@ -80,7 +87,7 @@ def packed_page(page: Page) -> PackedPage:
     (
         path, route, first_seen, last_seen, status, media_type, noindex, private, obstacle, expires_at, canonical,
         last_modified, last_seen_fraction, last_modified_runs, read_at, html_noindex, html_canonical, stated_date,
-        html_obstacle, html_expires_at, unread_reason, read_fraction, content_runs, stated_date_runs, learned,
+        html_obstacle, html_expires_at, unread_reason, mark, read_fraction, content_runs, stated_date_runs, learned,
         is_unconfirmed, unconfirmed_answers,
     ) = page  # fmt: skip
     flags = 0 if last_modified is None else _LAST_MODIFIED
@@ -117,11 +124,13 @@ def packed_page(page: Page) -> PackedPage:
     times = sum(last_modified_runs + content_runs + stated_date_runs, times)
     try:
         numbers = last_seen_fraction, read_fraction, len(last_modified_runs), len(content_runs), len(stated_date_runs)
-        data = _fixed_struct(len(times)).pack(FORMAT_VERSION, flags, media_type_code or 0, status, *numbers, *times)
+        version = MARKED_VERSION if mark else FORMAT_VERSION
+        data = _fixed_struct(len(times)).pack(version, flags, media_type_code or 0, status, *numbers, *times)
+        packed_mark = _MARK.pack(mark) if mark else b""
     except struct.error as error:
         raise TooLargeError(f"page {path!r} cannot be stored: {error}") from None
-    if packed_texts:
-        data += packed_texts
+    if packed_texts or mark:
+        data += packed_texts + packed_mark
     return _make(PackedPage, (path, route, learned, last_seen, is_listable(page), data))
 
 
@@ -143,6 +152,10 @@ def unpack_page(path: str, route: str, data: bytes) -> Page:
         end = _FIXED.size + _RUN.size * (content_end + stated_date_count)
         runs = tuple([_make(Run, run) for run in _RUN.iter_unpack(data[_FIXED.size : end])])
         media_type = MEDIA_TYPES[media_type_code]
+        size, mark = len(data), 0
+        if version == MARKED_VERSION:
+            size -= _MARK.size
+            (mark,) = _MARK.unpack_from(data, size)
     except (struct.error, IndexError, TypeError) as error:
         raise ValueError(f"the stored page {path!r} cannot be read: {error}") from None
     canonical = html_canonical = stated_date = obstacle = expires_at = html_obstacle = html_expires_at = None
@@ -151,11 +164,11 @@ def unpack_page(path: str, route: str, data: bytes) -> Page:
         (
             media_type_text, canonical, html_canonical, stated_date, obstacle, expires_at, html_obstacle,
             html_expires_at, unread_reason, unconfirmed_answers,
-        ) = _unpack_texts(flags, data[end:])  # fmt: skip
+        ) = _unpack_texts(flags, data[end:size])  # fmt: skip
         media_type = media_type if media_type_text is None else media_type_text
-        end = len(data)
-    if version != FORMAT_VERSION or end != len(data) or not type(path) is type(route) is str:
-        raise ValueError(f"the stored page {path!r} cannot be read: it is not of format {FORMAT_VERSION}")
+        end = size
+    if version not in _VERSIONS or end != size or not type(path) is type(route) is str:
+        raise ValueError(f"the stored page {path!r} cannot be read: it is not of format {_VERSIONS}")
     return _make(
         Page,
         (
@@ -180,6 +193,7 @@ def unpack_page(path: str, route: str, data: bytes) -> Page:
             html_obstacle or "",
             None if html_expires_at is None else int(html_expires_at),
             unread_reason or "",
+            mark,
             read_fraction,
             runs[last_modified_count:content_end],
             runs[content_end:],

@@ -8,6 +8,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from sitemap_middleware.evidence.content_digest import _content_digest, content_digest, outermost_nodes
+from sitemap_middleware.evidence.content_size import content_size
 from sitemap_middleware.evidence.work_budget import MAX_COST_MICROSECONDS, BudgetExceeded, WorkBudget
 
 Facts = list[dict[str, Any]]
@@ -15,7 +16,8 @@ NO_FACTS: Facts = []
 
 
 def digest(html: str, facts: Facts = NO_FACTS) -> int | None:
-    return content_digest(LexborHTMLParser(html), facts)
+    content = content_digest(LexborHTMLParser(html), facts)
+    return None if content is None else content.digest
 
 
 @pytest.mark.parametrize(
@@ -134,6 +136,24 @@ def test_cost_of_each_part(html: str, facts: Facts, microseconds: float) -> None
     _content_digest(LexborHTMLParser(html), facts, WorkBudget(microseconds))
     with pytest.raises(BudgetExceeded):
         _content_digest(LexborHTMLParser(html), facts, WorkBudget(microseconds - 0.25))
+
+
+@pytest.mark.parametrize(
+    ("html", "facts", "words", "others"),
+    [
+        ("<main></main>", NO_FACTS, 0, 0),
+        ("<main>tea, milk, tea</main><p>Not content", NO_FACTS, 3, 0),
+        ("<main>tea <a href=x>milk</a><img src=x><a href=x></a></main>", NO_FACTS, 2, 3),
+        ("<main>tea 3 weeks ago</main>", NO_FACTS, 1, 0),
+        ("<main></main>", [{"@type": "Product", "price": "4.50"}], 0, 2),
+        (f"<main>{'x ' * 1025}{'<img src=x>' * 65}</main>", NO_FACTS, 1025, 65),
+    ],
+    ids=["empty", "words", "targets", "an age", "facts", "many"],
+)
+def test_the_size_counts_what_the_digest_adds_up(html: str, facts: Facts, words: int, others: int) -> None:
+    content = content_digest(LexborHTMLParser(html), facts)
+    assert content is not None
+    assert content.size == content_size(words, others)
 
 
 def test_page_that_costs_too_much_has_no_digest() -> None:

@@ -44,6 +44,7 @@ PAGES = st.builds(
     html_obstacle=TEXTS,
     html_expires_at=st.none() | NUMBERS,
     unread_reason=TEXTS,
+    content_mark=st.integers(0, 2**32 - 1),
     content_history=HISTORIES,
     stated_date_history=HISTORIES,
     learned=st.booleans(),
@@ -83,6 +84,8 @@ AS_EVER = {
     " 00000000 0a000000 323032342d30352d3031"
     " 02000000 6973 01000000 37 03000000 776173 02000000 2d31 02000000 6973"
     " 2a000000 313730303030303030302e3330322e372c313730303030303036302e3430332e34323934393637323935": FULL,
+    "02 0800 00 c8000000 00 01 00 00f1536500000000 00f1536500000000 0000000000000000 00f1536500000000"
+    " feffffffffffffff 00f1536500000000 00f1536500000000 04030201": PLAIN._replace(content_mark=0x0102_0304),
 }
 
 
@@ -167,6 +170,7 @@ def test_answers_that_wait_and_are_damaged_are_refused(damaged: str) -> None:
         PLAIN._replace(last_modified=2**70),
         PLAIN._replace(status=2**15),
         PLAIN._replace(last_seen_fraction=256),
+        PLAIN._replace(content_mark=2**32),
         PLAIN._replace(last_modified_history=(Run(1, 2, 2**63),)),
         PLAIN._replace(content_history=PLAIN.content_history * 256),
     ],

@@ -1,0 +1,46 @@
+"""The size of a content: the number of its words, and of its other items (link targets and facts).
+
+A page that repeats the slug of its path instead of another page's has as many other items, and as many words but for
+those of its slug. So two sizes show at once that two pages differ by more than their slugs.
+
+A size has 16 bits: ten of the words, six of the other items. Larger numbers wrap around.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_OTHER_BITS: Final = 6
+_OTHERS: Final = 1 << _OTHER_BITS
+_WORDS: Final = 1 << 10
+_SIZE_BITS: Final = 16
+
+
+def content_size(words: int, others: int) -> int:
+    """The size of a content with so many words and other items."""
+    return words % _WORDS << _OTHER_BITS | others % _OTHERS
+
+
+def content_mark(digest: int, size: int) -> int:
+    """The size of the content with this digest, and the low bits of the digest, in 32 bits. 0 stands for no mark."""
+    return size << _SIZE_BITS | digest % (1 << _SIZE_BITS)
+
+
+def size_by_mark(mark: int, digest: int) -> int | None:
+    """The size of the content with this digest; None if the mark is that of another content."""
+    return mark >> _SIZE_BITS if mark and (mark ^ digest) % (1 << _SIZE_BITS) == 0 else None
+
+
+def has_as_many_others(size: int, other: int) -> bool:
+    """Whether two contents may have the same number of items that are not words."""
+    return (size ^ other) % _OTHERS == 0
+
+
+def more_words(size: int, other: int) -> int:
+    """How many words the first content has more than the second, modulo `_WORDS`."""
+    return (size - other >> _OTHER_BITS) % _WORDS
+
+
+def may_be_more_words(found: int, expected: int) -> bool:
+    """Whether a result of `more_words` stands for a difference."""
+    return (found - expected) % _WORDS == 0
