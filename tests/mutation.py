@@ -77,7 +77,7 @@ TESTS = {
     "adapters.adapter_class": "integration/test_app_shapes unit/test_settings",
     "adapters.partial_probe_responses": "unit/observation/test_probe_client unit/adapters/test_probe_headers_without_visitor",
     "adapters.litestar_wrapping": "frameworks/test_litestar frameworks/test_contract",
-    "observation.parse_and_store": "unit/observation/test_observer integration/test_learning integration/test_private_pages integration/test_hostile_input integration/test_learning_settings",
+    "observation.parse_and_store": "unit/observation/test_parse_and_store",
     "observation.background_saving": "unit/observation/test_background_saving unit/observation/test_shutdown",
     "observation.unvisited_page_prober": "unit/observation/test_unvisited_page_prober unit/observation/test_probe_client",
     "observation.varying_content_prober": "unit/observation/test_varying_content_prober unit/observation/test_probe_client",

@@ -157,7 +157,7 @@ class ASGIRequest(BaseRequest):
                 try:
                     status, headers = message["status"], message["headers"]
                 except KeyError:  # headers are optional (ASGI, "Response Start"); the server refuses a missing status
-                    status, headers = message.get("status"), message.get("headers", ())
+                    status, headers = message.get("status"), ()
                 self.observer = self.tracked_page.on_response_start(status, headers, self, self.observer)  # type: ignore[union-attr] # only observed requests are given this `send`
             elif (observer := self.observer) is not None:
                 if message_type == "http.response.body":

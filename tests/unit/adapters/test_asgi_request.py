@@ -248,3 +248,36 @@ def test_error_before_the_end_retracts_the_response_and_one_after_it_does_not() 
     assert reason_after(gone, raises=True, earlier=GOOD) == ""
     assert reason_after(gone, body(b"", more=True), raises=True, earlier=GOOD) == ""
     assert "404" in reason_after(gone, body(b""), raises=True, earlier=GOOD)
+
+
+def test_response_that_is_started_again_replaces_the_first_one() -> None:
+    gone, broken = ({**START, "status": status} for status in (404, 500))
+    assert reason_after(gone, broken, body(b""), earlier=GOOD) == ""
+    assert "404" in reason_after(broken, gone, body(b""), earlier=GOOD)
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        GOOD,
+        (START, {"type": "http.response.body", "body": PAGE}),
+        (START, {"type": "http.response.body", "more_body": True}, *GOOD[1:]),
+        (START, body(PAGE, more=True), {"type": "http.response.body"}),
+        (START, body(PAGE[:5], more=True), body(PAGE[5:])),
+    ],
+    ids=["one part", "no more_body", "no body at first", "no body at last", "two parts"],
+)
+def test_sample_is_what_was_sent(messages: Any) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        for message in messages:
+            await send(message)
+
+    async def send(message: Any) -> None:
+        pass
+
+    site: Any = SitemapMiddleware(app, store="memory://", include="/", clock=Clock())
+    buffer = site.service.tracker.buffer
+    buffer.interval = 3600.0
+    asyncio.run(site(scope(), None, send))
+    assert [response.body for response in buffer.take_batch()] == [None, PAGE]
+    site.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import flask
@@ -18,7 +19,8 @@ from sitemap_middleware.listing.candidates import (
     stored_candidates,
 )
 from sitemap_middleware.listing.provider_reader import ProviderReport
-from sitemap_middleware.models import Site
+from sitemap_middleware.models import Page, Site, StoreKey
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ...support.sample_sites import Clock
 
@@ -29,7 +31,7 @@ NOW = 1_750_000_000
 class Shop:
     """An app with learned pages, and with items."""
 
-    def __init__(self, items: Any = ()) -> None:
+    def __init__(self, items: Any = (), store: Any = "memory://") -> None:
         app = flask.Flask("shop", static_folder=None)
         app.url_map.strict_slashes = False
         app.add_url_rule("/tags/<slug>", "tag", lambda slug: slug)
@@ -38,7 +40,7 @@ class Shop:
         app.add_url_rule("/items", "item", item, defaults={"slug": "all"})
         app.add_url_rule("/items/sale", "sale", lambda: "Sale")
         self.app = SitemapMiddleware(
-            app, base_url="https://example.com", store="memory://", learn="/tags/*", clock=Clock(NOW)
+            app, base_url="https://example.com", store=store, learn="/tags/*", clock=Clock(NOW)
         )
 
     def keep(self, *observations: Observation) -> None:
@@ -112,6 +114,30 @@ def test_static_route_that_its_provider_gives_comes_in_the_providers_order() -> 
         ("/items", "/items"),
         ("/items/a", "/items/<slug>"),
     ]
+    assert all(candidate.entry is not None for candidate in found), "they are what the provider gave"
+
+
+@pytest.mark.parametrize("extra_pages", [0, 1])
+def test_pages_of_a_large_site_are_looked_up_by_their_paths(extra_pages: int) -> None:
+    class Store(MemoryStore):
+        """Records what is read."""
+
+        def pages(self, site: StoreKey) -> list[Page]:
+            read.append("all")
+            return super().pages(site)
+
+        def find_pages(self, site: StoreKey, paths: Collection[str]) -> dict[str, Page]:
+            read.append(sorted(paths))
+            return super().find_pages(site, paths)
+
+    read: list[Any] = []
+    shop = Shop(["a", "b"], Store())
+    shop.keep(seen("/items/a", learned=False))
+    shop.keep(*(seen(f"/tags/{number}") for number in range(FEW_PAGES - 1 + extra_pages)))
+    found, _ = shop.items()
+    assert [candidate.page is not None for candidate in found] == [True, False, False]
+    items = [["/items/a", "/items/b"]] if extra_pages else ["all"]
+    assert read == [*items, ["/items"]]
 
 
 def test_static_routes_of_other_views_are_candidates_of_their_own() -> None:

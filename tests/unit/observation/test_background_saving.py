@@ -170,20 +170,24 @@ def test_batch_has_the_responses_and_then_the_samples_in_their_order() -> None:
     buffer.close()
 
 
-def test_samples_are_bounded_in_number_and_in_bytes() -> None:
-    merged = Merged()
-    buffer = new_buffer(merged, capacity=3)
+def test_samples_are_bounded_in_number() -> None:
+    buffer = new_buffer(Merged(), capacity=3)
     for _ in range(5):
         buffer.sample(sampled())
     assert (buffer.pending, buffer.dropped) == (3, 2)
-    buffer.flush()
+
+
+def test_samples_are_bounded_in_bytes() -> None:
+    buffer = new_buffer(Merged())
     half = bytes(MAX_PENDING_BODY_BYTES // 2)
-    for body in (half, half, b"x", b"", None):
+    dropped = []
+    for body in (half, half[1:], b"xx", b"x", b"x", b"", None):
         buffer.sample(sampled(body=body))
-    assert (buffer.pending, buffer.dropped) == (3, 4)
+        dropped.append(buffer.dropped)
+    assert dropped == [0, 0, 1, 1, 2, 2, 2]
     buffer.flush()
     buffer.sample(sampled(body=half + half))
-    assert (buffer.pending, buffer.dropped) == (1, 4), "a flush has made room"
+    assert (buffer.pending, buffer.dropped) == (1, 2), "a flush has made room"
 
 
 @pytest.mark.parametrize(
@@ -355,6 +359,29 @@ def test_requested_flush_begins_the_shutdown_first() -> None:
     buffer.record(captured())
     buffer.close()
     assert calls[4:] == ["last", "ingest", True], "the shutdown was begun once"
+
+
+def test_flush_can_be_requested_before_anything_was_recorded() -> None:
+    new_buffer(Merged()).request_flush()
+
+
+def test_close_waits_no_longer_than_its_timeout() -> None:
+    begun, released = threading.Event(), threading.Event()
+
+    def hanging(_: Any) -> None:
+        begun.set()
+        released.wait(60)
+
+    before = flush_threads()
+    buffer = ResponseBuffer(hanging, lambda _: True, interval=0.001)
+    buffer.record(captured())
+    assert begun.wait(30)
+    (thread,) = flush_threads() - before
+    buffer.close(timeout=0.01)
+    assert thread.is_alive()
+    released.set()
+    thread.join(30)
+    assert not thread.is_alive()
 
 
 def test_thread_is_a_daemon_with_a_name() -> None:
