@@ -245,10 +245,12 @@ class ServiceInspection:
                 by_host.setdefault(other.routed, other)
         return list(by_host.values())
 
+    def crawler_stats(self) -> dict[str, dict[str, int]]:
+        """The figures of `stats` that count visits of crawlers, by the names of the crawlers."""
+        return {f"crawler_visits_{name}": counts for name, counts in self.crawler_visits.counts().items()}
+
     def stats(self) -> dict[str, float]:
         """Counters since the process started, and gauges. `prometheus_and_opentelemetry.METRICS` has both."""
-        from .observation.crawler_visit_counts import IDENTITY_NAMES
-
         return {
             "seen": self.tracker.buffer.seen + self.tracker.repeated,
             "dropped": self.tracker.buffer.dropped,
@@ -259,7 +261,7 @@ class ServiceInspection:
             "listed": self._publisher.entry_count(),
             "documents": self._publisher.document_count(),
             "rendered": self._publisher.rendered_blocks,
-            **{f"crawler_visits_{name}": self.crawler_visits.counts[key] for key, name in IDENTITY_NAMES.items()},
+            **{stat: sum(counts.values()) for stat, counts in self.crawler_stats().items()},
             "crawler_visits_dropped": self.tracker.crawlers.dropped,
             "pending": self.tracker.buffer.pending,
             "last_flush_age_seconds": self.tracker.buffer.last_flush_age_seconds,

@@ -29,6 +29,12 @@ log: logging.Logger = logging.getLogger("sitemap_middleware")
 SITEMAP_ATTRIBUTE: Final = "sitemap"
 """The attribute that distinguishes the middlewares of a process: the sitemap's URL, or its path without base_url."""
 
+CRAWLER_ATTRIBUTE: Final = "crawler"
+"""The attribute with the name of a crawler, of which there are as many as `known_crawlers` has."""
+
+Figures = dict[tuple[str, ...], float]
+"""The values of one metric, by those of its attributes."""
+
 
 class MetricDefinition(NamedTuple):
     """One figure of `stats`, as a metric."""
@@ -42,10 +48,17 @@ class MetricDefinition(NamedTuple):
     is_counter: bool
     """Whether it counts from the start of the process; otherwise it is a gauge."""
     description: str
+    is_by_crawler: bool = False
+    """Whether it has the attribute `crawler`."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of its attributes."""
+        return (SITEMAP_ATTRIBUTE, CRAWLER_ATTRIBUTE) if self.is_by_crawler else (SITEMAP_ATTRIBUTE,)
 
 
-def _counter(stat: str, name: str, unit: str, description: str) -> MetricDefinition:
-    return MetricDefinition(stat, f"sitemap.{name}", unit, True, description)
+def _counter(stat: str, name: str, unit: str, description: str, *, is_by_crawler: bool = False) -> MetricDefinition:
+    return MetricDefinition(stat, f"sitemap.{name}", unit, True, description, is_by_crawler)
 
 
 def _gauge(stat: str, name: str, unit: str, description: str) -> MetricDefinition:
@@ -81,13 +94,19 @@ METRICS: Final = (
             f"crawler.visits.{name}",
             "{request}",
             description,
+            is_by_crawler=True,
         )
         for name, description in {
             "verified": "Visits of crawlers whose address is theirs",
             "unverified": "Visits under a crawler's name whose address could not be verified",
             "fake": "Visits of somebody else under a crawler's name",
-            "dropped": "Visits under a crawler's name that were not counted, because there were too many",
         }.items()
+    ),
+    _counter(
+        "crawler_visits_dropped",
+        "crawler.visits.dropped",
+        "{request}",
+        "Visits under a crawler's name that were not counted, because there were too many",
     ),
     _gauge("pending", "responses.pending", "{response}", "Responses that wait to be saved to the store"),
     _gauge("last_flush_age_seconds", "last_flush.age", "s", "Time since all pending responses were last saved"),
@@ -133,21 +152,26 @@ class MetricsSources:
     def add(self, service: SitemapService) -> None:
         self._services.append(weakref.ref(service, self._services.remove))
 
-    def read(self) -> dict[str, dict[str, float]]:
-        """Return the figures by sitemap: the sums of its services' counters, and their highest gauges."""
-        by_sitemap: dict[str, dict[str, float]] = {}
+    def read(self) -> dict[str, Figures]:
+        """Return the figures by their keys in `stats`: the sums of counters of one sitemap, and its highest gauges."""
+        by_stat: dict[str, Figures] = {metric.stat: {} for metric in METRICS}
         for service in filter(None, [reference() for reference in list(self._services)]):
             try:
-                stats = service.stats()
+                stats, crawler_stats = service.stats(), service.crawler_stats()
             except Exception as error:
                 log.debug("no metrics: %s", error)
                 continue
             site = service.options.site
-            figures = by_sitemap.setdefault(f"{site.base_url if site else ''}{service.options.path}", {})
+            sitemap = f"{site.base_url if site else ''}{service.options.path}"
             for metric in METRICS:
-                before, now = figures.get(metric.stat, 0), stats[metric.stat]
-                figures[metric.stat] = before + now if metric.is_counter else max(before, now)
-        return by_sitemap
+                found: Figures = {(sitemap,): stats[metric.stat]}
+                if metric.is_by_crawler:
+                    found = {(sitemap, crawler): visits for crawler, visits in crawler_stats[metric.stat].items()}
+                figures = by_stat[metric.stat]
+                for values, now in found.items():
+                    before = figures.get(values, 0)
+                    figures[values] = before + now if metric.is_counter else max(before, now)
+        return by_stat
 
 
 _sources: Final[WeakKeyDictionary[Any, MetricsSources]] = WeakKeyDictionary()
@@ -181,18 +205,18 @@ def _register_with_prometheus(registry: CollectorRegistry, sources: MetricsSourc
 
     class SitemapCollector(Collector):
         def describe(self) -> Iterable[Metric]:
-            return metric_families({})
+            return metric_families(MetricsSources().read())
 
         def collect(self) -> Iterable[Metric]:
             return metric_families(sources.read())
 
-    def metric_families(by_sitemap: dict[str, dict[str, float]]) -> Iterable[Metric]:
+    def metric_families(by_stat: dict[str, Figures]) -> Iterable[Metric]:
         for metric in METRICS:
             name = metric.name.replace(".", "_") + ("_seconds" if metric.unit == "s" else "")
             family_class = CounterMetricFamily if metric.is_counter else GaugeMetricFamily
-            family = family_class(name, f"{metric.description}.", labels=[SITEMAP_ATTRIBUTE])
-            for sitemap, figures in by_sitemap.items():
-                family.add_metric([sitemap], figures[metric.stat])
+            family = family_class(name, f"{metric.description}.", labels=metric.attributes)
+            for values, figure in by_stat[metric.stat].items():
+                family.add_metric(values, figure)
             yield family
 
     registry.register(SitemapCollector())
@@ -210,14 +234,15 @@ def opentelemetry_meter() -> Meter:
 def _register_with_opentelemetry(meter: Meter, sources: MetricsSources) -> None:
     from opentelemetry.metrics import Observation
 
-    def observing(stat: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
+    def observing(metric: MetricDefinition) -> Callable[[CallbackOptions], Iterable[Observation]]:
         return lambda _: [
-            Observation(figures[stat], {SITEMAP_ATTRIBUTE: sitemap}) for sitemap, figures in sources.read().items()
+            Observation(figure, dict(zip(metric.attributes, values, strict=True)))
+            for values, figure in sources.read()[metric.stat].items()
         ]
 
     for metric in METRICS:
         create = meter.create_observable_counter if metric.is_counter else meter.create_observable_gauge
-        create(metric.name, [observing(metric.stat)], metric.unit, metric.description)
+        create(metric.name, [observing(metric)], metric.unit, metric.description)
 
 
 def _missing_library(extra: str, library: str) -> OptionError:

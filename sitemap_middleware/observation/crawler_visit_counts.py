@@ -68,8 +68,7 @@ class CrawlerVisitCounts:
             resolver: asks DNS.
             clock: returns POSIX seconds.
         """
-        self.counts: Counter[int] = Counter()
-        """Visits since the process began, by identity."""
+        self._counts: dict[int, Counter[str]] = {identity: Counter() for identity in IDENTITY_NAMES}
         self._requests = requests
         self._store = store
         self._app_routes = app_routes
@@ -87,6 +86,11 @@ class CrawlerVisitCounts:
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._by_site: dict[StoreKey, tuple[Site, VisitCounter]] = {}
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Visits since the process began, by the names of identities and of crawlers."""
+        with self._lock:
+            return {name: dict(self._counts[identity]) for identity, name in IDENTITY_NAMES.items()}
 
     def on_flush(self, *, is_last: bool) -> None:
         """Count the noted requests, and save from time to time. Called on the background thread."""
@@ -185,7 +189,7 @@ class CrawlerVisitCounts:
         ]
         with self._lock:
             for row, visit in zip(group.rows.values(), visits, strict=True):
-                self.counts[identity] += visit.count
+                self._counts[identity][visit.crawler] += visit.count
                 self._by_site.setdefault(row.site.store_key, (row.site, VisitCounter()))[1].add([visit])
 
     def _counted_path(self, row: Row, identity: int) -> str:

@@ -11,6 +11,9 @@ from typing import Any
 
 import flask
 import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -518,4 +521,46 @@ def test_visits_that_need_no_dns_do_not_wait_for_it(make: Callable[..., Site]) -
     counts.on_flush(is_last=False)
     site.get("/posts/1")
     counts.on_flush(is_last=False)
-    assert counts.counts == {crawler_visit_counts.VERIFIED: 1}
+    assert counts.counts() == {"verified": {"Googlebot": 1}, "unverified": {}, "fake": {}}
+
+
+# Metrics
+
+
+def test_metrics_tell_the_known_crawlers_apart_and_no_other_agents(make: Callable[..., Site]) -> None:
+    registry, reader = CollectorRegistry(), InMemoryMetricReader()
+    provider = MeterProvider([reader])
+    for metrics in (registry, provider.get_meter("shop")):
+        site = make(metrics=metrics, path="/named.xml")
+        for agent in (
+            GOOGLEBOT,
+            GOOGLEBOT,
+            GPTBOT,
+            CHROME,
+            'Googlebot-Evil"} 1',
+            "Mozilla/5.0 (EvilBot; Googlebot-Image)",
+        ):
+            site.get("/", agent=agent)
+        site.visits()
+        assert site.middleware.stats()["crawler_visits_verified"] == 4
+    samples = [sample for family in registry.collect() for sample in family.samples if "crawler" in sample.labels]
+    assert {(sample.name, sample.labels["crawler"]): sample.value for sample in samples} == {
+        ("sitemap_crawler_visits_verified_total", "Googlebot"): 3,
+        ("sitemap_crawler_visits_verified_total", "Googlebot-Image"): 1,
+        ("sitemap_crawler_visits_unverified_total", "GPTBot"): 1,
+    }
+    data = reader.get_metrics_data()
+    assert data is not None
+    points = {
+        (metric.name, str((point.attributes or {})["crawler"])): point.value  # type: ignore[union-attr]
+        for metric in data.resource_metrics[0].scope_metrics[0].metrics
+        for point in metric.data.data_points
+        if "crawler" in (point.attributes or {})
+    }
+    assert points == {
+        ("sitemap.crawler.visits.verified", "Googlebot"): 3,
+        ("sitemap.crawler.visits.verified", "Googlebot-Image"): 1,
+        ("sitemap.crawler.visits.unverified", "GPTBot"): 1,
+    }
+    assert all(sample.labels["sitemap"] == f"{BASE}/named.xml" for sample in samples)
+    provider.shutdown()
