@@ -30,7 +30,7 @@ from sitemap_middleware.evidence.own_slug_in_content import forms_of_pair
 from sitemap_middleware.models import SitemapUrl, UrlColumns
 from sitemap_middleware.rendering import gzip_stream
 from sitemap_middleware.rendering.chunked_document import Chunk, urlset
-from sitemap_middleware.rendering.chunking import make_chunks, make_chunks_of_columns
+from sitemap_middleware.rendering.chunking import make_chunks
 from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
@@ -164,7 +164,7 @@ def from_values(app: flask.Flask) -> list[bytes]:
 def _from_objects(posts: Sequence[Any], by: Callable[[bytes], bytes]) -> list[bytes]:
     with _compressing(by):
         batches = (_columns(posts[start : start + CHUNK]) for start in range(0, len(posts), CHUNK))
-        return list(urlset(list(make_chunks_of_columns(batches))).gzipped())
+        return list(urlset(list(make_chunks(batches))).gzipped())
 
 
 def _columns(posts: Sequence[Any]) -> UrlColumns:
@@ -213,7 +213,7 @@ def _republished(entries: int, rounds: int, file: Path) -> Table:
         ("isal", gzip_stream.compress_with_isal, partial(igzip.compress, compresslevel=2)),
     ):
         with _compressing(by):
-            chunks = list(make_chunks(_entries(posts), CHUNK))
+            chunks = list(make_chunks([UrlColumns.of([*_entries(posts)])], CHUNK))
         variants[f"all is written and gzipped, {name}"] = partial(_render_all, posts, compress_all)
         variants[f"one chunk is written, {name}"] = partial(_render_last_chunk, posts, chunks, by)
     variants["a request, nothing is rendered"] = partial(from_store, file)
@@ -247,7 +247,9 @@ def _render_last_chunk(posts: Sequence[Any], chunks: list[Chunk], by: Callable[[
     """Assemble the document with only its last chunk rendered again."""
     last = (len(chunks) - 1) * CHUNK
     with _compressing(by):
-        return b"".join(urlset([*chunks[:-1], *make_chunks(_entries(posts[last:]), CHUNK)]).gzipped())
+        return b"".join(
+            urlset([*chunks[:-1], *make_chunks([UrlColumns.of([*_entries(posts[last:])])], CHUNK)]).gzipped()
+        )
 
 
 # Memory

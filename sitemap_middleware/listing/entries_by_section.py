@@ -132,9 +132,9 @@ class EntryBuilder:
 
     # Entries
 
-    def route_entries(self, context: EvaluationContext) -> Iterator[SitemapUrl]:
+    def route_entries(self, context: EvaluationContext) -> UrlColumns:
         """The entries of static routes, in the order of their paths."""
-        return self._entries(context, "", self.route_candidates(context))
+        return UrlColumns.of([*self._entries(context, "", self.route_candidates(context))])
 
     def provider_entries(
         self, context: EvaluationContext, provider: Provider, routes: Sequence[Route]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Final
 
-from ..models import SitemapUrl, UrlColumns
+from ..models import UrlColumns
 from ..sitemap_protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from .chunked_document import Chunk, compress_chunk, latest
 from .xml import URLSET_FRAME, render_urls
@@ -15,32 +14,24 @@ from .xml import URLSET_FRAME, render_urls
 _FRAME_BYTES: Final = sum(map(len, URLSET_FRAME))
 
 
-def make_chunks(entries: Iterable[SitemapUrl], max_entries: int = 1000, max_bytes: int = 512 * 1024) -> Iterator[Chunk]:
+def make_chunks(batches: Iterable[UrlColumns], max_entries: int = 1000, max_bytes: int = 512 * 1024) -> Iterator[Chunk]:
     """Render entries into chunks, in their order.
 
     Every `max_entries` entries make one chunk, or several if it exceeds `max_bytes`. So entries that grow change the
     chunks of their own run only.
 
     Args:
-        entries: what is listed.
+        batches: what is listed, in batches of any size.
         max_entries: entries in one chunk.
         max_bytes: bytes in one chunk before compression. A longer entry is a chunk by itself.
     """
-    rest = iter(entries)
-    while run := list(islice(rest, max_entries)):
-        yield from _chunks_of_run(UrlColumns.of(run), max_bytes)
-
-
-def make_chunks_of_columns(
-    batches: Iterable[UrlColumns], max_entries: int = 1000, max_bytes: int = 512 * 1024
-) -> Iterator[Chunk]:
-    """The same for entries that come in batches."""
     waiting = UrlColumns([], [], [], [])
     for batch in batches:
         waiting = UrlColumns(*map(operator.add, waiting, batch))
-        while len(waiting.locs) >= max_entries:
-            yield from _chunks_of_run(waiting.part(0, max_entries), max_bytes)
-            waiting = waiting.part(max_entries)
+        whole_runs = len(waiting.locs) // max_entries * max_entries
+        for start in range(0, whole_runs, max_entries):
+            yield from _chunks_of_run(waiting.part(start, start + max_entries), max_bytes)
+        waiting = waiting.part(whole_runs)
     if waiting.locs:
         yield from _chunks_of_run(waiting, max_bytes)
 

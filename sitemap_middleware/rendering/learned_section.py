@@ -20,7 +20,7 @@ from ..stores.permanent_page_slots import MAX_BLOCK_BYTES, MAX_BLOCK_PAGES
 from . import chunk_codec
 from .chunk_codec import ChunkInfo, RenderKey
 from .chunked_document import EMPTY_CHUNK
-from .chunking import make_chunks_of_columns
+from .chunking import make_chunks
 from .section import LEASE_SECONDS, WAIT_SECONDS, BackgroundJob, RefreshContext, RenderingResources
 from .section_document import SectionDocument
 
@@ -215,7 +215,7 @@ class LearnedSection:
     def _render_block(self, evaluation: EvaluationContext, block: Block) -> tuple[ChunkInfo, bytes | None]:
         pages = self._store.block(self._site.store_key, block.number)
         entries, signals_digest = self._resources.entries.block_entries(evaluation, pages)
-        chunk = next(make_chunks_of_columns([entries], MAX_BLOCK_PAGES, 2 * MAX_BLOCK_BYTES), EMPTY_CHUNK)
+        chunk = next(make_chunks([entries], MAX_BLOCK_PAGES, 2 * MAX_BLOCK_BYTES), EMPTY_CHUNK)
         valid_until = min(
             (end for page in pages for end in expires_after(page, evaluation.snapshot.now)),
             default=chunk_codec.NEVER_SECONDS,

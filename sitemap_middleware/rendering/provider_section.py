@@ -21,7 +21,7 @@ from ..stores.checksums import verify, with_checksum
 from ..stores.requested_refreshes import NO_TOKEN
 from . import chunk_codec
 from .chunk_codec import ChunkInfo, RenderKey
-from .chunking import group_chunks, make_chunks_of_columns
+from .chunking import group_chunks, make_chunks
 from .section import LEASE_SECONDS, WAIT_SECONDS
 from .section_document import SectionDocument
 
@@ -187,7 +187,7 @@ class ProviderSection:
         records: dict[str, bytes | None] = {}
         size = 0
         infos: list[ChunkInfo] = []
-        for chunk in make_chunks_of_columns(entries):
+        for chunk in make_chunks(entries):
             records[self._chunk_name(slot, len(infos))] = chunk_codec.chunk_data(chunk)
             infos.append(chunk_codec.chunk_info(len(infos), key, chunk))
             size += len(chunk.data)

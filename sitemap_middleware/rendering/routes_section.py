@@ -24,7 +24,7 @@ class RoutesSection:
         """Render all after a change, `refresh()` or `max_age`: a view's lastmod may be a callable."""
         now, mark = self._resources.clock(), context.marks.everything
         if self._key != context.key or self._mark != mark or not 0 <= now - self._rendered_at < self._resources.max_age:
-            self._chunks = list(make_chunks(self._resources.entries.route_entries(context.evaluation)))
+            self._chunks = list(make_chunks([self._resources.entries.route_entries(context.evaluation)]))
             self._key, self._rendered_at, self._mark = context.key, now, mark
         return True
 

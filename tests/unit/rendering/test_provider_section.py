@@ -125,7 +125,7 @@ def failing(*numbers: int) -> Iterator[SitemapUrl]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of two entries, saved one by one."""
-    monkeypatch.setattr(chunking.make_chunks_of_columns, "__defaults__", (2, 512 * 1024))
+    monkeypatch.setattr(chunking.make_chunks, "__defaults__", (2, 512 * 1024))
     monkeypatch.setattr(provider_section, "_SAVE_BATCH_BYTES", 1)
 
 

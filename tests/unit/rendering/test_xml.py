@@ -34,7 +34,7 @@ def urlsets(
     run: int = 1000,
 ) -> list[bytes]:
     """As few documents as hold these entries."""
-    rows = group_chunks(make_chunks(entries, min(run, max_urls)), max_urls, max_bytes)
+    rows = group_chunks(make_chunks([UrlColumns.of([*entries])], min(run, max_urls)), max_urls, max_bytes)
     return [b"".join(urlset(row).plain()) for row in rows]
 
 
@@ -77,7 +77,7 @@ def test_a_document_knows_its_latest_lastmod() -> None:
         SitemapUrl("https://a.b/2"),
         SitemapUrl("https://a.b/3", "2023-01-01"),
     ]
-    document = urlset(list(make_chunks(urls, 1)))
+    document = urlset(list(make_chunks([UrlColumns.of([*urls])], 1)))
     assert document.lastmod == "2024-05-01"
 
 
