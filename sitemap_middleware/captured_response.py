@@ -29,6 +29,7 @@ class CapturedResponse:
     __slots__ = (
         "at",
         "body",
+        "buffer_key",
         "file_path",
         "headers",
         "host",
@@ -62,6 +63,8 @@ class CapturedResponse:
         self.path: str = path
         self.page_key: tuple[str, str] = (site.store_key, path)
         """Identifies the page among those of all sites."""
+        self.buffer_key: tuple[str, ...] = self.page_key
+        """Identifies the response among those that wait in the buffer. `ResponseBuffer.record` sets it."""
         self.at: float = at
         self.status: int = status
         self.headers: RawHeaders = headers

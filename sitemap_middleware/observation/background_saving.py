@@ -34,15 +34,6 @@ MAX_PENDING_BODY_BYTES: Final = 16 * 1024 * 1024
 _COMMON_STATUSES: Final = frozenset({200, 404, 410})
 
 
-def _buffer_key(captured: CapturedResponse) -> tuple[str, ...]:
-    """The key of a pending response.
-
-    One that may depend on the visitor, such as 403, or on headers that claim another URL, is kept beside others.
-    """
-    is_common = captured.status in _COMMON_STATUSES and not captured.routing_headers
-    return captured.page_key if is_common else (*captured.page_key, str(captured.status))
-
-
 def _do_nothing() -> None:
     """The default of callbacks."""
 
@@ -129,10 +120,13 @@ class ResponseBuffer:
         """Keep the latest response of a page until the next flush. Never blocks; a full buffer drops and counts it."""
         pending = self._pending
         key: tuple[str, ...] = captured.page_key
+        captured.buffer_key = key
         if captured.status not in _COMMON_STATUSES or captured.routing_headers:
+            # It may depend on the visitor, or on headers that claim another URL, so it is kept beside others.
+            captured.buffer_key = (*key, str(captured.status))
             if captured.status >= 400 and key in pending and not is_conclusive(captured.status):
                 return  # an error that any odd request can trigger does not replace a good response
-            key = (*key, str(captured.status))
+            key = captured.buffer_key
         if len(pending) >= self._half and key not in pending and not self._has_room(captured):
             self.dropped += 1
             return
@@ -140,6 +134,13 @@ class ResponseBuffer:
         pending[key] = captured
         if self._thread is None:
             self._start()
+
+    def record_again(self, captured: CapturedResponse) -> None:
+        """Record a response that was recorded before, and whose time is now another one."""
+        if self._pending.get(captured.buffer_key) is captured:
+            self.seen += 1
+        else:
+            self.record(captured)
 
     def sample(self, captured: CapturedResponse) -> None:
         """Keep a response with its body until the next flush; if there are too many, drop and count it."""
@@ -152,9 +153,8 @@ class ResponseBuffer:
 
     def discard(self, captured: CapturedResponse) -> None:
         """Remove a recorded response that failed before its end."""
-        key = _buffer_key(captured)
-        if self._pending.get(key) is captured:
-            self._pending.pop(key, None)
+        if self._pending.get(captured.buffer_key) is captured:
+            self._pending.pop(captured.buffer_key, None)
 
     def _has_room(self, captured: CapturedResponse) -> bool:
         return len(self._pending) < self._capacity and self._has_route(captured)
@@ -203,8 +203,8 @@ class ResponseBuffer:
             if captured.body is not None or captured.file_path is not None:
                 self.sample(captured)
             elif len(self._pending) < self._capacity:
-                self._pending.setdefault(_buffer_key(captured), captured)
-            elif _buffer_key(captured) not in self._pending:
+                self._pending.setdefault(captured.buffer_key, captured)
+            elif captured.buffer_key not in self._pending:
                 self.dropped += 1
 
     def _get_flush_lock(self) -> threading.Lock:

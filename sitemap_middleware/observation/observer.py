@@ -149,7 +149,7 @@ class TrackedPage:
                 last.visitor = request.visitor(last.status)
             last.at = now  # the background thread may read the old time or the new one; both are true
             last.second_ends_at = now // 1 + 1
-            context.buffer.record(last)
+            context.buffer.record_again(last)
             return last
         return self._capture(status, headers, now, request)
 

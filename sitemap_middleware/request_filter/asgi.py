@@ -41,18 +41,17 @@ def ignore_reason_of_headers(
             reason.
     """
     harmless_names, harmless, routing_names = rule_cache.harmless, harmless_fields, rule_cache.routing
-    routing: list[Field] | None = None
+    routing: list[Field] = []
     try:
         for field in reversed(headers):  # browsers send Cookie last
-            if field[0] not in harmless_names:
-                if field[0] == b"cookie" and field[1]:
+            name = field[0]
+            if name not in harmless_names:
+                if name in routing_names:
+                    routing.append((name, field[1]))
+                elif name == b"cookie" and field[1]:
                     return COOKIE
-                if field not in harmless:
-                    if field[0] not in routing_names:
-                        return _ignore_reason_of_unknown_headers(headers, reason_of_routing)
-                    if routing is None:
-                        routing = []
-                    routing.append(field)
+                elif field not in harmless:
+                    return _ignore_reason_of_unknown_headers(headers, reason_of_routing)
     except TypeError:  # the pairs may be lists (ASGI, "HTTP Connection Scope"), which have no hash
         return _ignore_reason_of_unknown_headers([(name, value) for name, value in headers], reason_of_routing)
     return reason_of_routing(tuple(reversed(routing))) if routing and reason_of_routing is not None else None

@@ -88,6 +88,22 @@ def test_latest_response_of_a_page_replaces_older_ones() -> None:
     buffer.close()
 
 
+@pytest.mark.parametrize("status", [200, 403])
+def test_response_that_is_repeated_is_merged_again_after_each_flush(status: int) -> None:
+    merged = Merged()
+    buffer = new_buffer(merged)
+    response = captured()
+    response.status = status
+    buffer.record(response)
+    for _ in range(3):
+        buffer.record_again(response)
+        buffer.record_again(response)
+        buffer.flush()
+    assert merged == [response] * 3
+    assert (buffer.seen, buffer.dropped) == (7, 0)
+    buffer.close()
+
+
 def test_discarded_response_is_not_merged() -> None:
     merged = Merged()
     buffer = new_buffer(merged)
