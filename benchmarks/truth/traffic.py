@@ -265,7 +265,7 @@ class Traffic:
             return
         path, known = recheck.page.path, self.known[VERIFY]
         if recheck.digest not in (None, seen.html.digest):
-            known[path] = merge.merge_if_changed(known[path], seen._replace(html=replace(seen.html, digest=VOLATILE)))
+            known[path] = merge.merge_if_changed(known[path], seen._replace(html=seen.html._replace(digest=VOLATILE)))
             return
         known[path] = merge.merge_if_changed(known[path], seen)
         if visit.answer.telling:

@@ -95,9 +95,12 @@ def _may_be_dated_back(age: int) -> bool:
 def _is_cached_clock(dates: History) -> bool:
     """Whether the dates are the times at which a cache fetched the page: never old, however rare the visits are."""
     oldest = max(run.last - run.value for run in dates)
-    from statistics import median  # it imports much, for few pages
+    gaps = [later.first - earlier.last for earlier, later in pairwise(dates)]
+    unseen: float = gaps[0]
+    if len(gaps) > 1:
+        from statistics import median  # it imports much, for few pages
 
-    unseen = median(later.first - earlier.last for earlier, later in pairwise(dates))
+        unseen = median(gaps)
     return unseen >= UNSEEN_FACTOR * max(oldest, GENERATED_DATE_SECONDS)
 
 

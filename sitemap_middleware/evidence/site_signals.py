@@ -174,8 +174,9 @@ def page_as_of(page: Page, now: int) -> Page:
 
 def is_generated(moments: History) -> bool:
     """Whether a page's Last-Modified may be generated for each response. Then it shows no deployment."""
-    if any(run.last - run.first >= GENERATED_DATE_SECONDS for run in moments):
-        return False
+    for _, first, last in moments:
+        if last - first >= GENERATED_DATE_SECONDS:
+            return False
     lags = [run.first - run.value for run in moments]
     return bool(lags) and (max(lags) < GENERATED_DATE_SECONDS or has_steady_age(lags[-MIN_STEADY_DATES:]))
 
@@ -192,7 +193,7 @@ def has_steady_age(lags: Sequence[int]) -> bool:
 def _older_date_spans(moments: History) -> list[tuple[int, int]]:
     """The spans of time in which a page kept a date: modified before the span, and seen with that date after it."""
     spans: list[tuple[int, int]] = []
-    for run in sorted(moments):
+    for run in sorted(moments) if len(moments) > 1 else moments:
         first, last = run.value + DEPLOYMENT_SECONDS, run.last - OVERLAP_SECONDS
         if spans:
             first = max(first, spans[-1][1] + 1)

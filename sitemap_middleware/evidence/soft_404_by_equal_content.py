@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from itertools import pairwise
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeVar
 from urllib.parse import unquote
@@ -35,6 +34,8 @@ MAX_COMPARED_ROUTES: Final = 16
 _LEADING_ZEROS: Final = re.compile(r"(?<![0-9.])0+(?=[0-9])")
 
 Key = TypeVar("Key", bound=Hashable)
+
+_make: Final = tuple.__new__  # builds a named tuple in half the time of calling its class
 
 _RANK: Final = attrgetter("rank")
 
@@ -96,7 +97,7 @@ class LearnedContents:
         """Add a page if it may be listed."""
         learned = learned_content(page)
         if learned is not None:
-            self._contents[page.route].append(learned)
+            self._contents[learned.route].append(learned)
 
     def soft_not_founds(self, *, alike: bool = True) -> SoftNotFounds:
         """Find the soft 404s.
@@ -166,7 +167,7 @@ def learned_content(page: Page) -> LearnedContent | None:
     has_zeros = ("int:" in route or ":int" in route) and _LEADING_ZEROS.search(decoded) is not None
     capitals = 0 if decoded.islower() else sum(map(str.isupper, decoded))
     size = size_by_mark(page.content_mark, content)
-    return LearnedContent(route, path, content, (has_zeros, page.first_seen, capitals, path), size)
+    return _make(LearnedContent, (route, path, content, (has_zeros, page.first_seen, capitals, path), size))
 
 
 def normalize_path(path: str) -> str:
@@ -189,7 +190,7 @@ def _common_forms(pages: Sequence[LearnedContent], max_pairs: int) -> list[Forms
     ordered = sorted(pages, key=_RANK)
     step = max(1, len(ordered) // max_pairs)
     found: dict[Forms, None] = {}
-    for one, other in list(pairwise(ordered))[::step]:
+    for one, other in zip(ordered[:-1:step], ordered[1::step], strict=True):
         forms = forms_of_pair(one, other)
         if forms is not None:
             found[forms] = None

@@ -19,8 +19,7 @@ _HOUSEKEEPING_PATH: Final = re.compile(
 def hub_paths(paths: Iterable[str]) -> frozenset[str]:
     """The paths of all folders that these paths are in, without the root."""
     hubs: set[str] = set()
-    for path in paths:
-        parent = path.rstrip("/").rpartition("/")[0]
+    for parent in {path.rstrip("/").rpartition("/")[0] for path in paths}:
         while parent and parent not in hubs:
             hubs.add(parent)
             parent = parent.rpartition("/")[0]

@@ -168,9 +168,10 @@ class RouteTable:
             route = self._named.get(path)
         if route is not None:
             return route
-        for builder, provided in self._builders.find(path):
-            if provided.host == host and builder.matches(path):
-                return provided
+        if self._builders:
+            for builder, provided in self._builders.find(path):
+                if provided.host == host and builder.matches(path):
+                    return provided
         for pattern, learned in self._learned.find(path):
             if learned.host in (None, host) and pattern.matches(path):
                 if pattern.text in self._unsafe_secrets and self._has_secret(path):

@@ -31,7 +31,7 @@ class TakenPaths(list[Any]):
         """Tells whether none of the routes up to now takes a path, which begins with the prefix."""
         return FreePaths(self, len(self), prefix)
 
-    def find(self, path: str) -> list[tuple[int, re.Pattern[str]]]:
+    def find(self, path: str) -> Sequence[tuple[int, re.Pattern[str]]]:
         """The routes that may take a path, by the literal beginnings of their templates."""
         while self._indexed < len(self):
             route = self[self._indexed]
