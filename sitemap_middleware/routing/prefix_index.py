@@ -43,7 +43,7 @@ class PrefixIndex(Generic[T]):
         items, path_length = self._items, len(path)
         found = [prefix for length in self._lengths if length <= path_length and (prefix := path[:length]) in items]
         if len(found) < 2:  # the common case
-            return items[found[0]] if found else ()
+            return items[found[0]] if found else []
         positions = [position for prefix in found for position in self._positions[prefix]]
         found_items = [item for prefix in found for item in items[prefix]]
         ordered = sorted(zip(positions, found_items, strict=True), key=_POSITION)
