@@ -358,7 +358,7 @@ def test_connection_closed_when_taken_is_replaced(store: PostgresStore, monkeypa
 
 def test_old_connection_is_replaced(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     def process() -> list[Any]:
-        return store._read(lambda session: session("SELECT pg_backend_pid()"))
+        return store.read(lambda session: session("SELECT pg_backend_pid()"))
 
     first = process()
     assert process() == first
@@ -378,13 +378,13 @@ def test_silent_server_is_given_up(store: PostgresStore, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(pool, "RESPONSE_TIMEOUT_SECONDS", 0.3)
     with pytest.raises(StoreError, match=r"the server has not answered for 0\.3 seconds"):
-        store._read(stop)
+        store.read(stop)
     assert paths(store) == ["/a"]
     os.kill(stopped.pop(), signal.SIGCONT)
 
 
 def test_silent_pooled_connection_is_replaced(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    ((process,),) = store._read(lambda session: session("SELECT pg_backend_pid()"))
+    ((process,),) = store.read(lambda session: session("SELECT pg_backend_pid()"))
     monkeypatch.setattr(pool, "CONNECT_TIMEOUT_SECONDS", 0.3)
     os.kill(process, signal.SIGSTOP)
     assert store.merge(SITE, [seen("/a")]).changed == 1
@@ -489,7 +489,7 @@ def test_threads_wait_for_a_free_connection_but_not_forever(
         busy.wait(10)
         over.wait(10)
 
-    threads = [threading.Thread(target=store._read, args=(hold,)) for _ in range(pool.MAX_CONNECTIONS)]
+    threads = [threading.Thread(target=store.read, args=(hold,)) for _ in range(pool.MAX_CONNECTIONS)]
     for thread in threads:
         thread.start()
     busy.wait(10)
@@ -510,7 +510,7 @@ def _fork_during_session(url: str) -> tuple[list[int | None], list[Any]]:
     """Fork while the parent's connection is in use; return the exit codes, and what the connection then reads."""
     with closing(PostgresStore(url)) as store:
         store.merge(SITE, [learned("/parent")])
-        return store._read(
+        return store.read(
             lambda session: (
                 fork_children(_fold_in_child, ((store, number) for number in range(3)), 30),
                 session("SELECT 7"),
@@ -529,7 +529,7 @@ def test_sessions_are_left_as_they_were_found(store: PostgresStore) -> None:
     for number in range(8):
         store.merge(SITE, [learned(f"/{number}")])
         store.sample(SITE, 2)
-    with store._pool.connection() as (connection, _):
+    with store.pool.connection() as (connection, _):
         query = b"SELECT name FROM pg_settings WHERE source = 'session'"
         assert connection.execute(query).fetchall() == []
         assert connection.execute(b"SELECT * FROM pg_prepared_statements").fetchall() == []
@@ -551,9 +551,7 @@ def test_hash_collision_between_sites_returns_no_foreign_page(store: PostgresSto
     store.merge(OTHER, [learned("/p/b")])
     before = store.pages(OTHER)
     path_hash = path_hashes(1, ["/p/a"])["/p/a"]
-    store._write(
-        lambda session: session("UPDATE sitemap.page SET path_hash = %s WHERE path = %b", (path_hash, b"/p/b"))
-    )
+    store.write(lambda session: session("UPDATE sitemap.page SET path_hash = %s WHERE path = %b", (path_hash, b"/p/b")))
     assert store.find_pages(SITE, ["/p/a", "/p/b"]) == {}
     store.merge(SITE, [learned("/p/a"), learned("/p/b", at=2000)._replace(noindex=True)])
     assert paths(store) == ["/about", "/p/a"]

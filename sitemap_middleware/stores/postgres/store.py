@@ -108,7 +108,7 @@ class PostgresStore:
         self.schema, parameters = parse_url(url)
         self.name: str = display_name(self.schema, parameters)
         self._passwords = [str(parameters[key]) for key in ("password", "sslpassword") if parameters.get(key)]
-        self._pool = Pool(parameters)
+        self.pool: Pool = Pool(parameters)
         self._repaired_at = -math.inf
         self._site_numbers: BoundedCache[str, int] = BoundedCache(MAX_CACHED_SITES)
         """The `site.id` of sites that were merged into. A cached one may be outdated: `SitePages.merge` checks it."""
@@ -120,23 +120,23 @@ class PostgresStore:
             self._site_numbers.put(site, pages.site)
             return result
 
-        while (result := self._write(merge)) is None:
-            self._write(lambda session: register_site(session, site))
+        while (result := self.write(merge)) is None:
+            self.write(lambda session: register_site(session, site))
         return result
 
     def forget(self, site: StoreKey, unseen_since: int, unlisted_since: int) -> int:
-        return self._write(
+        return self.write(
             lambda session: SitePages(session, site, for_update=True).forget(unseen_since, unlisted_since)
         )
 
     def pages(self, site: StoreKey) -> list[Page]:
-        return self._read(lambda session: SitePages(session, site).pages())
+        return self.read(lambda session: SitePages(session, site).pages())
 
     def find_pages(self, site: StoreKey, paths: Collection[str]) -> dict[str, Page]:
-        return self._read(lambda session: SitePages(session, site).find_pages(paths))
+        return self.read(lambda session: SitePages(session, site).find_pages(paths))
 
     def version(self, site: StoreKey) -> int:
-        return self._read(lambda session: SitePages(session, site).version)
+        return self.read(lambda session: SitePages(session, site).version)
 
     def blocks(self, site: StoreKey, since: int = 0) -> list[Block]:
         def blocks(session: Session) -> list[Block]:
@@ -145,28 +145,28 @@ class PostgresStore:
                 raise LookupError("a row of the table block is damaged")
             return rows
 
-        return self._read(blocks)
+        return self.read(blocks)
 
     def block(self, site: StoreKey, number: int) -> list[Page]:
-        return self._read(lambda session: SitePages(session, site).block(number))
+        return self.read(lambda session: SitePages(session, site).block(number))
 
     def sample(self, site: StoreKey, limit: int) -> CompactPageList:
-        return self._read(lambda session: SitePages(session, site).sample(limit))
+        return self.read(lambda session: SitePages(session, site).sample(limit))
 
     def served_since(self, site: BaseURL, name: str, etag: str, now: int) -> int:
         key = site.encode(), name.encode(), etag.encode()
-        rows = self._read(lambda session: session(_SELECT_FIRST_SERVED, key))
+        rows = self.read(lambda session: session(_SELECT_FIRST_SERVED, key))
 
         def publish(session: Session) -> list[Any]:
             session(_UPSERT_DOCUMENT, (*key, now))
             return session(_SELECT_FIRST_SERVED, key)
 
-        ((first_served,),) = rows or self._write(publish)
+        ((first_served,),) = rows or self.write(publish)
         return int(first_served)
 
     def load(self, site: RecordOwner, names: Collection[str]) -> dict[str, bytes]:
         values = site.encode(), [name.encode() for name in names]
-        return self._read(lambda session: {name.decode(): value for name, value in session(_SELECT_RECORDS, values)})
+        return self.read(lambda session: {name.decode(): value for name, value in session(_SELECT_RECORDS, values)})
 
     def save(self, site: RecordOwner, records: Mapping[str, bytes | None]) -> None:
         deleted = [name.encode() for name, value in records.items() if value is None]
@@ -176,11 +176,11 @@ class PostgresStore:
             session(_DELETE_RECORDS, (site.encode(), deleted))
             session(_UPSERT_RECORDS, (site.encode(), [name for name, _ in saved], [value for _, value in saved]))
 
-        self._write(save)
+        self.write(save)
 
     def lease(self, site: RecordOwner, name: str, owner: str, now: int, seconds: int) -> bool:
         values = site.encode(), name.encode(), owner.encode(), now + seconds, now, now + MAX_LEASE_SECONDS
-        return bool(self._write(lambda session: session(_ACQUIRE_LEASE, values)))
+        return bool(self.write(lambda session: session(_ACQUIRE_LEASE, values)))
 
     def add_crawler_visits(
         self, site: StoreKey, visits: Iterable[CrawlerVisit], records: Mapping[str, bytes] = MappingProxyType({})
@@ -192,37 +192,39 @@ class PostgresStore:
             add_crawler_visits(session, site, visits)
             session(_UPSERT_RECORDS, (site.encode(), [name for name, _ in saved], [value for _, value in saved]))
 
-        self._write(write)
+        self.write(write)
 
     def crawler_visits(self, site: StoreKey) -> Iterator[CrawlerVisit]:
         """The counted visits of crawlers (`StoreExtras`)."""
-        return read_crawler_visits(self._read, site)
+        return read_crawler_visits(self.read, site)
 
     def now(self, _: StoreKey | None = None) -> float:
         """The server's clock, in POSIX seconds."""
-        ((now,),) = self._read(lambda session: session(_SELECT_NOW))
+        ((now,),) = self.read(lambda session: session(_SELECT_NOW))
         return float(now)
 
     def status(self, now: int, sites: Sequence[str] = ()) -> EngineStatus:
         """Details for the `status` command, of these sites or of all."""
-        return self._read(lambda session: schema_status(session, now, sites))
+        return self.read(lambda session: schema_status(session, now, sites))
 
     def open_readonly(self) -> PostgresStore:
         """Another store of this URL, which neither creates nor repairs the schema: its calls fail instead."""
         return PostgresStore(self._url, create=False)
 
     def close(self) -> None:
-        self._pool.close()
+        self.pool.close()
 
     def __del__(self) -> None:
         """Close the idle connections of a store that was never closed."""
         with contextlib.suppress(Exception):
-            self._pool.close()
+            self.pool.close()
 
-    def _read(self, work: Callable[[Session], Result]) -> Result:
+    def read(self, work: Callable[[Session], Result]) -> Result:
+        """The result of a function that reads in a transaction. Raises `StoreError`."""
         return self._run(_BEGIN_READ, work)
 
-    def _write(self, work: Callable[[Session], Result]) -> Result:
+    def write(self, work: Callable[[Session], Result]) -> Result:
+        """The result of a function that writes in a transaction. It may be called again. Raises `StoreError`."""
         return self._run(_BEGIN_WRITE, work)
 
     def _run(self, begin: bytes, work: Callable[[Session], Result]) -> Result:
@@ -273,7 +275,7 @@ class PostgresStore:
             try:
                 return self._run_once(begin, work)
             except psycopg.Error as error:
-                self._pool.close()  # the idle connections may be lost as well
+                self.pool.close()  # the idle connections may be lost as well
                 if not isinstance(error, _RETRYABLE_ERRORS) or attempts == MAX_ATTEMPTS:
                     message = f"the store {self.name} does not work now: {self.describe_error(error)}"
                     raise (_DamagedError(message, error) if is_damage(error) else StoreError(message)) from None
@@ -282,7 +284,7 @@ class PostgresStore:
                 raise (_DamagedError(message, error) if is_damage(error) else StoreError(message)) from error
 
     def _run_once(self, begin: bytes, work: Callable[[Session], Result]) -> Result:
-        with self._pool.connection() as (connection, is_new):
+        with self.pool.connection() as (connection, is_new):
             session = Session(connection, self.schema)
             if is_new:
                 self._prepare(session)

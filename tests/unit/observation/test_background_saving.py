@@ -302,14 +302,20 @@ def test_age_of_the_last_flush_is_that_of_the_thread() -> None:
 
 
 def test_flush_that_cannot_begin_in_time_is_left_out() -> None:
-    merged = Merged()
-    buffer = new_buffer(merged)
-    buffer.record(captured())
-    with buffer._get_flush_lock():
-        buffer.flush(timeout=0)
-        assert merged == []
+    batches: list[list[str]] = []
+
+    def merge(batch: list[CapturedResponse]) -> None:
+        batches.append([response.path for response in batch])
+        if len(batches) == 1:
+            buffer.record(captured("/late"))
+            buffer.flush(timeout=0)  # while this one is in progress
+
+    buffer = ResponseBuffer(merge, lambda _: True, interval=3600)
+    buffer.record(captured("/early"))
+    buffer.flush()
+    assert batches == [["/early"]]
     buffer.flush(timeout=0)
-    assert len(merged) == 1
+    assert batches == [["/early"], ["/late"]]
     buffer.close()
 
 
