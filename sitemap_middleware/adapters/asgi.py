@@ -9,6 +9,7 @@ from typing import Any
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..created_when_needed import created_part
 from ..request_response import DOCUMENT_SUFFIXES, KEY_PATH, Response
 from ..routing.frameworks import EXTENSION_NAME
 from ..routing.starlette import set_state
@@ -61,7 +62,7 @@ class ASGIMiddleware:
                     self._bind_app(scope)
                     path = request.key[KEY_PATH]
                     if path.endswith(DOCUMENT_SUFFIXES):
-                        handler = self.service.sitemap_handler
+                        handler = created_part(self.service, "sitemap_handler") or await self._new_sitemap_handler()
                         response = handler.cached_response(request)
                         if response is None and handler.may_be_document(request):
                             response = await self._new_document_response(request)
@@ -89,6 +90,10 @@ class ASGIMiddleware:
             await send_response(response, receive, send)
         else:
             await self.app(scope, receive, app_send)
+
+    async def _new_sitemap_handler(self) -> Any:
+        """What answers requests for documents, imported on a thread: that takes tens of milliseconds."""
+        return await run_sync(getattr, self.service, "sitemap_handler", limiter=thread_limiter())
 
     async def _new_document_response(self, request: ASGIRequest) -> Response | None:
         """The response to a request for a document that must be brought up to date, or for robots.txt.

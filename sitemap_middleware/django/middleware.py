@@ -9,6 +9,7 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.core.exceptions import MiddlewareNotUsed
 
 from .. import middleware as core
+from ..created_when_needed import created_part
 from ..request_response import DOCUMENT_SUFFIXES
 from .inner_app import inner_app
 from .requests import asgi_request, wsgi_request
@@ -73,10 +74,12 @@ class SitemapMiddleware:
             own = asgi_request(request, app)
             page = self._tracked_page(own)
             if page is None:
-                if own.key[0].endswith(DOCUMENT_SUFFIXES) and app.service.sitemap_handler.may_be_document(own):
-                    response = app.service.sitemap_handler.cached_response(own)
-                    if response is None:
-                        response = await app._new_document_response(own)
+                if own.key[0].endswith(DOCUMENT_SUFFIXES):
+                    handler = created_part(app.service, "sitemap_handler") or await app._new_sitemap_handler()
+                    if handler.may_be_document(own):
+                        response = handler.cached_response(own)
+                        if response is None:
+                            response = await app._new_document_response(own)
                 if response is None:
                     page = app.service.observe(own)
         except Exception as error:

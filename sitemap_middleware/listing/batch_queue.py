@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final
 
 from ..exceptions import ValuesError, ValuesTimeout
+from ..give_way import give_way
 from .provider_item_parameters import UNCHANGING_TYPES, read_item
 
 _MAX_QUEUED_BATCHES: Final = 2
@@ -47,6 +48,8 @@ class BatchQueue:
             batch.append(item if type(item) in UNCHANGING_TYPES else read_item(item, names))
             if not waiting or len(batch) >= max_items:
                 self.put(batch)
+                if len(batch) >= max_items:
+                    give_way()
                 batch = []
         if batch:
             self.put(batch)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final
 
 from ..evidence.verdict import expires_after
+from ..give_way import give_way
 from ..listing.policy import EvaluationContext
 from ..models import Site
 from ..routing.route_table import LEARNED_SECTION
@@ -214,7 +215,9 @@ class LearnedSection:
 
     def _render_block(self, evaluation: EvaluationContext, block: Block) -> tuple[ChunkInfo, bytes | None]:
         pages = self._store.block(self._site.store_key, block.number)
+        give_way()
         entries, signals_digest = self._resources.entries.block_entries(evaluation, pages)
+        give_way()
         chunk = next(make_chunks([entries], MAX_BLOCK_PAGES, 2 * MAX_BLOCK_BYTES), EMPTY_CHUNK)
         valid_until = min(
             (end for page in pages for end in expires_after(page, evaluation.snapshot.now)),

@@ -15,6 +15,7 @@ from typing import Final
 
 from ..exceptions import StoreError, ValuesError
 from ..fork_safety import WorkerId
+from ..give_way import give_way
 from ..models import BaseURL, UrlColumns
 from ..stores.base import Store
 from ..stores.checksums import verify, with_checksum
@@ -215,6 +216,7 @@ class ProviderSection:
                     self._extend_lease()
                     leased_at = self._clock()
                 yield batch
+                give_way()
         except ValuesError:
             if is_closing():
                 raise ProcessEnding from None  # the provider failed because the process ends
