@@ -11,6 +11,8 @@ import gc
 import sys
 from typing import Any
 
+import pytest
+
 from sitemap_middleware.bounded_cache import BoundedCache
 from sitemap_middleware.request_filter.header_rules import HeaderRuleCache
 
@@ -28,6 +30,16 @@ def pytest_sessionstart() -> None:
     for module in modules:
         for name, value in list(vars(module).items()):
             empty(name, value)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Have pytest make the ids of parameters again: it keeps them, and would escape their backslashes once more.
+
+    mutmut names tests by the ids of the first run, and those with a backslash would not be found.
+    """
+    for mark in metafunc.definition.iter_markers("parametrize"):
+        object.__setattr__(mark._param_ids_from or mark, "_param_ids_generated", None)
 
 
 def empty(name: str, value: Any) -> None:

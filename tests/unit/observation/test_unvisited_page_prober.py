@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +21,17 @@ from werkzeug.test import Client
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.adapters import wsgi_client
 from sitemap_middleware.adapters.wsgi_request import WSGIRequest, request_of
+from sitemap_middleware.exceptions import StoreError
+from sitemap_middleware.models import Site
 from sitemap_middleware.observation import unvisited_page_prober
+from sitemap_middleware.observation.hanging_pages import HangingPages
 from sitemap_middleware.observation.unvisited_page_prober import (
     RETRY_SECONDS,
     ROUND_INTERVAL_SECONDS,
     ROUND_TIMEOUT_SECONDS,
 )
-from sitemap_middleware.request_response import PROBE_ACCEPT
+from sitemap_middleware.request_response import PROBE_ACCEPT, TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ...support.documents import locs
 from ...support.sample_sites import Clock, Page, SampleSite
@@ -523,3 +530,256 @@ def test_probes_that_show_nothing_leave_other_pages_listed(concurrent: bool) -> 
         answer = client.get("/sitemap.xml", multithread=concurrent)
     assert b"<loc>https://example.com/</loc>" in answer.data
     assert [site.explain(path).page is not None for path in ("/", "/broken", "/late")] == [True, False, False]
+
+
+# Rounds on a server with one thread: each ends within its request
+
+SITE = Site("https", "example.com")
+
+
+class LeaseStore(MemoryStore):
+    """Records leases, and fails or refuses them if it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.leases: list[tuple[str, int, int]] = []
+        self.refuses = self.fails = False
+
+    def lease(self, site: Any, name: str, owner: str, now: int, seconds: int) -> bool:
+        if self.fails:
+            raise StoreError("the store is down")
+        self.leases.append((name, now, seconds))
+        return not self.refuses and super().lease(site, name, owner, now, seconds)
+
+
+class Inline:
+    """A site on such a server. Its pages take as many seconds as `seconds` says, and answer with `statuses`."""
+
+    def __init__(self, *paths: str, wait_seconds: float = 2.0, **statuses: int) -> None:
+        self.log: list[str] = []
+        self.seconds: dict[str, float] = {}
+        self.statuses = {f"/{name}": status for name, status in statuses.items()}
+        self.wait_seconds = wait_seconds
+        self.clock, self.store = Clock(), LeaseStore()
+        app = flask.Flask("shop", static_folder=None)
+        for path in (*paths, *self.statuses):
+            app.add_url_rule(path, path, partial(self.view, path))
+        self.app: Any = SitemapMiddleware(
+            app, store=self.store, clock=self.clock, base_url="https://example.com", robots=False
+        )
+        self.service = self.app.service
+        self.prober = self.service.unvisited_prober
+        self.prober.wait = lambda _: None
+
+    def view(self, path: str) -> tuple[str, int]:
+        self.log.append(path)
+        self.clock.pass_(self.seconds.get(path, 0))
+        if self.statuses.get(path) == -1:
+            raise SystemExit
+        return "A page", self.statuses.get(path, 200)
+
+    def request(self, **environ: Any) -> WSGIRequest:
+        usual = {
+            "REQUEST_METHOD": "GET",
+            "PATH_INFO": "/sitemap.xml",
+            "wsgi.url_scheme": "https",
+            "HTTP_HOST": "example.com",
+            WAIT_SECONDS_KEY: self.wait_seconds,
+        }
+        return request_of({**usual, **environ}, self.app)
+
+    def round(self, **environ: Any) -> list[str]:
+        """The pages that are requested within one request for the sitemap."""
+        before = len(self.log)
+        self.prober.probe(self.request(**environ), SITE, self.context)
+        return self.log[before:]
+
+    def context(self) -> Any:
+        return self.service.evaluation_context(self.service.snapshot(SITE, self.store))
+
+    def hanging(self) -> set[str]:
+        return set(HangingPages(self.store, RETRY_SECONDS).load(SITE.store_key, self.clock()))
+
+
+def test_page_that_fails_is_requested_again_after_twice_as_long_until_it_is_a_day() -> None:
+    inline = Inline(fails=500)
+    assert inline.round() == ["/fails"]
+    for hours in (1, 2, 4, 8, 16, 24, 24):
+        inline.clock.pass_(hours * RETRY_SECONDS - 1)
+        assert inline.round() == [], hours
+        inline.clock.pass_(ROUND_INTERVAL_SECONDS)
+        assert inline.round() == ["/fails"], hours
+
+
+def test_rounds_begin_once_a_minute() -> None:
+    inline = Inline("/")
+    assert inline.prober.next_round_at(SITE) == -math.inf
+    inline.round()
+    assert inline.prober.next_round_at(SITE) == inline.clock() + ROUND_INTERVAL_SECONDS
+    asked: list[bool] = []
+    for seconds, begins in ((0, False), (ROUND_INTERVAL_SECONDS - 1, False), (1, True), (-1, True)):
+        inline.clock.pass_(seconds)
+        inline.prober.probe(inline.request(), SITE, lambda: asked.append(True) or inline.context())
+        assert asked == [True] * begins, seconds
+        asked.clear()
+
+
+def test_each_request_of_a_test_client_or_a_command_may_begin_a_round() -> None:
+    inline = Inline("/", fails=500, wait_seconds=TEST_CLIENT_WAIT_SECONDS)
+    assert inline.round() == ["/", "/fails"]
+    assert inline.prober.next_round_at(SITE) == inline.clock()
+    inline.service.flush()
+    inline.store.leases.clear()
+    assert inline.round() == [], "no page is due"
+    assert inline.store.leases == []
+
+
+def test_status_of_what_is_no_evidence_is_remembered() -> None:
+    inline = Inline("/", fails=503, gone=404)
+    paths = ["/", "/fails", "/gone", "/never"]
+    assert [inline.prober.status_of(SITE, path) for path in paths] == [None] * 4
+    inline.round()
+    assert [inline.prober.status_of(SITE, path) for path in paths] == [0, 503, 0, None]
+    assert inline.prober.status_of(Site("https", "other.example"), "/") is None
+
+
+def test_what_is_known_of_one_site_is_forgotten() -> None:
+    inline = Inline("/", fails=500)
+    inline.round()
+    inline.prober.forget(Site("https", "other.example"))
+    assert inline.prober.status_of(SITE, "/fails") == 500
+    assert inline.prober.next_round_at(SITE) > 0
+    inline.prober.forget(SITE)
+    assert inline.prober.status_of(SITE, "/fails") is None
+    assert inline.prober.next_round_at(SITE) == -math.inf
+    inline.clock.pass_(ROUND_INTERVAL_SECONDS)
+    assert inline.round() == ["/", "/fails"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "requested"),
+    [(0.5, "abcd"), (1, "ab"), (1.5, "ab"), (2, "a"), (-0.5, "a")],
+    ids=["fast", "a second", "slow", "as slow as may be", "clock set back"],
+)
+def test_round_ends_with_the_time_of_its_request(seconds: float, requested: str) -> None:
+    inline = Inline("/a", "/b", "/c", "/d")
+    inline.seconds = dict.fromkeys(("/a", "/b", "/c", "/d"), seconds)
+    assert inline.round() == [f"/{name}" for name in requested]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "status", "hangs"),
+    [(0, 200, False), (0, 500, False), (4.9, 200, False), (5, 200, True), (9, 404, True), (0, -1, True)],
+    ids=["fast", "failing", "slow", "hanging", "long", "ending the server"],
+)
+def test_page_that_hangs_or_ends_the_server_is_recorded_in_the_store(
+    seconds: float, status: int, *, hangs: bool
+) -> None:
+    inline = Inline("/a", b=status, wait_seconds=60)
+    inline.seconds["/b"] = seconds
+    assert inline.round() == ["/a", "/b"]
+    assert inline.hanging() == ({"/b"} if hangs else set())
+    inline.prober.forget(SITE)
+    inline.clock.pass_(ROUND_INTERVAL_SECONDS)
+    assert inline.round() == (["/a"] if hangs else ["/a", "/b"]), "also after the server was started again"
+
+
+def test_page_is_recorded_before_it_is_requested() -> None:
+    inline = Inline("/a", "/b")
+    found: list[set[str]] = []
+    view = inline.view
+    inline.app.service.app_routes.app.view_functions["/b"] = lambda: found.append(inline.hanging()) or view("/b")
+    inline.round()
+    assert found == [{"/b"}]
+    assert inline.hanging() == set()
+
+
+def test_nothing_is_requested_while_too_many_requests_hang() -> None:
+    inline = Inline("/a")
+    hanging: list[Future[Any]] = [Future() for _ in range(inline.request().max_hanging_requests)]
+    for future in hanging:
+        inline.prober._client.give_up(future)
+    assert inline.round() == []
+    assert (inline.hanging(), inline.prober.status_of(SITE, "/a")) == (set(), None)
+    hanging[0].set_result(None)
+    inline.clock.pass_(ROUND_INTERVAL_SECONDS)
+    assert inline.round() == ["/a"], "it was not taken for requested"
+
+
+def test_lease_is_renewed_in_a_long_round() -> None:
+    inline = Inline("/a", "/b", "/c", "/d", wait_seconds=600)
+    inline.seconds = dict.fromkeys(("/a", "/b", "/c", "/d"), 15)
+    begun = int(inline.clock())
+    assert len(inline.round()) == 4
+    assert inline.store.leases == [
+        ("verify", begun, ROUND_INTERVAL_SECONDS),
+        ("verify", begun + 30, ROUND_INTERVAL_SECONDS),
+    ]
+
+
+@pytest.mark.parametrize("failure", ["refuses", "fails"])
+def test_round_ends_without_its_lease(failure: str) -> None:
+    inline = Inline("/a", "/b", wait_seconds=600)
+    inline.seconds["/a"] = 30
+    view = inline.view
+
+    def lose() -> Any:
+        setattr(inline.store, failure, True)
+        return view("/a")
+
+    inline.app.service.app_routes.app.view_functions["/a"] = lose
+    assert inline.round() == ["/a"]
+
+
+@pytest.mark.parametrize("failure", ["refuses", "fails"])
+def test_round_without_a_lease_does_not_begin(failure: str) -> None:
+    inline = Inline("/a")
+    setattr(inline.store, failure, True)
+    assert inline.round() == []
+    setattr(inline.store, failure, False)
+    inline.clock.pass_(ROUND_INTERVAL_SECONDS)
+    assert inline.round() == ["/a"]
+
+
+def test_store_that_fails_before_the_round_is_no_error() -> None:
+    inline = Inline("/a")
+
+    def fail() -> Any:
+        raise StoreError("the store is down")
+
+    inline.prober.probe(inline.request(), SITE, fail)
+    assert (inline.log, inline.store.leases) == ([], [])
+
+
+def test_request_with_credentials_runs_no_round_on_its_thread() -> None:
+    inline = Inline("/a")
+    assert inline.round(HTTP_AUTHORIZATION="Basic YQ==") == []
+    assert inline.round() == ["/a"], "the next request runs it"
+
+
+def test_pages_are_requested_again_under_a_lease_that_ends_with_them() -> None:
+    inline = Inline("/a", "/b", wait_seconds=600)
+    inline.seconds["/a"] = 30
+    begun, results = int(inline.clock()), []
+
+    def again(paths: Any, **environ: Any) -> None:
+        inline.prober.probe_again(
+            inline.request(**environ), SITE, paths, lambda count, due: results.append((count, due))
+        )
+
+    again(lambda: ["/a", "/b"], HTTP_AUTHORIZATION="Basic YQ==")
+    assert results == []
+    again(lambda: ["/a", "/b"])
+    assert (results, inline.log) == ([(2, ["/a", "/b"])], ["/a", "/b"])
+    assert inline.store.leases == [("refresh", begun, 60), ("refresh", begun + 30, 60), ("refresh", begun + 30, 0)]
+    assert inline.store.lease(SITE.store_key, "refresh", "another process", begun + 30, 60)
+
+
+def test_store_that_cannot_say_what_to_request_again_is_no_error() -> None:
+    inline = Inline("/a")
+
+    def fail() -> list[str]:
+        raise StoreError("the store is down")
+
+    inline.prober.probe_again(inline.request(), SITE, fail, lambda *_: pytest.fail("nothing was requested"))
+    assert inline.log == []
