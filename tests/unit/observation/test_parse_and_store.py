@@ -11,12 +11,14 @@ import pytest
 from werkzeug.routing import BaseConverter
 
 from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.adapters.wsgi_request import WSGIRequest, request_of
 from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from sitemap_middleware.listing.provider_reader import Providers
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation.parse_and_store import CLEANUP_INTERVAL_SECONDS, Ingester
 from sitemap_middleware.observation.store_clock import StoreClock
+from sitemap_middleware.observation.varying_content_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ...support.sample_sites import Clock
@@ -55,7 +57,9 @@ class RecordingStore(MemoryStore):
 class Saved:
     """An app with static, provided and learned pages, and the ingester of its responses."""
 
-    def __init__(self, may_store: Callable[[Site], bool] = lambda _: True, **options: Any) -> None:
+    def __init__(
+        self, may_store: Callable[[Site], bool] = lambda _: True, *, probes: bool = False, **options: Any
+    ) -> None:
         app = flask.Flask("shop", static_folder=None)
         app.url_map.converters["failing"] = Failing
         app.add_url_rule("/", "home", lambda: "Home")
@@ -65,8 +69,9 @@ class Saved:
         app.add_url_rule("/posts/<failing:slug>", "post", sitemap(values=["a"])(lambda slug: slug))
         app.add_url_rule(f"/{'long' * 700}", "long", lambda: "Too long for a loc")
         self.clock, self.store = Clock(), RecordingStore()
-        settings = {"learn": "/tags/*", "base_url": "https://example.com", "verify": False, **options}
-        self.service = SitemapMiddleware(app, store=self.store, clock=self.clock, **settings).service
+        settings = {"learn": "/tags/*", "base_url": "https://example.com", "verify": probes, **options}
+        self.app: Any = SitemapMiddleware(app, store=self.store, clock=self.clock, **settings)
+        self.service = self.app.service
         self.providers = Providers(self.clock)
         self.ingester = Ingester(
             app_routes=self.service.app_routes,
@@ -75,7 +80,7 @@ class Saved:
             options=self.service.options,
             store_clock=StoreClock(self.store, self.clock),
             tracker=self.service.tracker,
-            varying_content_prober=None,
+            varying_content_prober=self.service.varying_content_prober,
             may_store=may_store,
         )
 
@@ -278,3 +283,74 @@ def test_store_is_asked_only_for_pages_in_doubt(saved: Saved) -> None:
     assert saved.store.looked_up == []
     saved.save(claiming(saved, status=404))
     assert saved.store.looked_up == [{"/"}]
+
+
+def test_responses_of_several_sites_go_to_their_own_pages(saved: Saved) -> None:
+    other = Site("https", "other.example")
+    saved.save(saved.response(), CapturedResponse(other, "/about", at=saved.clock(), status=200, headers=HTML))
+    pages = [[page.path for page in saved.store.pages(site.store_key)] for site in (SITE, other)]
+    assert pages == [["/"], ["/about"]]
+
+
+def test_unknown_page_without_a_good_answer_is_stored_only_if_values_may_name_it(saved: Saved) -> None:
+    assert saved.save(saved.response("/tags/never", 404), saved.response("/posts/never", 404)) == ["/posts/never"]
+
+
+@pytest.mark.parametrize(
+    ("is_foreign", "claims", "stored"), [(True, False, ["/about"]), (True, True, []), (False, True, [])]
+)
+def test_first_answer_of_a_site_counts_unless_it_may_be_another_pages(
+    saved: Saved, stored: list[str], *, is_foreign: bool, claims: bool
+) -> None:
+    """Else a site would stay unknown that answers foreign hosts only, and badly."""
+    response = foreign(saved, "/about", 404) if is_foreign else saved.response("/about", 404)
+    if claims:
+        response.routing_headers = (("x-original-url", "/other"),)
+    assert saved.save(response) == stored
+
+
+@pytest.mark.parametrize("probes", [True, False])
+def test_body_of_an_unknown_page_takes_back_what_its_headers_said(*, probes: bool) -> None:
+    """The prober requests static pages, and its answers are to the site's own Host."""
+    saved = Saved(probes=probes)
+    noindex = b"<!doctype html><meta name=robots content=noindex>"
+    assert saved.save(foreign(saved, "/about"), foreign(saved, "/about", body=noindex)) == (
+        [] if probes else ["/about"]
+    )
+    assert saved.save(foreign(saved, "/caf\xe9", 404)) == ([] if probes else ["/about", "/caf%C3%A9"])
+
+
+class Noting(WSGIRequest):
+    """A request whose background jobs do not run."""
+
+    __slots__ = ()
+
+    def run_in_background(self, job: Any) -> None:
+        assert callable(job)
+
+
+def test_pages_that_are_new_or_changed_are_checked_by_the_prober() -> None:
+    saved = Saved(probes=True)
+    prober = saved.service.varying_content_prober
+    assert prober is not None
+    saved.save(saved.response())
+    assert not prober._pending, "there is no request to run behind"
+    environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/", "wsgi.url_scheme": "https", "HTTP_HOST": "example.com"}
+    request = request_of(environ, saved.app)
+    request.__class__ = Noting
+    prober.remember_request(SITE, request)
+
+    def checks() -> list[tuple[str, int]]:
+        pending = [(check.path, check.requests_left) for check in prober._pending]
+        prober._pending.clear()
+        prober._pending_keys.clear()
+        return pending
+
+    saved.save(saved.response("/caf\xe9", body=PAGE))
+    assert checks() == [("/caf\xe9", CHECKS_AT_FIRST_SIGHT)]
+    saved.clock.pass_(3600)
+    saved.save(saved.response("/caf\xe9", body=PAGE.replace(b"Tea", b"Milk")))
+    assert checks() == [("/caf\xe9", CHECKS_WHEN_CHANGED)]
+    saved.clock.pass_(3600)
+    saved.save(saved.response("/caf\xe9", 403))
+    assert checks() == [("/caf\xe9", 1)]
