@@ -15,10 +15,10 @@ from starlette.routing import Host as HostRoute
 from starlette.routing import Mount, Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError, new_site_limit
-from sitemap_middleware.adapters import asgi_client as inside_module
+from sitemap_middleware.adapters import asgi_client
 from sitemap_middleware.captured_response import MAX_HTML_BYTES, CapturedResponse
 from sitemap_middleware.dates import w3c_from_timestamp
-from sitemap_middleware.evidence import response_parser as observation_module
+from sitemap_middleware.evidence import response_parser
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.hosts import MAX_FOREIGN_HOSTS, MAX_ROOTS
@@ -45,34 +45,34 @@ def response_of(path: str = "/", status: int = 200, body: bytes | None = None) -
     return CapturedResponse(SITE, path, at=1000, status=status, headers=HTML, body=body)
 
 
-# The recorder
+# The buffer
 
 
 def test_invalid_request_displaces_no_pending_response() -> None:
     merged: list[CapturedResponse] = []
-    recorder = ResponseBuffer(merged.extend, lambda _: True, interval=3600)
-    recorder.record(response_of())
-    recorder.record(response_of(status=400))
-    recorder.flush()
+    buffer = ResponseBuffer(merged.extend, lambda _: True, interval=3600)
+    buffer.record(response_of())
+    buffer.record(response_of(status=400))
+    buffer.flush()
     assert [observation.status for observation in merged] == [200]
-    recorder.close()
+    buffer.close()
 
 
 def test_bodies_that_wait_are_bounded_in_bytes() -> None:
     merged: list[CapturedResponse] = []
-    recorder = ResponseBuffer(merged.extend, lambda _: True, interval=3600)
+    buffer = ResponseBuffer(merged.extend, lambda _: True, interval=3600)
     for number in range(40):
-        recorder.sample(response_of(f"/{number}", body=b"x" * (MAX_PENDING_BODY_BYTES // 32)))
-    assert recorder.dropped == 8
-    recorder.flush()
+        buffer.sample(response_of(f"/{number}", body=b"x" * (MAX_PENDING_BODY_BYTES // 32)))
+    assert buffer.dropped == 8
+    buffer.flush()
     assert len(merged) == 32
 
 
 def test_bodies_that_wait_are_bounded_in_number() -> None:
-    recorder = ResponseBuffer(lambda _: None, lambda _: True, capacity=10, interval=3600)
+    buffer = ResponseBuffer(lambda _: None, lambda _: True, capacity=10, interval=3600)
     for number in range(12):
-        recorder.sample(response_of(f"/{number}", body=b""))
-    assert (recorder.pending, recorder.dropped) == (10, 2)
+        buffer.sample(response_of(f"/{number}", body=b""))
+    assert (buffer.pending, buffer.dropped) == (10, 2)
 
 
 def test_body_whose_merge_failed_stays_pending() -> None:
@@ -83,26 +83,26 @@ def test_body_whose_merge_failed_stays_pending() -> None:
         if len(batches) == 1:
             raise StoreError("down")
 
-    recorder = ResponseBuffer(merge, lambda _: True, interval=3600)
-    recorder.sample(response_of(body=b"x"))
+    buffer = ResponseBuffer(merge, lambda _: True, interval=3600)
+    buffer.sample(response_of(body=b"x"))
     with pytest.raises(StoreError):
-        recorder.flush()
-    recorder.flush()
+        buffer.flush()
+    buffer.flush()
     assert [response.body for response in batches[1]] == [b"x"]
 
 
 def test_starting_twice_starts_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    recorder = ResponseBuffer(lambda _: None, lambda _: True, interval=3600)
+    buffer = ResponseBuffer(lambda _: None, lambda _: True, interval=3600)
     before = set(threading.enumerate())
-    recorder.ensure_thread()
-    recorder.ensure_thread()
+    buffer.ensure_thread()
+    buffer.ensure_thread()
     assert len(set(threading.enumerate()) - before) == 1
-    recorder.close()
+    buffer.close()
     with monkeypatch.context() as patch:  # another thread overtakes this one
-        patch.setattr(background_saving, "flush_on_sigterm", lambda: patch.undo() or recorder.ensure_thread())
-        recorder.ensure_thread()
+        patch.setattr(background_saving, "flush_on_sigterm", lambda: patch.undo() or buffer.ensure_thread())
+        buffer.ensure_thread()
     assert len(set(threading.enumerate()) - before) == 1
-    recorder.close()
+    buffer.close()
 
 
 def test_observations_wait_for_the_next_sitemap_if_no_thread_can_start(
@@ -113,10 +113,10 @@ def test_observations_wait_for_the_next_sitemap_if_no_thread_can_start(
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
     merged: list[CapturedResponse] = []
-    recorder = ResponseBuffer(merged.extend, lambda _: True)
-    recorder.record(response_of())
-    recorder.close()
-    recorder.flush()
+    buffer = ResponseBuffer(merged.extend, lambda _: True)
+    buffer.record(response_of())
+    buffer.close()
+    buffer.flush()
     assert len(merged) == 1
 
 
@@ -180,7 +180,7 @@ class _Request:
 
 
 def test_readings_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observation_module, "MAX_CACHED_HTML", 4)
+    monkeypatch.setattr(response_parser, "MAX_CACHED_HTML", 4)
     reader = ResponseParser()
     for number in range(10):
         assert reader.parse(response_of(body=b"<p>%d" % number), "/", "/", "https://example.com/")
@@ -222,7 +222,7 @@ def test_a_robots_txt_that_fails_is_the_apps_to_answer(protocol: str) -> None:
 def test_hanging_robots_txt_does_not_delay_the_sitemap_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(inside_module, "PROBE_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(asgi_client, "PROBE_TIMEOUT_SECONDS", 0.05)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         import asyncio

@@ -213,7 +213,7 @@ def test_failing_store_costs_no_page_no_sitemap_and_no_observation(
         with befallen(engine, fault):
             site.clock.pass_(1)
             assert pages_unchanged(site)
-            site.app.flush()  # as the recorder's thread does: it is who waits for a store that hangs
+            site.app.flush()  # as the background thread does: it is who waits for a store that hangs
             assert site.request("/sitemap.xml") == before
             (warning,) = warnings_of(caplog)
             assert "unavailable since 2025-06-15T15:0" in warning

@@ -22,7 +22,7 @@ from starlette.routing import Route
 from sitemap_middleware import OptionError, SitemapMiddleware, Store, StoreError, sitemap, sitemap_handler
 from sitemap_middleware.fork_safety import WorkerId
 from sitemap_middleware.models import StoreKey
-from sitemap_middleware.observation import refresh_on_demand as refresher_module
+from sitemap_middleware.observation import refresh_on_demand
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.checksums import with_checksum
 from sitemap_middleware.stores.requested_refreshes import MAX_PAGES, RefreshMarks, RefreshMarkStore
@@ -591,16 +591,16 @@ def test_on_an_event_loop_it_waits_for_a_tenth_of_the_time(
     run: Callable[..., float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def within_a_loop() -> float:
-        return refresher_module.patience_seconds()
+        return refresh_on_demand.patience_seconds()
 
     assert run(within_a_loop) == 0.1 if run is trio.run else run(within_a_loop()) == 0.1
-    assert refresher_module.patience_seconds() == 1.0
+    assert refresh_on_demand.patience_seconds() == 1.0
     monkeypatch.delitem(sys.modules, "trio")
-    assert refresher_module.patience_seconds() == 1.0
+    assert refresh_on_demand.patience_seconds() == 1.0
 
 
 def test_on_trio_it_does_not_wait_for_long_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refresher_module, "WAIT_SECONDS", 60)
+    monkeypatch.setattr(refresh_on_demand, "WAIT_SECONDS", 60)
     store = SwitchableStore()
     worker = Shop().worker(store)  # type: ignore[arg-type] # it has all methods
     store.continues.clear()
@@ -627,7 +627,7 @@ def test_what_an_outage_kept_pending_is_marked_before_the_store_is_closed(monkey
 
 
 def test_closing_waits_for_what_is_being_marked_but_not_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refresher_module, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(refresh_on_demand, "WAIT_SECONDS", 0.05)
     shop, store = Shop(), SwitchableStore()
     worker = shop.worker(store)  # type: ignore[arg-type] # it has all methods
     worker.listed()
@@ -636,7 +636,7 @@ def test_closing_waits_for_what_is_being_marked_but_not_for_long(monkeypatch: py
     refresher.refresh(None)
     refresher.finish()
     assert is_saving()
-    monkeypatch.setattr(refresher_module, "WAIT_SECONDS", 60)
+    monkeypatch.setattr(refresh_on_demand, "WAIT_SECONDS", 60)
     store.continues.set()
     refresher.finish()
     until(lambda: not is_saving())

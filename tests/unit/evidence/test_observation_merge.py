@@ -47,12 +47,12 @@ LOC = "https://example.com/page"
 NONE = (1, 0)
 
 
-def sighting(*headers: tuple[str, str], status: int = 200) -> CapturedResponse:
+def response(*headers: tuple[str, str], status: int = 200) -> CapturedResponse:
     return CapturedResponse(SITE, "/page", at=NOW, status=status, headers=[("content-type", "text/html"), *headers])
 
 
 def reading(*headers: tuple[str, str], status: int = 200) -> Observation | None:
-    return ResponseParser().parse(sighting(*headers, status=status), "/page", "/page", LOC)
+    return ResponseParser().parse(response(*headers, status=status), "/page", "/page", LOC)
 
 
 def seen(at: int = NOW, last_modified: int | None = None, **more: object) -> Observation:

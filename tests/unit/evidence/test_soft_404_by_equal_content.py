@@ -32,8 +32,8 @@ def seen(path: str, body: str, at: int = 1, route: str = "/tags/<tag>") -> Page:
     """A learned page that was seen once, with this text."""
     raw = f"<!doctype html><body><main>{body}</main>".encode()
     headers = [("content-type", "text/html; charset=utf-8")]
-    sighting = CapturedResponse(SITE, path, at=at, status=200, headers=headers, body=raw)
-    observation = ResponseParser().parse(sighting, path, route, SITE.base_url + path, learned=True)
+    response = CapturedResponse(SITE, path, at=at, status=200, headers=headers, body=raw)
+    observation = ResponseParser().parse(response, path, route, SITE.base_url + path, learned=True)
     assert observation is not None
     return merge(None, observation)
 

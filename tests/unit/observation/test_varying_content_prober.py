@@ -54,11 +54,11 @@ class Site:
             max_age=0,
             **{"verify": True, "learn": "/<slug>" if protocol == "wsgi" else "/{slug}"} | options,
         )
-        if self.doubts is not None:
-            self.doubts.wait = self.clock.pass_
+        if self.prober is not None:
+            self.prober.wait = self.clock.pass_
 
     @property
-    def doubts(self) -> Any:
+    def prober(self) -> Any:
         return self.app.service.varying_content_prober
 
     def _answer(self, slug: str) -> tuple[str, int]:
@@ -170,7 +170,7 @@ def test_page_that_raises_is_followed_by_a_pause_and_not_requested_again() -> No
     site, pauses = Site("wsgi"), []
     site.app.app.testing = True
     site.says = lambda _: "The first content" if len(site.asked) == 1 else 1 / 0
-    site.doubts.wait = pauses.append
+    site.prober.wait = pauses.append
     site.visit("/page")
     assert site.asked == ["page"] * 2
     assert pauses == [PAUSE_SECONDS, MIN_PAUSE_SECONDS]
@@ -197,7 +197,7 @@ def test_closed_event_loop_is_not_used() -> None:
     asgi(site.app, RequestSpec("/page"))  # its loop ends with it
     site.app.flush()
     assert site.asked == ["page"]
-    assert not site.doubts.is_working
+    assert not site.prober.is_working
 
 
 def test_internal_error_ends_one_job_and_the_next_runs() -> None:
@@ -206,10 +206,10 @@ def test_internal_error_ends_one_job_and_the_next_runs() -> None:
     def fails(_: float) -> None:
         raise MemoryError
 
-    site.doubts.wait = fails
+    site.prober.wait = fails
     site.visit("/page")
     assert site.asked == ["page"]
-    site.doubts.wait = site.clock.pass_
+    site.prober.wait = site.clock.pass_
     site.visit("/other")
     assert site.asked.count("other") == 1 + CHECKS_AT_FIRST_SIGHT
 
@@ -218,7 +218,7 @@ def test_pending_checks_and_known_sites_are_limited() -> None:
     site = Site("wsgi")
     site.says = lambda slug: slug
     visited = threading.Event()  # only then are any asked for: the background thread may save some before
-    site.doubts.wait = lambda _: visited.wait(30)
+    site.prober.wait = lambda _: visited.wait(30)
     for number in range(MAX_PENDING_PAGES + 10):
         wsgi(site.app, RequestSpec(f"/{number}"))
     site.app.flush()
@@ -245,7 +245,7 @@ def test_closed_middleware_probes_nothing_until_there_is_news() -> None:
         inside.set()
         leave.wait(10)
 
-    site.doubts.wait = pause
+    site.prober.wait = pause
     wsgi(site.app, RequestSpec("/page"))
     site.app.flush()
     assert inside.wait(10)
@@ -253,7 +253,7 @@ def test_closed_middleware_probes_nothing_until_there_is_news() -> None:
     leave.set()
     join_threads("sitemap-background", 10)
     assert site.asked == ["page"]
-    site.doubts.wait = site.clock.pass_
+    site.prober.wait = site.clock.pass_
     site.visit("/other")
     assert site.asked == ["page"] + ["other"] * (1 + CHECKS_AT_FIRST_SIGHT)
 

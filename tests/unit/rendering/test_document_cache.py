@@ -457,15 +457,15 @@ def test_threads_get_the_documents_of_their_own_sites(protocol: str) -> None:
 
 def test_buffer_is_not_idle_while_responses_wait_or_are_merged() -> None:
     idle: list[bool] = []
-    recorder = ResponseBuffer(lambda _: idle.append(recorder.is_idle), lambda _: True)
+    buffer = ResponseBuffer(lambda _: idle.append(buffer.is_idle), lambda _: True)
     response = CapturedResponse(Site("http", "example.com"), "/", at=0.0, status=200, body=b"Hello")
-    assert recorder.is_idle
-    recorder.sample(response)
-    assert not recorder.is_idle
-    recorder.flush()
-    recorder.record(response)
-    assert not recorder.is_idle
-    recorder.flush()
+    assert buffer.is_idle
+    buffer.sample(response)
+    assert not buffer.is_idle
+    buffer.flush()
+    buffer.record(response)
+    assert not buffer.is_idle
+    buffer.flush()
     assert idle == [False, False]
-    assert recorder.is_idle
-    recorder.close()
+    assert buffer.is_idle
+    buffer.close()

@@ -637,7 +637,7 @@ def test_change_during_background_work_is_rendered_too(
     background_jobs: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(learned_section, "WAIT_SECONDS", 0.0)
-    monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)  # or each change would be a new judgement of all
+    monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)  # or each change would have all pages evaluated again
     store, clock = Failing(), Clock()
     site = Worker(store, clock)
 

@@ -21,8 +21,7 @@ from starlette.routing import Host, Mount, Route, Router
 from starlette.staticfiles import StaticFiles
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
-from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware import models as model_module
+from sitemap_middleware import SitemapMiddleware, models, sitemap
 from sitemap_middleware.models import Context, HiddenReason, RouteSettings, Site
 from sitemap_middleware.patterns import Pattern
 from sitemap_middleware.routing.current_routes import AppRoutes
@@ -275,32 +274,30 @@ class Taker:
 
 
 @st.composite
-def routes(draw: Any) -> model_module.Route:
+def routes(draw: Any) -> models.Route:
     path, host = draw(TEMPLATES.filter(lambda template: "*" not in template)), draw(HOSTS)
     if Pattern(path).literal:
-        return model_module.Route(path, "view", host=host)
+        return models.Route(path, "view", host=host)
     taker = draw(st.sampled_from([None, Taker(path)]))
     mark = RouteSettings(learn=draw(st.sampled_from([None, True])))
-    return model_module.Route(path, "view", static=False, host=host, settings=mark, builder=taker)
+    return models.Route(path, "view", static=False, host=host, settings=mark, builder=taker)
 
 
-def plainly_found(
-    routes: list[model_module.Route], named: list[str], host: str | None, path: str
-) -> model_module.Route | None:
+def plainly_found(routes: list[models.Route], named: list[str], host: str | None, path: str) -> models.Route | None:
     """The route of a path, by asking each in turn."""
     for route in routes:
         if route.static and (route.host, route.path) == (host, path):
             return route
     patterns = [Pattern(text) for text in named]
     if host is None and any(pattern.literal and pattern.text == path for pattern in patterns):
-        return model_module.Route(path, "named by an option")
+        return models.Route(path, "named by an option")
     for route in routes:
         if route.builder and route.host == host and route.builder.matches(path):
             return route
     templates = {route.path: route for route in reversed(routes) if not route.static}
     for pattern in patterns:
         if not pattern.literal and pattern.matches(path):
-            learned_route = model_module.Route(pattern.text, "learned from traffic", static=False)
+            learned_route = models.Route(pattern.text, "learned from traffic", static=False)
             return templates.get(pattern.text, learned_route)._replace(host=None)
     for route in templates.values():
         if (
@@ -315,7 +312,7 @@ def plainly_found(
 
 @given(st.lists(routes(), max_size=12), st.lists(TEMPLATES, max_size=4), st.lists(PATHS, max_size=8), HOSTS)
 def test_a_path_is_found_as_by_asking_each_route_in_turn(
-    routes: list[model_module.Route], named: list[str], paths: list[str], host: str | None
+    routes: list[models.Route], named: list[str], paths: list[str], host: str | None
 ) -> None:
     options = SitemapMiddleware(APP, include=named, store="memory://").service.options
     table = RouteTable(routes, options)
@@ -350,7 +347,7 @@ def test_all_paths_of_a_pattern_begin_as_it_says(template: str, path: str) -> No
 
 
 def test_routes_that_differ_by_their_builder_alone_are_equal() -> None:
-    route = model_module.Route("/<x>", "view", static=False)
+    route = models.Route("/<x>", "view", static=False)
     same = route._replace(builder=Taker("/<x>"))
     assert (route == same, route != same, hash(route) == hash(same), repr(route) == repr(same)) == (
         True,
