@@ -14,8 +14,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
-from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware import SitemapMiddleware, models
 from sitemap_middleware.adapters.async_bridge import _background_tasks
+from sitemap_middleware.adapters.wsgi_request import WSGIRequest, request_of
 from sitemap_middleware.dates import w3c_from_timestamp
 from sitemap_middleware.observation.probe_client import MIN_PAUSE_SECONDS, ProbeClient
 from sitemap_middleware.observation.varying_content_prober import (
@@ -273,3 +274,160 @@ def test_a_pause_ends_when_the_middleware_is_closed() -> None:
     began = time.monotonic()
     prober.wait(30)
     assert time.monotonic() - began < 10
+
+
+# One job, run by the test
+
+SHOP = models.Site("https", "example.com")
+
+
+class Job(WSGIRequest):
+    """A request whose background job a test runs, or that can run none."""
+
+    __slots__ = ("fails", "jobs")
+
+    fails: bool
+    jobs: list[Any]
+
+    def run_in_background(self, job: Any) -> None:
+        if self.fails:
+            raise RuntimeError("the event loop is closed")
+        self.jobs.append(job)
+
+
+class Shop:
+    """A prober of an app whose pages answer what `answers` says, one text after the other."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, list[Any]] = {}
+        self.requested: list[str] = []
+        self.observed: list[tuple[str, int, bool]] = []
+        self.forbidden: set[str] = set()
+
+        def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+            path = environ["PATH_INFO"]
+            self.requested.append(path)
+            answer = self.answers.get(path, ["The content"])
+            text = answer.pop(0) if len(answer) > 1 else answer[0]
+            if isinstance(text, Exception):
+                raise text
+            start_response(f"{text} No" if isinstance(text, int) else "200 OK", [("Content-Type", "text/html")])
+            return [f"<!doctype html><main>{text}</main>".encode()]
+
+        self.clock = Clock()
+        self.app: Any = SitemapMiddleware(app, store="memory://", include="/*", robots=False)
+        self.prober = VaryingContentProber(
+            self.clock, ProbeClient(), self.observe, lambda _, path: path not in self.forbidden
+        )
+        self.prober.wait = self.clock.pass_  # type: ignore[method-assign]
+
+    def observe(self, response: Any) -> None:
+        self.observed.append((response.path, response.status, response.is_volatile))
+
+    def request(self, *, fails: bool = False, **environ: Any) -> Job:
+        usual = {"REQUEST_METHOD": "GET", "PATH_INFO": "/", "wsgi.url_scheme": "https", "HTTP_HOST": "example.com"}
+        request, job = request_of({**usual, **environ}, self.app), Job()
+        for name in ("adapter", "key", "_environ", "_keys", "_accept"):
+            setattr(job, name, getattr(request, name))
+        job.fails, job.jobs = fails, []
+        return job
+
+    def run(self, *paths: str, times: int = 1) -> list[str]:
+        """The requests of a job for these pages."""
+        request = self.request()
+        self.prober.remember_request(SHOP, request)
+        self.prober.enqueue(SHOP, paths, times)
+        for job in request.jobs:
+            job()
+        requested, self.requested = self.requested, []
+        return requested
+
+
+def test_each_page_is_requested_in_each_round_until_its_checks_are_done() -> None:
+    shop = Shop()
+    assert shop.run("/a", "/b", times=3) == ["/a", "/b"] * 3
+    assert shop.observed == [("/a", 200, False), ("/b", 200, False)] * 3
+    assert not shop.prober.is_working
+
+
+def test_page_that_waits_is_not_queued_again() -> None:
+    shop = Shop()
+    request = shop.request()
+    shop.prober.remember_request(SHOP, request)
+    for _ in range(2):
+        shop.prober.enqueue(SHOP, ["/a", "/a"], 1)
+    assert shop.prober.is_working
+    assert len(request.jobs) == 1
+    request.jobs[0]()
+    assert shop.requested == ["/a"]
+    shop.requested.clear()
+    assert shop.run("/a") == ["/a"], "it has been requested, and may be queued anew"
+
+
+@pytest.mark.parametrize(
+    ("answers", "observed"),
+    [
+        (["x", "y"], [(200, False), (200, True)]),
+        (["x", "x", "y"], [(200, False), (200, False), (200, True)]),
+        (["x", 404], [(200, False), (404, False)]),
+        ([404], [(404, False)]),
+        ([ValueError("the app's own")], []),
+        (["x", ValueError("the app's own")], [(200, False)]),
+    ],
+    ids=["changes", "changes later", "goes away", "absent", "fails", "fails later"],
+)
+def test_checks_end_with_an_answer_that_is_another_or_none(answers: list[Any], observed: list[Any]) -> None:
+    shop = Shop()
+    shop.answers["/a"] = answers
+    requested = shop.run("/a", "/b", times=4)
+    assert requested.count("/b") == 4, "other pages are checked nevertheless"
+    assert [found[1:] for found in shop.observed if found[0] == "/a"] == observed
+
+
+def test_requests_are_separated_by_pauses() -> None:
+    shop = Shop()
+    begun = shop.clock()
+    shop.run("/a", "/b", times=2)
+    assert shop.clock() - begun == pytest.approx(2 * PAUSE_SECONDS + 4 * MIN_PAUSE_SECONDS)
+
+
+def test_pages_that_may_not_be_requested_are_not() -> None:
+    shop = Shop()
+    shop.forbidden = {"/a"}
+    assert shop.run("/a", "/b") == ["/b"]
+    assert shop.run("/a") == []
+
+
+def test_request_whose_event_loop_has_ended_is_forgotten() -> None:
+    shop = Shop()
+    shop.prober.remember_request(SHOP, shop.request(fails=True))
+    shop.prober.enqueue(SHOP, ["/a"], 1)
+    assert not shop.prober.is_working
+    later = shop.request()
+    shop.prober.enqueue(SHOP, ["/a"], 1)
+    assert shop.requested == []
+    shop.prober.remember_request(SHOP, later)
+    shop.prober.enqueue(SHOP, ["/b"], 1)
+    later.jobs[0]()
+    assert shop.requested == ["/b"], "nothing waits from before"
+
+
+def test_request_of_a_server_with_one_thread_is_not_remembered() -> None:
+    shop = Shop()
+    request = shop.request(**{"wsgi.multithread": False})
+    shop.prober.remember_request(SHOP, request)
+    shop.prober.enqueue(SHOP, ["/a"], 1)
+    assert request.jobs == []
+
+
+def test_closed_prober_forgets_what_waits() -> None:
+    shop = Shop()
+    request = shop.request()
+    shop.prober.remember_request(SHOP, request)
+    shop.prober.enqueue(SHOP, ["/a"], 1)
+    shop.prober.close()
+    request.jobs[0]()
+    assert (shop.requested, shop.prober.is_working) == ([], False)
+    shop.prober.enqueue(SHOP, ["/a"], 1)
+    assert len(request.jobs) == 1, "the request is forgotten, too"
+    assert shop.run("/a") == ["/a"], "the next request is remembered"
