@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from . import apart
+from . import separate_process
 from .tables import Table
 
 COUNT, ROUNDS = 50_000, 5
@@ -41,10 +41,10 @@ def run(entries: int = COUNT, rounds: int = ROUNDS) -> Iterator[Table]:
             ("each URL faulty", _faulty, entries),
         ):
             file = make(Path(folder), count)
-            measured = [apart.job(_check, str(file)) for _ in range(rounds)]
+            measured = [separate_process.job(_check, str(file)) for _ in range(rounds)]
             seconds, cpu, bytes_, messages, urls = (statistics.median(column) for column in zip(*measured, strict=True))
             assert urls == count
-            table.add(label, seconds, cpu, count / cpu, bytes_ / apart.MB, messages)
+            table.add(label, seconds, cpu, count / cpu, bytes_ / separate_process.MB, messages)
     yield table
 
 
@@ -57,7 +57,13 @@ def _check(file: str) -> tuple[float, float, int, int, int]:
     result = asyncio.run(check_sitemap(FileSource(Path(file), f"{SITE}/{Path(file).name}"), Settings()))
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = time.perf_counter() - began
-    return seconds, used.ru_utime + used.ru_stime, apart.memory("VmHWM"), sum(result.counts.values()), result.urls
+    return (
+        seconds,
+        used.ru_utime + used.ru_stime,
+        separate_process.memory("VmHWM"),
+        sum(result.counts.values()),
+        result.urls,
+    )
 
 
 def _write(file: Path, rows: Sequence[str]) -> Path:

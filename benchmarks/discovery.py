@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 
-from .pairs import Rounds
+from .alternating_timing import Rounds
 from .tables import Table
 
 ROUTES, ROUNDS, LOOKS = 10_000, 5, 100

@@ -32,7 +32,7 @@ from sitemap_middleware.stores import open_store
 from tests.support import postgres, servers
 from tests.support.proxy import Proxy
 
-from .pairs import Spread
+from .alternating_timing import Spread
 from .tables import Table
 
 SECONDS: Final = 30.0

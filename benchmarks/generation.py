@@ -34,7 +34,7 @@ from sitemap_middleware.rendering.chunking import make_chunks
 from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
-from . import apart, pairs, site, starlette_values
+from . import alternating_timing, separate_process, site, starlette_values
 from .tables import Table
 
 ROUNDS, COUNT = 7, 50_000
@@ -83,7 +83,7 @@ def _documents(entries: int, rounds: int, file: Path) -> Table:
         "gzip by isal, level 2": lambda: igzip.compress(plain, 2),
     }
     variants = {**ours, **theirs, **packing}
-    timed = pairs.rounds(
+    timed = alternating_timing.rounds(
         {name: _times(document) for name, document in variants.items()}, rounds, 0, {ROWS: partial(clear, file)}
     )
     table = Table(
@@ -218,7 +218,7 @@ def _republished(entries: int, rounds: int, file: Path) -> Table:
         variants[f"one chunk is written, {name}"] = partial(_render_last_chunk, posts, chunks, by)
     variants["a request, nothing is rendered"] = partial(from_store, file)
     variants["a request, one page changed"] = partial(site.read_document, middleware)
-    timed = pairs.rounds(
+    timed = alternating_timing.rounds(
         {name: _times(make) for name, make in variants.items()},
         rounds,
         0,
@@ -267,14 +267,17 @@ def _memory(entries: int, file: Path) -> Table:
         ("the same, by a process that has learned what pages tell together", _take_all_changed),
         (VALUES, _take_values),
     ):
-        most = [apart.job(_memory_of, make, how, file, entries) / apart.MB for how in (apart.resident, apart.allocated)]
+        most = [
+            separate_process.job(_memory_of, make, how, file, entries) / separate_process.MB
+            for how in (separate_process.resident, separate_process.allocated)
+        ]
         table.add(name, *most)
     return table
 
 
 def _memory_of(
     make: Callable[[Path, int], Callable[[], object]],
-    measured: Callable[[], AbstractContextManager[apart.Extra]],
+    measured: Callable[[], AbstractContextManager[separate_process.Extra]],
     file: Path,
     entries: int,
 ) -> int:

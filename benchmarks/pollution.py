@@ -25,7 +25,7 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
-from .apart import MB, memory
+from .separate_process import MB, memory
 from .tables import Table
 
 CAP = 5_000

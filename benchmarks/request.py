@@ -25,7 +25,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 
-from . import pairs
+from . import alternating_timing
 from .tables import Cell, Table
 
 ROUNDS, BATCH = 301, 0.002
@@ -116,7 +116,7 @@ def run(rounds: int = ROUNDS) -> Iterator[Table]:
 def _table(
     title: str, case: Case, apps: dict[str, Any], sender: Callable[[Any], Callable[[int], object]], rounds: int
 ) -> Table:
-    timed = pairs.rounds({name: sender(app) for name, app in apps.items()}, rounds, BATCH)
+    timed = alternating_timing.rounds({name: sender(app) for name, app in apps.items()}, rounds, BATCH)
     assert (_seen(apps[OURS]) > 0) is case.is_evidence, "it was not observing that was measured"
     table = Table(f"{title}: {case.title}", ["", "µs", "added", "from", "to", "times bare", "of CORS's added"])
     cors = timed.added(CORS, BARE).middle if CORS in apps else None

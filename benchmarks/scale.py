@@ -21,7 +21,7 @@ from sitemap_middleware.sitemap_protocol import MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
-from . import apart, site
+from . import separate_process, site
 from .tables import Table
 
 PAGES: Final = (10_000, 100_000, 1_000_000)
@@ -48,7 +48,7 @@ def run(
         entries: pages of Django's document.
         rounds: how many first requests, and changes, the medians are of.
     """
-    django = apart.job(_django, entries)
+    django = separate_process.job(_django, entries)
     results = {}
     for many in sorted(pages):
         with tempfile.TemporaryDirectory() if keep is None else nullcontext(keep) as folder:
@@ -144,7 +144,7 @@ def _memory(results: Mapping[int, Figures]) -> Table:
         ],
     )
     for many, figures in results.items():
-        spent = [figures[f"{name} memory"] / apart.MB for name in ("merge", "render", "serve", "change")]
+        spent = [figures[f"{name} memory"] / separate_process.MB for name in ("merge", "render", "serve", "change")]
         table.add(f"{many:,}", *spent, figures["in memory"])
     return table
 
@@ -158,22 +158,22 @@ def _figures(folder: Path, pages: int, rounds: int) -> Figures:
     if not figures_file.exists():
         for old in folder.glob(f"{file.name}*"):
             old.unlink()
-        figures_file.write_text(json.dumps(apart.job(_merge, file, pages)), "utf-8")
+        figures_file.write_text(json.dumps(separate_process.job(_merge, file, pages)), "utf-8")
     figures: Figures = json.loads(figures_file.read_text("utf-8"))
     site.clear(file)
-    figures |= apart.job(_render, file, pages)
+    figures |= separate_process.job(_render, file, pages)
     figures["kept"] = file.stat().st_size / pages
-    figures |= apart.job(_serve, file, pages)
-    figures["first"] = median(apart.job(_first, file) for _ in range(rounds))
-    figures |= apart.job(_change, file, pages, rounds)
-    figures["in memory"] = apart.job(_in_memory, min(pages, IN_MEMORY))
+    figures |= separate_process.job(_serve, file, pages)
+    figures["first"] = median(separate_process.job(_first, file) for _ in range(rounds))
+    figures |= separate_process.job(_change, file, pages, rounds)
+    figures["in memory"] = separate_process.job(_in_memory, min(pages, IN_MEMORY))
     return figures
 
 
 def _merge(file: Path, pages: int) -> Figures:
     now = int(time.time())
     store = SQLiteStore(file)
-    with apart.resident() as extra:
+    with separate_process.resident() as extra:
         new, clock = _merge_timed(store, range(pages), now - 2 * site.DAY)
         again, _ = _merge_timed(store, range(min(pages, AGAIN)), now - site.DAY, every=10)
     for start in range(0, min(pages, AGAIN), site.BATCH):  # what has changed counts once it was seen twice
@@ -213,14 +213,14 @@ def _merge_timed(
 
 def _render(file: Path, pages: int) -> Figures:
     _warm()
-    with apart.resident() as extra:
+    with separate_process.resident() as extra:
         seconds = _all(file, pages)
     return {"render": seconds, "render memory": extra.at_most}
 
 
 def _serve(file: Path, pages: int) -> Figures:
     _warm()
-    with apart.resident() as extra:
+    with separate_process.resident() as extra:
         seconds = _all(file, pages)
     return {"serve": seconds, "serve memory": extra.at_most}
 
@@ -248,7 +248,7 @@ def _change(file: Path, pages: int, rounds: int) -> Figures:
     site.read_document(middleware)
     calm = [_clocked(lambda: site.read_document(middleware)) for _ in range(rounds)]
     changed = []
-    with apart.resident() as extra:
+    with separate_process.resident() as extra:
         for number in range(rounds):
             edition = int(time.time()) + number
             before = middleware.service.store.version(site.BASE)
@@ -283,7 +283,7 @@ def _in_memory(pages: int) -> float:
     """Bytes a page that a store in memory takes."""
     _warm()
     store = MemoryStore()
-    with apart.resident() as extra:
+    with separate_process.resident() as extra:
         _merge_timed(store, range(pages), int(time.time()) - site.DAY)
     return extra.at_end / pages
 

@@ -28,7 +28,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 
-from .pairs import Rounds, in_turn
+from .alternating_timing import Rounds, in_turn
 from .request import BROWSER, RESPONSE, PassThroughASGI
 from .tables import Table
 

@@ -30,8 +30,8 @@ from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.status_reader import store_status
 
-from . import apart, rivals, site
-from .pairs import Rounds
+from . import plain_stores, separate_process, site
+from .alternating_timing import Rounds
 from .tables import Table
 
 BATCHES: Final = {1_000: 40, 10_000: 10}
@@ -50,13 +50,13 @@ NEW: Final = 1_700_000_000
 CHANGED: Final = NEW + site.DAY
 KINDS: Final = ("new", "changed")
 
-Engine = Callable[[], AbstractContextManager[rivals.Trio]]
+Engine = Callable[[], AbstractContextManager[plain_stores.Trio]]
 
 ENGINES: Final[Mapping[str, Engine]] = {
-    "SQLite, beside SQLAlchemy Core's upsert": rivals.sqlite,
-    "PostgreSQL, beside psycopg's executemany of an upsert": rivals.postgresql,
-    "Redis, beside a pipelined HSET for each page": rivals.redis,
-    "memory://, beside a dict of pages": rivals.memory,
+    "SQLite, beside SQLAlchemy Core's upsert": plain_stores.sqlite,
+    "PostgreSQL, beside psycopg's executemany of an upsert": plain_stores.postgresql,
+    "Redis, beside a pipelined HSET for each page": plain_stores.redis,
+    "memory://, beside a dict of pages": plain_stores.memory,
 }
 
 
@@ -99,11 +99,11 @@ def run(pages: Collection[int] = tuple(BATCHES), rounds: int | None = None, item
         "Room, bytes a page", ["", "seen once", "and again"], notes=[f"Of {count:,} pages, with all indexes."]
     )
     for name, engine in ENGINES.items():
-        if engine in (rivals.postgresql, rivals.redis):  # of a file of SQLite, `scale` tells
+        if engine in (plain_stores.postgresql, plain_stores.redis):  # of a file of SQLite, `scale` tells
             table.add(name.partition(",")[0], *_room(engine, count))
     yield table
     table = Table("Memory, bytes a page", ["", "bytes", "times"], notes=[f"Of {items:,} pages that were seen once."])
-    ours, plain = apart.job(_growth_with_store, items), apart.job(_growth_with_objects, items)
+    ours, plain = separate_process.job(_growth_with_store, items), separate_process.job(_growth_with_objects, items)
     table.add("memory://", ours, 1.0)
     table.add("a dict of pages", plain, plain / ours)
     yield table
@@ -121,7 +121,7 @@ def measure(engine: Engine, size: int, batches: int) -> Rounds:
             )
             work: dict[str, Callable[[], object]] = {
                 f"{kind} ours": lambda seen=seen: site.merge(store, seen),
-                f"{kind} merges": lambda seen=seen: rivals.merge(merging_rival, seen),
+                f"{kind} merges": lambda seen=seen: plain_stores.merge(merging_rival, seen),
                 f"{kind} writes": lambda rows=rows: writing_rival.write(rows),
             }
             for name in _turned(list(work), number):
@@ -162,13 +162,13 @@ def _growth_with_store(pages: int) -> float:
 
 def _growth_with_objects(pages: int) -> float:
     """Bytes a page of a dict of them."""
-    with rivals.memory() as (_, rival, _):
-        return _grown(pages, lambda seen: rivals.merge(rival, seen))
+    with plain_stores.memory() as (_, rival, _):
+        return _grown(pages, lambda seen: plain_stores.merge(rival, seen))
 
 
 def _grown(pages: int, work: Callable[[list[Observation]], object]) -> float:
     work([_seen(-1, "new")])
-    with apart.resident() as extra:
+    with separate_process.resident() as extra:
         for start in range(0, pages, site.BATCH):
             work([_seen(number, "new") for number in range(start, min(start + site.BATCH, pages))])
     return extra.at_end / pages

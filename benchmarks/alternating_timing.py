@@ -1,4 +1,4 @@
-"""Timing of variants that differ by little, on a busy machine.
+"""Times variants that differ by little, in alternating batches, on a busy machine.
 
 The variants run in short alternating batches, in a new random order each round,
 so that noise affects all of them alike. The result is the median over the rounds

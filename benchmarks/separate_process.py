@@ -1,4 +1,4 @@
-"""Jobs in a process of their own, and the memory that they take."""
+"""Runs jobs in separate processes, and measures the memory that they take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plain ways of keeping pages in each engine: what someone would write who wants a table, or a hash, of pages."""
+"""Keeps pages in each engine in the plainest way: a table or a hash of pages, to compare the stores with."""
 
 from __future__ import annotations
 
