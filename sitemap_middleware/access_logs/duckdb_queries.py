@@ -60,6 +60,11 @@ class LineGroup(NamedTuple):
     lines: int
 
 
+def broken_lines(number: int) -> LineGroup:
+    """A group of lines that cannot be read."""
+    return LineGroup("broken", "", "", "", 0, "", 0, 0, number)
+
+
 class LogQueries:
     """A DuckDB of one's own, in memory."""
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from secrets import token_hex
 from typing import Final, Self
@@ -21,11 +20,13 @@ from ..models import Site, StoreKey
 from ..stores.base import Store, StoreExtras, store_name
 from ..stores.checksums import verify, with_checksum
 from ..urls import quote_path
-from .duckdb_queries import LineGroup, LogQueries
+from .duckdb_queries import LineGroup, LogQueries, broken_lines
 from .formats import FORMATS, TABLE, LogFormat, with_fields
 from .import_marks import imported_lengths, load_marks, marks_as_record, record_name
 from .line_reader import COPIED_BYTES, DIGEST_BYTES, LineReader, LogReadError, Piece, open_log, read_head
 from .lines_folder import lines_folder
+from .log_report import LogReport
+from .one_ahead import one_ahead
 from .requested_page import OtherHost, PageFinder
 
 Identify = Callable[[Crawler, str], int]
@@ -42,29 +43,6 @@ _LEASE_NAME: Final = "import-log"
 _IDENTITY_NAMES: Final = {VERIFIED: "verified", FAKE: "fake", UNVERIFIED: "unverified"}
 
 _TOKENS: Final = tuple(crawler.token for crawler in CRAWLERS)
-
-
-@dataclass(slots=True)
-class LogReport:
-    """What a log had."""
-
-    file: Path
-    format: str = ""
-    """The name of its format; empty if it is unknown."""
-    problem: str = ""
-    """Why it was not imported, or not to its end."""
-    skipped_bytes: int = 0
-    """Decompressed bytes that had been imported before."""
-    skipped_rows: int = 0
-    """Rows of a table that had been."""
-    unfinished: bool = False
-    """Whether its last line has no end yet, and so was left out."""
-    lines: Counter[str] = field(default_factory=Counter)
-    """How many lines were read now, by what became of them: `verified`, `fake` and `unverified` are visits of crawlers;
-    `ignored` no requests for a whole page, `other` of other clients, `nameless` without a User-Agent, `other_host` for
-    another host, `unknown_page` of a path that is unknown or that no URL can express, and `broken`."""
-    crawlers: Counter[str] = field(default_factory=Counter)
-    """How many visits of each crawler are verified."""
 
 
 class LogImporter:
@@ -113,6 +91,7 @@ class LogImporter:
             self._stack.close()
             raise
         self._stack.callback(self._queries.close)
+        self._verifying = self._stack.enter_context(ThreadPoolExecutor(VERIFYING_THREADS))
         self._stack.callback(self._release)
 
     def __enter__(self) -> Self:
@@ -225,15 +204,16 @@ class LogImporter:
         report.skipped_bytes, latest = min(lengths.values()), dict[StoreKey, bytes]()
         with open_log(file) as (read, raw):
             reader = LineReader(read, self._piece_file, has_directives=log_format.is_w3c)
-            for piece in reader.pieces(sorted(set(lengths.values())), report.skipped_bytes):
-                if piece.end > report.skipped_bytes:
-                    visits = self._visits_of_piece(piece, log_format, report)
+            pieces = reader.pieces(sorted(set(lengths.values())), report.skipped_bytes)
+            with closing(one_ahead(self._grouped(pieces, report.skipped_bytes, log_format))) as grouped:
+                for piece, batches in grouped:
+                    visits = self._visits(chain.from_iterable(batches), log_format, report)
                     for key, known in marks.items():
                         if piece.end > lengths[key]:
                             known.pop(latest.get(key, b""), None)  # one mark for each import is enough
                             known[piece.digest], latest[key] = piece.end, piece.digest
                             self._save(key, visits.get(key, ()), name, marks_as_record(known))
-                progress(raw.tell())
+                    progress(raw.tell())
         report.unfinished = reader.unfinished
 
     def _detect(self, file: Path, head: bytes, given: LogFormat | None) -> LogFormat:
@@ -257,22 +237,23 @@ class LogImporter:
             raise LogReadError(f"{file} is not in the format {given.name}, but in {found.name}: leave --format out")
         return found
 
-    def _visits_of_piece(
-        self, piece: Piece, log_format: LogFormat, report: LogReport
-    ) -> Mapping[StoreKey, list[CrawlerVisit]]:
-        report.lines["broken"] += piece.broken
-        if log_format.is_w3c:
+    def _grouped(
+        self, pieces: Iterable[Piece], skip: int, log_format: LogFormat
+    ) -> Generator[tuple[Piece, list[list[LineGroup]]]]:
+        """The lines of each piece in groups; none of pieces that end before a position. It runs on another thread."""
+        for piece in pieces:
+            if piece.end <= skip:
+                yield piece, []
+                continue
+            batches = [[broken_lines(piece.broken)]]
             try:
-                log_format = with_fields(log_format, piece.directive)
+                described = with_fields(log_format, piece.directive) if log_format.is_w3c else log_format
             except SitemapError:  # nothing tells what the fields of these lines are
                 with self._piece_file.open("rb") as lines:
-                    report.lines["broken"] += sum(not line.startswith(b"#") for line in lines)
-                return {}
-        visits: dict[StoreKey, list[CrawlerVisit]] = {}
-        for groups in self._queries.groups(self._piece_file, log_format):
-            for key, found in self._visits(groups, log_format, report).items():
-                visits.setdefault(key, []).extend(found)
-        return visits
+                    batches.append([broken_lines(sum(not line.startswith(b"#") for line in lines))])
+            else:
+                batches += self._queries.groups(self._piece_file, described)
+            yield piece, batches
 
     def _visits(
         self, groups: Iterable[LineGroup], log_format: LogFormat, report: LogReport
@@ -303,8 +284,7 @@ class LogImporter:
 
     def _identities(self, claims: Iterable[tuple[Crawler, str]]) -> dict[tuple[Crawler, str], int]:
         claims = list(claims)
-        with ThreadPoolExecutor(VERIFYING_THREADS) as executor:
-            return dict(zip(claims, executor.map(lambda claim: self._identify(*claim), claims), strict=True))
+        return dict(zip(claims, self._verifying.map(lambda claim: self._identify(*claim), claims), strict=True))
 
     def _found(
         self, groups: Iterable[LineGroup], log_format: LogFormat, report: LogReport

@@ -14,7 +14,8 @@ from typing import Any, Final
 import click
 
 from ..access_logs.formats import FORMATS, LogFormat
-from ..access_logs.importer import LogImporter, LogReport
+from ..access_logs.importer import LogImporter
+from ..access_logs.log_report import LogReport
 from ..crawlers.ranges import unpack_ranges
 from ..crawlers.verification import Resolver, SystemResolver, Verifier
 from ..models import Site

@@ -17,7 +17,8 @@ import pytest
 from sitemap_middleware.access_logs import duckdb_queries, line_reader
 from sitemap_middleware.access_logs.formats import FORMATS
 from sitemap_middleware.access_logs.import_marks import load_marks, record_name
-from sitemap_middleware.access_logs.importer import LEASE_SECONDS, LogImporter, LogReport
+from sitemap_middleware.access_logs.importer import LEASE_SECONDS, LogImporter
+from sitemap_middleware.access_logs.log_report import LogReport
 from sitemap_middleware.crawlers.known_crawlers import Crawler
 from sitemap_middleware.crawlers.verification import Verifier
 from sitemap_middleware.crawlers.visits import FAKE, OTHER_PATHS, UNVERIFIED, VERIFIED, CrawlerVisit
