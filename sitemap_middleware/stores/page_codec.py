@@ -11,9 +11,10 @@
 | times | 8 each: first seen, last seen, Last-Modified, HTML read at |
 | runs | 24 each, in the order of the counts |
 | texts | 4 for the length, then UTF-8, for each text that its flag announces |
-| content mark | 4, if the version says so |
 
-Integers are little-endian. A page that was seen and read once takes 71 bytes.
+Integers are little-endian. A page that was seen and read once takes 67 bytes.
+
+If the version is `MARKED_VERSION`, HTML read at takes the low four of its eight bytes, and the content mark the others.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FORMAT_VERSION: Final = 1
 """The first byte. Raise it with every change of the format, and read each version that was released."""
 
 MARKED_VERSION: Final = 2
-"""The first byte of a page with a content mark."""
+"""The first byte of a page with a content mark. HTML that was read after the year 2105 gets none."""
 
 _VERSIONS: Final = (FORMAT_VERSION, MARKED_VERSION)
 
@@ -63,7 +64,8 @@ _HEAD: Final = struct.Struct("<BHBhBBBBB")
 _FIXED: Final = struct.Struct(_HEAD.format + "qqqq")
 _RUN: Final = struct.Struct("<qqq")
 _LENGTH: Final = struct.Struct("<I")
-_MARK: Final = struct.Struct("<I")
+_MARK_SHIFT: Final = 32
+_LOW_BITS: Final = (1 << _MARK_SHIFT) - 1
 _make: Final = tuple.__new__  # builds a named tuple in half the time of calling its class
 
 
@@ -120,17 +122,19 @@ def packed_page(page: Page) -> PackedPage:
         )  # fmt: skip
         flags |= sum(flag for flag, text in zip(_TEXT_FLAGS, texts, strict=True) if text is not None)
         packed_texts = b"".join(_pack_text(text) for text in texts if text is not None)
+    version = FORMAT_VERSION
+    if mark and 0 <= read_at <= _LOW_BITS:
+        version = MARKED_VERSION
+        read_at |= mark << _MARK_SHIFT if mark <= _LOW_BITS >> 1 else mark - _LOW_BITS - 1 << _MARK_SHIFT
     times: tuple[int, ...] = (first_seen, last_seen, last_modified or 0, read_at)
     times = sum(last_modified_runs + content_runs + stated_date_runs, times)
     try:
         numbers = last_seen_fraction, read_fraction, len(last_modified_runs), len(content_runs), len(stated_date_runs)
-        version = MARKED_VERSION if mark else FORMAT_VERSION
         data = _fixed_struct(len(times)).pack(version, flags, media_type_code or 0, status, *numbers, *times)
-        packed_mark = _MARK.pack(mark) if mark else b""
     except struct.error as error:
         raise TooLargeError(f"page {path!r} cannot be stored: {error}") from None
-    if packed_texts or mark:
-        data += packed_texts + packed_mark
+    if packed_texts:
+        data += packed_texts
     return _make(PackedPage, (path, route, learned, last_seen, is_listable(page), data))
 
 
@@ -152,10 +156,6 @@ def unpack_page(path: str, route: str, data: bytes) -> Page:
         end = _FIXED.size + _RUN.size * (content_end + stated_date_count)
         runs = tuple([_make(Run, run) for run in _RUN.iter_unpack(data[_FIXED.size : end])])
         media_type = MEDIA_TYPES[media_type_code]
-        size, mark = len(data), 0
-        if version == MARKED_VERSION:
-            size -= _MARK.size
-            (mark,) = _MARK.unpack_from(data, size)
     except (struct.error, IndexError, TypeError) as error:
         raise ValueError(f"the stored page {path!r} cannot be read: {error}") from None
     canonical = html_canonical = stated_date = obstacle = expires_at = html_obstacle = html_expires_at = None
@@ -164,10 +164,13 @@ def unpack_page(path: str, route: str, data: bytes) -> Page:
         (
             media_type_text, canonical, html_canonical, stated_date, obstacle, expires_at, html_obstacle,
             html_expires_at, unread_reason, unconfirmed_answers,
-        ) = _unpack_texts(flags, data[end:size])  # fmt: skip
+        ) = _unpack_texts(flags, data[end:])  # fmt: skip
         media_type = media_type if media_type_text is None else media_type_text
-        end = size
-    if version not in _VERSIONS or end != size or not type(path) is type(route) is str:
+        end = len(data)
+    mark = 0
+    if version == MARKED_VERSION:
+        mark, read_at = read_at >> _MARK_SHIFT & _LOW_BITS, read_at & _LOW_BITS
+    if version not in _VERSIONS or end != len(data) or not type(path) is type(route) is str:
         raise ValueError(f"the stored page {path!r} cannot be read: it is not of format {_VERSIONS}")
     return _make(
         Page,

@@ -44,12 +44,19 @@ PAGES = st.builds(
     html_obstacle=TEXTS,
     html_expires_at=st.none() | NUMBERS,
     unread_reason=TEXTS,
-    content_mark=st.integers(0, 2**32 - 1),
+    content_mark=st.just(0),
     content_history=HISTORIES,
     stated_date_history=HISTORIES,
     learned=st.booleans(),
     is_unconfirmed=st.booleans(),
     unconfirmed_answers=st.lists(st.builds(UnconfirmedAnswer, at=NUMBERS, status=NUMBERS, visitor=NUMBERS)).map(tuple),
+)
+
+MARKED = st.builds(
+    lambda page, read_at, mark: page._replace(read_at=read_at, content_mark=mark),
+    PAGES,
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 2**32 - 1),
 )
 
 PLAIN = merge_if_changed(
@@ -84,8 +91,10 @@ AS_EVER = {
     " 00000000 0a000000 323032342d30352d3031"
     " 02000000 6973 01000000 37 03000000 776173 02000000 2d31 02000000 6973"
     " 2a000000 313730303030303030302e3330322e372c313730303030303036302e3430332e34323934393637323935": FULL,
-    "02 0800 00 c8000000 00 01 00 00f1536500000000 00f1536500000000 0000000000000000 00f1536500000000"
-    " feffffffffffffff 00f1536500000000 00f1536500000000 04030201": PLAIN._replace(content_mark=0x0102_0304),
+    "02 0800 00 c8000000 00 01 00 00f1536500000000 00f1536500000000 0000000000000000 00f1536504030201"
+    " feffffffffffffff 00f1536500000000 00f1536500000000": PLAIN._replace(content_mark=0x0102_0304),
+    "02 0800 00 c8000000 00 01 00 00f1536500000000 00f1536500000000 0000000000000000 00f15365ffffffff"
+    " feffffffffffffff 00f1536500000000 00f1536500000000": PLAIN._replace(content_mark=2**32 - 1),
 }
 
 
@@ -93,7 +102,7 @@ def pack_page(page: Page) -> bytes:
     return packed_page(page).data
 
 
-@given(PAGES)
+@given(PAGES | MARKED)
 def test_a_page_survives_its_packing(page: Page) -> None:
     unpacked = unpack_page(page.path, page.route, pack_page(page))
     assert unpacked == page
@@ -111,6 +120,12 @@ def test_the_form_of_what_stores_hold_is_as_ever(form: str) -> None:
     assert unpack_page(page.path, page.route, data) == page
 
 
+@pytest.mark.parametrize("read_at", [-1, 2**32])
+def test_a_page_read_beyond_four_bytes_of_seconds_has_no_mark(read_at: int) -> None:
+    page = PLAIN._replace(read_at=read_at)
+    assert pack_page(page._replace(content_mark=7)) == pack_page(page)
+
+
 def test_a_plain_page_is_small() -> None:
     assert len(pack_page(PLAIN)) <= 90
 
@@ -124,7 +139,7 @@ def test_foreign_bytes_make_a_page_or_are_refused(data: bytes) -> None:
     assert unpack_page("/", "/", pack_page(page)) == page
 
 
-@given(PAGES, st.data())
+@given(PAGES | MARKED, st.data())
 def test_damaged_bytes_give_a_page_or_are_refused(page: Page, data: st.DataObject) -> None:
     raw = pack_page(page)
     cut = data.draw(st.integers(0, len(raw) - 1))
@@ -170,7 +185,7 @@ def test_answers_that_wait_and_are_damaged_are_refused(damaged: str) -> None:
         PLAIN._replace(last_modified=2**70),
         PLAIN._replace(status=2**15),
         PLAIN._replace(last_seen_fraction=256),
-        PLAIN._replace(content_mark=2**32),
+        PLAIN._replace(content_mark=2**33),
         PLAIN._replace(last_modified_history=(Run(1, 2, 2**63),)),
         PLAIN._replace(content_history=PLAIN.content_history * 256),
     ],
