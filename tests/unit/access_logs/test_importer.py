@@ -6,6 +6,8 @@ import contextlib
 import csv
 import gzip
 import json
+import re
+import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -119,6 +121,22 @@ def test_one_truth_gives_equal_visits_in_every_format(
     assert visits(store) == VISITS
     assert counted(report) == LINES
     assert report.crawlers == {"Googlebot": 9}
+
+
+def test_after_the_statements_of_the_guide_a_log_is_imported_as_if_for_the_first_time(tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "howto" / "access-logs.md").read_text("utf-8")
+    (statements,) = re.findall(r'^sqlite3 sitemap.sqlite3 "(.+)"$', guide, re.MULTILINE)
+    log = write_log(tmp_path / "access.log", "combined", TRUTH)
+    with contextlib.closing(SQLiteStore(tmp_path / "sitemap.sqlite3")) as store:
+        store.save(BAKERY.store_key, {"kept": b"yes"})
+        run(store, log)
+        assert counted(run(store, log)[0]) == {}
+        with contextlib.closing(sqlite3.connect(tmp_path / "sitemap.sqlite3")) as other:
+            other.executescript(statements)
+        assert visits(store) == set()
+        assert counted(run(store, log)[0]) == LINES
+        assert visits(store) == VISITS
+        assert store.load(BAKERY.store_key, ["kept"]) == {"kept": b"yes"}
 
 
 def test_memory_holds_some_groups_at_a_time_and_nothing_is_lost_between_them(
