@@ -49,6 +49,9 @@ MAX_REMEMBERED_PAGES: Final = 10_000
 _LEASE_NAME: Final = "verify"
 _REFRESH_LEASE_NAME: Final = "refresh"
 
+_NOT_PROBED: Final = (-math.inf, 0, 0, 0)
+"""Stands for the last request of a page that was not requested yet."""
+
 
 class UnvisitedPageProber(BackgroundProber):
     """Requests unvisited pages in rounds."""
@@ -175,7 +178,7 @@ class UnvisitedPageProber(BackgroundProber):
 
     def _is_due(self, site: Site, path: str, now: float) -> bool:
         """Whether an unverified page was not requested yet, or long enough ago."""
-        at, times, wait, _ = self._probed.get((site.store_key, path), (-math.inf, 1, 0, 0))
+        at, times, wait, _ = self._probed.get((site.store_key, path), _NOT_PROBED)
         return not 0 <= now - at < min(wait * 2 ** (times - 1), MAX_RETRY_SECONDS)
 
     def _acquire_lease(self, site: Site, now: float, name: str, seconds: int = ROUND_INTERVAL_SECONDS) -> bool:
@@ -246,7 +249,7 @@ class UnvisitedPageProber(BackgroundProber):
         Raises `TooManyHanging` if no request was made.
         """
         key = (site.store_key, path)
-        _, times, _, status = self._probed.pop(key, (0.0, 0, 0, 0))
+        _, times, _, status = self._probed.pop(key, _NOT_PROBED)
         while len(self._probed) >= MAX_REMEMBERED_PAGES:
             del self._probed[next(iter(self._probed))]
         self._probed[key] = now, times + 1, RETRY_SECONDS, status
