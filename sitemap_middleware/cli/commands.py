@@ -270,14 +270,22 @@ def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
         text_output.print_settings(settings)
 
 
+def open_named_store(target: Any) -> Store | None:
+    """Open the store that a path or a URL names; None if the target is an app or its name."""
+    if not isinstance(target, str):
+        return None
+    if "://" in target:
+        return open_store(target, "STORE")
+    file = Path(target)
+    return open_store(f"sqlite:///{file.absolute()}", "STORE") if file.is_file() and file.suffix != ".py" else None
+
+
 def _open_store(target: Any) -> tuple[Store, Collection[Setting]]:
     """Open the store that a path, a URL, an app or its name stands for. An app has settings, too."""
+    if (store := open_named_store(target)) is not None:
+        return store, ()
     if isinstance(target, str):
-        if "://" in target:
-            return open_store(target, "STORE"), ()
         file = Path(target)
-        if file.is_file() and file.suffix != ".py":
-            return open_store(f"sqlite:///{file.absolute()}", "STORE"), ()
         if file.is_dir():
             raise CommandError(f"{target} is a folder: give the store's file in it, such as {file / 'sitemap.sqlite3'}")
         if not is_app_name(target):

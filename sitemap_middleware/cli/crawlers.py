@@ -20,7 +20,7 @@ from ..stores.base import store_name
 from ..stores.default_store import only_existing_files
 from ..stores.sqlite.memory import MemoryStore
 from .app_and_site import open_target, reporting_errors
-from .commands import app_options, command
+from .commands import app_options, command, open_named_store
 from .since import parse_since
 from .terminal_printing import CommandError, Row, console, print_line, print_notes, print_rows, progress
 
@@ -43,7 +43,7 @@ def crawlers(app: Any, *, since: str | None, unverified: bool, update: bool, as_
 
     With --update, the command fetches the address ranges of crawlers from their operators and saves them in the app's
     store. Running apps load them from the store within an hour. Nothing else is shown. The exit status is 2 if a file
-    could not be read.
+    could not be read. APP may then be the store itself: the path of an SQLite file, or a URL.
     """
     if update:
         _update(app, as_json=as_json, **options)
@@ -72,10 +72,10 @@ def _line_as_json(line: Any) -> dict[str, Any]:
 
 def _update(app: Any, *, as_json: bool, **options: Any) -> None:
     with reporting_errors(), only_existing_files(), progress("files") as show:
-        store = open_target(app, **options).service.store
+        store = open_named_store(app) or open_target(app, **options).service.store
         store = getattr(store, "effective_store", store)
         if isinstance(store, MemoryStore):
-            raise CommandError("the app's store is memory://, so nothing can be kept for it: give it another store")
+            raise CommandError("the store is memory://, so nothing can be kept in it: give the app another store")
         known, _ = unpack_ranges(store.load(RANGES_OWNER, [RANGES_RECORD]).get(RANGES_RECORD, b""))
         ranges, problems = published.fetch_ranges(published.RANGE_URLS, known, show)
         store.save(RANGES_OWNER, {RANGES_RECORD: pack_ranges(ranges, int(time.time()))})

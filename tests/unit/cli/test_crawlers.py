@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from sitemap_middleware.crawlers.ranges import unpack_ranges
 from sitemap_middleware.crawlers.visits import OTHER_PATHS, CrawlerVisit
 from sitemap_middleware.models import StoreKey
 from sitemap_middleware.observation.crawler_visit_counts import RANGES_OWNER, RANGES_RECORD
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ...support.command_line import cli_runner
 from ..linter.web_site import Reply, WebSite, served
@@ -176,6 +178,28 @@ def test_ranges_are_fetched_and_kept_in_the_store(
     assert updated_at > 0
 
 
+@pytest.mark.parametrize("name", ["{}", "sqlite:///{}"])
+def test_ranges_are_kept_in_a_store_that_is_named_without_an_app(
+    name: str, operator: WebSite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    url, file = f"{operator.origin}/google.json", tmp_path / "sitemap.sqlite3"
+    monkeypatch.setattr(update, "RANGE_URLS", [url])
+    with contextlib.closing(SQLiteStore(file)) as store:
+        store.save(RANGES_OWNER, {})
+        answer = cli_runner().invoke(command, ["crawlers", name.format(file), "--update"])
+        assert answer.exit_code == 0, answer.output
+        ranges, _ = unpack_ranges(store.load(RANGES_OWNER, [RANGES_RECORD])[RANGES_RECORD])
+    assert [*ranges] == [url]
+
+
+def test_figures_need_the_app_and_not_its_store_alone(tmp_path: Path) -> None:
+    file = tmp_path / "sitemap.sqlite3"
+    SQLiteStore(file).close()
+    answer = cli_runner().invoke(command, ["crawlers", f"sqlite:///{file}"])
+    assert answer.exit_code == 2
+    assert "MODULE:ATTRIBUTE" in answer.output
+
+
 def test_a_file_that_cannot_be_read_is_named_and_its_last_ranges_stay(
     app: flask.Flask, operator: WebSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,7 +225,7 @@ def test_a_store_in_memory_keeps_no_ranges() -> None:
     app = make_app("memory://")
     answer = run(app, "--update")
     assert answer.exit_code == 2
-    assert "the app's store is memory://" in answer.stderr
+    assert "the store is memory://" in answer.stderr
     app.wsgi_app.close()  # type: ignore[attr-defined]
 
 
