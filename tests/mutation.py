@@ -90,7 +90,7 @@ TESTS = {
     "hosts": "unit/test_hosts",
     "no_sitemap_reasons": "unit/test_no_sitemap_reasons",
     "captured_response": "unit/observation/test_observer",
-    "observation.sampling_schedule": "unit/observation/test_observer unit/observation/test_parse_and_store integration/test_content_changes",
+    "observation.sampling_schedule": "unit/observation/test_sampling_schedule",
 }
 """The test files (`tests/<name>.py`) of each module, by the module's name within the package."""
 

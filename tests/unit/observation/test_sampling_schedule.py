@@ -1,0 +1,122 @@
+"""When the body of a page is sampled again: soon while it changes, and ever later while it does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sitemap_middleware.captured_response import CapturedResponse
+from sitemap_middleware.models import Site
+from sitemap_middleware.observation.sampling_schedule import (
+    MAX_SAMPLE_INTERVAL_SECONDS,
+    MIN_SAMPLE_INTERVAL_SECONDS,
+    BodySampler,
+    SampleSchedule,
+)
+
+SITE = Site("https", "example.com")
+LENGTH, TYPE = ("Content-Length", "5"), ("Content-Type", "text/html")
+DUE_AT = 10_000.0
+
+
+@pytest.mark.parametrize(
+    ("at", "is_fresh"),
+    [
+        (DUE_AT - MAX_SAMPLE_INTERVAL_SECONDS - 1, False),
+        (DUE_AT - MAX_SAMPLE_INTERVAL_SECONDS, True),
+        (DUE_AT - 0.1, True),
+        (DUE_AT, False),
+        (DUE_AT + 1, False),
+    ],
+    ids=["the clock was wrong", "just sampled", "soon due", "due", "overdue"],
+)
+def test_no_sample_is_needed_before_it_is_due(at: float, *, is_fresh: bool) -> None:
+    schedule = SampleSchedule(DUE_AT, 5, LENGTH, TYPE, None)
+    assert schedule.is_fresh(at, [TYPE, LENGTH]) is is_fresh
+
+
+@pytest.mark.parametrize(
+    ("length", "media_type", "headers", "is_fresh"),
+    [
+        (LENGTH, TYPE, [LENGTH, TYPE], True),
+        (LENGTH, TYPE, [("content-length", "5"), ("content-type", "text/html")], True),
+        (LENGTH, TYPE, [("content-length", "6"), TYPE], False),
+        (LENGTH, TYPE, [LENGTH, ("content-type", "text/plain")], False),
+        (LENGTH, TYPE, [TYPE], False),
+        (LENGTH, TYPE, [LENGTH], False),
+        (LENGTH, TYPE, [], False),
+        (None, TYPE, [TYPE], True),
+        (None, TYPE, [TYPE, LENGTH], False),
+        (LENGTH, None, [LENGTH], True),
+        (None, None, [], True),
+        ((b"content-length", b"5"), None, [(b"content-length", b"5")], True),
+        ((b"content-length", b"5"), None, [(b"content-length", b"6")], False),
+        (None, None, [(["content-length"], "5")], True),
+        (None, None, [()], True),
+    ],
+)
+def test_sample_is_needed_at_once_if_length_or_type_is_another(
+    length: Any, media_type: Any, headers: Any, *, is_fresh: bool
+) -> None:
+    assert SampleSchedule(DUE_AT, 5, length, media_type, None).is_fresh(DUE_AT - 1, headers) is is_fresh
+
+
+def response(at: float, path: str = "/", headers: Any = (LENGTH, TYPE)) -> CapturedResponse:
+    return CapturedResponse(SITE, path, at=at, status=200, headers=headers)
+
+
+KEY = response(0).page_key
+
+
+def test_schedule_has_what_was_sent_with_the_sample() -> None:
+    sampler = BodySampler()
+    assert sampler.find(KEY) is None
+    schedule = sampler.schedule(response(1000))
+    assert sampler.find(KEY) is schedule
+    expected = SampleSchedule(1000 + MIN_SAMPLE_INTERVAL_SECONDS, MIN_SAMPLE_INTERVAL_SECONDS, LENGTH, TYPE, None)
+    assert schedule == expected
+    assert sampler.schedule(response(2000, headers=[TYPE])) is schedule
+    assert (schedule.due_at, schedule.length) == (2000 + MIN_SAMPLE_INTERVAL_SECONDS, None)
+    assert sampler.find(response(0, "/other").page_key) is None
+
+
+def test_page_is_fresh_until_its_sample_is_due() -> None:
+    sampler = BodySampler()
+    assert not sampler.is_fresh(response(1000))
+    sampler.schedule(response(1000))
+    times = (1000, 1000 + MIN_SAMPLE_INTERVAL_SECONDS - 0.1, 1000 + MIN_SAMPLE_INTERVAL_SECONDS)
+    assert [sampler.is_fresh(response(at)) for at in times] == [True, True, False]
+    assert not sampler.is_fresh(response(1000, "/other"))
+    sampler.forget()
+    assert not sampler.is_fresh(response(1000))
+
+
+def test_interval_doubles_up_to_a_quarter_of_an_hour_while_the_digest_is_equal() -> None:
+    sampler = BodySampler()
+    schedule = sampler.schedule(response(1000))
+    intervals = []
+    for _ in range(10):
+        sampler.record_digest(KEY, 7)
+        intervals.append(schedule.interval)
+    doubled = [MIN_SAMPLE_INTERVAL_SECONDS * 2**times for times in range(8)]
+    assert intervals == [*doubled, MAX_SAMPLE_INTERVAL_SECONDS, MAX_SAMPLE_INTERVAL_SECONDS]
+    assert schedule.due_at == 1000 + MIN_SAMPLE_INTERVAL_SECONDS, "the next sample is as planned"
+
+
+def test_another_digest_brings_the_next_sample_forward() -> None:
+    sampler = BodySampler()
+    for digest in (7, 7, 7):
+        schedule = sampler.schedule(response(1000))
+        sampler.record_digest(KEY, digest)
+    assert (schedule.due_at, schedule.interval) == (1010, 20)
+    sampler.schedule(response(2000))
+    sampler.record_digest(KEY, 8)
+    expected = (2000 + MIN_SAMPLE_INTERVAL_SECONDS, MIN_SAMPLE_INTERVAL_SECONDS, 8)
+    assert (schedule.due_at, schedule.interval, schedule.digest) == expected
+
+
+def test_digest_of_a_page_without_a_schedule_is_ignored() -> None:
+    sampler = BodySampler()
+    sampler.record_digest(KEY, 7)
+    assert sampler.find(KEY) is None
