@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.evidence.content_size import content_size
+from sitemap_middleware.evidence.content_size import content_mark, content_size
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.models import PageLimits
 from sitemap_middleware.stores.base import Store
@@ -46,7 +46,7 @@ def seen(number: int, at: int, edition: int = 0) -> Observation:
         status=200,
         media_type="text/html",
         last_modified=_OLDEST + number * _ODD % _YEARS + edition * DAY,
-        html=HtmlFacts(hash((number, edition)), content_size=_size(number)),
+        html=HtmlFacts(digest := hash((number, edition)), content_mark=content_mark(digest, _size(number))),
         learned=True,
     )
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from .content_digest_terms import digest_term
-from .content_size import content_size
+from .content_size import content_mark, content_size
 from .json_ld import content_facts
 from .relative_time import TEXT_SEPARATOR, may_be_age, without_ages, without_short_ages
 from .work_budget import BudgetExceeded, WorkBudget
@@ -50,8 +50,8 @@ class ContentDigest(NamedTuple):
 
     digest: int
     """A signed 64-bit number."""
-    size: int
-    """See `content_size`."""
+    mark: int
+    """The size of the content (see `content_size`)."""
 
 
 def content_digest(tree: LexborHTMLParser, data: Iterable[Any]) -> ContentDigest | None:
@@ -93,8 +93,9 @@ def _content_digest(tree: LexborHTMLParser, data: Iterable[Any], budget: WorkBud
         word_counts = Counter(without_ages(words, age_words, budget))
     total = sum((terms.get(word) or _word_term(word))[0] * count for word, count in word_counts.items())
     total += sum(digest_term(item) * count for item, count in other_items.items())
+    digest = (total + 2**63) % 2**64 - 2**63
     size = content_size(sum(word_counts.values()), sum(other_items.values()))
-    return ContentDigest((total + 2**63) % 2**64 - 2**63, size)
+    return ContentDigest(digest, content_mark(digest, size))
 
 
 def outermost_nodes(nodes: Iterable[LexborNode]) -> list[LexborNode]:

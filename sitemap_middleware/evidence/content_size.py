@@ -13,7 +13,8 @@ from typing import Final
 _OTHER_BITS: Final = 6
 _OTHERS: Final = 1 << _OTHER_BITS
 _WORDS: Final = 1 << 10
-_SIZE_BITS: Final = 16
+_DIGEST_BITS: Final = 15
+"""The bits of a digest by which it is recognised."""
 
 
 def content_size(words: int, others: int) -> int:
@@ -22,13 +23,13 @@ def content_size(words: int, others: int) -> int:
 
 
 def content_mark(digest: int, size: int) -> int:
-    """The size of the content with this digest, and the low bits of the digest, in 32 bits. 0 stands for no mark."""
-    return size << _SIZE_BITS | digest % (1 << _SIZE_BITS)
+    """The size of the content with this digest, and the low bits of the digest, in 31 bits. 0 stands for no mark."""
+    return size << _DIGEST_BITS | digest % (1 << _DIGEST_BITS)
 
 
 def size_by_mark(mark: int, digest: int) -> int | None:
     """The size of the content with this digest; None if the mark is that of another content."""
-    return mark >> _SIZE_BITS if mark and (mark ^ digest) % (1 << _SIZE_BITS) == 0 else None
+    return mark >> _DIGEST_BITS if mark and (mark ^ digest) % (1 << _DIGEST_BITS) == 0 else None
 
 
 def has_as_many_others(size: int, other: int) -> bool:

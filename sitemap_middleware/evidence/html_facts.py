@@ -45,8 +45,8 @@ class HtmlMetadata(NamedTuple):
     """The target of an instant refresh, perhaps relative to the page."""
     stated_date: str | None = None
     unread_reason: str = ""
-    content_size: int | None = None
-    """See `HtmlFacts.content_size`."""
+    content_mark: int = 0
+    """See `HtmlFacts.content_mark`."""
 
 
 def import_parser() -> None:
@@ -92,7 +92,7 @@ def parse_html(body: bytes, charset: str | None = None, *, is_truncated: bool = 
         return HtmlMetadata(
             None, robots, canonicals, refresh, stated, unread or "says more than can be compared in time"
         )
-    return HtmlMetadata(content.digest, robots, canonicals, refresh, stated, "", content.size)
+    return HtmlMetadata(content.digest, robots, canonicals, refresh, stated, "", content.mark)
 
 
 def decode_html(body: bytes, charset: str | None) -> str:

@@ -12,7 +12,6 @@ from typing import Final
 from ..dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
 from ..models import Page, UnconfirmedAnswer
 from ..value_history import History, Run, add_sighting, is_unchanged_by, significant, without_future
-from .content_size import content_mark
 from .delisting_confirmation import (
     add_answer,
     confirmed_contradiction,
@@ -186,12 +185,8 @@ def _html_snapshot(facts: HtmlFacts) -> _HtmlSnapshot:
         facts.obstacle,
         facts.expires_at,
         facts.unread_reason,
-        _content_mark(facts),
+        facts.content_mark,
     )
-
-
-def _content_mark(facts: HtmlFacts) -> int:
-    return 0 if facts.digest is None or facts.content_size is None else content_mark(facts.digest, facts.content_size)
 
 
 def _html_rank(snapshot: _HtmlSnapshot) -> tuple[object, ...]:

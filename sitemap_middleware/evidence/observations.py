@@ -35,8 +35,8 @@ class HtmlFacts(NamedTuple):
     """Why its content was not read completely, as a phrase that follows "it"; empty if it was."""
     has_head: bool = True
     """Whether its head was read. If not, all fields but `unread_reason` are meaningless."""
-    content_size: int | None = None
-    """The size of the content with this digest (see `content_size`); None if unknown."""
+    content_mark: int = 0
+    """The size of the content, and to which digest it belongs (see `content_size`); 0 if unknown."""
 
 
 class Observation(NamedTuple):

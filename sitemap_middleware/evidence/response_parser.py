@@ -117,7 +117,7 @@ class ResponseParser:
             _refresh_obstacle(is_own_url, metadata.refresh),
             metadata.robots.expires_at,
             metadata.unread_reason,
-            content_size=metadata.content_size,
+            content_mark=metadata.content_mark,
         )
 
     def _html_metadata(self, body: bytes, headers: ResponseHeaders, *, is_truncated: bool) -> html_facts.HtmlMetadata:

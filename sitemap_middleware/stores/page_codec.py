@@ -125,7 +125,7 @@ def packed_page(page: Page) -> PackedPage:
     version = FORMAT_VERSION
     if mark and 0 <= read_at <= _LOW_BITS:
         version = MARKED_VERSION
-        read_at |= mark << _MARK_SHIFT if mark <= _LOW_BITS >> 1 else mark - _LOW_BITS - 1 << _MARK_SHIFT
+        read_at |= mark << _MARK_SHIFT
     times: tuple[int, ...] = (first_seen, last_seen, last_modified or 0, read_at)
     times = sum(last_modified_runs + content_runs + stated_date_runs, times)
     try:
@@ -169,7 +169,7 @@ def unpack_page(path: str, route: str, data: bytes) -> Page:
         end = len(data)
     mark = 0
     if version == MARKED_VERSION:
-        mark, read_at = read_at >> _MARK_SHIFT & _LOW_BITS, read_at & _LOW_BITS
+        mark, read_at = read_at >> _MARK_SHIFT, read_at & _LOW_BITS
     if version not in _VERSIONS or end != len(data) or not type(path) is type(route) is str:
         raise ValueError(f"the stored page {path!r} cannot be read: it is not of format {_VERSIONS}")
     return _make(

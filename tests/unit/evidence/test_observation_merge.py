@@ -21,7 +21,7 @@ from sitemap_middleware.dates import (
     w3c_from_timestamp,
 )
 from sitemap_middleware.evidence import generated_dates
-from sitemap_middleware.evidence.content_size import size_by_mark
+from sitemap_middleware.evidence.content_size import content_mark, size_by_mark
 from sitemap_middleware.evidence.delisting_confirmation import (
     MIN_SECONDS_BETWEEN_VISITORS,
     answer_kind,
@@ -350,7 +350,7 @@ read = st.builds(
         st.booleans(),
         obstacle=st.sampled_from(["", "leads elsewhere at once"]),
         expires_at=st.none() | st.integers(NOW, NOW + 20 * DAY),
-        content_size=st.sampled_from([None, 1, 2]),
+        content_mark=st.integers(0, 2),
         unread_reason=st.sampled_from(["", "is large"]),
         stated_date=st.sampled_from(
             [None, None, "2024-05-01", "2025-06-15", w3c_from_timestamp(NOW), w3c_from_timestamp(NOW + 60)]
@@ -398,19 +398,20 @@ alike = st.builds(
 
 
 def test_the_size_of_the_latest_reading_stays_with_its_digest() -> None:
-    first = page_of(seen(NOW, html=HtmlFacts(7, content_size=5)))
+    first = page_of(seen(NOW, html=HtmlFacts(7, content_mark=content_mark(7, 5))))
     assert size_by_mark(first.content_mark, 7) == 5
-    other = merge(first, seen(NOW + HOUR, html=HtmlFacts(8, content_size=6)))
+    other = merge(first, seen(NOW + HOUR, html=HtmlFacts(8, content_mark=content_mark(8, 6))))
     assert (size_by_mark(other.content_mark, 7), size_by_mark(other.content_mark, 8)) == (None, 6)
     unread = merge(other, seen(NOW + 2 * HOUR, html=HtmlFacts(None, unread_reason="is large")))
     assert size_by_mark(unread.content_mark, 8) is None
 
 
 def test_a_size_that_becomes_known_is_written() -> None:
+    marked = HtmlFacts(7, content_mark=content_mark(7, 5))
     stored = page_of(seen(NOW, html=HtmlFacts(7)), seen(NOW + 60, html=HtmlFacts(7)))
-    again = merge_if_changed(stored, seen(NOW + 120, html=HtmlFacts(7, content_size=5)))
+    again = merge_if_changed(stored, seen(NOW + 120, html=marked))
     assert size_by_mark(again.content_mark, 7) == 5
-    assert merge_if_changed(again, seen(NOW + 180, html=HtmlFacts(7, content_size=5))) is again
+    assert merge_if_changed(again, seen(NOW + 180, html=marked)) is again
 
 
 @given(
