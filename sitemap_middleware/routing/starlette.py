@@ -7,11 +7,12 @@ import sys
 import weakref
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.datastructures import State
 from starlette.routing import BaseRoute, Host, Mount, Router
+from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
 
 from ..decorator import (
@@ -32,6 +33,9 @@ from .shadowed_routes import EarlierRoutes, restrict_to_free_paths
 from .starlette_paths import StarlettePathBuilder, TakenPaths
 from .static_html_files import html_files
 from .wrapping import layers
+
+_new_route: Final = partial(tuple.__new__, Route)
+"""Makes a route of all its fields, in half of the time of `Route`."""
 
 
 def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
@@ -90,20 +94,24 @@ def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
         settings, not_learned_reason = (
             inherited_settings(prefix + path, own_settings, settings) if settings.learn else (settings, None)
         )
-        yield Route(
-            prefix + path,
-            endpoint_name(endpoint),
-            static,
-            host,
-            settings,
-            hidden_reason(route, original, static),
-            internal_reason(endpoint),
-            None,
-            not_learned_reason,
-            shadowed_by,
-            None
-            if static or not settings.values
-            else StarlettePathBuilder(path, prefix, earlier.is_free_below(prefix)),
+        yield _new_route(
+            (
+                prefix + path,
+                endpoint_name(endpoint),
+                static,
+                host,
+                settings,
+                None
+                if type(original) is StarletteRoute and original.include_in_schema
+                else hidden_reason(route, original, static),
+                internal_reason(endpoint),
+                None,
+                not_learned_reason,
+                shadowed_by,
+                None
+                if static or not settings.values
+                else StarlettePathBuilder(path, prefix, earlier.is_free_below(prefix)),
+            )
         )
         earlier.append(route)
     for path, files in _frontends(app):
@@ -154,8 +162,11 @@ def _flatten(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
     FastAPI since 0.137 keeps an included router as one opaque route: its routes are yielded in its place.
     """
     iter_route_contexts = getattr(sys.modules.get("fastapi.routing"), "iter_route_contexts", None)
+    if iter_route_contexts is None:
+        yield from zip(routes, routes, strict=False)
+        return
     for route in routes:
-        if iter_route_contexts is None or not hasattr(route, "original_router"):
+        if not hasattr(route, "original_router"):
             yield route, route
             continue
         for context in iter_route_contexts([route]):
