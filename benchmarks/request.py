@@ -1,7 +1,8 @@
 """The time that observing adds to a page's request: in-process, no server, no socket.
 
 Each app runs bare, in a pass-through middleware that does nothing
-(what any middleware costs at least), and in ours. A raw app, which does next to nothing
+(what any middleware costs at least), in the least that notices a changed response
+(what observing costs at least), and in ours. A raw app, which does next to nothing
 itself, shows the added time best; Flask and Starlette show what it comes to.
 """
 
@@ -25,12 +26,14 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware
 
 from . import alternating_timing
+from .least_observers import LeastASGI, LeastWSGI
 from .tables import Cell, Table
 
 ROUNDS, BATCH = 301, 0.002
 SHORT = {"rounds": 3}
 FIRST = "SitemapMiddleware, first of its second"
 UNSAMPLED = "SitemapMiddleware, which reads no body"
+LEAST = "the least that compares responses"
 BARE, PASS_THROUGH, OURS, CORS, BASE = (
     "bare",
     "pass-through",
@@ -209,6 +212,7 @@ def _raw_wsgi(body: bytes = BODY) -> dict[str, Any]:
     return {
         BARE: app,
         PASS_THROUGH: PassThroughWSGI(app),
+        LEAST: LeastWSGI(app),
         OURS: SitemapMiddleware(app, include="/", **OPTIONS),
         FIRST: _in_later_seconds(app, _visit_wsgi, 1),
     }
@@ -216,7 +220,7 @@ def _raw_wsgi(body: bytes = BODY) -> dict[str, Any]:
 
 def _flask() -> dict[str, Any]:
     apps = {}
-    for name in (BARE, PASS_THROUGH, OURS):
+    for name in (BARE, PASS_THROUGH, LEAST, OURS):
         apps[name] = app = flask.Flask(__name__, static_folder=None)
 
         @app.get("/")
@@ -228,6 +232,7 @@ def _flask() -> dict[str, Any]:
             return flask.Response(name, headers=RESPONSE, content_type="text/html; charset=utf-8")
 
     apps[PASS_THROUGH].wsgi_app = PassThroughWSGI(apps[PASS_THROUGH].wsgi_app)  # type: ignore[method-assign] # as Flask's docs do
+    apps[LEAST].wsgi_app = LeastWSGI(apps[LEAST].wsgi_app)  # type: ignore[method-assign] # likewise
     apps[OURS].wsgi_app = SitemapMiddleware(apps[OURS].wsgi_app, **OPTIONS)  # type: ignore[method-assign] # likewise
     return apps
 
@@ -242,6 +247,7 @@ def _raw_asgi(body: bytes = BODY) -> dict[str, Any]:
     return {
         BARE: app,
         PASS_THROUGH: PassThroughASGI(app),
+        LEAST: LeastASGI(app),
         OURS: SitemapMiddleware(app, include="/", **OPTIONS),
         FIRST: _in_later_seconds(app, _visit_asgi, 1),
         CORS: CORSMiddleware(app, allow_origins=["*"]),
@@ -257,6 +263,7 @@ def _starlette() -> dict[str, Any]:
     return {
         BARE: Starlette(routes=routes),
         PASS_THROUGH: Starlette(routes=routes, middleware=[Middleware(PassThroughASGI)]),
+        LEAST: Starlette(routes=routes, middleware=[Middleware(LeastASGI)]),
         OURS: Starlette(routes=routes, middleware=[Middleware(SitemapMiddleware, **OPTIONS)]),
         CORS: Starlette(routes=routes, middleware=[Middleware(CORSMiddleware, allow_origins=["*"])]),
         BASE: Starlette(routes=routes, middleware=[Middleware(PassThroughBase)]),

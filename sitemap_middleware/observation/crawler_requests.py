@@ -171,10 +171,9 @@ def is_own_address(sender: Sender) -> bool:
 
     A server that knows its proxy replaces the address by the one in X-Forwarded-For.
     """
-    headers = [(_text(name).lower(), _text(value)) for name, value in sender.headers]
-    if not any(is_proxy_header(name) for name, _ in headers):
+    if not any(is_proxy_header(_text(name)) for name, _ in sender.headers):
         return True
-    forwarded_for = [value for name, value in headers if name == "x-forwarded-for"]
+    forwarded_for = [_text(value) for name, value in sender.headers if _text(name).lower() == "x-forwarded-for"]
     address = parse_address(sender.address)
     return len(forwarded_for) == 1 and address is not None and parse_address(forwarded_for[0].strip()) == address
 
