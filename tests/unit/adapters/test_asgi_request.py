@@ -11,7 +11,7 @@ import pytest
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters.asgi_request import ASGIRequest, key_with_defaults
-from sitemap_middleware.request_filter.reasons import COOKIE
+from sitemap_middleware.request_filter.reasons import COOKIE, FOREIGN_HOST
 from sitemap_middleware.request_response import TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, Sender
 
 from ...support.recording import scope
@@ -20,12 +20,13 @@ from ...support.sample_sites import Clock
 HTML = [(b"content-type", b"text/html")]
 
 
+async def never_called(scope: Any, receive: Any, send: Any) -> None:
+    raise AssertionError("no request is sent to it")
+
+
 @pytest.fixture(scope="module")
 def site() -> Iterator[Any]:
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        raise AssertionError("no request is sent to it")
-
-    middleware = SitemapMiddleware(app, store="memory://")
+    middleware = SitemapMiddleware(never_called, store="memory://")
     yield middleware
     middleware.close()
 
@@ -150,6 +151,25 @@ def test_request_waits_for_probes_that_nothing_else_would_make(site: Any, change
 def test_only_a_cookie_makes_a_request_personal(site: Any) -> None:
     assert request_of(site, [(b"host", b"localhost")]).ignore_reason() is None
     assert request_of(site, [(b"cookie", b"a=b")]).ignore_reason() is COOKIE
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        (b"x-original-url", b"/other", None),
+        (b"x-forwarded-host", b"shop.example", None),
+        (b"x-forwarded-host", b"other.example", FOREIGN_HOST),
+        (b"forwarded", b"host=other.example", FOREIGN_HOST),
+        (b"forwarded", b"proto=https", None),
+    ],
+)
+def test_headers_that_state_the_requested_url_are_found(name: bytes, value: bytes, reason: Any) -> None:
+    shop: Any = SitemapMiddleware(never_called, store="memory://", base_url="https://shop.example")
+    request = request_of(shop, [(b"host", b"shop.example"), (b"accept", b"text/html"), (name, value)])
+    assert request.ignore_reason() is reason
+    assert request.routing_headers == ((name, value),)
+    plain = request_of(shop, [(b"host", b"shop.example")])
+    assert (plain.ignore_reason(), plain.routing_headers) == (None, ())
 
 
 def test_detached_request_is_equal_and_starts_jobs_from_any_thread(site: Any) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters.wsgi_request import WSGIRequest, request_of
-from sitemap_middleware.request_filter.reasons import COOKIE
+from sitemap_middleware.request_filter.reasons import COOKIE, FOREIGN_HOST
 from sitemap_middleware.request_response import (
     SYNC_SERVER_WAIT_SECONDS,
     TEST_CLIENT_WAIT_SECONDS,
@@ -33,12 +33,13 @@ ENVIRON: dict[str, Any] = {
 }
 
 
+def never_called(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+    raise AssertionError("no request is sent to it")
+
+
 @pytest.fixture(scope="module")
 def site() -> Iterator[Any]:
-    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-        raise AssertionError("no request is sent to it")
-
-    middleware = SitemapMiddleware(app, store="memory://")
+    middleware = SitemapMiddleware(never_called, store="memory://")
     yield middleware
     middleware.close()
 
@@ -220,6 +221,25 @@ def test_background_job_runs_on_a_daemon_thread(site: Any) -> None:
 def test_only_a_cookie_with_a_value_makes_a_request_personal(site: Any, cookie: str | None) -> None:
     request = request_of(ENVIRON if cookie is None else {**ENVIRON, "HTTP_COOKIE": cookie}, site)
     assert request.ignore_reason() is (COOKIE if cookie else None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("HTTP_X_ORIGINAL_URL", "/other", None),
+        ("HTTP_X_FORWARDED_HOST", "example.com", None),
+        ("HTTP_X_FORWARDED_HOST", "other.example", FOREIGN_HOST),
+        ("HTTP_FORWARDED", "host=other.example", FOREIGN_HOST),
+        ("HTTP_FORWARDED", "proto=https", None),
+    ],
+)
+def test_headers_that_state_the_requested_url_are_found(name: str, value: str, reason: Any) -> None:
+    shop: Any = SitemapMiddleware(never_called, store="memory://", base_url="https://example.com")
+    request = request_of({**ENVIRON, name: value}, shop)
+    assert request.ignore_reason() is reason
+    assert request.routing_headers == ((name, value),)
+    plain = request_of(ENVIRON, shop)
+    assert (plain.ignore_reason(), plain.routing_headers) == (None, ())
 
 
 HTML = [("Content-Type", "text/html")]
