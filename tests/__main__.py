@@ -26,9 +26,10 @@ import tempfile
 import time
 import tomllib
 import venv
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 
 if __package__:  # imported by `python3 -m tests.real_apps`
@@ -88,11 +89,29 @@ NEWEST_ONLY = (
 """Test files that run with the newest frameworks only: they need servers and engines that other environments lack, or
 state rules that do not depend on the interpreter and the frameworks."""
 
+FRAMEWORK_FREE = (
+    "unit/access_logs",
+    "unit/crawlers",
+    "unit/evidence",
+    "unit/linter",
+    "unit/rendering/test_chunk_codec",
+    "unit/rendering/test_chunked_document",
+    "unit/rendering/test_publisher",
+    "unit/rendering/test_xml",
+    "unit/request_filter/test_header_rules",
+    "unit/stores",
+)
+"""Tests of rules to which the interpreter may matter (its parsers, its compression, its SQLite), but no framework.
+
+The lowest versions of the frameworks run with the interpreter of the covered tests, and therefore without these. Of the
+other interpreters, the last one runs them.
+"""
+
 BUILD_EPOCH = "1700000000"
 """The time of all files in the distributions that are compared, in POSIX seconds."""
 
-PYTEST: list[str | Path] = ["-m", "pytest", "-q", "-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]
-"""One process more than there are cores, because many tests wait for their servers."""
+PROCESSES = (os.cpu_count() or 1) + 1
+"""One process of tests more than there are cores, because many tests wait for their servers."""
 
 KEPT: ContextVar[list[str] | None] = ContextVar("KEPT", default=None)
 """What a check that runs beside another one has printed, to be shown when it ends; None prints at once."""
@@ -124,7 +143,8 @@ def main(arguments: list[str]) -> int:
     with ThreadPoolExecutor(1) as maker:
         for key in dict.fromkeys(needed_environments(uv, names, python)):
             BEING_MADE[key] = maker.submit(made_environment, uv, *key)
-        statuses = list(beside_each_other(light, uv, more, python)) if len(light) > 1 else []
+        checks = [partial(CHECKS[name], uv, more, python) for name in light]
+        statuses = list(beside_each_other(checks, 2)) if len(light) > 1 else []
         rest = [name for name in names if len(light) < 2 or name not in light]
         statuses += [status for name in rest for status in CHECKS[name](uv, more, python)]
     failed = sum(status != 0 for status in statuses)
@@ -135,16 +155,16 @@ def main(arguments: list[str]) -> int:
     return int(failed > 0)
 
 
-def beside_each_other(names: Iterable[str], uv: Path, more: list[str], python: str) -> Iterator[int]:
-    """Run checks, two at a time, and print the output of each when it ends. Yields their exit statuses."""
+def beside_each_other(checks: Iterable[Callable[[], Iterable[int]]], most: int) -> Iterator[int]:
+    """Run checks, at most so many at a time, and print the output of each when it ends. Yields their exit statuses."""
 
-    def kept(name: str) -> tuple[list[int], list[str]]:
+    def kept(check: Callable[[], Iterable[int]]) -> tuple[list[int], list[str]]:
         lines: list[str] = []
         KEPT.set(lines)  # each thread has its own
-        return list(CHECKS[name](uv, more, python)), lines
+        return list(check()), lines
 
-    with ThreadPoolExecutor(2) as pool:
-        for future in as_completed([pool.submit(kept, name) for name in names]):
+    with ThreadPoolExecutor(most) as pool:
+        for future in as_completed([pool.submit(kept, check) for check in checks]):
             statuses, lines = future.result()
             print("\n".join(lines), flush=True)
             yield from statuses
@@ -193,7 +213,7 @@ def tests(uv: Path, more: list[str], _python: str) -> Iterator[int]:
         yield run([here / "playwright", "install", "--only-shell", "chromium"], "Chromium, of Playwright")
     yield covered(here, more or ["-m", "not uncovered"])
     if not more:
-        yield run([here / "python", *PYTEST, "-m", "uncovered", *uncovered()], "tests, without coverage")
+        yield run([here / "python", *pytest(), "-m", "uncovered", *uncovered()], "tests, without coverage")
 
 
 def docs(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
@@ -206,10 +226,25 @@ def versions(uv: Path, _more: list[str], wanted: str) -> Iterator[int]:
     if not selected:
         say(f"Python {wanted} is not installed")
         yield 1
-    for name, python, frameworks in selected:
-        command = [environment(uv, python, frameworks) / "python", *PYTEST, *fewer_tests()]
-        free = {"PYTHON_GIL": "0"} if name.endswith("without the GIL") else None
-        yield run(command, f"{name}, {frameworks}", env=free)
+        return
+    *others, last = selected
+    each = max(1, PROCESSES // len(selected))  # every process collects all tests, so a few for each are the quickest
+    checks = [partial(cell, uv, *other, each, complete=False) for other in others]
+    rest = max(each, PROCESSES - each * len(others)) + bool(others)  # because the last one has more tests
+    checks.append(partial(cell, uv, *last, rest, complete=last[2] != "lowest"))
+    if others:
+        print(f"\n-- at the same time: {'; '.join(name for name, _, _ in selected)}", flush=True)
+        yield from beside_each_other(checks, len(checks))
+    else:
+        yield from checks[0]()
+
+
+def cell(uv: Path, name: str, python: str, frameworks: str, processes: int, *, complete: bool) -> Iterator[int]:
+    """Run the tests of an environment; those of `FRAMEWORK_FREE` only if it shall be complete."""
+    left_out = NEWEST_ONLY if complete else NEWEST_ONLY + FRAMEWORK_FREE
+    command = [environment(uv, python, frameworks) / "python", *pytest(processes), *fewer_tests(left_out)]
+    free = {"PYTHON_GIL": "0"} if name.endswith("without the GIL") else None
+    yield run(command, f"{name}, {frameworks}", env=free)
 
 
 def cells(uv: Path, wanted: str) -> list[tuple[str, str, str]]:
@@ -327,6 +362,11 @@ def made_environment(uv: Path, python: str, versions: str) -> Path:
     return folder / BIN
 
 
+def pytest(processes: int = PROCESSES) -> list[str | Path]:
+    """Return the arguments of Python that run tests in so many processes."""
+    return ["-m", "pytest", "-q", *(["-n", str(processes), "--dist", "worksteal"] if processes > 1 else [])]
+
+
 def uncovered() -> list[Path]:
     """Return the files with tests marked `uncovered`.
 
@@ -335,12 +375,15 @@ def uncovered() -> list[Path]:
     return [file for file in sorted((ROOT / "tests").rglob("test_*.py")) if "mark.uncovered" in file.read_text("utf-8")]
 
 
-def fewer_tests() -> list[str]:
-    """Return the arguments of pytest for environments other than the newest."""
-    files = [f"tests/{name}.py" for name in NEWEST_ONLY]
-    if missing := [file for file in files if not (ROOT / file).exists()]:
-        sys.exit(f"NEWEST_ONLY in tests/__main__.py names files that do not exist: {', '.join(missing)}")
-    return [*(f"--ignore={file}" for file in files), "-m", "not once and not uncovered", "--hypothesis-profile", "few"]
+def fewer_tests(left_out: Iterable[str]) -> list[str]:
+    """Return the arguments of pytest for environments other than the newest: without these files and folders."""
+    tests = ROOT / "tests"
+    paths = [tests / name if (tests / name).is_dir() else tests / f"{name}.py" for name in left_out]
+    if missing := [path.relative_to(ROOT).as_posix() for path in paths if not path.exists()]:
+        sys.exit(f"tests/__main__.py names files that do not exist: {', '.join(missing)}")
+    ignored = [f"--ignore={path.relative_to(ROOT)}" for path in paths]
+    # Cells that run at the same time have no cache in common.
+    return [*ignored, "-m", "not once and not uncovered", "--hypothesis-profile", "few", "-p", "no:cacheprovider"]
 
 
 def lowest() -> list[str]:
@@ -360,7 +403,7 @@ def covered(here: Path, more: list[str]) -> int:
         old.unlink()
     env = {"COVERAGE_FILE": str(data)}
     coverage: list[str | Path] = [here / "coverage"]
-    status = run([*coverage, "run", *PYTEST, *more], "tests, with branch coverage", env=env)
+    status = run([*coverage, "run", *pytest(), *more], "tests, with branch coverage", env=env)
     subprocess.run([*coverage, "combine", "--quiet"], cwd=ROOT, env={**os.environ, **env}, check=False)
     return status or run([*coverage, "report"], "coverage", env=env)
 
