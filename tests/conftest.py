@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -117,9 +118,9 @@ def _isolated(_restores_process_state: None, tmp_path: Path, monkeypatch: pytest
 @pytest.fixture(autouse=True)
 def _closes_middlewares(_isolated: None) -> Iterator[None]:
     """Close the middlewares that a test made: their threads would run on, and log messages, in later tests."""
-    before = set(shutdown.buffers)
+    before = WeakSet(shutdown.buffers)  # which lets go of them: garbage is mostly collected while a test runs
     yield
-    for buffer in set(shutdown.buffers) - before:
+    for buffer in set(shutdown.buffers).difference(before):
         with suppress(Exception):
             buffer.begin_shutdown()
             buffer.close(1)
