@@ -209,12 +209,12 @@ def test_pages_beyond_the_limits_are_counted_and_warned_of_once(caplog: pytest.L
 def test_outdated_pages_are_deleted_once_an_hour() -> None:
     saved = Saved(max_age_days=30)
     deletions = []
-    for seconds in (0, CLEANUP_INTERVAL_SECONDS - 1, 1, CLEANUP_INTERVAL_SECONDS, -2 * CLEANUP_INTERVAL_SECONDS):
+    for seconds in (0, CLEANUP_INTERVAL_SECONDS - 1, 1, CLEANUP_INTERVAL_SECONDS):
         saved.clock.pass_(seconds)
         before = len(saved.store.forgotten)
         saved.save(saved.response())
         deletions.append(len(saved.store.forgotten) - before)
-    assert deletions[:4] == [1, 0, 1, 1]
+    assert deletions == [1, 0, 1, 1]
     now = 1_750_000_000
     assert saved.store.forgotten[0] == (SITE.store_key, now - 30 * SECONDS_PER_DAY, now - SECONDS_PER_DAY)
 
