@@ -202,6 +202,21 @@ def test_pages_without_return_link_on_other_hosts_are_let_pass() -> None:
     assert fed([listed(f"<url><loc>https://example.com/</loc>{both}</url>").encode()]) == []
 
 
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        'rel="canonical" hreflang="en" href="https://example.com/"',
+        'hreflang="en" href="https://example.com/"',
+        'rel="alternate" href="https://example.com/"',
+        'rel="alternate" hreflang="en" href=" "',
+    ],
+    ids=["another rel", "no rel", "no hreflang", "an empty href"],
+)
+def test_a_link_that_names_no_version_is_one_mistake(attributes: str) -> None:
+    link = f'<xhtml:link xmlns:xhtml="http://www.w3.org/1999/xhtml" {attributes}/>'
+    assert fed([listed(url(link)).encode()]) == ["hreflang-attributes"]
+
+
 def test_each_page_that_repeats_links_has_their_mistakes() -> None:
     links = "".join(
         f'<xhtml:link xmlns:xhtml="http://www.w3.org/1999/xhtml" rel="alternate" hreflang="{code}" href="{href}"/>'
@@ -213,6 +228,7 @@ def test_each_page_that_repeats_links_has_their_mistakes() -> None:
 
 def test_hosts_and_clusters_beyond_the_limits_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sitemap_middleware.linter.language_versions._MAX_RECENT", 1)
+    monkeypatch.setattr("sitemap_middleware.linter.language_versions._BATCH", 1)
     monkeypatch.setattr("sitemap_middleware.linter.checks.location._MAX_HOSTS", 1)
     monkeypatch.setattr("sitemap_middleware.linter.whole_set_facts._MAX_HOSTS", 1)
     link = '<xhtml:link xmlns:xhtml="http://www.w3.org/1999/xhtml" rel="alternate" hreflang="en" href="http://%s/"/>'
