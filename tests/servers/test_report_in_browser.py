@@ -11,7 +11,7 @@ import pytest
 from ..apps import report_bakery
 from ..support.browser import chromium, serving_wsgi
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.uncovered
 
 PAGES = ("", "/pages", "/page?path=/menu", "/page?path=/nowhere", "/changes?since=2026-07-01", "/documents", "/crawlers",
          "/health", "/sitemap", "/pages?q=%22%3E%3Cscript", "/none")  # fmt: skip
