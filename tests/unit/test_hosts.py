@@ -16,7 +16,8 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.sansio.utils import host_is_trusted
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.hosts import MAX_HOSTS
+from sitemap_middleware.hosts import MAX_HOSTS, SiteResolver
+from sitemap_middleware.models import Site
 
 from ..support.documents import locs
 from ..support.sample_sites import Page, SampleSite
@@ -732,3 +733,50 @@ def test_no_host_is_logged_if_base_url_is_given(protocol: str, caplog: pytest.Lo
     assert sample.request(SITEMAP, host="evil.example").status == 200
     assert sample.request(SITEMAP, root="/" + "x" * 300).status == 404
     assert not warnings_of_hosts(caplog)
+
+
+# The site that no request states, and those that settings name
+
+
+def resolver(**options: Any) -> SiteResolver:
+    found: SiteResolver = home("wsgi", **options).app.service.site_resolver
+    return found
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, Site("http", "localhost", loopback=True)),
+        ({"base_url": "https://example.com"}, Site("https", "example.com")),
+        ({"allowed_hosts": ["example.com"]}, Site("http", "localhost", loopback=True)),
+    ],
+    ids=["no settings", "base_url", "allowed_hosts"],
+)
+def test_default_site_is_that_of_base_url_or_of_this_machine(options: dict[str, Any], expected: Site) -> None:
+    assert resolver(**options).default_site() == expected
+
+
+def test_default_site_is_the_first_that_was_requested() -> None:
+    sites = resolver(allowed_hosts=["a.example", "b.example"])
+    for host in ("other.example", "b.example", "a.example"):
+        sites.resolve("https", host, "")
+    assert sites.default_site() == Site("https", "b.example")
+
+
+@pytest.mark.parametrize(
+    ("options", "site", "is_named"),
+    [
+        ({"base_url": "https://example.com"}, Site("https", "example.com"), True),
+        ({"base_url": "https://example.com"}, Site("https", "example.com", "/shop"), False),
+        ({"base_url": "https://example.com"}, Site("https", "other.example"), False),
+        ({"base_url": "https://example.com"}, Site("https", "other.example", routed="other.example"), True),
+        ({"allowed_hosts": [".example.com"]}, Site("https", "example.com"), True),
+        ({"allowed_hosts": [".example.com"]}, Site("https", "www.example.com"), False),
+        ({}, Site("http", "localhost", loopback=True), False),
+    ],
+    ids=["base_url", "a root path", "another host", "a routed host", "a domain", "a subdomain", "no settings"],
+)
+def test_site_is_named_if_settings_name_its_host_in_full_and_its_root(
+    options: dict[str, Any], site: Site, *, is_named: bool
+) -> None:
+    assert resolver(**options).is_named(site) is is_named
