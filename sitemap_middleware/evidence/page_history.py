@@ -53,9 +53,8 @@ def page_events(page: Page, dropped: int | None, write_time: WriteTime = w3c_fro
             what = what if name == "content" else f"{name} {what}"
             seen = f"was first seen, and last at {write_time(run.last)}" if run.was_repeated else "was seen once"
             events.append(PageEvent(run.first, f"{what} {seen}"))
-    events += [
-        PageEvent(answer.at, f"an answer of {answer.status}, not yet confirmed") for answer in page.unconfirmed_answers
-    ]
+    note = ", not yet confirmed" if confirmed_contradiction(page) is None else ""
+    events += [PageEvent(answer.at, f"an answer of {answer.status}{note}") for answer in page.unconfirmed_answers]
     events.append(PageEvent(page.last_seen, f"latest evidence: it answered {page.status}"))
     if dropped is not None:
         events.append(PageEvent(dropped, "no longer listed, at this time or before"))

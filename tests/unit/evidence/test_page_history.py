@@ -62,6 +62,8 @@ def test_dates_are_named_with_what_they_are_of() -> None:
 def test_answers_that_wait_for_confirmation_are_named() -> None:
     known = page(unconfirmed_answers=(UnconfirmedAnswer(START + 5 * DAY, 403, 1),))
     assert "5 an answer of 403, not yet confirmed" in lines(known)
+    answers = UnconfirmedAnswer(START + 5 * DAY, 403, 1), UnconfirmedAnswer(START + 6 * DAY, 403, 1)
+    assert {"5 an answer of 403", "6 an answer of 403"} <= {*lines(page(unconfirmed_answers=answers))}
 
 
 def test_times_are_written_as_asked() -> None:
