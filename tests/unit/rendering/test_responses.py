@@ -116,6 +116,15 @@ def test_client_that_has_the_document_gets_304(sent: dict[str, str], *, unchange
             assert {"ETag", "Cache-Control", "Vary", "Last-Modified"} <= set(headers)
 
 
+def test_headers_that_clients_invent_are_not_all_remembered() -> None:
+    responses = PreparedResponses(document(), SINCE, MAX_AGE)
+    invented = [{"accept-encoding": "gzip", "if-none-match": f'"{number}"'} for number in range(1000)]
+    assert {id(responses.response_to("GET", headers)) for headers in invented} == {
+        id(responses.response_to("GET", {"accept-encoding": "gzip"}))
+    }
+    assert 0 < len(responses._negotiated) <= 256
+
+
 def test_date_of_the_client_says_nothing_if_the_age_is_unknown() -> None:
     assert response_to(since=None, if_modified_since=DATE).status == 200
 
