@@ -39,7 +39,7 @@ def has_as_many_others(size: int, other: int) -> bool:
 
 def more_words(size: int, other: int) -> int:
     """How many words the first content has more than the second, modulo `_WORDS`."""
-    return (size - other >> _OTHER_BITS) % _WORDS
+    return ((size >> _OTHER_BITS) - (other >> _OTHER_BITS)) % _WORDS
 
 
 def may_be_more_words(found: int, expected: int) -> bool:

@@ -156,6 +156,19 @@ def test_a_page_with_a_flaw_is_listed_as_the_policy_lists_it_alone(
     check([observed({}, **GOOD), *observations, observed({}, path="/p/other", at=NOW - 5)], "", options, {})
 
 
+@pytest.mark.parametrize(
+    "settings", [{}, *({"lastmod": given} for given in (date(2020, 1, 1), datetime(2099, 1, 1, tzinfo=UTC)))]
+)
+@pytest.mark.parametrize("modified", [NOW - 10**6, NOW - 13, NOW + 10**6, None])
+@pytest.mark.parametrize("stated", [None, "2024-05-01"])
+def test_a_page_with_a_date_is_dated_as_the_policy_dates_it_alone(
+    settings: dict[str, Any], modified: int | None, stated: str | None
+) -> None:
+    html = HtmlFacts(1, stated_date=stated)
+    seen = [observed({}, path="/p/a", at=at, last_modified=modified, html=html) for at in (NOW - 9000, NOW - 8000)]
+    check([*seen, observed({}, path="/p/b", at=NOW - 7000)], "", {}, settings)
+
+
 def check(observations: list[Observation], robots: str, options: Any, settings: Any) -> None:
     store = MemoryStore()
     store.merge(Site("https", "example.com").store_key, observations, PageLimits())
