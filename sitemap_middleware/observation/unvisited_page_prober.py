@@ -106,7 +106,8 @@ class UnvisitedPageProber(BackgroundProber):
             evaluation_context: called only if a round is due.
         """
         now = self._clock()
-        if 0 <= now - self._round_started_at.get(site.store_key, -ROUND_INTERVAL_SECONDS) < ROUND_INTERVAL_SECONDS:
+        started_at = self._round_started_at.get(site.store_key)
+        if started_at is not None and 0 <= now - started_at < ROUND_INTERVAL_SECONDS:
             return
         if _sees_visitor(request):
             return
