@@ -1,0 +1,33 @@
+"""Dates as columns: each text is the one that `w3c` writes alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware.dates import w3c, w3c_column
+
+ZONES = st.sampled_from([None, UTC, timezone(timedelta(hours=5, minutes=30)), UTC])
+
+
+@given(st.lists(st.datetimes(min_value=datetime(2, 1, 1), timezones=ZONES)))  # noqa: DTZ001 (hypothesis wants a naive one)
+def test_datetimes_are_written_as_each_is_alone(moments: list[datetime]) -> None:
+    assert w3c_column(moments) == [w3c(moment) for moment in moments]
+
+
+@pytest.mark.parametrize(
+    ("moments", "texts"),
+    [
+        ([], []),
+        ([None], [None]),
+        ([date(2024, 5, 1), None], ["2024-05-01", None]),
+        ([datetime(2024, 5, 1, 9, 8, 7, 999_999, UTC), datetime(1, 1, 1, tzinfo=UTC)], ["2024-05-01T09:08:07Z", "0001-01-01T00:00:00Z"]),
+        ([datetime(2024, 5, 1, 1, tzinfo=timezone(timedelta(hours=2)))], ["2024-04-30T23:00:00Z"]),
+        ([datetime(2024, 5, 1, tzinfo=UTC), date(2024, 5, 2)], ["2024-05-01T00:00:00Z", "2024-05-02"]),
+    ],
+)  # fmt: skip
+def test_columns_of_dates(moments: list[date | None], texts: list[str | None]) -> None:
+    assert w3c_column(moments) == texts
