@@ -153,16 +153,14 @@ def ascii_host(netloc: str) -> str:
 def root_of(raw: str) -> str | None:
     """A decoded root path as it is written in a loc; None if no loc can express it."""
     root = raw.rstrip("/")
-    if not root:
-        return ""
-    return quote_path(root if root.startswith("/") else f"/{root}")
+    return quote_path(root if root.startswith("/") else f"/{root}") if root else ""
 
 
 def quote_path(path: str) -> str | None:
     """Percent-encode a decoded path, so that a request for it reaches the same path.
 
-    None if that is impossible: for control characters, for bytes that were not UTF-8,
-    and for dot segments, which clients remove (RFC 3986, section 5.2.4).
+    None if that is impossible: for control characters, for bytes that were not UTF-8, and for dot segments, which
+    clients remove (RFC 3986, section 5.2.4).
     """
     if not path.startswith("/") or _CONTROL.search(path) or _DOT_SEGMENT.search(path):
         return None
@@ -183,11 +181,10 @@ def quote_paths(site: Site, paths: Sequence[str | None]) -> list[str | None]:
 
 def _are_plain(lines: str, count: int) -> bool:
     """Whether so many lines are paths that need no encoding. Compiled code looks at every character."""
-    if not lines.isascii() or not lines.startswith("/"):
-        return False
-    raw = lines.encode("ascii")
+    raw = lines.encode("ascii", "replace")  # by question marks, which are not plain
     return (
-        not raw.translate(None, _PLAIN_CHARS)
+        raw.startswith(b"/")
+        and not raw.translate(None, _PLAIN_CHARS)
         and b"/." not in raw
         and raw.count(b"\n") == raw.count(b"\n/") == count - 1
     )
@@ -335,9 +332,8 @@ def redirect_target(site: Site, scheme: str, host: str, path: str, target: str) 
         return None
     if target_host is None or parts.scheme not in _DEFAULT_PORTS or parts.query:
         return None
-    if target_host != host and not is_same_site_host(target_host, site.host):
-        return None
-    return parts.scheme, target_host, unquote(parts.path) or "/"
+    is_other_site = target_host != host and not is_same_site_host(target_host, site.host)
+    return None if is_other_site else (parts.scheme, target_host, unquote(parts.path) or "/")
 
 
 def normalize_path(path: str) -> str:
@@ -350,6 +346,5 @@ def without_password(url: str) -> str:
     scheme, separator, rest = url.partition("://") if "://" in url else ("", "", url)
     secret, at, host = rest.rpartition("@")
     shown, query, _ = host.partition("?")
-    if "?" in secret:  # it may be part of a password, or begin the query
-        shown = ""
+    shown = "" if "?" in secret else shown  # it may be part of a password, or begin the query
     return scheme + separator + (f"***@{shown}" if at else shown) + ("?***" if query else "")
