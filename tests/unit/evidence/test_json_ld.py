@@ -159,3 +159,18 @@ def test_item_name_in_a_fact_is_bounded() -> None:
     data = {"name": "x" * 100_000, "offers": [{"price": number} for number in range(100)]}
     assert sum(map(len, content_facts([data], WorkBudget(10**9)))) < 200_000
     assert len(set(content_facts([data], WorkBudget(10**9)))) == 101
+
+
+@pytest.mark.parametrize(
+    ("thing", "facts"),
+    [
+        ({"image": "http://a.example/i.png?v=1#x"}, ["\nimage\nhttp://a.example/i.png"]),
+        ({"image": "https://a.example/i.png#x"}, ["\nimage\nhttps://a.example/i.png"]),
+        ({"image": "/i.png?v=1"}, ["\nimage\n/i.png"]),
+        ({"text": "Why?"}, ["\ntext\nWhy?"]),
+        ({"price": 5}, ["\nprice\n\n5.0"]),
+        ({"name": "Tea", "price": "5.00"}, ["\nprice\nTea\n5.0", "\nname\nTea"]),
+    ],
+)
+def test_fact_is_a_word_with_its_property(thing: Any, facts: list[str]) -> None:
+    assert list(content_facts([thing], WorkBudget())) == facts
