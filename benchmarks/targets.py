@@ -138,5 +138,5 @@ TARGETS: Final = (
         _figure("discovery", "Starlette", discovery.PARTS["discovery"], "% of the build"),
     ),
     Target("import and wrap, ms", 43, False, _figure("startup", "What", "import and wrap, ms", "least")),
-    Target("memory of a small app, over Flask, MB", 3.5, False, _figure("startup", "What", "memory, MB", "median")),
+    Target("memory after import and wrap, MB", 3.5, False, _figure("startup", "What", "memory, MB", "median")),
 )  # fmt: skip

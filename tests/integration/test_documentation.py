@@ -47,6 +47,9 @@ SHOWN = {
 }
 """Languages of blocks that are not run."""
 OUTSIDE = {
+    "grep",
+    "redis-cli",
+    "xargs",
     "pip",
     "litestar",
     "python",
