@@ -153,13 +153,15 @@ class SitemapService(ServiceParts):
     def note_document(self, request: Request, response: Response) -> None:
         """Note a crawler's request that is answered with a document of the sitemap, or robots.txt."""
         crawlers = self.tracker.crawlers
+        if not crawlers.is_enabled:
+            return
         try:
+            crawlers.learn(request)
             field_count = request.field_count
-            if field_count in crawlers.skipped_counts or not crawlers.is_enabled:
+            if field_count in crawlers.skipped_counts:
                 return
             site, trust = self.site_resolver.resolve_request(request)
             if site is not None and trust == "own":
-                crawlers.learn(request)
                 document = NotedDocument(site, request.path)
                 crawlers.look_at(document, response.status, request, field_count, self.clock())
         except Exception as error:

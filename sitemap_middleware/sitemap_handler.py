@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from typing import Final
+from weakref import ref
 
 from .config import Options
 from .exceptions import StoreError
@@ -108,8 +109,8 @@ class SitemapHandler:
         self._on_loss = on_loss
         self._on_error = on_error
         self._flushes = 0
-        self._ready: dict[RequestKey, CachedDocument] = {}
-        """Documents by the key of a request, until one of them is no longer fresh."""
+        self._ready: dict[RequestKey, ref[CachedDocument]] = {}
+        """Documents by the key of a request, until one of them is no longer fresh. The publisher keeps them."""
         self._warned_explicit_route = False
         self.unavailable_responses: int = 0
         """Requests answered 503 since the process began."""
@@ -143,7 +144,8 @@ class SitemapHandler:
     def cached_response(self, request: Request) -> Response | None:
         """The response if its document is in memory and fresh, else None. It never blocks: it runs on event loops."""
         try:
-            document = self._ready.get(request.key) or self._cached_document(request)
+            reference = self._ready.get(request.key)
+            document = (None if reference is None else reference()) or self._cached_document(request)
             if document is None:
                 return None
             now = self._clock()
@@ -168,7 +170,7 @@ class SitemapHandler:
         if document is not None and self._site_resolver.is_resolved_by_key(request):
             if len(self._ready) >= MAX_READY_KEYS:
                 self._ready.clear()
-            self._ready[request.key] = document
+            self._ready[request.key] = ref(document)
         return document
 
     def handle(self, request: Request) -> Response | None:

@@ -62,10 +62,10 @@ class ASGIMiddleware:
                     self._bind_app(scope)
                     path = request.key[KEY_PATH]
                     if path.endswith(DOCUMENT_SUFFIXES):
-                        handler = created_part(self.service, "sitemap_handler") or await self._new_sitemap_handler()
+                        handler = created_part(self.service, "sitemap_handler") or await self.new_sitemap_handler()
                         response = handler.cached_response(request)
                         if response is None and handler.may_be_document(request):
-                            response = await self._new_document_response(request)
+                            response = await self.new_document_response(request)
                     elif (marker := self.service.report.marker) is not None and marker in path:
                         response = await self._report_response(request)
                     if response is None:
@@ -91,11 +91,11 @@ class ASGIMiddleware:
         else:
             await self.app(scope, receive, app_send)
 
-    async def _new_sitemap_handler(self) -> Any:
+    async def new_sitemap_handler(self) -> Any:
         """What answers requests for documents, imported on a thread: that takes tens of milliseconds."""
         return await run_sync(getattr, self.service, "sitemap_handler", limiter=thread_limiter())
 
-    async def _new_document_response(self, request: ASGIRequest) -> Response | None:
+    async def new_document_response(self, request: ASGIRequest) -> Response | None:
         """The response to a request for a document that must be brought up to date, or for robots.txt.
 
         None if the app is to answer the request.

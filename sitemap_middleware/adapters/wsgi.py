@@ -39,7 +39,7 @@ class WSGIMiddleware:
                     self._unwind()
                 path = request.key[KEY_PATH]
                 if path.endswith(DOCUMENT_SUFFIXES):
-                    response = self._document_response(request)
+                    response = self.document_response(request)
                 elif (marker := self.service.report.marker) is not None and marker in path:
                     response = self._report_response(request)
                 if response is None:
@@ -70,7 +70,7 @@ class WSGIMiddleware:
             self.service.log_fault("a body could not be sampled", error)
         return body
 
-    def _document_response(self, request: WSGIRequest) -> Response | None:
+    def document_response(self, request: WSGIRequest) -> Response | None:
         """The response if the request is for a sitemap document or robots.txt; None if the app is to answer."""
         handler = self.service.sitemap_handler
         response = handler.cached_response(request)

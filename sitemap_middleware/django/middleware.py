@@ -54,7 +54,7 @@ class SitemapMiddleware:
             page = self._tracked_page(own)
             if page is None:
                 if own.key[0].endswith(DOCUMENT_SUFFIXES) and app.service.sitemap_handler.may_be_document(own):
-                    response = app._document_response(own)
+                    response = app.document_response(own)
                 if response is None:
                     page = app.service.observe(own)
         except Exception as error:
@@ -75,11 +75,11 @@ class SitemapMiddleware:
             page = self._tracked_page(own)
             if page is None:
                 if own.key[0].endswith(DOCUMENT_SUFFIXES):
-                    handler = created_part(app.service, "sitemap_handler") or await app._new_sitemap_handler()
+                    handler = created_part(app.service, "sitemap_handler") or await app.new_sitemap_handler()
                     if handler.may_be_document(own):
                         response = handler.cached_response(own)
                         if response is None:
-                            response = await app._new_document_response(own)
+                            response = await app.new_document_response(own)
                 if response is None:
                     page = app.service.observe(own)
         except Exception as error:

@@ -51,7 +51,7 @@ class ContentDigest(NamedTuple):
     digest: int
     """A signed 64-bit number."""
     mark: int
-    """The size of the content (see `content_size`)."""
+    """What `content_size.content_mark` makes of the content: its size, tied to its digest."""
 
 
 def content_digest(tree: LexborHTMLParser, data: Iterable[Any]) -> ContentDigest | None:

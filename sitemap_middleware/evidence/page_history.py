@@ -9,7 +9,7 @@ from ..explanation import PageEvent
 from ..models import Page
 from ..value_history import VOLATILE, History
 from .delisting_confirmation import confirmed_contradiction
-from .verdict import page_verdict
+from .verdict import describe_answer, page_verdict
 
 WriteTime = Callable[[int], str]
 """Writes POSIX seconds for people."""
@@ -54,7 +54,7 @@ def page_events(page: Page, dropped: int | None, write_time: WriteTime = w3c_fro
             seen = f"was first seen, and last at {write_time(run.last)}" if run.was_repeated else "was seen once"
             events.append(PageEvent(run.first, f"{what} {seen}"))
     note = ", not yet confirmed" if confirmed_contradiction(page) is None else ""
-    events += [PageEvent(answer.at, f"an answer of {answer.status}{note}") for answer in page.unconfirmed_answers]
+    events += [PageEvent(answer.at, f"{describe_answer(answer)}{note}") for answer in page.unconfirmed_answers]
     events.append(PageEvent(page.last_seen, f"latest evidence: it answered {page.status}"))
     if dropped is not None:
         events.append(PageEvent(dropped, "no longer listed, at this time or before"))

@@ -38,7 +38,7 @@ def page_verdict(page: Page, media_types: Collection[str] = INDEXABLE_TYPES, now
         answer = page.unconfirmed_answers[0]
         return Verdict(
             True,
-            f"{ok}; {_describe(answer)} at {w3c_from_timestamp(answer.at)} waits for confirmation, because it may"
+            f"{ok}; {describe_answer(answer)} at {w3c_from_timestamp(answer.at)} waits for confirmation, because it may"
             " concern one visitor only",
         )
     if page.unread_reason:
@@ -70,11 +70,12 @@ def _exclusion_reason(page: Page, media_types: Collection[str], now: int) -> str
     elif canonical := page.canonical or page.html_canonical:
         reason = f"its canonical URL is another: {canonical}"
     elif answer := confirmed_contradiction(page):
-        reason = f"{_describe(answer)} at {w3c_from_timestamp(answer.at)} confirms an earlier one of that kind"
+        reason = f"{describe_answer(answer)} at {w3c_from_timestamp(answer.at)} confirms an earlier one of that kind"
     return reason
 
 
-def _describe(answer: UnconfirmedAnswer) -> str:
+def describe_answer(answer: UnconfirmedAnswer) -> str:
+    """What an answer was that contradicts the page's evidence."""
     return "an answer of another media type" if answer.status == 200 else f"an answer of {answer.status}"
 
 

@@ -63,8 +63,8 @@ class ResponseBuffer:
             capacity: pages with a pending response, at most.
             interval: seconds between two flushes.
             clock: returns POSIX seconds.
-            prepare: imports what `ingest` needs. Called when the background thread starts, and if the process is
-                terminated, because a server may leave a flush hardly any time.
+            prepare: imports and creates what `ingest` needs. Called when the background thread starts, so that a short
+                shutdown need not wait for it.
             on_flush: called after each flush of the background thread; takes whether it is the last one.
             on_last_flush: called before the last flush: a store that failed before is to be tried once more.
             on_shutdown: called when the process is about to end, before the last flush.
@@ -137,7 +137,7 @@ class ResponseBuffer:
 
     def record_again(self, captured: CapturedResponse) -> None:
         """Record a response that was recorded before, and whose time is now another one."""
-        if self._pending.get(captured.buffer_key) is captured:
+        if self._thread is not None and self._pending.get(captured.buffer_key) is captured:
             self.seen += 1
         else:
             self.record(captured)
@@ -239,8 +239,9 @@ class ResponseBuffer:
         self._wakeup.set()
 
     def prepare(self) -> None:
-        """Import what a flush needs. It takes no lock but that of imports."""
-        self._prepare()
+        """Import and create what a flush needs, if one may come. It takes no lock but that of imports."""
+        if self._thread is not None or self.pending:
+            self._prepare()
 
     def begin_shutdown(self) -> None:
         """Stop background work that would keep the process waiting."""
@@ -259,7 +260,7 @@ class ResponseBuffer:
             self._wakeup = threading.Event()
             thread = threading.Thread(
                 target=_run_thread,
-                args=(weakref.ref(self), self._wakeup, self.interval, self._prepare),
+                args=(weakref.ref(self), self._wakeup, self.interval),
                 name="sitemap",
                 daemon=True,
             )
@@ -287,11 +288,11 @@ class ResponseBuffer:
             log.exception("the observations of the last seconds could not be saved")
 
 
-def _run_thread(
-    buffer_ref: weakref.ref[ResponseBuffer], wakeup: threading.Event, interval: float, prepare: Callable[[], None]
-) -> None:
+def _run_thread(buffer_ref: weakref.ref[ResponseBuffer], wakeup: threading.Event, interval: float) -> None:
     """Flush at intervals, until the buffer is gone or has another thread."""
-    prepare()
+    if (buffer := buffer_ref()) is not None:
+        buffer.prepare()
+        del buffer  # the thread must not keep it alive
     is_last = False
     while not is_last:
         wakeup.wait(interval)

@@ -30,7 +30,7 @@ class Freshness(NamedTuple):
     """POSIX seconds."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class CachedDocument:
     """A document in memory: its responses, and whether it is up to date."""
 

@@ -19,10 +19,12 @@ MAX_SINGLE_PART_BYTES: Final = 256 * 1024
 _CONTENT_TYPE: Final = ("Content-Type", "application/xml; charset=utf-8")
 _NEGOTIATION_HEADERS: Final = ("accept-encoding", "if-none-match", "if-modified-since")
 """The request headers by which a response is chosen."""
-_MAX_NEGOTIATED: Final = 256
+_MAX_NEGOTIATED: Final = 16
 """Values of these for which the response is remembered: most clients send the same ones."""
 _MAX_CACHED_HEADER_CHARS: Final = 256
 """Maximum length of these together, to be remembered."""
+MAX_NEGOTIATED_BYTES: Final = _MAX_NEGOTIATED * _MAX_CACHED_HEADER_CHARS
+"""What the values that are remembered for a document take in memory, at most."""
 _MAX_IF_NONE_MATCH_CHARS: Final = 4096
 """Maximum length of If-None-Match; a longer one is ignored. Older versions of Werkzeug parse it in quadratic time."""
 _BODY_HEADERS: Final = frozenset(
@@ -50,10 +52,11 @@ class PreparedResponses:
 
     @property
     def size(self) -> int:
-        """The maximum number of bytes that the document and all bodies take in memory."""
+        """The maximum number of bytes that the document, all bodies and the values of headers take in memory."""
         document = self._document
         gzipped_size = document.gzipped_size if document.gzipped_size <= MAX_SINGLE_PART_BYTES else 0
-        return document.gzipped_size + gzipped_size + (document.size if document.size <= PART_BYTES else 0)
+        plain_size = document.size if document.size <= PART_BYTES else 0
+        return document.gzipped_size + gzipped_size + plain_size + MAX_NEGOTIATED_BYTES
 
     @overload
     def response_to(self, method: str, headers: Mapping[str, str]) -> Response: ...

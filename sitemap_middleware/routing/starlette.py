@@ -163,7 +163,8 @@ def _flatten(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
     """
     iter_route_contexts = getattr(sys.modules.get("fastapi.routing"), "iter_route_contexts", None)
     if iter_route_contexts is None:
-        yield from zip(routes, routes, strict=False)
+        for route in routes:
+            yield route, route
         return
     for route in routes:
         if not hasattr(route, "original_router"):

@@ -28,10 +28,10 @@ from ..models import Page, UnconfirmedAnswer
 from ..value_history import Run
 
 FORMAT_VERSION: Final = 1
-"""The first byte. Raise it with every change of the format, and read each version that was released."""
+"""The first byte of a page without a content mark. A change of the format takes a new number; each is read for ever."""
 
 MARKED_VERSION: Final = 2
-"""The first byte of a page with a content mark. HTML that was read after the year 2105 gets none."""
+"""The first byte of a page with a content mark. HTML that is read after February 2106 gets none."""
 
 _VERSIONS: Final = (FORMAT_VERSION, MARKED_VERSION)
 

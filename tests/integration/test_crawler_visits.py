@@ -471,6 +471,14 @@ def test_headers_of_a_cdn_hide_no_visit_of_a_page_that_people_see(make: Callable
     assert site.visits() == {site.visit("/", count=20)}
 
 
+def test_headers_that_browsers_send_too_hide_no_fetch_of_the_sitemap(make: Callable[..., Site]) -> None:
+    site = make()
+    for _ in range(2):
+        site.get("/", agent=CHROME, address=STRANGER, **CDN)
+        site.get("/robots.txt", **CDN)
+    assert site.visits() == {site.visit("/robots.txt", count=2)}
+
+
 def test_as_many_headers_as_somebody_else_sends_hide_visits_until_the_next_flush(make: Callable[..., Site]) -> None:
     site = make()
     for agent in (CHROME, CHROME, GOOGLEBOT):

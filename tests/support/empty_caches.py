@@ -23,7 +23,7 @@ PACKAGE = "sitemap_middleware"
 
 def pytest_sessionstart() -> None:
     gc.unfreeze()  # what the first run froze would not be found
-    for wrapper in [found for found in gc.get_objects() if isinstance(found, functools._lru_cache_wrapper)]:
+    for wrapper in [found for found in gc.get_objects() if type(found) is functools._lru_cache_wrapper]:
         if str(getattr(wrapper, "__module__", "")).startswith(PACKAGE):
             wrapper.cache_clear()
     modules = [module for name, module in sys.modules.items() if name.startswith(PACKAGE)]

@@ -48,7 +48,7 @@ _SESSION: Final = re.compile(
 _SESSION_VALUE: Final = re.compile(r"[\w.!~*-]{8,}")
 _PATH_SESSION: Final = re.compile(r";jsessionid=|/\([SAF]\([A-Za-z0-9_-]{8,}\)\)/", re.IGNORECASE)
 _TRACKING: Final = re.compile(r"utm_\w+|gclid|gbraid|wbraid|fbclid|msclkid|dclid|yclid|mc_cid|mc_eid|_ga|_gl")
-_SUSPECT: Final = re.compile(r"ses|sid|cf|zen|(?:\A|&)(?:utm_|g|w|fb|ms|dc|yc|mc_|_g)", re.IGNORECASE)
+_SUSPECT: Final = re.compile(r"ses|sid|cf|zen|(?:\A|&)(?:utm_|g|w|fb|ms|dc|yc|mc_|_g|[^=&]*%)", re.IGNORECASE)
 """Every query with the parameter of a session or of tracking matches this; others may."""
 _ASSETS: Final = frozenset(
     {

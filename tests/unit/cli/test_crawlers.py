@@ -197,7 +197,7 @@ def test_figures_need_the_app_and_not_its_store_alone(tmp_path: Path) -> None:
     SQLiteStore(file).close()
     answer = cli_runner().invoke(command, ["crawlers", f"sqlite:///{file}"])
     assert answer.exit_code == 2
-    assert "MODULE:ATTRIBUTE" in answer.output
+    assert "MODULE:ATTRIBUTE" in answer.stderr
 
 
 def test_a_file_that_cannot_be_read_is_named_and_its_last_ranges_stay(

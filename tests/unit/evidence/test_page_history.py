@@ -96,3 +96,13 @@ def test_times_are_written_as_asked() -> None:
 def test_when_a_page_went(facts: dict[str, object], between: tuple[int, int] | None) -> None:
     found = dropped_between(page(**facts), {"text/html"}, START + 12 * DAY)
     assert found == (None if between is None else tuple(START + day * DAY for day in between))
+
+
+def test_an_answer_that_waits_for_confirmation_is_named_as_in_the_verdict() -> None:
+    known = page(
+        unconfirmed_answers=(UnconfirmedAnswer(START + DAY, 403, 1), UnconfirmedAnswer(START + 2 * DAY, 200, 1))
+    )
+    assert lines(known)[1:3] == [
+        "2 an answer of another media type, not yet confirmed",
+        "1 an answer of 403, not yet confirmed",
+    ]

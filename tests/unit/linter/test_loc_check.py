@@ -23,6 +23,7 @@ PARTS = [
     "utm_source=a",
     "gclid=",
     "sid=abcdefgh",
+    "%73id=abcdefgh",
     "#",
     "#a?/",
 ]
@@ -100,6 +101,8 @@ def test_good_url(url: str) -> None:
         (f"{SITE}/a?id=${{id}}", "placeholder"),
         (f"{SITE}/a;jsessionid=0f3c9a1b", "session-id"),
         (f"{SITE}/a?b=1&sid=0f3c9a1b2d", "session-id"),
+        (f"{SITE}/a?b=1&%73id=0f3c9a1b2d", "session-id"),
+        (f"{SITE}/a?utm%5Fsource=x", "tracking"),
         (f"{SITE}/a?fbclid=IwAR", "tracking"),
         (f"{SITE}/./a", "dot-segment"),
         (f"{SITE}/a/%2e%2E/b", "dot-segment"),

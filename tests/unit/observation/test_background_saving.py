@@ -15,17 +15,23 @@ import threading
 import time
 import types
 import warnings
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import flask
 import pytest
 
+from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation import shutdown
 from sitemap_middleware.observation.background_saving import MAX_PENDING_BODY_BYTES, ResponseBuffer
+
+from ...support.waiting import until
+from ...support.wire import RequestSpec, wsgi
 
 ROOT = Path(__file__).parents[3]
 SITE = Site("https", "example.com")
@@ -547,6 +553,39 @@ def test_thread_can_watch_for_the_exit_before_the_first_response() -> None:
     buffer.request_flush()
     assert left.wait(10)
     buffer.close()
+
+
+def test_middleware_that_nothing_refers_to_is_collected() -> None:
+    app = flask.Flask("site")
+    app.add_url_rule("/", "home", lambda: "home")
+    wrapped = SitemapMiddleware(app, store="memory://", verify=False)
+    before = flush_threads()
+    assert wsgi(wrapped, RequestSpec("/")).status == 200
+    assert len(flush_threads() - before) == 1
+    service = weakref.ref(wrapped.service)
+    del wrapped
+
+    def is_collected() -> bool:
+        gc.collect()
+        return service() is None
+
+    until(is_collected)
+
+
+def test_repeated_response_has_a_closed_buffer_flush_again() -> None:
+    merged = Merged()
+    buffer = new_buffer(merged)
+    response = captured("/page")
+    merged.failing = True
+    buffer.record(response)
+    buffer.close()
+    merged.failing = False
+    assert buffer.pending == 1
+    before = flush_threads()
+    buffer.record_again(response)
+    assert len(flush_threads() - before) == 1
+    buffer.close()
+    assert (merged.paths, buffer.seen) == (["/page"], 2)
 
 
 def test_close_while_the_thread_is_being_started_has_it_flush_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
