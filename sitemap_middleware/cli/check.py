@@ -90,7 +90,7 @@ def _explain(context: click.Context, _parameter: click.Parameter, code: str | No
     help="Read N documents of an index.",
 )
 @click.option(
-    "--ignore-robots", is_flag=True, help="Request documents that robots.txt forbids. For a site of your own."
+    "--ignore-robots", is_flag=True, help="Request documents and pages that robots.txt forbids. For a site of your own."
 )
 @click.option(
     "--pages",
@@ -147,8 +147,10 @@ def check(
 
     APP is MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE. Its documents are requested in process.
 
-    The exit status is 0 if there are no errors, 1 if there are, and 2 if nothing can be checked. A URL without a
-    response is an error: it has the code fetch-failed.
+    The exit status is 1 if a message is as severe as --fail-on or worse, 2 if nothing can be checked, and else 0. A
+    URL without a response is an error: it has the code fetch-failed.
+
+    URLs, and the pages of a FILE, need the extra check.
     """
     if update_baseline and baseline is None:
         raise CommandError("--update-baseline needs --baseline FILE, which names the file that it writes")

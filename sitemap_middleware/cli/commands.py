@@ -47,18 +47,30 @@ def command() -> None:
     """
 
 
-def app_options(wrapped: Callable[..., None]) -> Callable[..., None]:
-    """Add the argument and the options of every command that loads an app."""
-    for decorate in (
-        click.option("--factory", is_flag=True, help="APP is a factory, even if it does not look like a function."),
-        click.option(
-            "--root-path", metavar="PATH", help="Path below which the server mounts the app, as in uvicorn --root-path."
-        ),
-        click.option("--base-url", metavar="URL", help="Scheme and host of the site, if the app does not set them."),
-        click.argument("app", metavar="APP"),
-    ):
-        wrapped = decorate(wrapped)
-    return wrapped
+def app_options(metavar: str = "APP") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that adds the argument and the options of every command that loads an app.
+
+    Args:
+        metavar: what the usage line calls the argument.
+    """
+
+    def decorate(wrapped: Callable[..., None]) -> Callable[..., None]:
+        for add in (
+            click.option("--factory", is_flag=True, help="APP is a factory, even if it does not look like a function."),
+            click.option(
+                "--root-path",
+                metavar="PATH",
+                help="Path below which the server mounts the app, as in uvicorn --root-path.",
+            ),
+            click.option(
+                "--base-url", metavar="URL", help="Scheme and host of the site, if the app does not set them."
+            ),
+            click.argument("app", metavar=metavar),
+        ):
+            wrapped = add(wrapped)
+        return wrapped
+
+    return decorate
 
 
 def output_options(wrapped: Callable[..., None]) -> Callable[..., None]:
@@ -70,7 +82,7 @@ def output_options(wrapped: Callable[..., None]) -> Callable[..., None]:
 
 
 @command.command()
-@app_options
+@app_options()
 @click.argument("pages", metavar="PAGE...", nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a list with one object for each PAGE.")
 def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
@@ -120,7 +132,7 @@ def _explain_pages(
 
 
 @command.command(name="list")
-@app_options
+@app_options()
 @click.option("--not-listed", is_flag=True, help="Print the known pages that are not listed, with the reason.")
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV.")
@@ -145,7 +157,7 @@ def list_(app: Any, *, not_listed: bool, form: str | None, **options: Any) -> No
 
 
 @command.command()
-@app_options
+@app_options()
 @click.option(
     "--since",
     metavar="WHEN",
@@ -171,7 +183,7 @@ def changes(app: Any, *, since: str, as_json: bool, **options: Any) -> None:
 
 
 @command.command(name="routes")
-@app_options
+@app_options()
 @click.option(
     "--strict",
     is_flag=True,
@@ -202,7 +214,7 @@ def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
 
 
 @command.command()
-@app_options
+@app_options()
 @output_options
 def build(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
     """Write the sitemap as files.

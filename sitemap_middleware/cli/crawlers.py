@@ -29,8 +29,8 @@ _MAX_LINES: Final = 20
 
 
 @command.command(name="crawlers")
-@app_options
-@click.option("--since", metavar="WHEN", help="Leave out what was last visited before: an age such as 7d, or a date.")
+@app_options("APP|STORE")
+@click.option("--since", metavar="WHEN", help="Hide rows last visited before WHEN: an age such as 7d, or a date.")
 @click.option("--unverified", is_flag=True, help="Count visits that could not be verified, too.")
 @click.option("--update", is_flag=True, help="Fetch the address ranges that operators publish, and keep them.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -42,8 +42,10 @@ def crawlers(app: Any, *, since: str | None, unverified: bool, update: bool, as_
     crawler's own.
 
     With --update, the command fetches the address ranges of crawlers from their operators and saves them in the app's
-    store. Running apps load them from the store within an hour. Nothing else is shown. The exit status is 2 if a file
-    could not be read. APP may then be the store itself: the path of an SQLite file, or a URL.
+    store. Running apps load them from the store within an hour. Nothing else is shown. The exit status is 2 if an
+    operator's list could not be fetched.
+
+    STORE may stand in place of APP with --update only. It is the path of an SQLite file, or a URL.
     """
     if update:
         _update(app, as_json=as_json, **options)

@@ -55,7 +55,9 @@ _FILE_SUFFIXES: Final = frozenset({".sqlite3", ".sqlite", ".db"})
 @click.option("--store", metavar="URL", help="The app's store: its URL, or the path of an SQLite file.")
 @click.option("--app", metavar="APP", help="The app, as MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE, instead of its store.")
 @click.option("--factory", is_flag=True, help="APP is a factory, even if it does not look like a function.")
-@click.option("--base-url", metavar="URL", help="Scheme and host of the site, if the store has several sites.")
+@click.option(
+    "--base-url", metavar="URL", help="Scheme and host of the site, unless the store has pages of exactly one."
+)
 @click.option("--format", "format_name", type=click.Choice(sorted(FORMATS)), help="The format, if it is not detected.")
 @click.option("--timezone", metavar="NAME", default="UTC", show_default=True, help="Time zone of times without one.")
 @click.option("--any-host", is_flag=True, help="Count requests for all hosts in the log.")
@@ -83,6 +85,8 @@ def import_log(
 
     A log may be imported again after it has grown, or was renamed or compressed: no line is counted twice. The exit
     status is 2 if a file could not be read to its end; the others are imported.
+
+    Needs the extra logs.
     """
     with reporting_errors(), _open(app, store, base_url, factory=factory) as (opened, sites, resolver):
         verifier = Verifier(_NoResolver() if no_dns else resolver, time.time)

@@ -23,13 +23,15 @@ _WAIT_SECONDS = 60.0
 
 
 @command.command()
-@app_options
+@app_options()
 @output_options
 def report(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
     """Write the report as HTML files.
 
     The pages of the option report, as files in DIR that need no server: open index.html in a browser. Like build, it
     requests the sitemap from the app, which saves what it learns in the store that it names.
+
+    Needs the extra report.
     """
     with reporting_errors(), only_existing_files():
         target = open_target(app, **options, serving=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import sitemap_middleware
+from sitemap_middleware.crawlers.known_crawlers import CRAWLERS
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.prometheus_and_opentelemetry import METRICS
 from sitemap_middleware.stores.sqlite.schema import SCHEMA_VERSION
@@ -90,7 +91,16 @@ def test_guide_lists_every_figure_under_its_prometheus_name() -> None:
         assert rows[metric.stat] == metric.name.replace(".", "_") + end
 
 
+def test_guide_counts_the_known_crawlers() -> None:
+    assert f"get a label value: {len(CRAWLERS)} at most" in (REFERENCE / "stats.md").read_text("utf-8")
+    assert f"{len(CRAWLERS)} search and AI crawlers" in (ROOT / "docs" / "howto" / "crawlers.md").read_text("utf-8")
+
+
 # Backup, upgrade, downgrade
+
+
+def test_guide_names_the_version_of_the_file() -> None:
+    assert f"The file has a version, now {SCHEMA_VERSION};" in (ROOT / "docs" / "operations.md").read_text("utf-8")
 
 
 def store_with(file: Path, *paths: str) -> SQLiteStore:

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from sitemap_middleware import __main__
+from sitemap_middleware.cli.main import command
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 APP = "tests.apps.terminal_bakery:app"
@@ -25,10 +26,7 @@ LONG = "/posts/breads-of-the-house-and-how-we-bake-them-in-the-old-stone-oven-be
 
 COMMANDS = {
     "help": ["--help"],
-    **{
-        f"help-{name}": [name, "--help"]
-        for name in ("explain", "list", "changes", "routes", "build", "status", "check", "import-log")
-    },
+    **{f"help-{name}": [name, "--help"] for name in command.commands},
     "explain": ["explain", APP, "/menu", "https://bakery.example/offers", "/kitchen?tab=1", LONG],
     "explain-error": ["explain", APP, "/menu", "menu"],
     "list": ["list", APP],
