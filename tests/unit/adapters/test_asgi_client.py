@@ -13,13 +13,9 @@ from sitemap_middleware.adapters import asgi_client
 from sitemap_middleware.adapters.asgi_client import ResponseCollector, probe_scope, request_app
 from sitemap_middleware.adapters.asgi_request import ASGIRequest, key_with_defaults
 from sitemap_middleware.adapters.probe_headers_without_visitor import PROBE_CLIENT_ADDRESS
-from sitemap_middleware.request_response import (
-    MAX_PROBE_BYTES,
-    PROBE_ACCEPT,
-    PROBE_USER_AGENT,
-    ProbeRequest,
-    Response,
-)
+from sitemap_middleware.request_response import PROBE_ACCEPT, PROBE_USER_AGENT, ProbeRequest, Response
+
+from ...support.probe_bodies import BODIES, FILM, TEXT
 
 CONNECTION: dict[str, Any] = {
     "asgi": {"version": "3.0"},
@@ -124,44 +120,18 @@ def asked(app: Any, *, allow_truncated: bool = False) -> Response | None:
     return future.result(0)
 
 
-TEXT, FILM, EVENTS = b"text/plain", b"video/mp4", b"text/event-stream"
-LONG = b"x" * (MAX_PROBE_BYTES - 2)
-
-
-@pytest.mark.parametrize(
-    ("media_type", "parts", "allow_truncated", "body"),
-    [
-        (TEXT, [b"a", b"b"], False, b"ab"),
-        (TEXT, [LONG, b"ab"], False, LONG + b"ab"),
-        (TEXT, [LONG, b"ab", b"c"], False, None),
-        (TEXT, [LONG, b"ab", b"c", b"d"], True, LONG + b"abc"),
-        (FILM, [LONG, b"abc", b"d"], False, b""),
-        (FILM, [LONG, b"abc", b"d"], True, LONG + b"abc"),
-        (EVENTS, [b"a", b"b"], False, b""),
-        (EVENTS.upper(), [b"a", b"b"], True, b""),
-    ],
-    ids=[
-        "text",
-        "as long as may be",
-        "too long",
-        "beginning of text",
-        "too long a film",
-        "beginning of a film",
-        "events",
-        "events in capitals",
-    ],
-)
+@BODIES
 def test_body_is_read_up_to_its_limit(
-    media_type: bytes, parts: list[bytes], body: bytes | None, *, allow_truncated: bool
+    media_type: str, parts: list[bytes], body: bytes | None, *, allow_truncated: bool
 ) -> None:
     async def sending(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 203, "headers": [(b"Content-Type", media_type)]})
+        await send({"type": "http.response.start", "status": 203, "headers": [(b"Content-Type", media_type.encode())]})
         for part in parts:
             await asyncio.sleep(0)
             await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body"})
 
-    headers = [("content-type", media_type.decode())]
+    headers = [("content-type", media_type)]
     expected = None if body is None else Response(203, headers, body)
     assert asked(sending, allow_truncated=allow_truncated) == expected
 
@@ -170,8 +140,8 @@ def test_body_is_read_up_to_its_limit(
     ("messages", "body"),
     [
         ([], None),
-        ([{"type": "http.response.start", "status": 200, "headers": [(b"content-type", TEXT)]}], None),
-        ([{"type": "http.response.start", "status": 200, "headers": [(b"content-type", FILM)]}], b""),
+        ([{"type": "http.response.start", "status": 200, "headers": [(b"content-type", TEXT.encode())]}], None),
+        ([{"type": "http.response.start", "status": 200, "headers": [(b"content-type", FILM.encode())]}], b""),
     ],
     ids=["no start", "text", "film"],
 )
@@ -185,7 +155,7 @@ def test_of_an_app_that_hangs_only_the_headers_of_a_film_count(
             await send(message)
         await asyncio.sleep(60)
 
-    expected = None if body is None else Response(200, [("content-type", FILM.decode())], body)
+    expected = None if body is None else Response(200, [("content-type", FILM)], body)
     assert asked(hanging, allow_truncated=True) == expected
 
 

@@ -14,13 +14,9 @@ from sitemap_middleware.adapters import wsgi_client
 from sitemap_middleware.adapters.probe_headers_without_visitor import PROBE_CLIENT_ADDRESS
 from sitemap_middleware.adapters.wsgi_client import probe_environ, resolve_response
 from sitemap_middleware.adapters.wsgi_request import request_of
-from sitemap_middleware.request_response import (
-    MAX_PROBE_BYTES,
-    PROBE_ACCEPT,
-    PROBE_USER_AGENT,
-    ProbeRequest,
-    Response,
-)
+from sitemap_middleware.request_response import PROBE_ACCEPT, PROBE_USER_AGENT, ProbeRequest, Response
+
+from ...support.probe_bodies import BODIES, FILM, TEXT
 
 CONNECTION: dict[str, Any] = {
     "HTTPS": "on",
@@ -111,35 +107,9 @@ def test_interrupt_ends_the_server_on_the_main_thread() -> None:
     assert future.exception(0) is not None
 
 
-TEXT, FILM, EVENTS = "text/plain", "video/mp4", "text/event-stream"
-LONG = b"x" * (MAX_PROBE_BYTES - 2)
-
-
-@pytest.mark.parametrize(
-    ("media_type", "chunks", "allow_truncated", "body"),
-    [
-        (TEXT, [b"a", b"b"], False, b"ab"),
-        (TEXT, [LONG, b"ab"], False, LONG + b"ab"),
-        (TEXT, [LONG, b"ab", b"c"], False, None),
-        (TEXT, [LONG, b"ab", b"c", b"d"], True, LONG + b"abc"),
-        (FILM, [LONG, b"abc", b"d"], False, b""),
-        (FILM, [LONG, b"abc", b"d"], True, LONG + b"abc"),
-        (EVENTS, [b"a", b"b"], False, b""),
-        (EVENTS.upper(), [b"a", b"b"], True, b""),
-    ],
-    ids=[
-        "text",
-        "as long as may be",
-        "too long",
-        "beginning of text",
-        "too long a film",
-        "beginning of a film",
-        "events",
-        "events in capitals",
-    ],
-)
+@BODIES
 def test_body_is_read_up_to_its_limit(
-    media_type: str, chunks: list[bytes], body: bytes | None, *, allow_truncated: bool
+    media_type: str, parts: list[bytes], body: bytes | None, *, allow_truncated: bool
 ) -> None:
     is_closed: list[bool] = []
 
@@ -147,7 +117,7 @@ def test_body_is_read_up_to_its_limit(
         start_response("500 No", [])
         start_response("203 Yes", [("Content-Type", media_type)], (None, None, None))
         try:
-            yield from chunks
+            yield from parts
         finally:
             is_closed.append(True)
 
