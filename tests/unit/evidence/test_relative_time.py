@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.evidence.html_facts import parse_html
 from sitemap_middleware.evidence.relative_time import may_be_age, without_ages
-from sitemap_middleware.evidence.work_budget import WorkBudget
+from sitemap_middleware.evidence.work_budget import BudgetExceeded, WorkBudget
 
 from ...support.timing import ratio
 
@@ -162,6 +162,21 @@ def test_other_number_in_its_own_element_is_content(first: str, second: str) -> 
     assert digest(f"<p>Text</p><span>{first}</span>") != digest(f"<p>Text</p><span>{second}</span>")
 
 
+def test_word_with_a_letter_beyond_ascii_is_no_part_of_an_age_for_that() -> None:
+    assert not may_be_age("Brötchen")
+
+
+def test_digits_in_a_text_without_spaces_cost_more_than_letters() -> None:
+    words = ["1234567890前"]
+    with pytest.raises(BudgetExceeded):
+        without_ages(words, frozenset(words), WorkBudget(2))
+
+
+def test_words_that_are_no_part_of_an_age_cost_no_search_for_one() -> None:
+    words = ["前", *("bread" for _ in range(100))]
+    assert without_ages(words, frozenset(words), WorkBudget(200)) == words
+
+
 @pytest.mark.parametrize(
     ("text", "rest"),
     [
@@ -169,6 +184,9 @@ def test_other_number_in_its_own_element_is_content(first: str, second: str) -> 
         ("two a few of about one two 3 weeks, 2 days ago", "two"),
         ("vor 3 Wochen ein paar etwa fast rund knapp mehr 2 Tagen", "ein paar etwa fast rund knapp mehr 2 Tagen"),
         ("vor 3 Wochen zwei", "zwei"),
+        ("2days 3 hours ago", ""),
+        ("menu about 3 weeks, 2 days ago", "menu"),
+        ("vor Wochen, 2 Tagen", ""),
     ],
 )
 def test_of_many_words_for_numbers_a_few_are_part_of_an_age(text: str, rest: str) -> None:
