@@ -572,6 +572,28 @@ def test_middleware_that_nothing_refers_to_is_collected() -> None:
     until(is_collected)
 
 
+def test_thread_that_starts_after_its_buffer_is_gone_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    test, start = threading.current_thread(), threading.Thread.start
+    late: list[threading.Thread] = []
+
+    def delayed_start(thread: threading.Thread) -> None:
+        if threading.current_thread() is test:
+            late.append(thread)
+        else:
+            start(thread)
+
+    buffer = new_buffer(Merged(), interval=0.01)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", delayed_start)
+        buffer.record(captured())
+    del buffer
+    gc.collect()
+    [thread] = late
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
 def test_repeated_response_has_a_closed_buffer_flush_again() -> None:
     merged = Merged()
     buffer = new_buffer(merged)
