@@ -1,7 +1,8 @@
-"""The least that any middleware must do to notice that a page's response has changed: the limit of what ours can cost.
+"""Two middlewares that do only what is necessary to notice that a page's response has changed.
 
-Each looks up the page of a request, keeps the names of its headers, which the app may change, and compares the start of
-the response with the last one of the same second. What it finds, it does not judge, record, count or store.
+Their cost is the lowest possible cost of observing a page. Each looks up the page of a request, copies the names of its
+headers, because the app may change them, and compares the start of the response with the last one of the same second.
+They judge, record, count and store nothing.
 """
 
 from __future__ import annotations

@@ -192,6 +192,11 @@ def _publish(target: Any, register: Callable[[Any, MetricsSources], None], servi
 
 
 def prometheus_registry() -> CollectorRegistry:
+    """The registry that prometheus_client uses by default.
+
+    Raises:
+        OptionError: prometheus_client is not installed.
+    """
     try:
         from prometheus_client import REGISTRY
     except ModuleNotFoundError as error:
@@ -224,6 +229,11 @@ def _register_with_prometheus(registry: CollectorRegistry, sources: MetricsSourc
 
 @functools.cache
 def opentelemetry_meter() -> Meter:
+    """The meter of OpenTelemetry's global provider.
+
+    Raises:
+        OptionError: OpenTelemetry is not installed.
+    """
     try:
         from opentelemetry.metrics import get_meter
     except ModuleNotFoundError as error:

@@ -13,7 +13,7 @@ from .request_filter.reasons import IgnoreReason
 DOCUMENT_SUFFIXES: Final = (".xml", ".txt")
 """How the paths of documents and of robots.txt end. This test alone rules out almost all other requests."""
 
-CONDITIONAL_HEADERS: Final = frozenset({"accept-encoding", "if-none-match", "if-modified-since"})
+CONDITIONAL_HEADERS: Final = ("accept-encoding", "if-none-match", "if-modified-since")
 """The request headers that a response with a document depends on."""
 
 FORWARDING_HEADERS: Final = frozenset(

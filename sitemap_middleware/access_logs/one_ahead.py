@@ -10,7 +10,13 @@ _T = TypeVar("_T")
 
 
 def one_ahead(items: Generator[_T]) -> Generator[_T]:
-    """Yield items, none of them None, and raise what making one raises. Once closed, nothing runs any more."""
+    """Yield the items, while another thread makes the next one.
+
+    Closing this generator closes `items`, and waits for the item that is being made.
+
+    Args:
+        items: what is to be yielded. None ends it. What it raises is raised here.
+    """
     with ThreadPoolExecutor(1, "sitemap-import") as executor:
         try:
             following = executor.submit(next, items, None)

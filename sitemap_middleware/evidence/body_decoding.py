@@ -109,6 +109,7 @@ def _inflated(stream: Any, body: bytes) -> _ByteStream:
 
 
 def zstd_decoder(module: Any) -> _Decoder:
+    """The decoder of zstd bodies by a library: compression.zstd, backports.zstd or zstandard."""
     if not hasattr(module, "ZstdDecompressor") or not hasattr(module.ZstdDecompressor, "needs_input"):
         return _zstandard(module)
 
@@ -135,6 +136,8 @@ def _zstandard(module: Any) -> _Decoder:
 
 
 def brotli_decoder(module: Any) -> _Decoder:
+    """The decoder of Brotli bodies by a library: brotli or brotlicffi."""
+
     def decoded(body: bytes) -> _ByteStream:
         stream = module.Decompressor()
         for at in range(0, len(body), _SMALL_SLICE_BYTES):

@@ -50,7 +50,7 @@ def wrapped_terms(word: str, wraps: Sequence[tuple[str, str]]) -> list[int]:
 
     Args:
         word: without whitespace.
-        wraps: pairs of what stands before and after it, without digits and line breaks.
+        wraps: pairs of a prefix and a suffix, without digits and line breaks.
     """
     # Punctuation holds no integer, so either all of them hold one or none does.
     term = _hash8 if _INTEGER.fullmatch(word) is None else digest_term

@@ -35,7 +35,7 @@ from .candidates import (
     route_candidates,
 )
 from .plain_learned_entries import PlainLearnedEntries
-from .policy import EvaluationContext, ListingPolicy
+from .policy import EvaluationContext, ListingPolicy, route_changefreq, route_priority
 from .provider_pages import ProviderReport
 from .provider_reader import Providers
 from .site_signals_cache import CachedSiteSignals, SiteSignalsCache
@@ -196,10 +196,10 @@ class EntryBuilder:
         lastmod_result = lastmod(modified, candidate.page, route.last_modified, signals, context.snapshot.now)
         wanted: float | Literal["auto"] | None = given.priority
         if wanted is None:
-            wanted = options.priority if route.settings.priority is None else route.settings.priority
+            wanted = route_priority(options, route)
         if wanted == "auto":
             wanted = auto_priority.priority(decode_path(candidate.path), route.static, context.parent_paths)
-        word, changefreq_result = given.changefreq or route.settings.changefreq or options.changefreq, None
+        word, changefreq_result = given.changefreq or route_changefreq(options, route), None
         if word == "auto":
             changefreq_result = changefreq.changefreq(candidate.page, signals)
             word = changefreq_result.word

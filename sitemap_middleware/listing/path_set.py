@@ -28,7 +28,7 @@ class PathSet:
         self._lock = threading.Lock()
         self._hashes: set[int] = set()
         self._completed: array[int] | None = None
-        """The same after `complete`, in a tenth of the memory; sorted when they are searched first."""
+        """The same after `complete`, in a tenth of the memory; sorted at the first search."""
         self._is_sorted = False
         self._connection: sqlite3.Connection | None = None
 

@@ -16,7 +16,7 @@ from ..evidence.lastmod import lastmod, observed_lastmod
 from ..models import Changefreq, Route, SitemapUrl, UrlColumns
 from ..urls import MAX_LOC_CHARS, MIN_LOC_CHARS
 from .candidates import Candidate, decode_path
-from .policy import EvaluationContext, is_unrestricted
+from .policy import EvaluationContext, is_unrestricted, route_changefreq, route_priority
 
 
 class _RouteSettings(NamedTuple):
@@ -96,8 +96,7 @@ class PlainLearnedEntries:
     def _settings(self, route: Route) -> _RouteSettings | None:
         """What the entries of a route's pages have in common; None if the policy has to evaluate each."""
         context, options = self._context, self._options
-        priority = options.priority if route.settings.priority is None else route.settings.priority
-        word = route.settings.changefreq or options.changefreq
+        priority, word = route_priority(options, route), route_changefreq(options, route)
         if priority == "auto" or word == "auto" or not is_unrestricted(options, context, route):
             return None
         given = self._developer_lastmod(route)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import mimetypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from ..config import Options
 from ..dates import SECONDS_PER_DAY
 from ..evidence.observations import HTML_TYPES
 from ..evidence.verdict import Verdict, page_verdict
-from ..models import Page, Provider, Route, Site
+from ..models import Changefreq, Page, Provider, Route, Site
 from ..urls import LOC_LENGTH_REASON, loc_of
 from .candidates import Candidate, SiteSnapshot, decode_path
 from .site_signals_cache import CachedSiteSignals
 from .unsafe_paths import operations_reason, unsafe_reason
 
 _PARAMETER_STARTS: Final = "<{*"
-"""The first characters of what stands for the rest of a path, in templates and in patterns."""
+"""The characters that begin a parameter of a route's template, or a wildcard of a pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,3 +180,14 @@ def is_unrestricted(options: Options, context: EvaluationContext, route: Route) 
 def shadowed_reason(route: Route) -> str:
     """Why a route whose requests another one takes is not listed."""
     return f"{route.shadowed_by} answers its requests, because it comes first in the app's routes"
+
+
+def route_priority(options: Options, route: Route) -> float | Literal["auto"] | None:
+    """The priority of a route's pages: that of the route, or else of all pages."""
+    own = route.settings.priority
+    return options.priority if own is None else own
+
+
+def route_changefreq(options: Options, route: Route) -> Changefreq | Literal["auto"] | None:
+    """The changefreq of a route's pages: that of the route, or else of all pages."""
+    return route.settings.changefreq or options.changefreq

@@ -16,7 +16,7 @@ from ..entry import Entry
 from ..evidence.lastmod import lastmod
 from ..models import Changefreq, Route, UrlColumns
 from ..urls import quote_path
-from .policy import EvaluationContext, is_unrestricted
+from .policy import EvaluationContext, is_unrestricted, route_changefreq, route_priority
 from .provider_pages import ProvidedPages
 
 
@@ -41,9 +41,7 @@ class UnobservedEntries:
             return None
         if not self._is_plain(route):
             return None
-        settings, options = route.settings, self._options
-        priority = options.priority if settings.priority is None else settings.priority
-        default_word = settings.changefreq or options.changefreq
+        priority, default_word = route_priority(self._options, route), route_changefreq(self._options, route)
         priorities = [priority if entry.priority is None else entry.priority for entry in pages.entries]
         words = [entry.changefreq or default_word for entry in pages.entries]
         if "auto" in priorities or "auto" in words:

@@ -214,6 +214,7 @@ def _checked_path(path: object) -> str:
 
 
 def patience_seconds() -> float:
+    """The seconds that a call of `refresh` waits for the store: fewer on an event loop, which it would block."""
     return EVENT_LOOP_WAIT_SECONDS if _runs_asyncio() or _runs_trio() else WAIT_SECONDS
 
 

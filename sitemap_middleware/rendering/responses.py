@@ -8,7 +8,7 @@ from email.utils import formatdate
 from typing import Final, overload
 
 from ..models import Headers
-from ..request_response import Response
+from ..request_response import CONDITIONAL_HEADERS, Response
 from .chunked_document import PART_BYTES, Document
 
 HeaderFields = list[tuple[str, str]]
@@ -17,10 +17,8 @@ MAX_SINGLE_PART_BYTES: Final = 256 * 1024
 """Size of the longest body that is sent in one piece; longer ones are sent in parts."""
 
 _CONTENT_TYPE: Final = ("Content-Type", "application/xml; charset=utf-8")
-_NEGOTIATION_HEADERS: Final = ("accept-encoding", "if-none-match", "if-modified-since")
-"""The request headers by which a response is chosen."""
 _MAX_NEGOTIATED: Final = 16
-"""Values of these for which the response is remembered: most clients send the same ones."""
+"""Values of `CONDITIONAL_HEADERS` for which the response is remembered: most clients send the same ones."""
 _MAX_CACHED_HEADER_CHARS: Final = 256
 """Maximum length of these together, to be remembered."""
 MAX_NEGOTIATED_BYTES: Final = _MAX_NEGOTIATED * _MAX_CACHED_HEADER_CHARS
@@ -48,7 +46,7 @@ class PreparedResponses:
         self._max_age = max_age
         self._responses: dict[tuple[str, bool, bool], Response] = {}
         self._negotiated: dict[tuple[str | None, ...], Response] = {}
-        """Those of `_responses`, by the method and the values of `_NEGOTIATION_HEADERS` of earlier requests."""
+        """Those of `_responses`, by the method and the values of `CONDITIONAL_HEADERS` of earlier requests."""
 
     @property
     def size(self) -> int:
@@ -72,7 +70,7 @@ class PreparedResponses:
             headers: the request's, by lower-case name.
             inflates: whether it may take a millisecond to inflate a document; if not, None is returned instead.
         """
-        coding, tags, moment = map(headers.get, _NEGOTIATION_HEADERS)
+        coding, tags, moment = map(headers.get, CONDITIONAL_HEADERS)
         response = self._negotiated.get((method, coding, tags, moment))
         if response is not None:
             return response

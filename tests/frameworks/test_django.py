@@ -740,7 +740,7 @@ def test_a_large_sitemap_is_sent_in_parts(handler: Any) -> None:
     assert len(locs(project.request("/sitemap.xml").body)) == 30_000
 
 
-def test_a_query_set_is_read_anew_for_each_sitemap_and_not_before() -> None:
+def test_a_query_set_is_read_again_for_each_sitemap_and_not_before() -> None:
     from django.contrib.auth.models import Group
     from django.db.models import QuerySet
 

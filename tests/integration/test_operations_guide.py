@@ -145,7 +145,7 @@ def test_a_newer_file_that_was_set_aside_can_be_moved_back(tmp_path: Path, caplo
         assert newer.execute("SELECT path FROM page").fetchall() == [("/a",)]
 
 
-def test_a_file_that_is_deleted_while_it_is_in_use_is_made_anew(tmp_path: Path) -> None:
+def test_a_file_that_is_deleted_while_it_is_in_use_is_made_again(tmp_path: Path) -> None:
     file = tmp_path / "sitemap.sqlite3"
     store = store_with(file, "/a")
     for path in tmp_path.iterdir():

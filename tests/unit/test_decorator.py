@@ -466,7 +466,7 @@ def test_a_lastmod_callable_that_returns_no_date_fails_alike(returned: Any, capl
     assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
-def test_a_lastmod_callable_is_asked_anew() -> None:
+def test_a_lastmod_callable_is_asked_again() -> None:
     days = iter(range(1, 32))
     app = flask_app(sitemap(lastmod=lambda: date(2024, 1, next(days)))(a_view()))
     site = SitemapMiddleware(app, store="memory://", clock=(clock := Clock(NOW)), max_age=60, verify=False)

@@ -269,7 +269,7 @@ def test_a_root_path_stands_before_it_once(make: Any) -> None:
     assert Site(make(SLUGS)).locs(root="/shop") == [page.replace("/posts", "/shop/posts") for page in PAGES]
 
 
-def test_providers_are_asked_anew_once_max_age_has_passed() -> None:
+def test_providers_are_asked_again_once_max_age_has_passed() -> None:
     posts = [{"slug": "a"}]
     site = Site(on_flask(lambda: posts), max_age=60)
     assert site.locs() == [f"{LOCAL}/posts/a"]

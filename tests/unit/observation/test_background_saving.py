@@ -572,19 +572,27 @@ def test_middleware_that_nothing_refers_to_is_collected() -> None:
     until(is_collected)
 
 
-def test_thread_that_starts_after_its_buffer_is_gone_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    test, start = threading.current_thread(), threading.Thread.start
-    late: list[threading.Thread] = []
+StartOfThread = Callable[[threading.Thread], None]
 
-    def delayed_start(thread: threading.Thread) -> None:
+
+def replace_start(monkeypatch: pytest.MonkeyPatch, replaced: Callable[[threading.Thread, StartOfThread], None]) -> None:
+    """Have `replaced` called for the threads that this one starts, with what starts them. Others start as usual."""
+    test, start = threading.current_thread(), threading.Thread.start
+
+    def patched(thread: threading.Thread) -> None:
         if threading.current_thread() is test:
-            late.append(thread)
+            replaced(thread, start)
         else:
             start(thread)
 
+    monkeypatch.setattr(threading.Thread, "start", patched)
+
+
+def test_thread_that_starts_after_its_buffer_is_gone_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    late: list[threading.Thread] = []
     buffer = new_buffer(Merged(), interval=0.01)
     with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", delayed_start)
+        replace_start(patched, lambda thread, _: late.append(thread))
         buffer.record(captured())
     del buffer
     gc.collect()
@@ -613,16 +621,14 @@ def test_repeated_response_has_a_closed_buffer_flush_again() -> None:
 def test_close_while_the_thread_is_being_started_has_it_flush_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
     merged = Merged()
     buffer = new_buffer(merged)
-    test, start = threading.current_thread(), threading.Thread.start
     started: list[threading.Thread] = []
 
-    def late_start(thread: threading.Thread) -> None:
-        if threading.current_thread() is test:  # others start their own threads
-            started.append(thread)
-            buffer.close()
+    def close_first(thread: threading.Thread, start: StartOfThread) -> None:
+        started.append(thread)
+        buffer.close()
         start(thread)
 
-    monkeypatch.setattr(threading.Thread, "start", late_start)
+    replace_start(monkeypatch, close_first)
     buffer.record(captured("/page"))
     [thread] = started
     thread.join(10)

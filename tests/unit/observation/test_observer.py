@@ -720,7 +720,7 @@ def test_repeated_response_is_recorded_once_in_each_second(one_page: OnePage) ->
     assert one_page.tracker.repeated == 5
 
 
-def test_clock_that_is_set_back_has_the_response_captured_anew(one_page: OnePage) -> None:
+def test_clock_that_is_set_back_has_the_response_captured_again(one_page: OnePage) -> None:
     one_page.start("404 Not Found")
     one_page.saved()
     one_page.clock.pass_(-0.25)

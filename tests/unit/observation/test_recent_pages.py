@@ -58,7 +58,7 @@ def test_page_without_a_key_is_not_looked_up(tracker: ResponseTracker) -> None:
     assert track(tracker, "one") is page
 
 
-def test_pages_are_tracked_anew_once_their_routes_are_others(tracker: ResponseTracker) -> None:
+def test_pages_are_tracked_again_once_their_routes_are_others(tracker: ResponseTracker) -> None:
     assert tracker.routes_version == 0
     page = track(tracker, "one")
     assert track(tracker, "one") is page

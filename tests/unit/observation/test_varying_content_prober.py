@@ -361,7 +361,7 @@ def test_page_that_waits_is_not_queued_again() -> None:
     request.jobs[0]()
     assert shop.requested == ["/a"]
     shop.requested.clear()
-    assert shop.run("/a") == ["/a"], "it has been requested, and may be queued anew"
+    assert shop.run("/a") == ["/a"], "it was requested, and may be queued again"
 
 
 @pytest.mark.parametrize(

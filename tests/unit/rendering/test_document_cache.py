@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from anyio.to_thread import current_default_thread_limiter
@@ -203,6 +205,21 @@ def test_queries_that_clients_invent_are_not_all_remembered(protocol: str, monke
     assert [site.request(SITEMAP, query=f"q={number}") for number in range(9)] == [first] * 9
     assert 0 < site.app.service.sitemap_handler.ready_keys <= 2
     assert store.calls == 0
+
+
+@BOTH
+def test_documents_that_were_dropped_for_lack_of_room_are_not_kept(
+    protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document_cache, "MAX_CACHE_BYTES", 0)
+    site = home(protocol, sections={"posts": lambda: ["/posts/a"], "news": lambda: ["/news/a"]})
+    index = site.locs()
+    for loc in index:
+        for _ in range(3):
+            assert site.request(urlsplit(loc).path).status == 200
+    table = site.app.service.app_routes.table
+    gc.collect()
+    assert sum(found.table is table for found in gc.get_objects() if type(found) is CachedDocument) == 1
 
 
 # What makes it not ready
