@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from .observation.parse_and_store import Ingester
     from .observation.recent_pages import ResponseTracker
     from .observation.store_clock import StoreClock
-    from .rendering.publisher import PublishedDocument, Publisher
+    from .rendering.publisher import Publisher
+    from .rendering.site_documents import PublishedDocument
     from .robots import RobotsTxt
     from .routing.current_routes import AppRoutes
     from .sitemap_handler import SitemapHandler

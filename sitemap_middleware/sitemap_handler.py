@@ -24,9 +24,15 @@ from .observation.background_saving import ResponseBuffer
 from .observation.parse_and_store import Ingester
 from .observation.refresh_on_demand import Refresher
 from .observation.unvisited_page_prober import UnvisitedPageProber
-from .rendering.document_cache import FRESH_SECONDS, CachedDocument, Freshness
 from .rendering.publisher import Publisher
-from .rendering.responses import HeaderFields, error_response, text_response
+from .rendering.responses import (
+    FRESH_SECONDS,
+    CachedDocument,
+    Freshness,
+    HeaderFields,
+    error_response,
+    text_response,
+)
 from .rendering.section import BeingGenerated, Unavailable
 from .request_response import (
     DOCUMENT_SUFFIXES,
@@ -156,7 +162,7 @@ class SitemapHandler:
             ):
                 self._ready.clear()
                 return None
-            return document.responses.response_to(request.key[KEY_METHOD], request.conditional_headers, inflates=False)
+            return document.response_to(request.key[KEY_METHOD], request.conditional_headers, inflates=False)
         except Exception as error:
             self._on_error("a request for the sitemap could not be looked at", error)
             return None
@@ -238,7 +244,7 @@ class SitemapHandler:
         document = self._find_document(site, table, request, request.path, serves_it=True)
         if document is None:
             return error_response(request.method, 404, self._reasons.reason(site, table))
-        return document.responses.response_to(request.method, request.conditional_headers)
+        return document.response_to(request.method, request.conditional_headers)
 
     def _disallow(self, request: Request) -> Response | None:
         """Hide the sitemap, and forbid everything in robots.txt, which is at the root of a host only."""

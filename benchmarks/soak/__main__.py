@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from sitemap_middleware.rendering.document_cache import FRESH_SECONDS
+from sitemap_middleware.rendering.responses import FRESH_SECONDS
 from tests.support import servers
 
 from . import crawler, report, traffic

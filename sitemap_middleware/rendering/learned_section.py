@@ -22,8 +22,7 @@ from . import chunk_codec
 from .chunk_codec import ChunkInfo, RenderKey
 from .chunked_document import EMPTY_CHUNK
 from .chunking import make_chunks
-from .section import LEASE_SECONDS, WAIT_SECONDS, BackgroundJob, RefreshContext, RenderingResources
-from .section_document import SectionDocument
+from .section import LEASE_SECONDS, WAIT_SECONDS, BackgroundJob, RefreshContext, RenderingResources, SectionDocument
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 

@@ -23,8 +23,7 @@ from ..stores.requested_refreshes import NO_TOKEN
 from . import chunk_codec
 from .chunk_codec import ChunkInfo, RenderKey
 from .chunking import group_chunks, make_chunks
-from .section import LEASE_SECONDS, WAIT_SECONDS
-from .section_document import SectionDocument
+from .section import LEASE_SECONDS, WAIT_SECONDS, SectionDocument
 
 MAX_AGE_FACTOR: Final = 10
 """Documents are valid for this many times the time that their rendering took, or `max_age` if that is longer."""

@@ -19,9 +19,9 @@ from .section import (
     BeingGenerated,
     RefreshContext,
     RenderingResources,
+    SectionDocument,
     Unavailable,
 )
-from .section_document import SectionDocument
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 

@@ -19,13 +19,10 @@ from ..robots_parser import RobotsRules
 from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION, RouteTable
 from ..stores.base import Store
 from ..stores.requested_refreshes import RefreshMarks
-from ..urls import quote_path
 from .chunk_codec import RenderKey
-from .chunked_document import Document
-from .document_cache import CachedDocument, DocumentCache, Freshness
 from .learned_section import LearnedSection
 from .provider_sections import PROVIDER_FAILING_REASON, ProviderSections
-from .responses import PreparedResponses
+from .responses import CachedDocument, Freshness
 from .routes_section import RoutesSection
 from .section import (
     FIRST_WAIT_SECONDS,
@@ -36,7 +33,7 @@ from .section import (
     Section,
     Unavailable,
 )
-from .section_document import SectionDocument, assemble, assemble_without_data, fits_one_document, index_of
+from .site_documents import PublishedDocument, SiteDocuments
 
 MAX_SITES: Final = 64
 """Sites whose documents are kept in memory at one time."""
@@ -54,32 +51,16 @@ class _Inputs(NamedTuple):
     """POSIX seconds."""
 
 
-class PublishedDocument(NamedTuple):
-    """One XML file of a sitemap, as figures."""
-
-    path: str
-    """Percent-encoded, below the root path."""
-    entries: int
-    """URLs; in an index, documents."""
-    lastmod: str | None
-    size: int
-    """Bytes of plain XML."""
-    gzipped_size: int
-    """Bytes when gzipped."""
-    is_index: bool = False
-
-
 class _SiteSitemap:
     """The sections and the documents of one site."""
 
-    def __init__(self, resources: RenderingResources, site: Site) -> None:
+    def __init__(self, resources: RenderingResources, options: Options, site: Site) -> None:
         self.lock = threading.Lock()
         """Held while the documents are brought up to date."""
         self.providers = ProviderSections(resources, site)
         self.learned = LearnedSection(resources, site, self.lock)
         self.sections: tuple[Section, ...] = (RoutesSection(resources), self.providers, self.learned)
-        self.documents: list[SectionDocument] = []
-        self.cache = DocumentCache()
+        self.documents = SiteDocuments(resources.store, options, site.base_url)
         self.inputs: _Inputs | None = None
         """None if the next request must bring the sections up to date."""
 
@@ -97,14 +78,12 @@ class Publisher:
         """`now`: the time, in POSIX seconds, by which the pages of a site are evaluated, given its `store_key`."""
         self._entries = entries
         self._store = store
-        self._path = options.path
-        self._max_age = options.max_age
+        self._options = options
         self._clock = options.clock
         self._now = now
         self._sites: OrderedDict[str, _SiteSitemap] = OrderedDict()
         self._resources = RenderingResources(entries, store, options.clock, options.max_age)
         self._stem = options.path.removesuffix(".xml")
-        self._url_stem = quote_path(self._stem) or ""
         self._part_path = re.compile(re.escape(self._stem) + r"-(([A-Za-z0-9_.~-]+?)(-[1-9][0-9]{0,4})?)\.xml")
         self._section_names = frozenset(provider.section for provider in options.sections)
         reset_after_fork(self)
@@ -128,7 +107,9 @@ class Publisher:
 
     def may_be_document_path(self, path: str) -> bool:
         """Whether a path could be that of a document, whatever the names of the sections are."""
-        return path.startswith(self._stem) and (path == self._path or self._part_path.fullmatch(path) is not None)
+        return path.startswith(self._stem) and (
+            path == self._options.path or self._part_path.fullmatch(path) is not None
+        )
 
     def is_document_path(self, path: str, provider_names: Collection[str]) -> bool:
         """Whether a path is that of a document, given the names of the providers' sections."""
@@ -136,13 +117,13 @@ class Publisher:
             return False
         part = self._part_path.fullmatch(path)
         if part is None or part[3] is None:  # only the first document of a named section has no number
-            return path == self._path or (part is not None and part[2] in self._section_names)
+            return path == self._options.path or (part is not None and part[2] in self._section_names)
         return part[2] in (ROUTES_SECTION, LEARNED_SECTION, *provider_names)
 
     def cached_document(self, site: Site, path: str) -> CachedDocument | None:
         """A document in memory, fresh or not. Waits for nothing."""
         sitemap = self._sites.get(site.base_url)
-        return None if sitemap is None else sitemap.cache.get(path)
+        return None if sitemap is None else sitemap.documents.cached(path)
 
     def find_document(
         self,
@@ -172,7 +153,7 @@ class Publisher:
             Unavailable: there is no earlier document, and it cannot be made now.
         """
         sitemap = self._sitemap_of(site)
-        last_good = sitemap.cache.get(path)
+        last_good = sitemap.documents.cached(path)
         if not sitemap.lock.acquire(timeout=FIRST_WAIT_SECONDS if last_good is None else WAIT_SECONDS):
             if last_good is None:
                 raise BeingGenerated
@@ -180,16 +161,12 @@ class Publisher:
         try:
             snapshot = SiteSnapshot(site, table, self._store, rules, self._now(site.store_key), request.async_collector)
             self._refresh(sitemap, snapshot, path, request, marks)
-            document = self._assemble(sitemap, snapshot, path)
-            if document is not None:
-                document.mark_fresh(self._limited(freshness, sitemap.inputs), table)
+            return sitemap.documents.assemble(path, table, self._limited(freshness, sitemap.inputs))
         except (StoreError, ValuesError, Unavailable) as error:
             sitemap.inputs = None  # chunks may be missing from the store: the next request looks at everything
             if last_good is None:
                 raise _as_unavailable(error) from error
             return last_good
-        else:
-            return document
         finally:
             sitemap.lock.release()
 
@@ -203,46 +180,33 @@ class Publisher:
     def has_entries(self, site: Site) -> bool:
         """Whether the documents of a site that are in memory have entries."""
         sitemap = self._sites.get(site.base_url)
-        return sitemap is not None and bool(sitemap.documents)
+        return sitemap is not None and bool(sitemap.documents.of_sections)
 
     def published_documents(self, site: Site) -> list[PublishedDocument]:
         """The documents of a site as they were last brought up to date, the index first if there is one."""
         sitemap = self._sites.get(site.base_url)
-        documents = [] if sitemap is None else sitemap.documents
-        if not documents:
-            return []
-        stem = self._url_stem
-        if fits_one_document(documents):
-            return [_published(f"{stem}.xml", assemble_without_data(documents))]
-        return [
-            _published(f"{stem}.xml", index_of(documents, f"{site.base_url}{stem}"), is_index=True),
-            *(_published(f"{stem}-{document.name}.xml", assemble_without_data([document])) for document in documents),
-        ]
+        return [] if sitemap is None else sitemap.documents.published()
 
     def entry_count(self) -> int:
         """The number of entries in the documents of all sites."""
-        return sum(document.count for documents in self._all_documents() for document in documents)
+        return sum(documents.entry_count() for documents in self._all_documents())
 
     def document_count(self) -> int:
         """The number of documents of all sites, indexes included."""
-        return sum(
-            1 if fits_one_document(documents) else 1 + len(documents)
-            for documents in self._all_documents()
-            if documents
-        )
+        return sum(documents.count() for documents in self._all_documents())
 
     def values_age(self) -> float:
         """The age in seconds of the oldest provider items when a request last needed them; 0 if there are none."""
         return max((sitemap.providers.age for sitemap in list(self._sites.values())), default=0.0)
 
-    def _all_documents(self) -> list[list[SectionDocument]]:
+    def _all_documents(self) -> list[SiteDocuments]:
         # list(): other threads may add a site meanwhile.
         return [sitemap.documents for sitemap in list(self._sites.values())]
 
     def _sitemap_of(self, site: Site) -> _SiteSitemap:
         sitemap = self._sites.get(site.base_url)
         if sitemap is None:
-            sitemap = self._sites.setdefault(site.base_url, _SiteSitemap(self._resources, site))
+            sitemap = self._sites.setdefault(site.base_url, _SiteSitemap(self._resources, self._options, site))
             while len(self._sites) > MAX_SITES:
                 self._sites.popitem(last=False)
         return sitemap
@@ -259,8 +223,8 @@ class Publisher:
         if (
             known is not None
             and known[:4] == inputs[:4]
-            and 0 <= inputs.read_at - known.read_at < self._max_age
-            and sitemap.cache.get(path) is not None
+            and 0 <= inputs.read_at - known.read_at < self._options.max_age
+            and sitemap.documents.cached(path) is not None
             and request.wait_seconds != TEST_CLIENT_WAIT_SECONDS  # a test sees what it has just changed
         ):
             return
@@ -272,61 +236,15 @@ class Publisher:
         )
         context = RefreshContext(evaluation, key, request, None if part is None else part[1], marks)
         are_complete = [section.refresh(context) for section in sitemap.sections]
-        sitemap.documents = [document for section in sitemap.sections for document in section.documents()]
+        sitemap.documents.of_sections = [document for section in sitemap.sections for document in section.documents()]
         sitemap.inputs = inputs if all(are_complete) else None
-        entry_count = sum(document.count for document in sitemap.documents)
-        self._entries.warn_of_flat_priorities(snapshot.site, entry_count)
+        self._entries.warn_of_flat_priorities(snapshot.site, sitemap.documents.entry_count())
 
     def _limited(self, freshness: Freshness | None, inputs: _Inputs | None) -> Freshness | None:
         """How long a document may be served: not if something is still being rendered, nor past `max_age`."""
         if freshness is None or inputs is None:
             return None
-        return freshness._replace(valid_until=min(freshness.valid_until, inputs.read_at + self._max_age))
-
-    # Assembling documents
-
-    def _assemble(self, sitemap: _SiteSitemap, snapshot: SiteSnapshot, path: str) -> CachedDocument | None:
-        """Assemble the document of a path from rendered chunks; None if there is none."""
-        documents = sitemap.documents
-        is_single = fits_one_document(documents)
-        if path == self._path and not is_single:
-            return self._assemble_index(sitemap, snapshot, path)
-        if path != self._path:
-            part = self._part_path.fullmatch(path)
-            documents = [
-                document for document in documents if not is_single and part is not None and document.name == part[1]
-            ]
-        if not any(document.chunks or document.is_incomplete for document in documents):
-            return None
-        digests = tuple(chunk.digest for document in documents for chunk in document.chunks)
-        cached = sitemap.cache.get_if_made_of(path, digests)
-        if cached is not None:
-            return cached
-        document = assemble(documents, self._store, snapshot.site.base_url)
-        return self._cache_document(sitemap, snapshot, path, document, digests)
-
-    def _assemble_index(self, sitemap: _SiteSitemap, snapshot: SiteSnapshot, path: str) -> CachedDocument:
-        index = index_of(sitemap.documents, f"{snapshot.site.base_url}{self._url_stem}")
-        digests = (index.etag.encode(),)
-        cached = sitemap.cache.get_if_made_of(path, digests)
-        return cached or self._cache_document(sitemap, snapshot, path, index, digests)
-
-    def _cache_document(
-        self,
-        sitemap: _SiteSitemap,
-        snapshot: SiteSnapshot,
-        path: str,
-        document: Document,
-        digests: tuple[bytes, ...],
-    ) -> CachedDocument:
-        since = self._store.served_since(snapshot.site.base_url, path, document.etag, int(self._clock()))
-        cached = CachedDocument(PreparedResponses(document, since, self._max_age), digests, snapshot.table)
-        sitemap.cache.put(path, cached)
-        return cached
-
-
-def _published(path: str, document: Document, *, is_index: bool = False) -> PublishedDocument:
-    return PublishedDocument(path, document.count, document.lastmod, document.size, document.gzipped_size, is_index)
+        return freshness._replace(valid_until=min(freshness.valid_until, inputs.read_at + self._options.max_age))
 
 
 def _as_unavailable(error: Exception) -> Unavailable:

@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from email.utils import formatdate
-from typing import Final, overload
+from typing import Final, NamedTuple, overload
 
 from ..models import Headers
 from ..request_response import CONDITIONAL_HEADERS, Response
+from ..routing.route_table import RouteTable
 from .chunked_document import PART_BYTES, Document
 
 HeaderFields = list[tuple[str, str]]
 
 MAX_SINGLE_PART_BYTES: Final = 256 * 1024
 """Size of the longest body that is sent in one piece; longer ones are sent in parts."""
+
+FRESH_SECONDS: Final = 1.0
+"""Seconds for which a document is served without reading the store."""
+
+REVALIDATE_SECONDS: Final = FRESH_SECONDS / 2
+"""The age in seconds at which one request brings the document up to date, so that not all do at the same moment."""
 
 _CONTENT_TYPE: Final = ("Content-Type", "application/xml; charset=utf-8")
 _MAX_NEGOTIATED: Final = 16
@@ -31,25 +38,69 @@ _BODY_HEADERS: Final = frozenset(
 _COMMON_HEADERS: Final = (("X-Robots-Tag", "noindex"), ("X-Content-Type-Options", "nosniff"))
 
 
-class PreparedResponses:
-    """The responses to GET and HEAD for one document. There are six (plain, gzipped or 304); each is made once.
+class Freshness(NamedTuple):
+    """When a document was up to date, and until when it may be served without another check."""
 
-    Args:
-        document: the document.
-        since: POSIX seconds since when it is this document; None if that is not known.
-        max_age: seconds for which clients may cache it.
+    generation: int
+    """How many times this process had flushed when it began to read the store."""
+    since: float
+    """POSIX seconds."""
+    valid_until: float
+    """POSIX seconds."""
+
+
+class CachedDocument:
+    """A document in memory: the responses to requests for it, and whether it is up to date.
+
+    There are six responses to GET and HEAD (plain, gzipped or 304); each is made once.
     """
 
-    def __init__(self, document: Document, since: int | None, max_age: int) -> None:
+    table: RouteTable
+    """The routes when it was last brought up to date."""
+
+    def __init__(self, document: Document, since: int | None, max_age: int, digests: tuple[bytes, ...] = ()) -> None:
+        """Make no response yet.
+
+        Args:
+            document: the document.
+            since: POSIX seconds since when it is this document; None if that is not known.
+            max_age: seconds for which clients may cache it.
+            digests: those of its chunks.
+        """
         self._document = document
         self._since = since
         self._max_age = max_age
+        self.digests: tuple[bytes, ...] = digests
+        """The digests of its chunks."""
+        self.freshness: Freshness | None = None
+        """None if the next request must bring it up to date."""
+        self._revalidating = False
         self._responses: dict[tuple[str, bool, bool], Response] = {}
         self._negotiated: dict[tuple[str | None, ...], Response] = {}
         """Those of `_responses`, by the method and the values of `CONDITIONAL_HEADERS` of earlier requests."""
 
+    def mark_fresh(self, freshness: Freshness | None, table: RouteTable) -> None:
+        """Note that the document is up to date."""
+        self.freshness = freshness
+        self.table = table
+        self._revalidating = False
+
+    def is_fresh(self, now: float, generation: int) -> bool:
+        """Whether it may be served as it is. Before it expires, one call returns False to refresh it early."""
+        freshness = self.freshness
+        if (
+            freshness is None
+            or freshness.generation != generation
+            or not freshness.since <= now < freshness.valid_until
+        ):
+            return False
+        if now >= freshness.since + REVALIDATE_SECONDS and not self._revalidating:
+            self._revalidating = True
+            return False
+        return True
+
     @property
-    def size(self) -> int:
+    def memory_size(self) -> int:
         """The maximum number of bytes that the document, all bodies and the values of headers take in memory."""
         document = self._document
         gzipped_size = document.gzipped_size if document.gzipped_size <= MAX_SINGLE_PART_BYTES else 0

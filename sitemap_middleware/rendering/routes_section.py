@@ -6,8 +6,7 @@ from ..routing.route_table import ROUTES_SECTION
 from .chunk_codec import RenderKey
 from .chunked_document import Chunk
 from .chunking import group_chunks, make_chunks
-from .section import RefreshContext, RenderingResources
-from .section_document import SectionDocument
+from .section import RefreshContext, RenderingResources, SectionDocument
 
 
 class RoutesSection:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final, Protocol
 
+from ..exceptions import StoreError
 from ..fork_safety import WorkerId
 from ..listing.entries_by_section import EntryBuilder
 from ..listing.policy import EvaluationContext
-from ..models import StoreKey
+from ..models import BaseURL, StoreKey
 from ..request_response import Request
 from ..stores.base import Store
 from ..stores.requested_refreshes import RefreshMarks
+from . import chunk_codec
 from .chunk_codec import RenderKey
-from .section_document import SectionDocument
+from .chunked_document import Chunk, latest
 
 WAIT_SECONDS: Final = 1.0
 """Seconds that a request waits for documents that are being generated if there are earlier ones to serve."""
@@ -95,6 +98,51 @@ class RefreshContext:
     """The name of the requested document; None for the sitemap itself."""
     marks: RefreshMarks
     """What `refresh` asked for."""
+
+
+def nothing_to_reload() -> None:
+    """Do nothing: chunks in memory cannot be lost."""
+
+
+@dataclass(frozen=True)
+class SectionDocument:
+    """One document that the index may name."""
+
+    name: str
+    """The part of its path after the sitemap's own name, without ".xml": "routes-1"."""
+    chunks: Sequence[Chunk]
+    """Its chunks; without their data if these are in the store."""
+    stored_names: Sequence[str] = ()
+    """The names of their data in the store, one for each chunk; none if they have their data."""
+    reload_or_discard: Callable[[], None] = nothing_to_reload
+    """Called if data of a chunk are missing from the store."""
+    is_incomplete: bool = False
+    """Whether some of its pages have never been rendered."""
+    is_named: bool = False
+    """Whether the option `sections` names it, so that it is always a document of its own."""
+
+    @cached_property
+    def lastmod(self) -> str | None:
+        """The latest lastmod of its entries."""
+        return latest(chunk.lastmod for chunk in self.chunks)
+
+    @cached_property
+    def count(self) -> int:
+        """The number of its entries."""
+        return sum(chunk.count for chunk in self.chunks)
+
+    def load_chunks(self, store: Store, base: BaseURL) -> Iterator[Chunk]:
+        """Its chunks, with their data. `StoreError` if data were lost; the next request renders them again."""
+        if not self.stored_names:
+            yield from self.chunks
+            return
+        stored = store.load(base, self.stored_names)
+        for name, chunk in zip(self.stored_names, self.chunks, strict=True):
+            loaded = chunk_codec.with_data(chunk, stored.get(name))
+            if loaded is None:
+                self.reload_or_discard()
+                raise StoreError(f"chunks of {self.name} of {base} are missing from the store; they are rendered again")
+            yield loaded
 
 
 class Section(Protocol):

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ..inspection import ServiceInspection
 from ..listing.candidates import decode_path
 from ..models import Site
-from ..rendering.publisher import PublishedDocument
+from ..rendering.site_documents import PublishedDocument
 from ..urls import quote_path
 from . import views
 from .evaluated_urls_database import PageQuery, PageRow

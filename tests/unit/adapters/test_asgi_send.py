@@ -19,7 +19,7 @@ from sitemap_middleware.adapters.asgi_send import send_stream
 from sitemap_middleware.cli.app_client import app_client
 from sitemap_middleware.models import Site
 from sitemap_middleware.rendering.chunked_document import Document, compress_chunk, urlset
-from sitemap_middleware.rendering.responses import MAX_SINGLE_PART_BYTES, PreparedResponses
+from sitemap_middleware.rendering.responses import MAX_SINGLE_PART_BYTES, CachedDocument
 from sitemap_middleware.request_response import Response
 from tests.servers.test_processes import HOST, Launch, gunicorn, hypercorn, uvicorn
 from tests.support.waiting import until
@@ -42,7 +42,7 @@ def of_size(size: int) -> Document:
 
 
 def served(document: Document, method: str = "GET", headers: dict[str, str] | None = None) -> Response:
-    return PreparedResponses(document, None, 300).response_to(method, headers or {})
+    return CachedDocument(document, None, 300).response_to(method, headers or {})
 
 
 def test_small_document_is_sent_whole_and_a_large_one_in_parts() -> None:

@@ -28,7 +28,7 @@ from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.listing import site_signals_cache
 from sitemap_middleware.listing.entries_by_section import EntryBuilder
 from sitemap_middleware.models import BaseURL, Page
-from sitemap_middleware.rendering import chunking, document_cache, learned_section, publisher
+from sitemap_middleware.rendering import chunking, learned_section, publisher, site_documents
 from sitemap_middleware.sitemap_protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores import permanent_page_slots
 from sitemap_middleware.stores.base import UNLEARNED_BLOCK, Store
@@ -733,7 +733,7 @@ def test_what_is_lost_or_damaged_heals_and_is_never_served(
     name: str, damage: str, monkeypatch: pytest.MonkeyPatch, small: None
 ) -> None:
     monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)
-    monkeypatch.setattr(document_cache, "MAX_CACHE_BYTES", 0)  # or it would serve from memory
+    monkeypatch.setattr(site_documents, "MAX_CACHE_BYTES", 0)  # or it would serve from memory
     store, clock = MemoryStore(), Clock()
     store.merge(BASE, seen(*range(9)))
     store.merge(BASE, seen(9, at=1_749_000_000, last_modified=1_600_000_000))

@@ -12,7 +12,7 @@ from sitemap_middleware.rendering.chunked_document import PART_BYTES, Document, 
 from sitemap_middleware.rendering.responses import (
     MAX_NEGOTIATED_BYTES,
     MAX_SINGLE_PART_BYTES,
-    PreparedResponses,
+    CachedDocument,
     accepts_gzip,
     encode_headers,
     error_response,
@@ -37,7 +37,7 @@ def body_of(response: Response) -> bytes:
 
 def response_to(method: str = "GET", since: int | None = SINCE, size: int = 0, **headers: str) -> Response:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return PreparedResponses(document(size), since, MAX_AGE).response_to(method, named)
+    return CachedDocument(document(size), since, MAX_AGE).response_to(method, named)
 
 
 def headers_of(response: Response) -> dict[str, str]:
@@ -118,12 +118,12 @@ def test_client_that_has_the_document_gets_304(sent: dict[str, str], *, unchange
 
 
 def test_headers_that_clients_invent_are_not_all_remembered() -> None:
-    responses = PreparedResponses(document(), SINCE, MAX_AGE)
+    cached = CachedDocument(document(), SINCE, MAX_AGE)
     invented = [{"accept-encoding": "gzip", "if-none-match": f'"{number}"'} for number in range(1000)]
-    assert {id(responses.response_to("GET", headers)) for headers in invented} == {
-        id(responses.response_to("GET", {"accept-encoding": "gzip"}))
+    assert {id(cached.response_to("GET", headers)) for headers in invented} == {
+        id(cached.response_to("GET", {"accept-encoding": "gzip"}))
     }
-    assert 0 < len(responses._negotiated) <= 256
+    assert 0 < len(cached._negotiated) <= 256
 
 
 def test_date_of_the_client_says_nothing_if_the_age_is_unknown() -> None:
@@ -172,9 +172,9 @@ def test_long_document_is_sent_in_parts(size: int, *, is_streamed: bool) -> None
 def test_body_of_exactly_the_limit_is_sent_in_one_piece() -> None:
     frame = document().size
     lines = b"x" * (MAX_SINGLE_PART_BYTES - frame)
-    exact = PreparedResponses(urlset([compress_chunk(lines, 1, None)]), None, 0).response_to("GET", {})
+    exact = CachedDocument(urlset([compress_chunk(lines, 1, None)]), None, 0).response_to("GET", {})
     assert (len(exact.body), exact.parts) == (MAX_SINGLE_PART_BYTES, None)
-    longer = PreparedResponses(urlset([compress_chunk(lines + b"x", 1, None)]), None, 0).response_to("GET", {})
+    longer = CachedDocument(urlset([compress_chunk(lines + b"x", 1, None)]), None, 0).response_to("GET", {})
     assert longer.parts is not None
     assert len(body_of(longer)) == MAX_SINGLE_PART_BYTES + 1
 
@@ -192,16 +192,16 @@ def test_body_of_exactly_the_limit_is_sent_in_one_piece() -> None:
 def test_document_that_takes_time_to_inflate_is_not_inflated_on_the_event_loop(
     method: str, size: int, coding: str, *, is_ready: bool
 ) -> None:
-    responses = PreparedResponses(document(size), SINCE, MAX_AGE)
-    response = responses.response_to(method, {"accept-encoding": coding}, inflates=False)
+    cached = CachedDocument(document(size), SINCE, MAX_AGE)
+    response = cached.response_to(method, {"accept-encoding": coding}, inflates=False)
     assert (response is not None) is is_ready
-    assert responses.response_to(method, {"accept-encoding": coding}).status == 200
+    assert cached.response_to(method, {"accept-encoding": coding}).status == 200
 
 
 def test_unchanged_long_document_needs_no_inflating() -> None:
-    responses = PreparedResponses(document(2 * PART_BYTES), SINCE, MAX_AGE)
+    cached = CachedDocument(document(2 * PART_BYTES), SINCE, MAX_AGE)
     tag = f'"{document(2 * PART_BYTES).etag}"'
-    unchanged = responses.response_to("GET", {"if-none-match": tag}, inflates=False)
+    unchanged = cached.response_to("GET", {"if-none-match": tag}, inflates=False)
     assert unchanged is not None
     assert unchanged.status == 304
 
@@ -219,17 +219,17 @@ def test_unchanged_long_document_needs_no_inflating() -> None:
     ],
 )
 def test_small_bodies_are_made_once(size: int, method: str, coding: str, *, is_kept: bool) -> None:
-    responses = PreparedResponses(document(size), SINCE, MAX_AGE)
+    cached = CachedDocument(document(size), SINCE, MAX_AGE)
     headers = {"accept-encoding": coding}
-    assert (responses.response_to(method, headers) is responses.response_to(method, headers)) is is_kept
+    assert (cached.response_to(method, headers) is cached.response_to(method, headers)) is is_kept
 
 
 def test_size_counts_the_document_and_the_bodies_that_are_kept() -> None:
     small, middle, large = document(), document(2 * PART_BYTES), document(4 * MAX_SINGLE_PART_BYTES)
-    assert PreparedResponses(small, None, 0).size - MAX_NEGOTIATED_BYTES == small.size + 2 * small.gzipped_size
-    assert PreparedResponses(middle, None, 0).size - MAX_NEGOTIATED_BYTES == 2 * middle.gzipped_size
+    assert CachedDocument(small, None, 0).memory_size - MAX_NEGOTIATED_BYTES == small.size + 2 * small.gzipped_size
+    assert CachedDocument(middle, None, 0).memory_size - MAX_NEGOTIATED_BYTES == 2 * middle.gzipped_size
     assert large.gzipped_size > MAX_SINGLE_PART_BYTES
-    assert PreparedResponses(large, None, 0).size - MAX_NEGOTIATED_BYTES == large.gzipped_size
+    assert CachedDocument(large, None, 0).memory_size - MAX_NEGOTIATED_BYTES == large.gzipped_size
 
 
 def test_headers_are_ready_for_asgi() -> None:

@@ -19,12 +19,13 @@ from starlette.routing import Route
 from sitemap_middleware import sitemap, sitemap_handler
 from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.exceptions import StoreError
-from sitemap_middleware.models import Site
+from sitemap_middleware.models import BaseURL, Site
 from sitemap_middleware.observation.background_saving import ResponseBuffer
-from sitemap_middleware.rendering import document_cache
-from sitemap_middleware.rendering.chunked_document import urlset
-from sitemap_middleware.rendering.document_cache import CachedDocument, DocumentCache, Freshness
-from sitemap_middleware.rendering.responses import PreparedResponses
+from sitemap_middleware.rendering import responses, site_documents
+from sitemap_middleware.rendering.chunked_document import compress_chunk
+from sitemap_middleware.rendering.responses import CachedDocument, Freshness
+from sitemap_middleware.rendering.section import SectionDocument
+from sitemap_middleware.rendering.site_documents import SiteDocuments
 from sitemap_middleware.routing import current_routes as url_map
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
@@ -211,7 +212,7 @@ def test_queries_that_clients_invent_are_not_all_remembered(protocol: str, monke
 def test_documents_that_were_dropped_for_lack_of_room_are_not_kept(
     protocol: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document_cache, "MAX_CACHE_BYTES", 0)
+    monkeypatch.setattr(site_documents, "MAX_CACHE_BYTES", 0)
     site = home(protocol, sections={"posts": lambda: ["/posts/a"], "news": lambda: ["/news/a"]})
     index = site.locs()
     for loc in index:
@@ -298,7 +299,7 @@ def test_large_map_is_checked_once_a_second(protocol: str, monkeypatch: pytest.M
 def test_the_store_is_read_again_after_a_second(protocol: str) -> None:
     site = home(protocol, store=Counting())
     store = ready(site)
-    site.clock.pass_(document_cache.FRESH_SECONDS)
+    site.clock.pass_(responses.FRESH_SECONDS)
     site.request(SITEMAP)
     assert store.calls > 0
 
@@ -308,13 +309,13 @@ def test_one_request_refreshes_early_while_others_are_served(protocol: str) -> N
     site = home(protocol, store=Counting())
     store = ready(site)
     begun = site.clock.now
-    site.clock.pass_(document_cache.FRESH_SECONDS / 2)
+    site.clock.pass_(responses.FRESH_SECONDS / 2)
     site.request(SITEMAP)
     assert store.calls > 0
     store.calls = 0
-    site.clock.pass_(document_cache.FRESH_SECONDS / 2 - 0.01)
+    site.clock.pass_(responses.FRESH_SECONDS / 2 - 0.01)
     site.request(SITEMAP)
-    assert begun < site.clock.now < begun + document_cache.FRESH_SECONDS
+    assert begun < site.clock.now < begun + responses.FRESH_SECONDS
     site.request(SITEMAP)
     assert store.calls == 0  # the other request has just validated it
 
@@ -374,7 +375,7 @@ def test_what_another_worker_saves_shows_within_a_second(protocol: str, tmp_path
     second.pages["/gone"] = Page(410)
     second.visit("/gone")
     assert second.locs() == ["http://testserver/"]
-    first.clock.pass_(document_cache.FRESH_SECONDS)
+    first.clock.pass_(responses.FRESH_SECONDS)
     assert first.locs() == ["http://testserver/"]
     for site in (first, second):
         site.app.close()
@@ -406,7 +407,7 @@ def test_failing_store_keeps_the_last_good_document(protocol: str) -> None:
     first = site.request(SITEMAP)
     store.works = False
     for _ in range(3):
-        site.clock.pass_(document_cache.FRESH_SECONDS)
+        site.clock.pass_(responses.FRESH_SECONDS)
         assert site.request(SITEMAP) == first
 
 
@@ -427,15 +428,16 @@ def test_a_fault_of_the_look_leaves_the_answer_to_be_made(protocol: str) -> None
 
 
 def test_document_that_another_one_replaces_is_fresh_no_more() -> None:
-    cache, table = DocumentCache(), home("wsgi").app.service.app_routes.table
-    first, second = (
-        CachedDocument(urlset([]), None, PreparedResponses(urlset([]), None, 300), (digest,), table)
-        for digest in (b"1", b"2")
+    service = home("wsgi").app.service
+    documents, table = (
+        SiteDocuments(MemoryStore(), service.options, BaseURL("http://testserver")),
+        service.app_routes.table,
     )
-    for document in (first, second):
-        cache.put(SITEMAP, document)
-        document.mark_fresh(Freshness(0, 1000.0, 2000.0), table)
-    assert (first.is_fresh(1000.1, 0), second.is_fresh(1000.1, 0)) == (False, True)
+    replaced = []
+    for line in (b"<url>1</url>", b"<url>2</url>"):
+        documents.of_sections = [SectionDocument("routes-1", [compress_chunk(line, 1, None)])]
+        replaced.append(documents.assemble(SITEMAP, table, Freshness(0, 1000.0, 2000.0)))
+    assert [document is not None and document.is_fresh(1000.1, 0) for document in replaced] == [False, True]
 
 
 @BOTH
