@@ -1,16 +1,24 @@
-"""Resolves the Host of a request to a site. A Host is not trusted until a setting allows it."""
+"""Resolves the Host of a request to a site, and limits the sites that clients can create by inventing hosts.
+
+A Host is not trusted until a setting allows it.
+"""
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import Final, Literal
 
 from . import urls
 from .bounded_cache import BoundedCache
 from .config import Options
-from .models import Site
+from .models import Site, StoreKey
 from .request_response import KEY_HOST, KEY_METHOD, KEY_ROOT, Request
 from .routing.current_routes import AppRoutes
+from .stores.base import Store
+from .stores.checksums import verify, with_checksum
+
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MAX_HOSTS: Final = 1000
 """Resolved hosts that are cached. This also limits the sites of one process: clients can invent any number of hosts."""
@@ -23,6 +31,16 @@ MAX_ROOTS: Final = 32
 
 MAX_ROOT_CHARS: Final = 255
 """Maximum length of a root path."""
+
+MAX_UNNAMED_SITES: Final = 1000
+"""Sites in a store that no setting names in full, such as those below a wildcard, at root paths or at ports.
+
+Rows of a site are never deleted.
+"""
+
+_RECORD_SITE: Final = StoreKey("sites")
+_RECORD_NAME: Final = "unnamed"
+"""Where the store keeps the keys of these sites."""
 
 HostTrust = Literal["own", "foreign", "none"]
 """What a Host is to its site: the site's own name; a foreign one, such as a proxy's; or not a host name."""
@@ -38,8 +56,9 @@ class SiteResolver:
     name any, localhost. A host for which the app declares routes is a separate site.
     """
 
-    def __init__(self, app_routes: AppRoutes, options: Options) -> None:
+    def __init__(self, app_routes: AppRoutes, options: Options, store: Store) -> None:
         self._app_routes = app_routes
+        self._store = store
         self._base = options.site
         self._allowed = options.allowed_hosts
         self._routes_version = 0
@@ -54,6 +73,9 @@ class SiteResolver:
         """
         self._first: Site | None = None
         """The first site that was requested."""
+        self._stored = BoundedCache[StoreKey, bool](2 * MAX_UNNAMED_SITES)
+        """Whether sites that no setting names may have pages and documents in the store."""
+        self._warned = False
 
     def resolve_request(self, request: Request) -> tuple[Site | None, HostTrust]:
         """The site of a request, or None; and what its Host is to the site.
@@ -120,16 +142,47 @@ class SiteResolver:
     def _declared_root(self) -> str:
         return urls.root_of(self._app_routes.root_path) or ""
 
-    def is_named(self, site: Site) -> bool:
-        """Whether settings name a site's host in full, and its root path is the app's declared one."""
-        return self._is_named_host(site) and site.root in ("", self._declared_root())
-
     def _is_named_host(self, site: Site) -> bool:
         """Whether options or the app name its host in full: such a site is served even if the cache is full."""
         named = {pattern.removeprefix(".") for pattern in (*self._allowed, *self._app_routes.trusted_hosts)}
         return (
             site.routed is not None or site.host in named or (self._base is not None and site.host == self._base.host)
         )
+
+    def may_store(self, site: Site) -> bool:
+        """Whether a site may have pages and documents in the store. It may block.
+
+        A site may if settings name its host in full, and its root path is the app's declared one. Of others there may
+        be `MAX_UNNAMED_SITES`.
+
+        Raises:
+            StoreError: the store fails.
+        """
+        if self._is_named_host(site) and site.root in ("", self._declared_root()):
+            return True
+        may_store = self._stored.get(site.store_key)
+        if may_store is None:
+            may_store = self._register(site.store_key)
+            self._stored.put(site.store_key, may_store)
+        return may_store
+
+    def _register(self, key: str) -> bool:
+        """Register a site if there is room for it; return whether it is registered."""
+        record = verify(self._store.load(_RECORD_SITE, [_RECORD_NAME]).get(_RECORD_NAME, b""))
+        keys = (record or b"").decode().splitlines()
+        if key in keys:
+            return True
+        if len(keys) < MAX_UNNAMED_SITES:
+            self._store.save(_RECORD_SITE, {_RECORD_NAME: with_checksum("\n".join([*keys, key]).encode())})
+            return True
+        if not self._warned:
+            self._warned = True
+            log.warning(
+                "too many sites: the store has %d with hosts, ports and root paths that no setting names;"
+                " name the hosts in base_url or allowed_hosts, without wildcards, and have the server refuse others",
+                MAX_UNNAMED_SITES,
+            )
+        return False
 
     def default_site(self) -> Site:
         """The site that `explain` is about if none is given: the first that was requested, else base_url's."""

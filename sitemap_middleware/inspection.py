@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from .observation.crawler_visit_counts import CrawlerVisitCounts
     from .observation.parse_and_store import Ingester
     from .observation.recent_pages import ResponseTracker
-    from .observation.store_clock import StoreClock
     from .rendering.publisher import Publisher
     from .rendering.site_documents import PublishedDocument
     from .robots import RobotsTxt
     from .routing.current_routes import AppRoutes
     from .sitemap_handler import SitemapHandler
     from .stores.circuit_breaker import GuardedStore
+    from .stores.store_clock import StoreClock
 
 # What only these methods need is imported in them: few processes call one.
 

@@ -16,7 +16,6 @@ from .dates import import_http_parsers
 from .exceptions import StoreError
 from .hosts import SiteResolver
 from .models import Site
-from .new_site_limit import SiteQuota
 from .observation.background_saving import ResponseBuffer
 from .observation.crawler_requests import CrawlerRequests, NotedDocument
 from .observation.fault_log import FaultLog
@@ -24,7 +23,6 @@ from .observation.observer import TrackedPage
 from .observation.probe_client import ProbeClient
 from .observation.recent_pages import ResponseTracker
 from .observation.shutdown import flush_on_sigterm
-from .observation.store_clock import StoreClock
 from .observation.varying_content_prober import VaryingContentProber
 from .report.handler import ReportHandler
 from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
@@ -33,6 +31,7 @@ from .routing.current_routes import AppRoutes
 from .service_parts import ServiceParts
 from .stores.base import Store, StoreExtras
 from .stores.circuit_breaker import with_circuit_breaker
+from .stores.store_clock import StoreClock
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -74,9 +73,8 @@ class SitemapService(ServiceParts):
             CrawlerRequests(enabled=options.crawlers, ensure_thread=buffer.ensure_thread),
         )
         self.app_routes.on_change = self.tracker.require_track
-        self.site_resolver: SiteResolver = SiteResolver(self.app_routes, options)
+        self.site_resolver: SiteResolver = SiteResolver(self.app_routes, options, self._guarded_store)
         self._store_clock = StoreClock(self._guarded_store, options.clock)
-        self._site_quota = SiteQuota(self._guarded_store, self.site_resolver.is_named)
         self._probe_client = ProbeClient()
         self.varying_content_prober: VaryingContentProber | None = (
             VaryingContentProber(options.clock, self._probe_client, self._observe_probe, self._may_probe)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from .listing.policy import ListingPolicy
     from .listing.provider_reader import Providers
     from .models import Site
-    from .new_site_limit import SiteQuota
     from .observation.crawler_visit_counts import CrawlerVisitCounts
     from .observation.fault_log import FaultLog
     from .observation.parse_and_store import Ingester
@@ -35,7 +34,6 @@ class ServiceParts(ServiceInspection):
 
     log_fault: FaultLog
     varying_content_prober: VaryingContentProber | None
-    _site_quota: SiteQuota
     _probe_client: ProbeClient
 
     if TYPE_CHECKING:
@@ -62,7 +60,7 @@ class ServiceParts(ServiceInspection):
             store_clock=self._store_clock,
             tracker=self.tracker,
             varying_content_prober=self.varying_content_prober,
-            may_store=self._site_quota.may_store,
+            may_store=self.site_resolver.may_store,
         )
 
     @created_when_needed
@@ -74,7 +72,7 @@ class ServiceParts(ServiceInspection):
             self.tracker.crawlers,
             self._guarded_store,
             self.app_routes,
-            may_store=self._site_quota.may_store,
+            may_store=self.site_resolver.may_store,
             resolver=self.options.resolver,
             clock=self.options.clock,
         )
@@ -98,7 +96,6 @@ class ServiceParts(ServiceInspection):
             options=self.options,
             app_routes=self.app_routes,
             site_resolver=self.site_resolver,
-            site_quota=self._site_quota,
             robots=self.robots,
             publisher=self._publisher,
             buffer=self.tracker.buffer,
@@ -127,7 +124,7 @@ class ServiceParts(ServiceInspection):
     def _publisher(self) -> Publisher:
         from .rendering.publisher import Publisher
 
-        return Publisher(self._entries, self._guarded_store, self.options, self._store_clock.now)
+        return Publisher(self._entries, self._guarded_store, self.options, self._store_clock)
 
     @created_when_needed
     def robots(self) -> RobotsTxt:

@@ -12,7 +12,6 @@ from .exceptions import StoreError
 from .hosts import SiteResolver
 from .listing.policy import EvaluationContext
 from .models import Site
-from .new_site_limit import SiteQuota
 from .no_sitemap_reasons import (
     DISALLOWED_REASON,
     ROBOTS_UNKNOWN_REASON,
@@ -69,7 +68,6 @@ class SitemapHandler:
         options: Options,
         app_routes: AppRoutes,
         site_resolver: SiteResolver,
-        site_quota: SiteQuota,
         robots: RobotsTxt,
         publisher: Publisher,
         buffer: ResponseBuffer,
@@ -86,8 +84,7 @@ class SitemapHandler:
         Args:
             options: checked options.
             app_routes: the app's routes.
-            site_resolver: finds the site of a request.
-            site_quota: decides whether a site may have documents in the store.
+            site_resolver: finds the site of a request, and decides whether it may have documents in the store.
             robots: the app's robots.txt.
             publisher: makes documents.
             buffer: observations that are not in the store yet.
@@ -103,7 +100,6 @@ class SitemapHandler:
         self._clock = options.clock
         self._app_routes = app_routes
         self._site_resolver = site_resolver
-        self._site_quota = site_quota
         self._robots = robots
         self._publisher = publisher
         self._buffer = buffer
@@ -117,7 +113,6 @@ class SitemapHandler:
         self._flushes = 0
         self._ready: dict[RequestKey, ref[CachedDocument]] = {}
         """Documents by the key of a request, until one of them is no longer fresh. The publisher keeps them."""
-        self._warned_explicit_route = False
         self.unavailable_responses: int = 0
         """Requests answered 503 since the process began."""
 
@@ -135,14 +130,12 @@ class SitemapHandler:
         """Whether the middleware may answer this request, by its method and path. It costs almost nothing."""
         try:
             path = request.path
-            return path.endswith(DOCUMENT_SUFFIXES) and (
-                (
-                    (path == ROBOTS_PATH and self._options.robots)
-                    or self._publisher.is_document_path(path, self._app_routes.table.provider_names)
-                )
-                and request.method in ("GET", "HEAD")
-                and not self._has_explicit_route(path)
-            )
+            if not path.endswith(DOCUMENT_SUFFIXES) or request.method not in ("GET", "HEAD"):
+                return False
+            if path == ROBOTS_PATH:
+                return bool(self._options.robots)
+            is_document = self._publisher.is_document_path(path, self._app_routes.table.provider_names)
+            return is_document and not self._app_routes.keeps(path, "SitemapMiddleware")
         except Exception as error:
             self._on_error("a request could not be looked at", error)
             return False
@@ -234,7 +227,7 @@ class SitemapHandler:
             return None
         if site is None:
             self._reasons.warn_of_host(request.host)
-        if site is None or not self._site_quota.may_store(site):
+        if site is None or not self._site_resolver.may_store(site):
             reason = UNTRUSTED_ROOT_REASON if request.root else UNTRUSTED_HOST_REASON
             return error_response(request.method, 404, reason)
         self._buffer.ensure_thread()
@@ -299,18 +292,6 @@ class SitemapHandler:
             return True
         self._reasons.warn_of_no_routes(table)
         return False
-
-    def _has_explicit_route(self, path: str) -> bool:
-        """Whether the app has an explicit route for a document's path: then the app keeps it, with one warning."""
-        if path == ROBOTS_PATH or not self._app_routes.table.has_explicit_route(path):
-            return False
-        if not self._warned_explicit_route:
-            self._warned_explicit_route = True
-            log.warning(
-                "the app itself has a route for %s and keeps it; give SitemapMiddleware another path to have both",
-                path,
-            )
-        return True
 
     def _unavailable(
         self,

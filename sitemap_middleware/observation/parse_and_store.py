@@ -26,11 +26,11 @@ from ..request_filter.reasons import FOREIGN_HOST
 from ..routing.current_routes import AppRoutes
 from ..routing.route_table import RouteTable
 from ..stores.base import Store
+from ..stores.store_clock import StoreClock
 from ..urls import loc_of, quote_path
 from .asgi_pathsend_files import read_sent_file
 from .foreign_host_evidence import ForeignHosts
 from .recent_pages import ResponseTracker
-from .store_clock import StoreClock
 from .unusual_routing_headers import HOST, UsualHeaders, doubtful_evidence
 from .varying_content_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, VaryingContentProber
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from ..config import Options
@@ -13,12 +13,13 @@ from ..exceptions import StoreError, ValuesError
 from ..fork_safety import reset_after_fork
 from ..listing.candidates import SiteSnapshot
 from ..listing.entries_by_section import EntryBuilder
-from ..models import Site, StoreKey
+from ..models import Site
 from ..request_response import TEST_CLIENT_WAIT_SECONDS, Request
 from ..robots_parser import RobotsRules
 from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION, RouteTable
 from ..stores.base import Store
 from ..stores.requested_refreshes import RefreshMarks
+from ..stores.store_clock import StoreClock
 from .chunk_codec import RenderKey
 from .learned_section import LearnedSection
 from .provider_sections import PROVIDER_FAILING_REASON, ProviderSections
@@ -73,14 +74,13 @@ class Publisher:
         entries: EntryBuilder,
         store: Store,
         options: Options,
-        now: Callable[[StoreKey], int],
+        store_clock: StoreClock,
     ) -> None:
-        """`now`: the time, in POSIX seconds, by which the pages of a site are evaluated, given its `store_key`."""
         self._entries = entries
         self._store = store
         self._options = options
         self._clock = options.clock
-        self._now = now
+        self._store_clock = store_clock
         self._sites: OrderedDict[str, _SiteSitemap] = OrderedDict()
         self._resources = RenderingResources(entries, store, options.clock, options.max_age)
         self._stem = options.path.removesuffix(".xml")
@@ -159,7 +159,9 @@ class Publisher:
                 raise BeingGenerated
             return last_good
         try:
-            snapshot = SiteSnapshot(site, table, self._store, rules, self._now(site.store_key), request.async_collector)
+            snapshot = SiteSnapshot(
+                site, table, self._store, rules, self._store_clock.now(site.store_key), request.async_collector
+            )
             self._refresh(sitemap, snapshot, path, request, marks)
             return sitemap.documents.assemble(path, table, self._limited(freshness, sitemap.inputs))
         except (StoreError, ValuesError, Unavailable) as error:

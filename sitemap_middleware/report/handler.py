@@ -84,14 +84,7 @@ class ReportHandler:
         """Whether the request may be answered with the report, if it is allowed to read it."""
         if request.method not in ("GET", "HEAD") or not self.is_below(request):
             return False
-        if self._app_routes.table.has_explicit_route(request.path):
-            if self._is_first("route"):
-                log.warning(
-                    "the app itself has a route for %s and keeps it; give the option report another path to have both",
-                    request.path,
-                )
-            return False
-        return True
+        return not self._app_routes.keeps(request.path, "the option report")
 
     def _allows(self, request: Request, asked: ReportRequest) -> Any:
         """Whether a request may read the report, as a bool; or an awaitable of that."""

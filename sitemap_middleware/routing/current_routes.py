@@ -43,6 +43,7 @@ class AppRoutes:
         self.root_path: str = root_path(app)
         """The root path that the app itself declares."""
         self._warned = set[Provider]()
+        self._warned_of_kept = set[str]()
         self.bound: bool = False
         """Whether `bind` has been called."""
         self.version: int = 0
@@ -127,6 +128,22 @@ class AppRoutes:
         create = getattr(app, "app_context", None)
         context: Context | None = create() if callable(create) else None
         return context
+
+    def keeps(self, path: str, option: str) -> bool:
+        """Whether the app has a route of its own for a path that the middleware would answer. If so, warn once.
+
+        Args:
+            path: decoded.
+            option: what gives the middleware another path, as named in the warning.
+        """
+        if not self.table.has_explicit_route(path):
+            return False
+        if option not in self._warned_of_kept:
+            self._warned_of_kept.add(option)
+            log.warning(
+                "the app itself has a route for %s and keeps it; give %s another path to have both", path, option
+            )
+        return True
 
     def may_answer(self, path: str) -> bool:
         """Whether the app may answer a decoded path. Only a Flask app without middleware is known not to."""

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from sitemap_middleware import SitemapMiddleware, StoreError, new_site_limit
+from sitemap_middleware import SitemapMiddleware, StoreError, hosts
 from sitemap_middleware.crawlers.known_crawlers import crawler_by_name
 from sitemap_middleware.crawlers.ranges import pack_ranges, parse_ranges
 from sitemap_middleware.crawlers.visits import OTHER_PATHS, CrawlerVisit
@@ -416,13 +416,13 @@ def test_visits_are_kept_if_no_thread_can_be_started(
 def test_sites_beyond_the_quota_have_no_visits_in_the_store(
     make: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(new_site_limit, "MAX_UNNAMED_SITES", 2)
+    monkeypatch.setattr(hosts, "MAX_UNNAMED_SITES", 2)
     site = make(base_url=None, allowed_hosts=".example.com")
-    hosts = [f"{number}.example.com" for number in range(4)]
-    for host in hosts:
+    names = [f"{number}.example.com" for number in range(4)]
+    for host in names:
         site.get("/", Host=host)
     site.middleware.flush()
-    counted = [host for host in hosts if list(site.store.crawler_visits(StoreKey(f"https://{host}")))]
+    counted = [host for host in names if list(site.store.crawler_visits(StoreKey(f"https://{host}")))]
     assert 0 < len(counted) <= 2
 
 

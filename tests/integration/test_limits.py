@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Host as HostRoute
 from starlette.routing import Mount, Route
 
-from sitemap_middleware import SitemapMiddleware, StoreError, new_site_limit
+from sitemap_middleware import SitemapMiddleware, StoreError, hosts
 from sitemap_middleware.adapters import asgi_client
 from sitemap_middleware.captured_response import MAX_HTML_BYTES, CapturedResponse
 from sitemap_middleware.dates import w3c_from_timestamp
@@ -418,7 +418,7 @@ INVENTED: dict[str, Any] = {
 def test_made_up_urls_fill_neither_memory_nor_store(
     invented: str, base_url: str | None, store_kind: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(new_site_limit, "MAX_UNNAMED_SITES", 100)
+    monkeypatch.setattr(hosts, "MAX_UNNAMED_SITES", 100)
     store = stores(tmp_path)[store_kind]
     sample = SampleSite(
         "wsgi",
@@ -494,7 +494,7 @@ def test_only_so_many_root_paths_become_sites_beside_the_declared_one() -> None:
 def test_sites_in_one_store_are_limited_across_processes(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(new_site_limit, "MAX_UNNAMED_SITES", 20)
+    monkeypatch.setattr(hosts, "MAX_UNNAMED_SITES", 20)
     store = MemoryStore()
     for process in range(5):
         sample = SampleSite(

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from sitemap_middleware import Store
-from sitemap_middleware.observation.store_clock import MAX_WORKERS, MEASUREMENT_SECONDS, StoreClock
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import MAX_LEASE_SECONDS
+from sitemap_middleware.stores.store_clock import MAX_WORKERS, MEASUREMENT_SECONDS, StoreClock
 
 from ..support import postgres
 from ..support.redis_servers import shared, shared_cluster

@@ -15,7 +15,7 @@ from starlette.routing import Host, Route
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.sansio.utils import host_is_trusted
 
-from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware import SitemapMiddleware, hosts
 from sitemap_middleware.hosts import MAX_HOSTS, SiteResolver
 from sitemap_middleware.models import Site
 
@@ -776,7 +776,8 @@ def test_default_site_is_the_first_that_was_requested() -> None:
     ],
     ids=["base_url", "a root path", "another host", "a routed host", "a domain", "a subdomain", "no settings"],
 )
-def test_site_is_named_if_settings_name_its_host_in_full_and_its_root(
-    options: dict[str, Any], site: Site, *, is_named: bool
+def test_only_sites_whose_host_and_root_settings_name_may_always_be_stored(
+    options: dict[str, Any], site: Site, monkeypatch: pytest.MonkeyPatch, *, is_named: bool
 ) -> None:
-    assert resolver(**options).is_named(site) is is_named
+    monkeypatch.setattr(hosts, "MAX_UNNAMED_SITES", 0)
+    assert resolver(**options).may_store(site) is is_named

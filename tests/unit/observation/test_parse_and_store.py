@@ -17,9 +17,9 @@ from sitemap_middleware.dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from sitemap_middleware.listing.provider_reader import Providers
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation.parse_and_store import CLEANUP_INTERVAL_SECONDS, Ingester
-from sitemap_middleware.observation.store_clock import StoreClock
 from sitemap_middleware.observation.varying_content_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.store_clock import StoreClock
 
 from ...support.sample_sites import Clock
 

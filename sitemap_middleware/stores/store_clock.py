@@ -16,8 +16,8 @@ from typing import Final
 from ..dates import CLOCK_SKEW_SECONDS
 from ..exceptions import StoreError
 from ..models import StoreKey
-from ..stores.base import Store, StoreExtras
-from ..stores.checksums import verify, with_checksum
+from .base import Store, StoreExtras
+from .checksums import verify, with_checksum
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
