@@ -9,15 +9,15 @@ from typing import Final
 from urllib.parse import unquote
 
 from ..captured_response import MAX_HTML_BYTES
+from ..linter.checks.fetch import check_content_type, check_status
+from ..linter.checks.listed_page import PageResponse
 from ..linter.checks.loc import resolved
-from ..linter.checks.page import PageResponse
-from ..linter.checks.response import check_content_type, check_status
 from ..linter.document_check import DocumentCheck
-from ..linter.page_requests import RobotsText
-from ..linter.rules import index
-from ..linter.run_database import DocumentRow
-from ..linter.run_state import Run
-from ..linter.source import DocumentFeed
+from ..linter.document_source import DocumentFeed
+from ..linter.listed_pages_check import RobotsText
+from ..linter.rules import size_and_index
+from ..linter.run_context import Run
+from ..linter.temporary_url_database import DocumentRow
 from ..middleware import SitemapMiddleware
 from ..models import Headers, Site
 from ..request_response import DOCUMENT_SUFFIXES, Response
@@ -54,7 +54,7 @@ class AppSource:
         """Request a document from the app, and check the response and what it contains."""
         if not document.url.startswith(f"{self._base_url}/"):
             text = f"the app does not serve it at {self._base_url}, so it was not checked"
-            run.report.add(index.NOT_ALL_READ, document.url, text)
+            run.report.add(size_and_index.NOT_ALL_READ, document.url, text)
             return
         response = self._fetch(unquote(document.url.removeprefix(self._base_url)), "gzip")
         if (finding := check_status(response.status)) is not None:

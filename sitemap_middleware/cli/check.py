@@ -16,11 +16,13 @@ import click
 
 from .. import __version__
 from ..adapters.asgi import ASGIMiddleware
-from ..linter.checks.coverage import KnownUrl
+from ..linter.checks.coverage_of_app_pages import KnownUrl
 from ..linter.checks.loc import check_loc, is_local
+from ..linter.document_source import Source
 from ..linter.file_source import FileSource
-from ..linter.page_requests import SAMPLE_PAGES, PageClient, Pages
-from ..linter.report import DEFAULT_LIMIT
+from ..linter.listed_pages_check import SAMPLE_PAGES, PageClient, Pages
+from ..linter.message_collector import DEFAULT_LIMIT
+from ..linter.results_as_sarif_and_github import as_sarif, github_annotations
 from ..linter.rules import Severity
 from ..linter.runner import (
     DEFAULT_MAX_DOCUMENTS,
@@ -30,8 +32,6 @@ from ..linter.runner import (
     Settings,
     check_sitemap,
 )
-from ..linter.sarif_and_github import as_sarif, github_annotations
-from ..linter.source import Source
 from ..stores.default_store import only_existing_files
 from ..urls import parse_base_url
 from . import missing_library_message
@@ -326,7 +326,7 @@ def _web() -> _Web:
     """Import the modules that need httpx. Raises `CommandError` if it is missing."""
     try:
         from ..linter.web_client import PoliteClient
-        from ..linter.web_pages import WebPages
+        from ..linter.web_page_client import WebPages
         from ..linter.web_source import WebSource
     except ModuleNotFoundError as error:
         raise CommandError(missing_library_message(error) or str(error)) from None

@@ -1,4 +1,4 @@
-"""Decompresses documents piece by piece, in fixed memory."""
+"""Decompresses a document piece by piece, in fixed memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks one document while its bytes arrive."""
+"""Checks one document while its bytes arrive: its size and encoding, and its content by `entries_check`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Final
 from .decompression import GZIP_MAGIC
 from .entries_check import DocumentContent
 from .message import Place
-from .rules import Rule, fetch, index, xml
-from .run_database import DocumentRow
-from .run_state import Run
-from .vocabulary import Kind
+from .rules import Rule, fetch, size_and_index, xml
+from .run_context import Run
+from .sitemap_elements import Kind
+from .temporary_url_database import DocumentRow
 from .xml_reader import Unreadable, XmlReader
 
 MAX_BYTES: Final = 52_428_800
@@ -68,7 +68,10 @@ class DocumentCheck:
         """Check a piece of the document, decompressed, unless it is refused."""
         self._bytes += len(data)
         if self._bytes > MAX_BYTES:
-            self.refuse(index.TOO_LARGE, f"the document has more than {MAX_BYTES:,} bytes; the rest was not read")
+            self.refuse(
+                size_and_index.TOO_LARGE,
+                f"the document has more than {MAX_BYTES:,} bytes; the rest was not read",
+            )
             return
         if self._head is None:
             self._guarded(self._take, data)
@@ -114,7 +117,7 @@ class DocumentCheck:
             head = head.removeprefix(codecs.BOM_UTF8)
         text = head.lstrip()
         if not text:
-            self.refuse(index.EMPTY, "the document has no content")
+            self.refuse(size_and_index.EMPTY, "the document has no content")
         elif head.startswith(GZIP_MAGIC):
             self.refuse(fetch.GZIP_TWICE, "the decompressed document is gzip again")
         elif head.startswith(_UTF_16):

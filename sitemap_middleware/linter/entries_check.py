@@ -1,24 +1,23 @@
-"""Checks what a document lists, entry by entry."""
+"""Checks the entries of a document, one by one, as the XML reader finds them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
+from .checks.changefreq_and_priority import check_changefreq, check_priority
 from .checks.entry_elements import check_fields, wrong_element
 from .checks.extensions import check_extensions
-from .checks.hints import check_changefreq, check_priority
 from .checks.hreflang import LINK, check_own_version, read_versions
 from .checks.lastmod import CheckedLastmod, check_lastmod
 from .checks.loc import CheckedLoc, check_loc, page_keys
-from .checks.location import Locations
 from .checks.news import MAX_ARTICLES
+from .checks.sitemap_location import Locations
 from .message import Finding, Place
-from .report import quoted
-from .rules import Rule, fetch, index, lastmod, news, xml
-from .run_database import Addition, DocumentRow
-from .run_state import Run
-from .vocabulary import (
+from .message_collector import quoted
+from .rules import Rule, fetch, lastmod, news, size_and_index, xml
+from .run_context import Run
+from .sitemap_elements import (
     ATOM,
     NEWS,
     OLD_SITEMAPS,
@@ -29,6 +28,7 @@ from .vocabulary import (
     local_name,
     namespace,
 )
+from .temporary_url_database import Addition, DocumentRow
 from .xml_reader import Element, Unreadable
 
 MAX_ENTRIES: Final = 50_000
@@ -39,9 +39,9 @@ MAX_CHILDREN: Final = 100_000
 _SLACK_SECONDS: Final = 24 * 3600
 """How much older than its sitemap's newest date a date in an index may be."""
 _ADDITIONS: Final[dict[Addition, tuple[Rule, str]]] = {
-    Addition.ITSELF: (index.SELF, "the index names itself"),
-    Addition.ANCESTOR: (index.LOOP, "the document leads to this index"),
-    Addition.REPEATED: (index.DUPLICATE, "the document is named a second time"),
+    Addition.ITSELF: (size_and_index.SELF, "the index names itself"),
+    Addition.ANCESTOR: (size_and_index.LOOP, "the document leads to this index"),
+    Addition.REPEATED: (size_and_index.DUPLICATE, "the document is named a second time"),
 }
 
 
@@ -119,9 +119,9 @@ class DocumentContent:
         """Report what all entries together show."""
         what = "sitemaps" if self.kind is Kind.INDEX else "URLs"
         if not self._entries and self.kind is not Kind.FEED and not self._may_be_empty:
-            self._add((index.EMPTY, f"the document lists no {what}"), self._document.url)
+            self._add((size_and_index.EMPTY, f"the document lists no {what}"), self._document.url)
         if self.kind is Kind.INDEX and self._document.depth and not self._is_loop:
-            self._add((index.NESTED, "an index names this index"), self._document.url)
+            self._add((size_and_index.NESTED, "an index names this index"), self._document.url)
         if self._articles > MAX_ARTICLES:
             self._add((news.TOO_MANY, f"the document has {self._articles:,} articles"), self._document.url)
         for found in self._locations.findings():
@@ -141,9 +141,9 @@ class DocumentContent:
         """Count an entry."""
         self._entries += 1
         if self._entries > MAX_ENTRIES:
-            rule, what = index.TOO_MANY_URLS, "URLs"
+            rule, what = size_and_index.TOO_MANY_URLS, "URLs"
             if self.kind is Kind.INDEX:
-                rule, what = index.TOO_MANY_SITEMAPS, "sitemaps"
+                rule, what = size_and_index.TOO_MANY_SITEMAPS, "sitemaps"
             raise Unreadable(
                 rule, f"the document lists more than {MAX_ENTRIES:,} {what}; the rest was not read", line, 0
             )

@@ -1,4 +1,4 @@
-"""Reads documents from disk."""
+"""Reads documents from files, and passes them to their check."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from ..exceptions import SitemapError
 from .document_check import DocumentCheck
-from .rules import index
-from .run_database import DocumentRow
-from .run_state import Run
-from .source import DocumentFeed
+from .document_source import DocumentFeed
+from .rules import size_and_index
+from .run_context import Run
+from .temporary_url_database import DocumentRow
 
 _READ_BYTES: Final = 65_536
 
@@ -44,7 +44,7 @@ class FileSource:
         file = self._find(document.url)
         if file is None:
             text = f"no file of {self._file.parent} is this sitemap, so it was not checked"
-            run.report.add(index.NOT_ALL_READ, document.url, text)
+            run.report.add(size_and_index.NOT_ALL_READ, document.url, text)
             return
         self._check(file, DocumentCheck(run, document, document.url))
 

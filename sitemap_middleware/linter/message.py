@@ -1,4 +1,4 @@
-"""What a check says, and where."""
+"""A message: the rule that is broken, the URL and the place in the document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks a sitemap with all documents that it names."""
+"""Runs a check: reads a sitemap with all documents that it names, and returns the messages."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from .checks.coverage import KnownUrl, coverage_findings, vanished_findings
+from .checks.coverage_of_app_pages import KnownUrl, coverage_findings, vanished_findings
+from .checks.duplicate_urls import duplicate_findings
 from .checks.loc import check_loc, normal_url
-from .checks.whole_set import duplicate_findings
-from .language_versions import VersionPair
+from .document_source import Source
+from .hreflang_links_database import VersionPair
+from .listed_pages_check import PageChecks, PageClient, Pages, check_site_robots
 from .message import Message, Place
-from .page_requests import PageChecks, PageClient, Pages, check_site_robots
-from .report import DEFAULT_LIMIT, Report
-from .rules import RULES, Rule, hreflang, index, page
+from .message_collector import DEFAULT_LIMIT, Report
+from .rules import RULES, Rule, hreflang, listed_page, size_and_index
 from .rules.base import Severity
-from .run_database import SitemapSet
-from .run_state import Run
-from .source import Source
-from .whole_set_facts import SetFacts
+from .run_context import Run
+from .statistics_of_all_urls import SetFacts
+from .temporary_url_database import SitemapSet
 
 DEFAULT_MAX_DOCUMENTS: Final = 5_000
 CONCURRENT: Final = 4
@@ -120,7 +120,7 @@ async def check_sitemap(
 def _position(message: Message, documents: SitemapSet) -> tuple[int, int, str]:
     """Where a message stands: by document, and those about pages last, by line, because pages answer in any order."""
     document = documents.position(message.place.document)
-    is_of_page = RULES[message.code].family == page.FAMILY.name
+    is_of_page = RULES[message.code].family == listed_page.FAMILY.name
     return (document, message.place.line + 1, message.url) if is_of_page else (document, 0, "")
 
 
@@ -181,7 +181,7 @@ async def _read_documents(source: Source, run: Run, limit: int, on_progress: OnP
         await asyncio.gather(*reading, return_exceptions=True)
     if run.documents.next_document() is not None:
         text = f"the sitemap has {run.documents.documents:,} documents, and {limit:,} were checked"
-        run.report.add(index.NOT_ALL_READ, source.name, text)
+        run.report.add(size_and_index.NOT_ALL_READ, source.name, text)
     return started
 
 

@@ -1,4 +1,4 @@
-"""Reads documents from the web."""
+"""Requests documents from the web, checks the responses, and passes the bodies to their check."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 
 from ..exceptions import SitemapError
+from .checks.fetch import check_content_type, check_redirects, check_status
 from .checks.loc import resolved
-from .checks.response import check_content_type, check_redirects, check_status
-from .checks.robots_file import named_sitemaps
+from .checks.robots_txt import named_sitemaps
 from .decompression import Decompressor
 from .document_check import DocumentCheck
+from .document_source import DocumentFeed
 from .message import Finding
-from .rules import fetch, index
-from .run_database import DocumentRow
-from .run_state import Run
-from .source import DocumentFeed
+from .rules import fetch, size_and_index
+from .run_context import Run
+from .temporary_url_database import DocumentRow
 from .web_client import Answer, Failure, PoliteClient
-from .web_pages import WebPages
+from .web_page_client import WebPages
 from .xml_reader import Unreadable
 
 BROWSER: Final = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
@@ -92,7 +92,7 @@ class WebSource:
         if failure is Failure.ROBOTS:
             if not document.parent:
                 raise SitemapError(f"{answer.reason}, though Google and Bing may: give --ignore-robots")
-            run.report.add(index.NOT_ALL_READ, document.url, f"{answer.reason}, so it was not checked")
+            run.report.add(size_and_index.NOT_ALL_READ, document.url, f"{answer.reason}, so it was not checked")
         else:
             run.report.add(_FAILURES.get(failure, fetch.FAILED), document.url, answer.reason)
 

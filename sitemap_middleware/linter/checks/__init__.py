@@ -1,1 +1,12 @@
-"""Pure functions: each takes what was read, and returns what is wrong with it."""
+"""Checks: pure functions that take what was read, and return the findings.
+
+A module here finds what the module of the same name in `rules/` declares. Further modules:
+
+- `sitemap_location` and `duplicate_urls` find what `rules.loc` declares about URLs beside other URLs.
+- `entry_elements` finds what `rules.xml` declares about the children of an entry; `xml_reader` and `entries_check`
+  find the rest of it.
+- `extensions` calls the checks of images, videos, news and hreflang.
+- `language_codes` has the codes that hreflang and news may have.
+
+What `rules.size_and_index` declares is found by `document_check` and `entries_check`, which count.
+"""

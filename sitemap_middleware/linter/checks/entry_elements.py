@@ -1,4 +1,4 @@
-"""Checks of the elements of an entry."""
+"""Checks the names of an entry's child elements: their order, and repeated, misplaced or unknown ones."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import Final
 
 from ..message import Finding
-from ..report import quoted
+from ..message_collector import quoted
 from ..rules import xml as rules
-from ..vocabulary import CORE_ELEMENTS
+from ..sitemap_elements import CORE_ELEMENTS
 
 _MAX_CACHED: Final = 256
 _MAX_CACHED_NAMES: Final = 8

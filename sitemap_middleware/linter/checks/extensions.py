@@ -1,4 +1,4 @@
-"""Checks of the extensions of an entry: images, videos, news, versions in other languages."""
+"""Checks the extensions of an entry: their namespaces, and the rest by `image`, `video`, `news` and `hreflang`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from itertools import groupby
 from typing import Final
 
 from ..message import Finding
-from ..report import quoted
+from ..message_collector import quoted
 from ..rules import hreflang, image, news, video
-from ..vocabulary import IMAGE, NEWS, VIDEO, XHTML, local_name, namespace
+from ..sitemap_elements import IMAGE, NEWS, VIDEO, XHTML, local_name, namespace
 from ..xml_reader import Element
 from .image import check_images
 from .loc import CheckedLoc

@@ -1,4 +1,4 @@
-"""Checks the versions of one page in other languages. `language_versions` has the links back from other pages."""
+"""Checks the versions of one page in other languages. `hreflang_links_database` has the links back from other pages."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ..message import Finding
-from ..report import quoted
+from ..message_collector import quoted
 from ..rules import hreflang as rules
-from ..vocabulary import XHTML
-from .languages import has_ignored_region, is_hreflang
+from ..sitemap_elements import XHTML
+from .language_codes import has_ignored_region, is_hreflang
 from .loc import CheckedLoc, check_loc, normal_url
 
 LINK: Final = f"{XHTML} link"

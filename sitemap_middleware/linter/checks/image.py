@@ -1,4 +1,4 @@
-"""Checks of images."""
+"""Checks the `<image:image>` elements of an entry."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ..message import Finding
-from ..report import quoted
+from ..message_collector import quoted
 from ..rules import image as rules
 from ..rules import loc as loc_rules
-from ..vocabulary import IMAGE, local_name
+from ..sitemap_elements import IMAGE, local_name
 from ..xml_reader import Element
 from .loc import CheckedLoc, check_loc
 

@@ -1,4 +1,4 @@
-"""Checks of `lastmod`."""
+"""Parses and checks a `<lastmod>`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from ...dates import CLOCK_SKEW_SECONDS, EARLIEST_DATE_SECONDS, SECONDS_PER_DAY
 from ..message import Finding
-from ..report import quoted
+from ..message_collector import quoted
 from ..rules import lastmod as rules
 
 _W3C: Final = re.compile(

@@ -1,4 +1,4 @@
-"""Checks of one URL by itself."""
+"""Parses and checks a `<loc>`, by itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urljoin, urlsplit
 
 from ..message import Finding
-from ..report import quoted
+from ..message_collector import quoted
 from ..rules import loc as rules
 
 MAX_CHARS: Final = 2047

@@ -1,4 +1,4 @@
-"""Checks of news."""
+"""Checks the `<news:news>` element of an entry."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Final
 
 from ...dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from ..message import Finding
-from ..report import quoted
+from ..message_collector import quoted
 from ..rules import lastmod as lastmod_rules
 from ..rules import news as rules
-from ..vocabulary import local_name
+from ..sitemap_elements import local_name
 from ..xml_reader import Element
-from .languages import is_language_of_news
+from .language_codes import is_language_of_news
 from .lastmod import check_lastmod
 from .loc import CheckedLoc
 

@@ -1,4 +1,4 @@
-"""Checks of videos."""
+"""Checks the `<video:video>` elements of an entry."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ..message import Finding
-from ..report import quoted
+from ..message_collector import quoted
 from ..rules import lastmod as lastmod_rules
 from ..rules import video as rules
-from ..vocabulary import local_name
+from ..sitemap_elements import local_name
 from ..xml_reader import Element
 from .lastmod import check_lastmod
 from .loc import CheckedLoc, check_loc

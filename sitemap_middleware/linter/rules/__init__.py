@@ -1,10 +1,27 @@
-"""The rules, by code. Each module declares one family."""
+"""Rules: the declarations of what can be reported, by code. Each module declares one family.
+
+`checks/` finds what they declare; its modules have the same names.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-from . import coverage, fetch, hints, hreflang, image, index, lastmod, loc, news, page, robots, video, xml
+from . import (
+    changefreq_and_priority,
+    coverage_of_app_pages,
+    fetch,
+    hreflang,
+    image,
+    lastmod,
+    listed_page,
+    loc,
+    news,
+    robots_txt,
+    size_and_index,
+    video,
+    xml,
+)
 from .base import Family, Rule, Severity
 
 __all__ = ["FAMILIES", "RULES", "Family", "Rule", "Severity"]
@@ -12,17 +29,17 @@ __all__ = ["FAMILIES", "RULES", "Family", "Rule", "Severity"]
 FAMILIES: Final[tuple[Family, ...]] = (
     fetch.FAMILY,
     xml.FAMILY,
-    index.FAMILY,
+    size_and_index.FAMILY,
     loc.FAMILY,
     lastmod.FAMILY,
-    hints.FAMILY,
+    changefreq_and_priority.FAMILY,
     image.FAMILY,
     video.FAMILY,
     news.FAMILY,
     hreflang.FAMILY,
-    page.FAMILY,
-    robots.FAMILY,
-    coverage.FAMILY,
+    listed_page.FAMILY,
+    robots_txt.FAMILY,
+    coverage_of_app_pages.FAMILY,
 )
 
 RULES: Final[dict[str, Rule]] = {rule.code: rule for family in FAMILIES for rule in family.rules}

@@ -1,4 +1,4 @@
-"""What a rule is, and a family of rules."""
+"""The classes `Rule` and `Family`: a rule has a code, a severity and explanations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about getting a document."""
+"""Rules about getting a document: the response, and whether its bytes are a sitemap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about versions of a page in other languages."""
+"""Rules about links to versions in other languages (hreflang)."""
 
 from __future__ import annotations
 

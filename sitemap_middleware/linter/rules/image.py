@@ -1,4 +1,4 @@
-"""Rules about images."""
+"""Rules about `<image:image>`."""
 
 from __future__ import annotations
 

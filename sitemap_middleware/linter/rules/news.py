@@ -1,4 +1,4 @@
-"""Rules about news."""
+"""Rules about `<news:news>`."""
 
 from __future__ import annotations
 

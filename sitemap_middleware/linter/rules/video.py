@@ -1,4 +1,4 @@
-"""Rules about videos."""
+"""Rules about `<video:video>`."""
 
 from __future__ import annotations
 

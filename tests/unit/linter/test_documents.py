@@ -12,14 +12,14 @@ import pytest
 from sitemap_middleware.exceptions import SitemapError
 from sitemap_middleware.linter import entries_check, xml_reader
 from sitemap_middleware.linter.document_check import DocumentCheck
+from sitemap_middleware.linter.document_source import DocumentFeed
 from sitemap_middleware.linter.file_source import FileSource
-from sitemap_middleware.linter.report import Report, shortened
+from sitemap_middleware.linter.message_collector import Report, shortened
 from sitemap_middleware.linter.rules import loc
-from sitemap_middleware.linter.run_database import SitemapSet
-from sitemap_middleware.linter.run_state import Run
+from sitemap_middleware.linter.run_context import Run
 from sitemap_middleware.linter.runner import Settings, check_sitemap
-from sitemap_middleware.linter.source import DocumentFeed
-from sitemap_middleware.linter.whole_set_facts import SetFacts
+from sitemap_middleware.linter.statistics_of_all_urls import SetFacts
+from sitemap_middleware.linter.temporary_url_database import SitemapSet
 
 from .test_rules import NOW, check
 from .web_site import NAMESPACE, index, urlset
@@ -227,10 +227,10 @@ def test_each_page_that_repeats_links_has_their_mistakes() -> None:
 
 
 def test_hosts_and_clusters_beyond_the_limits_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemap_middleware.linter.language_versions._MAX_RECENT", 1)
-    monkeypatch.setattr("sitemap_middleware.linter.language_versions._BATCH", 1)
-    monkeypatch.setattr("sitemap_middleware.linter.checks.location._MAX_HOSTS", 1)
-    monkeypatch.setattr("sitemap_middleware.linter.whole_set_facts._MAX_HOSTS", 1)
+    monkeypatch.setattr("sitemap_middleware.linter.hreflang_links_database._MAX_RECENT", 1)
+    monkeypatch.setattr("sitemap_middleware.linter.hreflang_links_database._BATCH", 1)
+    monkeypatch.setattr("sitemap_middleware.linter.checks.sitemap_location._MAX_HOSTS", 1)
+    monkeypatch.setattr("sitemap_middleware.linter.statistics_of_all_urls._MAX_HOSTS", 1)
     link = '<xhtml:link xmlns:xhtml="http://www.w3.org/1999/xhtml" rel="alternate" hreflang="en" href="http://%s/"/>'
     hosts = ("a", "b", "a", "b")
     entries = [f"<url><loc>http://{host}/</loc>{link.replace('%s', host)}</url>" for host in hosts]

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from sitemap_middleware.linter import page_requests
-from sitemap_middleware.linter.page_requests import SAMPLE_PAGES, Pages
+from sitemap_middleware.linter import listed_pages_check
+from sitemap_middleware.linter.listed_pages_check import SAMPLE_PAGES, Pages
 from sitemap_middleware.linter.rules import FAMILIES
 from sitemap_middleware.linter.runner import Comparison, Result, Settings, check_sitemap
 from sitemap_middleware.linter.web_client import PoliteClient
-from sitemap_middleware.linter.web_pages import WebPages
+from sitemap_middleware.linter.web_page_client import WebPages
 from sitemap_middleware.linter.web_source import WebSource
 
 from .web_site import NAMESPACE, Reply, Time, WebSite, served, urlset, xml
@@ -229,7 +229,7 @@ def test_host_on_which_nothing_can_be_compared(site: WebSite) -> None:
 
 
 def test_only_so_many_hosts_are_compared(site: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_requests, "MAX_COMPARED_HOSTS", 0)
+    monkeypatch.setattr(listed_pages_check, "MAX_COMPARED_HOSTS", 0)
     list_pages(site, "/a")
     missing_page_with_status_200(site)
     assert codes(check(site)) == []

@@ -1,4 +1,4 @@
-"""Checks of the response that brings a document."""
+"""Checks the response with a document: redirects, a login page, its status and Content-Type."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from ..message import Finding
-from ..report import quoted
+from ..message_collector import quoted
 from ..rules import fetch as rules
-from ..vocabulary import Kind
+from ..sitemap_elements import Kind
 
 _LOGIN_PATH: Final = re.compile(r"(?:^|[/_-])(?:log-?in|sign-?in|sso|wp-login\.php)(?:$|[/._-])", re.IGNORECASE)
 _XML: Final = re.compile(r"(?:application|text)/(?:[\w.+-]+\+)?xml")

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from .decompression import Decompressor
 from .document_check import DocumentCheck
-from .run_database import DocumentRow
-from .run_state import Run
+from .run_context import Run
+from .temporary_url_database import DocumentRow
 from .xml_reader import Unreadable
 
 

@@ -1,4 +1,4 @@
-"""Checks of a page that is listed."""
+"""Checks the response of a listed page: its status, robots directives, canonical URL, and its dates."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ...evidence.html_facts import HtmlMetadata, parse_html
 from ...evidence.observations import HTML_TYPES
 from ...evidence.response_headers import ResponseHeaders
 from ..message import Finding
-from ..report import quoted, shortened
-from ..rules import page as rules
+from ..message_collector import quoted, shortened
+from ..rules import listed_page as rules
+from .fetch import is_login
 from .lastmod import check_lastmod
 from .loc import check_loc, normal_url, resolved
-from .response import is_login
 
 _DATA_TYPES: Final = ("json", "xml", "javascript", "ecmascript", "css", "font", "x-www-form-urlencoded")
 """Words in the media types of what is not shown to people."""

@@ -1,6 +1,6 @@
 """The pages in docs/reference/check-rules are those that the rules give. After a change, write them again:
 
-REWRITE_SNAPSHOTS=1 python3 tests tests/unit/linter/test_documentation.py
+REWRITE_SNAPSHOTS=1 python3 tests tests/unit/linter/test_rule_documentation.py
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from sitemap_middleware.linter.documentation import pages
+from sitemap_middleware.linter.rule_documentation import pages
 
 FOLDER = Path(__file__).parents[3] / "docs" / "reference" / "check-rules"
 

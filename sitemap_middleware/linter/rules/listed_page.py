@@ -1,4 +1,4 @@
-"""Rules about the pages that are listed."""
+"""Rules about the responses of listed pages."""
 
 from __future__ import annotations
 

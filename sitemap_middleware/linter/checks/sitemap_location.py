@@ -1,4 +1,4 @@
-"""Checks of where the URLs of a document are, beside where the document itself is."""
+"""Compares the URLs of a document with its own location: the same host, and below the same folder."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from ..rules import Rule
-from ..rules import index as index_rules
 from ..rules import loc as loc_rules
+from ..rules import size_and_index as index_rules
 from .loc import CheckedLoc, check_loc, is_local
 
 _MAX_HOSTS: Final = 100

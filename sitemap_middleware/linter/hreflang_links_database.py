@@ -1,4 +1,4 @@
-"""Which pages name which versions in other languages, in the database of a run.
+"""Keeps which pages name which others by hreflang, in the database of a run, and finds missing return links.
 
 The pages of a cluster usually name the same versions, so the versions are kept once a cluster, and not at each page.
 """

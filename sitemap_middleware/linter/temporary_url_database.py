@@ -1,4 +1,4 @@
-"""All documents and URLs of one run, in a temporary database: memory stays the same, however many they are."""
+"""Keeps all documents and URLs of one run in a temporary SQLite database, so that memory stays the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import Enum, auto
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from .language_versions import LanguageVersions
+from .hreflang_links_database import LanguageVersions
 
 _SCHEMA: Final = """
 PRAGMA journal_mode = OFF;

@@ -1,4 +1,4 @@
-"""Checks of robots.txt."""
+"""Checks the text of a robots.txt, and returns the sitemaps that it names."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Final
 
 from ...robots_parser import MAX_ROBOTS_BYTES
 from ..message import Finding
-from ..report import quoted
-from ..rules import robots as rules
+from ..message_collector import quoted
+from ..rules import robots_txt as rules
 from .loc import check_loc, normal_url, resolved
 
 _SITEMAP_LINE: Final = re.compile(r"^[ \t]*sitemap[ \t]*:[ \t]*(\S+)", re.IGNORECASE | re.MULTILINE)

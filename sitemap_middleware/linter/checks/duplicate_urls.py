@@ -1,4 +1,4 @@
-"""Checks that compare the URLs of all documents: URLs that are listed twice, or in two spellings."""
+"""Compares the URLs of all documents: finds those that are listed twice, or in two spellings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import groupby
 
 from ..message import Finding
 from ..rules import loc as rules
-from ..run_database import UrlRow
+from ..temporary_url_database import UrlRow
 from .loc import check_loc, normal_url, page_key
 
 

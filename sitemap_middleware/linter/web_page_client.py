@@ -1,12 +1,12 @@
-"""Requests listed pages from the web."""
+"""Requests listed pages and robots.txt from the web, for `listed_pages_check`."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from ..captured_response import MAX_HTML_BYTES
-from .checks.page import PageResponse
-from .page_requests import RobotsText
+from .checks.listed_page import PageResponse
+from .listed_pages_check import RobotsText
 from .web_client import Failure, PoliteClient
 
 _NOT_REQUESTED: Final = frozenset({Failure.ROBOTS, Failure.LOCAL})

@@ -1,4 +1,4 @@
-"""Codes of languages, as hreflang and news have them."""
+"""Decides which language codes hreflang and Google News accept."""
 
 from __future__ import annotations
 

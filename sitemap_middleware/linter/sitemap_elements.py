@@ -1,4 +1,4 @@
-"""The namespaces and elements of sitemaps."""
+"""The namespaces and element names of sitemaps and their extensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of `changefreq` and `priority`."""
+"""Checks the values of `<changefreq>` and `<priority>`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Final
 
 from ...models import CHANGEFREQS
 from ..message import Finding
-from ..report import quoted
-from ..rules import hints as rules
+from ..message_collector import quoted
+from ..rules import changefreq_and_priority as rules
 
 _DECIMAL: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)", re.ASCII)
 _MAX_CACHED: Final = 256

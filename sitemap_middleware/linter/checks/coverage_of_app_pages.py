@@ -1,4 +1,4 @@
-"""Compares what is listed with what is known of the app's pages, and with an earlier run."""
+"""Compares the URLs of a sitemap with the pages that the app's middleware knows, and with an earlier run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..message import Finding
-from ..rules import coverage as rules
+from ..rules import coverage_of_app_pages as rules
 
 
 class KnownUrl(NamedTuple):

@@ -1,4 +1,4 @@
-"""Results as other programs read them: SARIF, and the annotations of GitHub Actions."""
+"""Formats the results of a run for programs: SARIF, and annotations of GitHub Actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about what the middleware knows of an app's pages, and about earlier runs."""
+"""Rules about the pages of an app that are known and not listed, or listed and bad; and about earlier runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about sizes, and about an index and the sitemaps that it names."""
+"""Rules about the size of a document, and about an index and the sitemaps that it names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collects messages, in bounded memory."""
+"""Collects the messages of a run: counts all, and keeps a limited number of each code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation pages of the rules, made from their declarations."""
+"""Makes the documentation pages of the rules from their declarations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .rules import FAMILIES, Family
 
 def pages() -> Iterator[tuple[str, str]]:
     """Return the name and the text of each page, in Markdown: the index, and one page for each family."""
-    yield "rules.md", _index()  # one of the families is named index
+    yield "rules.md", _index()
     for family in FAMILIES:
         yield f"{family.name}.md", _page(family)
 

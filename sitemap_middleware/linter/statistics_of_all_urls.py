@@ -1,4 +1,7 @@
-"""What only all URLs of a sitemap together show, counted while they pass."""
+"""Counts the values of all URLs of a sitemap as they pass, and finds what only all of them show.
+
+Such as: all have the same lastmod or priority, or some have https and others http.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Final
 from .checks.lastmod import CheckedLastmod
 from .checks.loc import CheckedLoc
 from .message import Finding
-from .rules import hints, lastmod, loc
+from .rules import changefreq_and_priority, lastmod, loc
 
 MIN_URLS: Final = 20
 """URLs below which equal values are no sign of anything."""
@@ -101,6 +104,18 @@ class SetFacts:
         elif self._lastmods.is_uniform(self._urls):
             yield (lastmod.ALL_EQUAL, f"all {self._urls:,} URLs have lastmod {self._lastmods.value}"), ""
         if self._changefreqs.is_uniform(self._urls):
-            yield (hints.CHANGEFREQ_UNIFORM, f"all {self._urls:,} URLs have changefreq {self._changefreqs.value}"), ""
+            yield (
+                (
+                    changefreq_and_priority.CHANGEFREQ_UNIFORM,
+                    f"all {self._urls:,} URLs have changefreq {self._changefreqs.value}",
+                ),
+                "",
+            )
         if self._priorities.is_uniform(self._urls):
-            yield (hints.PRIORITY_UNIFORM, f"all {self._urls:,} URLs have priority {self._priorities.value}"), ""
+            yield (
+                (
+                    changefreq_and_priority.PRIORITY_UNIFORM,
+                    f"all {self._urls:,} URLs have priority {self._priorities.value}",
+                ),
+                "",
+            )

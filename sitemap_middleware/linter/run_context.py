@@ -1,12 +1,12 @@
-"""What all checks of one run share: the report, the database of URLs, the clock."""
+"""The context of one run, which all checks share: the message collector, the database of URLs and the clock."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .report import Report
-from .run_database import SitemapSet
-from .whole_set_facts import SetFacts
+from .message_collector import Report
+from .statistics_of_all_urls import SetFacts
+from .temporary_url_database import SitemapSet
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Requests the listed pages and robots.txt, and checks what they answer."""
+"""Requests a sample of the listed pages, or all, and robots.txt, and checks the responses."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Final, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from ..robots_parser import RobotsRules
+from .checks.listed_page import CheckedPage, PageResponse, check_page
 from .checks.loc import check_loc, resolved
-from .checks.page import CheckedPage, PageResponse, check_page
-from .checks.robots_file import check_robots_file, named_sitemaps
+from .checks.robots_txt import check_robots_file, named_sitemaps
 from .message import Place
-from .rules import page, robots
-from .run_database import UrlRow
-from .run_state import Run
+from .rules import listed_page, robots_txt
+from .run_context import Run
+from .temporary_url_database import UrlRow
 
 SAMPLE_PAGES: Final = 50
 """Pages that `Pages.SAMPLE` requests, spread evenly over the sitemap."""
@@ -127,7 +127,7 @@ class PageChecks:
         place = Place(document.url if document else "", row.line)
         robots_text = await self._client.robots(loc.url)
         if robots_text is not None and not robots_text.allows(loc.url):
-            self._run.report.add(page.ROBOTS, row.loc, f"{robots_text.url} forbids it", place)
+            self._run.report.add(listed_page.ROBOTS, row.loc, f"{robots_text.url} forbids it", place)
             return
         response = await self._client.page(loc.url)
         if response is None:
@@ -138,7 +138,7 @@ class PageChecks:
             comparison = await self._comparison(loc.url)
             if comparison.is_missing_page(loc.url, checked.digest):
                 text = "the page has the content that an invented URL of its host gets"
-                self._run.report.add(page.SOFT_404, row.loc, text, place)
+                self._run.report.add(listed_page.SOFT_404, row.loc, text, place)
 
     async def _comparison(self, url: str) -> _Comparison:
         origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
@@ -172,7 +172,7 @@ async def check_site_robots(client: PageClient, run: Run, urls: list[str]) -> No
     if file is None or file.status != 200:
         if file is not None and file.status in (404, 410):
             text = "there is no robots.txt, so it does not name the sitemap"
-            run.report.add(robots.MISSING_LINE, file.url, text)
+            run.report.add(robots_txt.MISSING_LINE, file.url, text)
         return
     run.report.add_all(check_robots_file(file.text, file.url, urls, is_too_large=file.is_too_large), file.url)
     if file.text.lstrip().startswith("<"):
@@ -183,7 +183,7 @@ async def check_site_robots(client: PageClient, run: Run, urls: list[str]) -> No
         response = await client.page(url)
         if response is not None and (response.failure or response.status != 200):
             answer = response.failure or f"it answers {response.status}"
-            run.report.add(robots.SITEMAP_MISSING, file.url, f"the line names {url}: {answer}")
+            run.report.add(robots_txt.SITEMAP_MISSING, file.url, f"the line names {url}: {answer}")
 
 
 def _is_same_host(url: str, other: str) -> bool:
