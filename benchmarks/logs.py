@@ -19,8 +19,8 @@ from ipaddress import ip_network
 from itertools import cycle
 from pathlib import Path
 
+from sitemap_middleware.crawlers.ip_address_ranges import pack_ranges
 from sitemap_middleware.crawlers.known_crawlers import CRAWLERS
-from sitemap_middleware.crawlers.ranges import pack_ranges
 from sitemap_middleware.observation.crawler_visit_counts import RANGES_OWNER, RANGES_RECORD
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 from tests.support.access_logs import BINGBOT, BROWSER, DIRECTIVES, GOOGLEBOT, WRITERS, Hit

@@ -16,7 +16,7 @@ from typing import Any, Final
 import flask
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.report import evaluation
+from sitemap_middleware.report import background_evaluation
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from . import site
@@ -67,7 +67,7 @@ def _measure(client: Any, store: Any, pages: int, rounds: int) -> Table:
         ["", "ms to the first byte", "ms to the last", "kB"],
         notes=[f"At most {LIMIT_MS} ms to the first byte are wanted."],
     )
-    evaluation.PAUSE_FACTOR = 0  # type: ignore[misc] # its pauses are for the app's own requests
+    background_evaluation.PAUSE_FACTOR = 0  # type: ignore[misc] # its pauses are for the app's own requests
     began = time.perf_counter()
     while b"being evaluated" in client.get(REPORT).data:
         time.sleep(0.2)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from .check_provider_values import checked_values
-from .crawlers.verification import Resolver, SystemResolver
+from .crawlers.ip_address_verification import Resolver, SystemResolver
 from .evidence.observations import INDEXABLE_TYPES
 from .exceptions import OptionError
 from .models import Changefreq, PageLimits, Provider, Site

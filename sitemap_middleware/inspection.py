@@ -14,8 +14,8 @@ from .stores.base import Store, StoreExtras
 
 if TYPE_CHECKING:
     from .config import Options
-    from .crawlers.figures import CrawlerFigures
-    from .crawlers.visits import CrawlerVisit
+    from .crawlers.counted_visits import CrawlerVisit
+    from .crawlers.visit_statistics import CrawlerFigures
     from .explanation import Explanation
     from .hosts import SiteResolver
     from .listing.candidates import Candidate, SiteSnapshot
@@ -167,7 +167,7 @@ class ServiceInspection:
             visits: those of the site; None to read them from the store.
             listed: the decoded paths of the listed pages; None to evaluate all pages.
         """
-        from .crawlers.figures import crawler_figures
+        from .crawlers.visit_statistics import crawler_figures
         from .robots_parser import ROBOTS_PATH
 
         site, table, base_url = snapshot.site, snapshot.table, snapshot.site.base_url

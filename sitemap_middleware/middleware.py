@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import Meter
     from prometheus_client import CollectorRegistry
 
-    from .crawlers.verification import Resolver
+    from .crawlers.ip_address_verification import Resolver
     from .decorator import Values
     from .explanation import Explanation
-    from .report.access import ReportRequest
+    from .report.authorization import ReportRequest
 
 
 class SitemapMiddleware:

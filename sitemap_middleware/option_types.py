@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import Meter
     from prometheus_client import CollectorRegistry
 
-    from .crawlers.verification import Resolver
+    from .crawlers.ip_address_verification import Resolver
     from .decorator import Values
     from .models import Changefreq
-    from .report.access import ReportRequest
+    from .report.authorization import ReportRequest
     from .stores import Store
 
 

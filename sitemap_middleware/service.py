@@ -24,7 +24,7 @@ from .observation.probe_client import ProbeClient
 from .observation.recent_pages import ResponseTracker
 from .observation.shutdown import flush_on_sigterm
 from .observation.varying_content_prober import VaryingContentProber
-from .report.handler import ReportHandler
+from .report.request_handler import ReportHandler
 from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
 from .request_response import DOCUMENT_SUFFIXES, Request, Response
 from .routing.current_routes import AppRoutes

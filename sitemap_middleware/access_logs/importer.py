@@ -1,4 +1,4 @@
-"""Imports logs into a store: the visits of crawlers, counted by page. Addresses are verified and forgotten."""
+"""Imports logs into a store: verifies the addresses of crawlers, adds up their visits by page, keeps no address."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Final, Self
 
+from ..crawlers.counted_visits import FAKE, OTHER_PATHS, UNVERIFIED, VERIFIED, CrawlerVisit
 from ..crawlers.known_crawlers import CRAWLERS, Crawler, crawler_of_agent
-from ..crawlers.visits import FAKE, OTHER_PATHS, UNVERIFIED, VERIFIED, CrawlerVisit
 from ..exceptions import SitemapError, StoreError
 from ..models import Site, StoreKey
 from ..stores.base import Store, StoreExtras, store_name
 from ..stores.checksums import verify, with_checksum
 from ..urls import quote_path
-from .duckdb_queries import LineGroup, LogQueries, broken_lines
-from .formats import FORMATS, TABLE, LogFormat, with_fields
-from .import_marks import imported_lengths, load_marks, marks_as_record, record_name
+from .duckdb_line_grouping import LineGroup, LogQueries, broken_lines
+from .import_summary import LogReport
+from .imported_positions import imported_lengths, load_marks, marks_as_record, record_name
 from .line_reader import COPIED_BYTES, DIGEST_BYTES, LineReader, LogReadError, Piece, open_log, read_head
-from .lines_folder import lines_folder
-from .log_report import LogReport
-from .one_ahead import one_ahead
-from .requested_page import OtherHost, PageFinder
+from .log_formats_as_sql import FORMATS, TABLE, LogFormat, with_fields
+from .page_of_log_line import OtherHost, PageFinder
+from .prefetch_thread import prefetched
+from .temporary_folder import temporary_folder
 
 Identify = Callable[[Crawler, str], int]
 """Whether an address is that of a crawler: `VERIFIED`, `FAKE` or `UNVERIFIED`. Threads call it at the same time."""
@@ -83,7 +83,7 @@ class LogImporter:
         self._finder = PageFinder(sites, any_host=any_host)
         self._any_host = any_host
         self._stack = ExitStack()
-        folder = self._stack.enter_context(lines_folder())
+        folder = self._stack.enter_context(temporary_folder())
         self._piece_file = folder / "lines"
         try:
             self._queries = LogQueries(folder, timezone, _TOKENS, clock())
@@ -205,7 +205,7 @@ class LogImporter:
         with open_log(file) as (read, raw):
             reader = LineReader(read, self._piece_file, has_directives=log_format.is_w3c)
             pieces = reader.pieces(sorted(set(lengths.values())), report.skipped_bytes)
-            with closing(one_ahead(self._grouped(pieces, report.skipped_bytes, log_format))) as grouped:
+            with closing(prefetched(self._grouped(pieces, report.skipped_bytes, log_format))) as grouped:
                 for piece, batches in grouped:
                     visits = self._visits(chain.from_iterable(batches), log_format, report)
                     for key, known in marks.items():

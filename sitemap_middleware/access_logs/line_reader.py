@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
 from ..exceptions import SitemapError
-from .formats import FIELDS_DIRECTIVE
+from .log_formats_as_sql import FIELDS_DIRECTIVE
 
 MAX_LINE_BYTES: Final = 128 * 1024
 """Bytes of a line. A longer one counts as broken; servers accept no request that makes one."""

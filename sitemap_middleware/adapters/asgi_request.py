@@ -16,7 +16,7 @@ from ..models import Context, RoutingHeaders
 from ..private_stdlib import mark_coroutine_function
 from ..request_filter.asgi import HOST_NAMES, ignore_reason_of_headers, ignore_reason_of_scope
 from ..request_filter.reasons import IgnoreReason
-from ..request_filter.visitors import visitor_fingerprint
+from ..request_filter.visitor_identity import visitor_fingerprint
 from ..request_response import (
     CONDITIONAL_HEADERS,
     KEY_HOST,

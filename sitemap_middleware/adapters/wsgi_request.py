@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from ..models import RoutingHeaders
 from ..request_filter.header_rules import HOST_HEADERS
 from ..request_filter.reasons import COOKIE, IgnoreReason
-from ..request_filter.visitors import visitor_fingerprint
+from ..request_filter.visitor_identity import visitor_fingerprint
 from ..request_filter.wsgi import ignore_reason_of_environ
 from ..request_response import (
     CONDITIONAL_HEADERS,

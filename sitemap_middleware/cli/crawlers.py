@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import click
 
-from ..crawlers import update as published
-from ..crawlers.figures import CrawlerFigures, PathLine
-from ..crawlers.ranges import pack_ranges, unpack_ranges
+from ..crawlers import ip_range_download as published
+from ..crawlers.ip_address_ranges import pack_ranges, unpack_ranges
+from ..crawlers.visit_statistics import CrawlerFigures, PathLine
 from ..dates import w3c_from_timestamp
 from ..observation.crawler_visit_counts import RANGES_OWNER, RANGES_RECORD
 from ..stores.base import store_name

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import click
 
-from ..access_logs.formats import FORMATS, LogFormat
+from ..access_logs.import_summary import LogReport
 from ..access_logs.importer import LogImporter
-from ..access_logs.log_report import LogReport
-from ..crawlers.ranges import unpack_ranges
-from ..crawlers.verification import Resolver, SystemResolver, Verifier
+from ..access_logs.log_formats_as_sql import FORMATS, LogFormat
+from ..crawlers.ip_address_ranges import unpack_ranges
+from ..crawlers.ip_address_verification import Resolver, SystemResolver, Verifier
 from ..models import Site
 from ..observation.crawler_visit_counts import RANGES_OWNER, RANGES_RECORD
 from ..stores import Store, open_store

@@ -11,7 +11,7 @@ import click
 from ..adapters.asgi import ASGIMiddleware
 from ..middleware import SitemapMiddleware
 from ..middleware_lookup import find_middleware
-from ..report.handler import EXTRA_MISSING
+from ..report.request_handler import EXTRA_MISSING
 from ..stores.default_store import only_existing_files
 from .app_and_site import open_target, reporting_errors
 from .app_client import app_client

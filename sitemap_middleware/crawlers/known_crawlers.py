@@ -1,6 +1,6 @@
 """The crawlers of search engines and AI companies: how they name themselves, and how their addresses are verified.
 
-A User-Agent only claims a name. Anybody can send it, so `verification` checks the address.
+A User-Agent only claims a name. Anybody can send it, so `ip_address_verification` checks the address.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from django.core.exceptions import MiddlewareNotUsed
 from .. import middleware as core
 from ..created_when_needed import created_part
 from ..request_response import DOCUMENT_SUFFIXES
-from .inner_app import inner_app
+from .get_response_as_app import get_response_as_app
 from .requests import asgi_request, wsgi_request
 from .responses import http_response, observe
 
@@ -37,7 +37,7 @@ class SitemapMiddleware:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]) -> None:
         self.get_response: Any = get_response
-        self.app: Any = core.SitemapMiddleware(inner_app(get_response))
+        self.app: Any = core.SitemapMiddleware(get_response_as_app(get_response))
         """The middleware around everything that is inside of this one. It has `explain`, `stats` and `flush`."""
         if not self.app.service.options.enabled:
             raise MiddlewareNotUsed

@@ -1,4 +1,4 @@
-"""Django's requests as the adapters read them.
+"""Makes the adapters' requests of Django's `HttpRequest`.
 
 In sync mode, a request is read as WSGI gives it, in async mode as ASGI does. Either server may use either mode: Django
 changes the mode for middleware that has only one.

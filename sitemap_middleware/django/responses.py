@@ -1,4 +1,4 @@
-"""Django's responses: observed as they pass, and made of the middleware's own."""
+"""Observes Django's responses as they pass, and makes a Django response of the middleware's own."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
+from ..crawlers.counted_visits import MAX_PATH_CHARS, OTHER_PATHS
+from ..crawlers.ip_address_ranges import parse_address
 from ..crawlers.known_crawlers import Crawler, crawler_of_agent
-from ..crawlers.ranges import parse_address
-from ..crawlers.visits import MAX_PATH_CHARS, OTHER_PATHS
 from ..fork_safety import reset_after_fork
 from ..models import Site
 from ..request_response import Request, Sender, is_proxy_header

@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from ..crawlers.ranges import unpack_ranges
-from ..crawlers.verification import Resolver, Verifier
-from ..crawlers.visits import FAKE, OTHER_PATHS, UNVERIFIED, VERIFIED, CrawlerVisit, VisitCounter
+from ..crawlers.counted_visits import FAKE, OTHER_PATHS, UNVERIFIED, VERIFIED, CrawlerVisit, VisitCounter
+from ..crawlers.ip_address_ranges import unpack_ranges
+from ..crawlers.ip_address_verification import Resolver, Verifier
 from ..exceptions import StoreError
 from ..fork_safety import reset_after_fork
 from ..models import Site, StoreKey

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from ipaddress import ip_network
 from typing import Final, NamedTuple
 
+from ..crawlers.ip_address_ranges import parse_address
 from ..crawlers.known_crawlers import Crawler
-from ..crawlers.ranges import parse_address
 from ..fork_safety import reset_after_fork
 from ..models import Site
 from .crawler_requests import NotedRequest

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any, Final, Literal, NamedTuple
 
-from ..crawlers.visits import CrawlerVisit
+from ..crawlers.counted_visits import CrawlerVisit
 from ..dates import SECONDS_PER_DAY
 from ..listing.candidates import decode_path
 from ..listing.changes import ChangeTimes, PageChange, change_since

@@ -1,4 +1,4 @@
-"""The report as files that need no server."""
+"""Writes the report as files that need no server."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..listing.candidates import decode_path
 from ..models import Site
 from ..rendering.site_documents import PublishedDocument
 from ..urls import quote_path
-from . import views
+from . import template_contexts
+from .background_evaluation import Evaluation, evaluate
 from .evaluated_urls_database import PageQuery, PageRow
-from .evaluation import Evaluation, evaluate
-from .health import health
-from .links import NESTED_FOLDER, FileLinks, list_file
-from .rendering import STYLE, render
+from .report_page_links import NESTED_FOLDER, FileLinks, list_file
+from .store_and_process_health import health
+from .template_rendering import STYLE, render
 
 MAX_PAGE_FILES: Final = 10_000
 """Pages of the site that get a file of their own, with their history: the first ones by path."""
@@ -49,7 +49,7 @@ class StaticReport:
     def __init__(
         self, evaluation: Evaluation, documents: list[PublishedDocument], health: dict[str, Any], sitemap_path: str
     ) -> None:
-        """`sitemap_path`: percent-encoded. For other arguments see `views`."""
+        """`sitemap_path`: percent-encoded. For other arguments see `template_contexts`."""
         self._evaluation = evaluation
         self._index = evaluation.index
         self._health = health
@@ -89,9 +89,9 @@ class StaticReport:
     def _files(self, rows: list[PageRow]) -> Iterator[tuple[str, str]]:
         evaluation = self._evaluation
         for name, context in (
-            ("overview", views.overview(evaluation)),
+            ("overview", template_contexts.overview(evaluation)),
             ("documents", {}),
-            ("crawlers", views.crawlers(evaluation)),
+            ("crawlers", template_contexts.crawlers(evaluation)),
             ("health", self._health),
         ):
             file = "index.html" if name == "overview" else f"{name}.html"
@@ -108,7 +108,7 @@ class StaticReport:
         links, number = self._links(), 0
         while number == 0 or query.after is not None:
             number += 1
-            context = views.pages(self._evaluation, query, links, name)
+            context = template_contexts.pages(self._evaluation, query, links, name)
             listing = context["listing"]
             file = list_file(name, query.show if name == "pages" else None, query.group, number)
             has_next = listing.next is not None
@@ -126,10 +126,10 @@ class StaticReport:
 
     def _changes(self) -> Iterator[tuple[str, str]]:
         links, number, after = self._links(), 0, None
-        since = views.default_since(self._evaluation)
+        since = template_contexts.default_since(self._evaluation)
         while number == 0 or after is not None:
             number += 1
-            context = views.changes(self._evaluation, since, after, links)
+            context = template_contexts.changes(self._evaluation, since, after, links)
             listing = context["listing"]
             has_next = listing.next is not None
             context |= self._neighbours("changes", PageQuery(), number, has_next=has_next)
@@ -144,7 +144,7 @@ class StaticReport:
             stored = snapshot.store.find_pages(snapshot.site.store_key, [row.path for row in batch])
             for row in batch:
                 visits = list(self._index.visits(decode_path(row.path)))
-                context = views.page(row, stored.get(row.path), visits)
+                context = template_contexts.page(row, stored.get(row.path), visits)
                 yield self._page_files[row.path], self._render("page", "page.html", context, is_nested=True)
 
     def _batches(self, query: PageQuery, limit: int) -> Iterator[list[PageRow]]:

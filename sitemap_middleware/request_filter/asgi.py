@@ -1,11 +1,11 @@
-"""Which requests of an ASGI server count as evidence."""
+"""Decides whether a request to an ASGI app counts as evidence, by its scope."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from .accept import ignore_reason_of_accept, remember_harmless
+from .accept_header import ignore_reason_of_accept, remember_harmless
 from .header_rules import HOST_HEADERS, PREFETCH_HEADERS, HeaderRuleCache, rule_applies
 from .reasons import (
     CLIENT_CERTIFICATE,
@@ -16,7 +16,7 @@ from .reasons import (
     ignore_reason_of_destination,
 )
 from .uptime_monitors import is_monitor
-from .visitors import is_authenticated_user
+from .visitor_identity import is_authenticated_user
 
 Field = tuple[bytes, bytes]
 """Name and value of a header."""

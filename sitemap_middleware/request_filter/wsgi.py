@@ -1,15 +1,15 @@
-"""Which requests of a WSGI server count as evidence."""
+"""Decides whether a request to a WSGI app counts as evidence, by its environ."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final
 
-from .accept import ignore_reason_of_accept, remember_harmless
+from .accept_header import ignore_reason_of_accept, remember_harmless
 from .header_rules import HOST_HEADERS, PREFETCH_HEADERS, HeaderRuleCache, rule_applies, rule_for_environ_key
 from .reasons import UPTIME_MONITOR, IgnoreReason, ignore_reason_of_destination
 from .uptime_monitors import is_monitor
-from .visitors import is_authenticated_user
+from .visitor_identity import is_authenticated_user
 
 harmless_agents: Final[set[str]] = set()
 harmless_accepts: Final[set[str]] = set()

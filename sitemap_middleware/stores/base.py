@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
-from ..crawlers.visits import CrawlerVisit
+from ..crawlers.counted_visits import CrawlerVisit
 from ..evidence.observations import Observation
 from ..models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from .compact_page_list import CompactPageList

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, cast
 
-from ..crawlers.visits import CrawlerVisit
+from ..crawlers.counted_visits import CrawlerVisit
 from ..detect_tests import is_tested
 from ..evidence.observations import Observation
 from ..exceptions import StoreError

@@ -8,7 +8,7 @@ from typing import Any, Final
 import flask
 
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
-from sitemap_middleware.crawlers.visits import CrawlerVisit
+from sitemap_middleware.crawlers.counted_visits import CrawlerVisit
 from sitemap_middleware.dates import SECONDS_PER_DAY
 from sitemap_middleware.models import Site
 

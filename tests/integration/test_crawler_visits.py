@@ -20,9 +20,9 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError, hosts
+from sitemap_middleware.crawlers.counted_visits import OTHER_PATHS, CrawlerVisit
+from sitemap_middleware.crawlers.ip_address_ranges import pack_ranges, parse_ranges
 from sitemap_middleware.crawlers.known_crawlers import crawler_by_name
-from sitemap_middleware.crawlers.ranges import pack_ranges, parse_ranges
-from sitemap_middleware.crawlers.visits import OTHER_PATHS, CrawlerVisit
 from sitemap_middleware.exceptions import OptionError
 from sitemap_middleware.models import StoreKey
 from sitemap_middleware.observation import crawler_requests, crawler_visit_counts, unverified_visits

@@ -12,8 +12,8 @@ import pytest
 import redis
 
 from sitemap_middleware import Store
-from sitemap_middleware.crawlers import visits as limits
-from sitemap_middleware.crawlers.visits import OTHER_PATHS, CrawlerVisit
+from sitemap_middleware.crawlers import counted_visits as limits
+from sitemap_middleware.crawlers.counted_visits import OTHER_PATHS, CrawlerVisit
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import StoreExtras
 from sitemap_middleware.stores.circuit_breaker import with_circuit_breaker

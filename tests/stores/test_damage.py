@@ -14,7 +14,7 @@ import pytest
 import redis
 
 from sitemap_middleware import StoreError
-from sitemap_middleware.crawlers.visits import CrawlerVisit
+from sitemap_middleware.crawlers.counted_visits import CrawlerVisit
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.models import StoreKey
 from sitemap_middleware.stores import open_store

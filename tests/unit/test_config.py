@@ -607,7 +607,7 @@ assert app(environ, lambda status, headers: None)[0].startswith(b"<?xml")
     assert modules_after(program) & OPTIONAL <= {"werkzeug", "sqlite3"}
 
 
-@pytest.mark.parametrize("part", ["rendering", "linter", "cli", "report.served_report_pages", "evidence.html_facts"])
+@pytest.mark.parametrize("part", ["rendering", "linter", "cli", "report.served_pages", "evidence.html_facts"])
 def test_start_of_an_app_does_not_import(part: str) -> None:
     """The start is waited for. What a flush needs is imported on the background thread, what a sitemap needs then."""
     program = """

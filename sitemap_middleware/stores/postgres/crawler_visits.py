@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Final
 
-from ...crawlers import visits as limits
-from ...crawlers.visits import VERIFIED, CrawlerVisit, add_up, visit_of_row
+from ...crawlers import counted_visits as limits
+from ...crawlers.counted_visits import VERIFIED, CrawlerVisit, add_up, visit_of_row
 from ...models import StoreKey
 from .pipelined_page_batches import array_literal, row_columns
 from .pool import Session

@@ -73,7 +73,7 @@ CREATE_TABLE: Final[Mapping[str, str]] = {
 | `document` | when a sitemap document with this ETag was first served |
 | `record` | what `Store.save` keeps |
 | `lease` | who may do a job, and until when |
-| `crawler_visit` | counted visits of crawlers (`crawlers.visits`) |
+| `crawler_visit` | counted visits of crawlers (`crawlers.counted_visits`) |
 """
 
 _MIGRATIONS: Final = {1: ("crawler_visit",)}

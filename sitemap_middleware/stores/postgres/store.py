@@ -14,7 +14,7 @@ import psycopg
 from psycopg import errors
 
 from ...bounded_cache import BoundedCache
-from ...crawlers.visits import CrawlerVisit
+from ...crawlers.counted_visits import CrawlerVisit
 from ...evidence.observations import Observation
 from ...exceptions import StoreError
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey

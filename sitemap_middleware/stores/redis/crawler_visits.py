@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-from ...crawlers import visits as limits
-from ...crawlers.visits import VERIFIED, CrawlerVisit, VisitKey, add_up, visit_of_row
+from ...crawlers import counted_visits as limits
+from ...crawlers.counted_visits import VERIFIED, CrawlerVisit, VisitKey, add_up, visit_of_row
 from .client import RedisClient
 from .scripts import MAX_COMMAND_VALUES, Script
 

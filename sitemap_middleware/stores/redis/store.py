@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from ...bounded_cache import BoundedCache
-from ...crawlers.visits import CrawlerVisit
+from ...crawlers.counted_visits import CrawlerVisit
 from ...evidence.observations import Observation
 from ...exceptions import StoreError
 from ...fork_safety import reset_after_fork

@@ -14,7 +14,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from ...crawlers.visits import CrawlerVisit
+from ...crawlers.counted_visits import CrawlerVisit
 from ...evidence.observations import Observation
 from ...exceptions import StoreError
 from ...fork_safety import ForkSafeLock, reset_after_fork

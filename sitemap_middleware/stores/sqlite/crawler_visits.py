@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Final
 
-from ...crawlers import visits as limits
-from ...crawlers.visits import VERIFIED, CrawlerVisit, add_up, visit_of_row
+from ...crawlers import counted_visits as limits
+from ...crawlers.counted_visits import VERIFIED, CrawlerVisit, add_up, visit_of_row
 from ...models import StoreKey
 
 BATCH_ROWS: Final = 10_000

@@ -82,7 +82,7 @@ CREATE_STATEMENTS: Final = (
 | `document` | when a sitemap document with this ETag was first served |
 | `record` | what `Store.save` keeps |
 | `lease` | who may do a job, and until when |
-| `crawler_visit` | counted visits of crawlers (`crawlers.visits`) |
+| `crawler_visit` | counted visits of crawlers (`crawlers.counted_visits`) |
 """
 
 MIGRATIONS: Final = {1: (_CREATE_CRAWLER_VISIT,)}

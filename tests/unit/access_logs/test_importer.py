@@ -16,14 +16,14 @@ from typing import Any
 import duckdb
 import pytest
 
-from sitemap_middleware.access_logs import duckdb_queries, line_reader
-from sitemap_middleware.access_logs.formats import FORMATS
-from sitemap_middleware.access_logs.import_marks import load_marks, record_name
+from sitemap_middleware.access_logs import duckdb_line_grouping, line_reader
+from sitemap_middleware.access_logs.import_summary import LogReport
+from sitemap_middleware.access_logs.imported_positions import load_marks, record_name
 from sitemap_middleware.access_logs.importer import LEASE_SECONDS, LogImporter
-from sitemap_middleware.access_logs.log_report import LogReport
+from sitemap_middleware.access_logs.log_formats_as_sql import FORMATS
+from sitemap_middleware.crawlers.counted_visits import FAKE, OTHER_PATHS, UNVERIFIED, VERIFIED, CrawlerVisit
+from sitemap_middleware.crawlers.ip_address_verification import Verifier
 from sitemap_middleware.crawlers.known_crawlers import Crawler
-from sitemap_middleware.crawlers.verification import Verifier
-from sitemap_middleware.crawlers.visits import FAKE, OTHER_PATHS, UNVERIFIED, VERIFIED, CrawlerVisit
 from sitemap_middleware.exceptions import SitemapError, StoreError
 from sitemap_middleware.models import Site
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
@@ -142,9 +142,9 @@ def test_after_the_statements_of_the_guide_a_log_is_imported_as_if_for_the_first
 def test_memory_holds_some_groups_at_a_time_and_nothing_is_lost_between_them(
     store: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(duckdb_queries, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(duckdb_line_grouping, "ROWS_AT_ONCE", 2)
     log = write_log(tmp_path / "access.log", "combined", TRUTH)
-    with contextlib.closing(duckdb_queries.LogQueries(tmp_path, "UTC", ["googlebot"], NOW)) as queries:
+    with contextlib.closing(duckdb_line_grouping.LogQueries(tmp_path, "UTC", ["googlebot"], NOW)) as queries:
         batches = list(queries.groups(log, FORMATS["combined"]))
     assert {len(batch) for batch in batches} <= {1, 2}
     addresses = [group.address for batch in batches for group in batch if group.kind == "visit"]
@@ -786,7 +786,7 @@ def test_table_without_addresses_has_visits_that_are_neither_verified_nor_fake(
 
 
 def test_table_that_was_interrupted_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(duckdb_queries, "ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(duckdb_line_grouping, "ROWS_AT_ONCE", 1)
     store = FailingStore(tmp_path / "store.sqlite3", fails_at=2)
     file = write_csv(tmp_path / "a.csv")
     with pytest.raises(StoreError):

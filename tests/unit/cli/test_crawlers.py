@@ -13,9 +13,9 @@ from click.testing import Result
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.cli.main import command, commands_for
-from sitemap_middleware.crawlers import update
-from sitemap_middleware.crawlers.ranges import unpack_ranges
-from sitemap_middleware.crawlers.visits import OTHER_PATHS, CrawlerVisit
+from sitemap_middleware.crawlers import ip_range_download
+from sitemap_middleware.crawlers.counted_visits import OTHER_PATHS, CrawlerVisit
+from sitemap_middleware.crawlers.ip_address_ranges import unpack_ranges
 from sitemap_middleware.models import StoreKey
 from sitemap_middleware.observation.crawler_visit_counts import RANGES_OWNER, RANGES_RECORD
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
@@ -165,7 +165,7 @@ def test_ranges_are_fetched_and_kept_in_the_store(
     app: flask.Flask, operator: WebSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     urls = [f"{operator.origin}/google.json", f"{operator.origin}/gptbot.json"]
-    monkeypatch.setattr(update, "RANGE_URLS", urls)
+    monkeypatch.setattr(ip_range_download, "RANGE_URLS", urls)
     answer = run(app, "--update")
     assert answer.exit_code == 0
     assert answer.stdout.splitlines()[0].endswith("files fetched 2, networks 3")
@@ -183,7 +183,7 @@ def test_ranges_are_kept_in_a_store_that_is_named_without_an_app(
     name: str, operator: WebSite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     url, file = f"{operator.origin}/google.json", tmp_path / "sitemap.sqlite3"
-    monkeypatch.setattr(update, "RANGE_URLS", [url])
+    monkeypatch.setattr(ip_range_download, "RANGE_URLS", [url])
     with contextlib.closing(SQLiteStore(file)) as store:
         store.save(RANGES_OWNER, {})
         answer = cli_runner().invoke(command, ["crawlers", name.format(file), "--update"])
@@ -203,13 +203,13 @@ def test_figures_need_the_app_and_not_its_store_alone(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_named_and_its_last_ranges_stay(
     app: flask.Flask, operator: WebSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(update, "RANGE_URLS", [f"{operator.origin}/google.json"])
+    monkeypatch.setattr(ip_range_download, "RANGE_URLS", [f"{operator.origin}/google.json"])
     assert run(app, "--update").exit_code == 0
     operator.add("/google.json", Reply(200, b"[]"))
     urls = [f"{operator.origin}{path}" for path in ("/google.json", "/page.json", "/gone.json")] + [
         "http://127.0.0.1:1/x"
     ]
-    monkeypatch.setattr(update, "RANGE_URLS", urls)
+    monkeypatch.setattr(ip_range_download, "RANGE_URLS", urls)
     answer = run(app, "--update", "--json")
     assert answer.exit_code == 2
     problems = json.loads(answer.stdout)["problems"]
@@ -230,5 +230,5 @@ def test_a_store_in_memory_keeps_no_ranges() -> None:
 
 
 def test_every_range_of_the_known_crawlers_is_fetched() -> None:
-    assert len(update.RANGE_URLS) == len(set(update.RANGE_URLS)) > 10
+    assert len(ip_range_download.RANGE_URLS) == len(set(ip_range_download.RANGE_URLS)) > 10
     assert "crawlers" in command.commands

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.request_filter import asgi as asgi_filter
 from sitemap_middleware.request_filter import wsgi as wsgi_filter
-from sitemap_middleware.request_filter.accept import MAX_ACCEPT_CHARS, MAX_CACHED_VALUES, ignore_reason_of_accept
+from sitemap_middleware.request_filter.accept_header import MAX_ACCEPT_CHARS, MAX_CACHED_VALUES, ignore_reason_of_accept
 from sitemap_middleware.request_filter.asgi import ignore_reason_of_headers
 from sitemap_middleware.request_filter.header_rules import (
     MAX_CACHED_NAMES,
@@ -20,7 +20,7 @@ from sitemap_middleware.request_filter.header_rules import (
 )
 from sitemap_middleware.request_filter.reasons import IGNORE_REASONS, MAX_NAME_CHARS, IgnoreReason
 from sitemap_middleware.request_filter.uptime_monitors import MAX_AGENT_CHARS
-from sitemap_middleware.request_filter.visitors import visitor_fingerprint
+from sitemap_middleware.request_filter.visitor_identity import visitor_fingerprint
 from sitemap_middleware.request_filter.wsgi import ignore_reason_of_environ
 
 from ...support.sample_sites import Page, SampleSite

@@ -1,0 +1,20 @@
+"""The parts of the service that the report reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..hosts import SiteResolver
+from ..inspection import ServiceInspection
+from ..sitemap_handler import SitemapHandler
+from ..stores.base import Store
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSources:
+    """The parts of a service that the report reads."""
+
+    service: ServiceInspection
+    store: Store
+    site_resolver: SiteResolver
+    sitemap: SitemapHandler

@@ -1,0 +1,98 @@
+"""Renders the templates of the report to HTML, and formats numbers, sizes and times for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from ..dates import w3c_from_timestamp
+from .svg_charts import bar
+
+FIRST_PART_CHARS: Final = 1500
+"""The first part of a long page is sent as soon as it has so many characters: before its rows are searched."""
+
+PART_CHARS: Final = 16 * 1024
+
+_FOLDER: Final = Path(__file__).parent
+
+STYLE: Final = (_FOLDER / "style.css").read_bytes()
+
+_UNITS: Final = ("bytes", "kB", "MB", "GB", "TB")
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "size": size, "time": time, "percent": percent, "age": age, "web": web}
+    environment.globals["bar"] = bar
+    return environment
+
+
+def number(value: float) -> str:
+    """A number for people: with commas between thousands, and at most one decimal."""
+    return f"{value:,.1f}".removesuffix(".0")
+
+
+def percent(part: int, whole: int) -> str:
+    """The share of a part in percent; 100 % and 0 % only if it is all or nothing."""
+    if not whole:
+        return "–"
+    share = 100 * part / whole
+    rounded = f"{share:.1f}" if share < 10 or 99 < share < 100 else f"{share:.0f}"
+    return f"{rounded.removesuffix('.0') if part in (0, whole) else rounded} %"
+
+
+def size(count: float) -> str:
+    """A number of bytes for people."""
+    unit = 0
+    while count >= 1000 and unit < len(_UNITS) - 1:
+        count, unit = count / 1000, unit + 1
+    return f"{count:.1f} {_UNITS[unit]}" if unit else f"{count:,.0f} {_UNITS[0]}"
+
+
+def time(seconds: float | None) -> str:
+    """POSIX seconds as a time in UTC for people."""
+    return "never" if seconds is None else w3c_from_timestamp(int(seconds)).replace("T", " ").replace("Z", " UTC")
+
+
+def age(seconds: float) -> str:
+    """A duration for people, in its largest unit."""
+    for length, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= length:
+            count = int(seconds // length)
+            return f"{count} {unit}{'s' if count != 1 else ''}"
+    count = max(0, int(seconds))
+    return f"{count} second{'s' if count != 1 else ''}"
+
+
+def web(url: str) -> str | None:
+    """The URL, if it is one of the web, to which a link may lead; None for any other."""
+    return url if url.startswith(("http://", "https://")) else None
+
+
+_templates: Final = _environment()
+
+
+def render(template: str, context: Mapping[str, Any]) -> str:
+    """A page as a whole."""
+    return _templates.get_template(template).render(context)
+
+
+def render_parts(template: str, context: Mapping[str, Any]) -> Iterator[bytes]:
+    """A page in parts: the first one before anything that the page reads late."""
+    buffer, length, limit = list[str](), 0, FIRST_PART_CHARS
+    for piece in _templates.get_template(template).generate(context):
+        buffer.append(piece)
+        length += len(piece)
+        if length >= limit:
+            yield "".join(buffer).encode()
+            buffer, length, limit = [], 0, PART_CHARS
+    yield "".join(buffer).encode()

@@ -1,0 +1,250 @@
+"""Who may read the report: nobody in production unless `authorize` says so, and this machine in debug mode."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from sitemap_middleware.report.authorization import ReportRequest, RequestHeaders, is_local
+
+from ...support.sample_sites import Page, SampleSite
+from ...support.wire import DRIVERS, Answer, RequestSpec
+
+PROTOCOLS = ("wsgi", "asgi")
+REPORT = "/internal/report"
+
+
+def site(protocol: str, *, debug: bool = False, **options: Any) -> SampleSite:
+    sample = SampleSite(protocol, {"/": Page()}, base_url="https://shop.example", report=REPORT, **options)
+    sample.bare.debug = debug
+    return sample
+
+
+def request(sample: SampleSite, path: str = REPORT, host: str = "localhost", **more: Any) -> Answer:
+    return sample.request(path, host=host, **more)
+
+
+def from_app(sample: SampleSite, path: str = REPORT, **more: Any) -> Answer:
+    """What the app itself answers."""
+    return DRIVERS[sample.protocol](sample.bare, RequestSpec(path, **more))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+class TestWithoutAuthorize:
+    def test_it_is_shown_in_debug_mode_on_this_machine(self, protocol: str) -> None:
+        answer = request(site(protocol, debug=True))
+        assert answer.status == 200
+        assert "What the sitemap lists" in answer.text
+
+    def test_in_production_its_path_is_the_apps_own(self, protocol: str) -> None:
+        sample = site(protocol)
+        for path in (REPORT, f"{REPORT}/", f"{REPORT}/pages", f"{REPORT}/style.css"):
+            assert request(sample, path) == from_app(sample, path, host="localhost")
+            assert request(sample, path).status == 404
+
+    def test_in_production_the_log_tells_this_machine_once_why(
+        self, protocol: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        sample = site(protocol)
+        request(sample, "/")
+        request(sample, host="shop.example")
+        request(sample, headers=[("x-forwarded-for", "127.0.0.1")])
+        assert caplog.messages == []
+        request(sample)
+        request(sample, f"{REPORT}/pages")
+        assert caplog.messages == [
+            "the report is not shown: the app is not in debug mode, and the option authorize is not set"
+        ]
+
+    @pytest.mark.parametrize(
+        "host", ["shop.example", "", "127.0.0.1.attacker.example", "testserver", "shop.localhost", "[::2]"]
+    )
+    def test_another_host_than_this_machine_is_refused(self, protocol: str, host: str) -> None:
+        assert request(site(protocol, debug=True), host=host).status == 404
+
+    @pytest.mark.parametrize("host", ["localhost:8000", "LOCALHOST", "127.0.0.1:5000", "[::1]", "[::1]:8000"])
+    def test_this_machine_has_several_names(self, protocol: str, host: str) -> None:
+        assert request(site(protocol, debug=True), host=host).status == 200
+
+    @pytest.mark.parametrize(
+        "header",
+        [
+            *("x-forwarded-for", "forwarded", "x-real-ip", "via", "cf-connecting-ip"),
+            *("X_Forwarded_For", "X_Real-IP", "X-Forwarded", "X-Forwarded-By", "CF_Ray"),
+        ],
+    )
+    def test_what_a_proxy_forwards_is_refused(self, protocol: str, header: str) -> None:
+        assert request(site(protocol, debug=True), headers=[(header, "127.0.0.1")]).status == 404
+
+    @pytest.mark.parametrize("method", ["POST", "DELETE", "OPTIONS"])
+    def test_another_method_is_the_apps_own(self, protocol: str, method: str) -> None:
+        sample = site(protocol, debug=True)
+        assert request(sample, method=method).status == from_app(sample, method=method).status
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+class TestAuthorize:
+    def test_it_alone_decides(self, protocol: str) -> None:
+        def allow(request: ReportRequest) -> bool:
+            return request.headers.get("X-Key") == "open"
+
+        sample = site(protocol, debug=True, authorize=allow)
+        assert request(sample).status == 404
+        assert request(sample, host="shop.example", headers=[("x-key", "open"), ("via", "proxy")]).status == 200
+
+    def test_it_is_given_the_path_and_the_request_of_the_protocol(self, protocol: str) -> None:
+        asked: list[ReportRequest] = []
+        sample = site(protocol, authorize=lambda request: bool(asked.append(request)))
+        request(sample, f"{REPORT}/pages")
+        assert [item.path for item in asked] == [f"{REPORT}/pages"]
+        assert asked[0].headers["HOST"] == "localhost"
+        assert (asked[0].environ is None, asked[0].scope is None) == (protocol == "asgi", protocol == "wsgi")
+
+    def test_an_error_in_it_refuses_and_is_logged_once(self, protocol: str, caplog: pytest.LogCaptureFixture) -> None:
+        def fail(request: ReportRequest) -> bool:
+            raise LookupError("no such user")
+
+        sample = site(protocol, authorize=fail)
+        assert request(sample).status == request(sample).status == 404
+        messages = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+        assert messages == ["authorize failed, so the report is not shown: LookupError('no such user')"]
+
+    def test_a_request_for_another_path_never_asks_it(self, protocol: str) -> None:
+        asked: list[str] = []
+        sample = site(protocol, authorize=lambda request: bool(asked.append(request.path)))
+        for path in ("/", "/internal", "/internal/reports", f"/x{REPORT}"):
+            request(sample, path)
+        assert asked == []
+
+
+def test_authorize_without_a_report_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    SampleSite("wsgi", {"/": Page()}, base_url="https://shop.example", authorize=lambda _: True)
+    assert caplog.messages == ["authorize has no effect without the option report: give report a path"]
+
+
+class Asynchronous:
+    """Callables that return awaitables, in every form."""
+
+    @staticmethod
+    async def function(request: ReportRequest) -> bool:
+        return request.path.endswith("/pages")
+
+    @staticmethod
+    def returning_coroutine(request: ReportRequest) -> Awaitable[bool]:
+        return Asynchronous.function(request)
+
+    async def __call__(self, request: ReportRequest) -> bool:
+        return await Asynchronous.function(request)
+
+
+FORMS: dict[str, Callable[[ReportRequest], Awaitable[bool]]] = {
+    "function": Asynchronous.function,
+    "returning": Asynchronous.returning_coroutine,
+    "object": Asynchronous(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_asgi_app_may_have_an_async_authorize(form: str) -> None:
+    sample = site("asgi", authorize=FORMS[form])
+    assert request(sample).status == 404
+    assert request(sample, f"{REPORT}/pages").status == 200
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_wsgi_app_refuses_what_it_cannot_await(form: str, caplog: pytest.LogCaptureFixture) -> None:
+    sample = site("wsgi", authorize=FORMS[form])
+    for _ in range(2):
+        assert request(sample, f"{REPORT}/pages").status == 404
+    assert caplog.text.count("which a WSGI app cannot await; give a plain function") == 1
+
+
+def test_an_error_of_an_async_authorize_refuses() -> None:
+    async def fail(request: ReportRequest) -> bool:
+        raise LookupError
+
+    assert request(site("asgi", authorize=fail)).status == 404
+
+
+def test_an_awaitable_that_is_no_coroutine_is_refused_too() -> None:
+    class Pending:
+        def __await__(self) -> Any:
+            yield
+
+    assert request(site("wsgi", authorize=lambda _: Pending())).status == 404
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_route_of_the_app_at_its_path_wins_with_one_warning(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
+    sample = SampleSite(protocol, {REPORT: Page()}, report=REPORT, authorize=lambda _: True)
+    assert b"A page." in request(sample).body
+    assert b"A page." in request(sample).body
+    assert caplog.text.count(f"the app itself has a route for {REPORT}") == 1
+    assert request(sample, f"{REPORT}/pages").status == 200
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_its_path_is_never_listed_nor_observed(protocol: str) -> None:
+    sample = SampleSite(protocol, {REPORT: Page(), f"{REPORT}/pages": Page(), "/": Page()}, report=REPORT, robots=False)
+    sample.visit("/", REPORT, f"{REPORT}/pages")
+    assert sample.app.stats()["seen"] == 1
+    assert sample.locs(host="localhost") == ["http://localhost/"]
+    assert sample.app.explain(f"{REPORT}/pages").reason == "it is the sitemap's report"
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_response_is_neither_stored_nor_indexed(protocol: str) -> None:
+    sample = site(protocol, debug=True)
+    for path in (REPORT, f"{REPORT}/", f"{REPORT}/pages", f"{REPORT}/none", f"{REPORT}/style.css"):
+        answer = request(sample, path)
+        assert answer.header("cache-control") == "no-store"
+        assert answer.header("x-robots-tag") == "noindex, nofollow"
+        assert (answer.header("content-security-policy") or "").startswith("default-src 'none'; style-src 'self'; ")
+
+
+@pytest.mark.parametrize(
+    ("server", "client", "expected"),
+    [
+        ("127.0.0.1", "127.0.0.1", True),
+        ("::1", "::1", True),
+        ("localhost", "127.8.8.8", True),
+        ("0.0.0.0", "127.0.0.1", False),
+        ("127.0.0.1", "192.168.0.9", False),
+        ("127.0.0.1", None, False),
+        ("127.0.0.1", "testclient", False),
+        (None, None, False),
+    ],
+)
+def test_only_loopback_addresses_are_this_machine(server: Any, client: Any, *, expected: bool) -> None:
+    environ = {"SERVER_NAME": server, "REMOTE_ADDR": client}
+    assert is_local(ReportRequest("/", RequestHeaders([]), environ=environ)) is expected
+    scope = {"server": server and (server, 80), "client": client and (client, 1)}
+    assert is_local(ReportRequest("/", RequestHeaders([]), scope=scope)) is expected
+
+
+@pytest.mark.parametrize(("version", "expected"), [("0.9", False), ("1.0", False), ("1.1", True), ("2", True)])
+def test_http_1_0_is_that_of_a_proxy(version: str, *, expected: bool) -> None:
+    environ = {"SERVER_NAME": "127.0.0.1", "REMOTE_ADDR": "127.0.0.1", "SERVER_PROTOCOL": f"HTTP/{version}"}
+    assert is_local(ReportRequest("/", RequestHeaders([]), environ=environ)) is expected
+    scope = {"server": ("127.0.0.1", 80), "client": ("127.0.0.1", 1), "http_version": version}
+    assert is_local(ReportRequest("/", RequestHeaders([]), scope=scope)) is expected
+
+
+def test_headers_match_in_any_case() -> None:
+    headers = RequestHeaders([("X-Key", "a"), ("x-key", "b"), ("Host", "c")])
+    assert (headers["x-KEY"], "X-key" in headers, len(headers), list(headers)) == ("a, b", True, 2, ["x-key", "host"])
+
+
+def test_the_middleware_gives_the_error_of_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    sample = site("wsgi", debug=True)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    for name in [name for name in sys.modules if name.startswith("sitemap_middleware.report.")]:
+        if name.rpartition(".")[2] not in ("handler", "access", "sources"):
+            monkeypatch.delitem(sys.modules, name)
+    answer = request(sample)
+    assert answer.status == 501
+    assert 'the report needs the extra "report": pip install "sitemap-middleware[report]"' in answer.text
