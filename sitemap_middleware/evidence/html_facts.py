@@ -12,12 +12,13 @@ import re
 from collections.abc import Iterator
 from datetime import date, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
 
 from ..captured_response import HEAD_CHARS, KEPT_BODY_BYTES, MAX_HTML_BYTES
 from ..dates import w3c
 from .html_limits import safe_length
+from .observations import HtmlFacts
 from .robots_directives import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
 
 if TYPE_CHECKING:
@@ -33,28 +34,12 @@ _CANONICAL_EXCLUSIONS: Final = ("hreflang", "lang", "media", "type")
 """Search engines ignore a canonical link with one of these attributes."""
 
 
-class HtmlMetadata(NamedTuple):
-    """What the HTML of a page says, independent of the page's URL."""
-
-    digest: int | None = None
-    """See `HtmlFacts.digest`."""
-    robots: RobotsDirectives = RobotsDirectives()
-    canonicals: tuple[str, ...] = ()
-    """The canonical URL that it names, perhaps relative to the page; the first two if it names several."""
-    refresh: str | None = None
-    """The target of an instant refresh, perhaps relative to the page."""
-    stated_date: str | None = None
-    unread_reason: str = ""
-    content_mark: int = 0
-    """See `HtmlFacts.content_mark`."""
-
-
 def import_parser() -> None:
     """Import what `parse_html` needs, so that the first page is parsed as fast as others."""
     from . import content_digest, json_ld  # noqa: F401 # imported for later calls of `parse_html`
 
 
-def parse_html(body: bytes, charset: str | None = None, *, is_truncated: bool = False) -> HtmlMetadata:
+def parse_html(body: bytes, charset: str | None = None, *, is_truncated: bool = False) -> HtmlFacts:
     """Parse an HTML body in bounded time.
 
     Args:
@@ -84,15 +69,19 @@ def parse_html(body: bytes, charset: str | None = None, *, is_truncated: bool = 
         unread = unread or "has no body"
     head = _Head(tree)
     data = parse_scripts(script.text() for script in tree.css("script[type*='ld+json' i]"))
-    canonicals, refresh = head.canonicals(), head.refresh()
-    stated = next(filter(None, map(_w3c, (*head.stated(), *dates_modified(data), *head.times()))), None)
     robots = head.robots()  # before the digest, which takes the tree apart
+    facts = HtmlFacts(
+        None,
+        robots.noindex,
+        head.canonical(),
+        next(filter(None, map(_w3c, (*head.stated(), *dates_modified(data), *head.times()))), None),
+        head.refresh(),
+        robots.expires_at,
+    )
     content = None if unread else content_digest(tree, data)
     if content is None:
-        return HtmlMetadata(
-            None, robots, canonicals, refresh, stated, unread or "says more than can be compared in time"
-        )
-    return HtmlMetadata(content.digest, robots, canonicals, refresh, stated, "", content.mark)
+        return facts._replace(unread_reason=unread or "says more than can be compared in time")
+    return facts._replace(digest=content.digest, content_mark=content.mark)
 
 
 def decode_html(body: bytes, charset: str | None) -> str:
@@ -124,9 +113,9 @@ class _Head:
             agents=False,
         )
 
-    def canonicals(self) -> tuple[str, ...]:
-        """The canonical links in the head. Search engines ignore those in the body."""
-        targets: list[str] = []
+    def canonical(self) -> str | None:
+        """The canonical link in the head. Search engines ignore those in the body, and those that contradict others."""
+        canonical = None
         for link in self._tree.css("head > link[rel][href]"):
             attributes = link.attributes
             if "canonical" not in (attributes["rel"] or "").lower().split() or any(
@@ -134,11 +123,11 @@ class _Head:
             ):
                 continue
             target = (attributes["href"] or "").strip()
-            if target and (target := self._resolved(target)) not in targets:
-                targets.append(target)
-            if len(targets) > 1:
-                break
-        return tuple(targets)
+            if target and (target := self._resolved(target)) != canonical:
+                if canonical is not None:
+                    return None
+                canonical = target
+        return canonical
 
     def refresh(self) -> str | None:
         """The target of an instant refresh. One in a noscript element does not count: search engines run scripts."""

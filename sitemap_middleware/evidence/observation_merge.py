@@ -21,7 +21,7 @@ from .delisting_confirmation import (
     since,
 )
 from .generated_dates import becomes_credible, is_credible
-from .observations import INDEXABLE_TYPES, HtmlFacts, Observation
+from .observations import INDEXABLE_TYPES, HtmlFacts, Observation, refresh_obstacle
 from .verdict import is_listable
 
 REFRESH_SECONDS: Final = 60 * 60
@@ -182,7 +182,7 @@ def _html_snapshot(facts: HtmlFacts) -> _HtmlSnapshot:
         facts.noindex,
         facts.canonical or None,
         facts.stated_date or None,
-        facts.obstacle,
+        refresh_obstacle(facts.refresh),
         facts.expires_at,
         facts.unread_reason,
         facts.content_mark,

@@ -15,7 +15,7 @@ MAX_DELAY_SECONDS: Final = 6 * 60 * 60
 
 
 class HtmlFacts(NamedTuple):
-    """What one reading of a page's HTML says."""
+    """What one reading of a page's HTML says. Its URLs are absolute or relative to the page, as the HTML has them."""
 
     digest: int | None
     """A signed 64-bit digest of the content (see `content_digest`), or `value_history.VOLATILE`.
@@ -24,11 +24,11 @@ class HtmlFacts(NamedTuple):
     """
     noindex: bool = False
     canonical: str | None = None
-    """The canonical URL it names, if that is another page."""
+    """The canonical URL it names; None if it names several. Of an `Observation`: None if that is the page itself."""
     stated_date: str | None = None
     """When the page says it was modified: a W3C date, or a W3C datetime in UTC."""
-    obstacle: str = ""
-    """Why the page cannot be listed, as a phrase that follows "it": an instant refresh to another page."""
+    refresh: str | None = None
+    """The target of an instant refresh. Of an `Observation`: None if that is the page itself."""
     expires_at: int | None = None
     """The unavailable_after of its robots meta tag, in POSIX seconds."""
     unread_reason: str = ""
@@ -80,6 +80,14 @@ class Observation(NamedTuple):
     """Whether the request carried headers that this site's requests usually do not, and that the app may believe."""
     listed_types: frozenset[str] = INDEXABLE_TYPES
     """The media types that the site lists: an answer of one of them is good."""
+
+
+def refresh_obstacle(target: str | None) -> str:
+    """Why a page with an instant refresh to another one cannot be listed, as a phrase that follows "it"; else empty.
+
+    Search engines treat an instant refresh as a redirect.
+    """
+    return "" if target is None else f"leads to another page at once: {target}"
 
 
 def at_merge(observation: Observation, now: int) -> Observation:

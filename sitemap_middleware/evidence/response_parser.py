@@ -15,7 +15,7 @@ from ..value_history import VOLATILE
 from . import html_facts
 from .body_decoding import decode_body, undecodable_reason
 from .delisting_confirmation import denies_access
-from .observations import HTML_TYPES, INDEXABLE_TYPES, HtmlFacts, Observation
+from .observations import HTML_TYPES, INDEXABLE_TYPES, HtmlFacts, Observation, refresh_obstacle
 from .response_headers import ResponseHeaders
 
 MAX_CACHED_HTML: Final = 4096
@@ -35,7 +35,7 @@ class ResponseParser:
     def __init__(self, listed_types: frozenset[str] = INDEXABLE_TYPES) -> None:
         """`listed_types` are the media types that the site lists."""
         self._listed_types = listed_types
-        self._html_cache = BoundedCache[bytes, html_facts.HtmlMetadata](MAX_CACHED_HTML)
+        self._html_cache = BoundedCache[bytes, HtmlFacts](MAX_CACHED_HTML)
 
     def parse(
         self,
@@ -63,7 +63,9 @@ class ResponseParser:
         html = self._html_facts(captured, headers, loc, is_own_url)
         if html is not None and captured.is_volatile:
             html = html._replace(digest=VOLATILE)
-        robots = headers.robots
+        robots, refresh = headers.robots, headers.refresh
+        if refresh is not None and is_own_url(refresh):
+            refresh = None
         return Observation(
             path=path,
             route=route,
@@ -72,7 +74,7 @@ class ResponseParser:
             media_type=headers.media_type,
             noindex=robots.noindex,
             private=headers.private,
-            obstacle=headers.obstacle or _refresh_obstacle(is_own_url, headers.refresh),
+            obstacle=headers.obstacle or refresh_obstacle(refresh),
             expires_at=robots.expires_at,
             canonical=_canonical_elsewhere(headers, loc, is_own_url),
             last_modified=parse_last_modified(headers.get_all("last-modified"), at),
@@ -93,7 +95,7 @@ class ResponseParser:
             return None
         if headers.has_other_body:
             return None
-        return self._html_metadata(captured.body, headers, is_truncated=captured.is_truncated).digest
+        return self._parse_html(captured.body, headers, is_truncated=captured.is_truncated).digest
 
     def _html_facts(
         self, captured: CapturedResponse, headers: ResponseHeaders, loc: str, is_own_url: Callable[[str], bool]
@@ -106,33 +108,27 @@ class ResponseParser:
         if captured.body is None or headers.has_other_body:
             is_file = captured.file_path is not None or headers.has_other_body
             return HtmlFacts(None, unread_reason=UNREADABLE_FILE_REASON, has_head=False) if is_file else None
-        metadata = self._html_metadata(captured.body, headers, is_truncated=captured.is_truncated)
-        # Search engines ignore canonical links that contradict each other.
-        canonical = metadata.canonicals[0] if len(metadata.canonicals) == 1 else None
-        return HtmlFacts(
-            metadata.digest,
-            metadata.robots.noindex,
-            None if canonical is None or is_own_url(canonical) or not is_page_url(loc, canonical) else canonical,
-            metadata.stated_date,
-            _refresh_obstacle(is_own_url, metadata.refresh),
-            metadata.robots.expires_at,
-            metadata.unread_reason,
-            content_mark=metadata.content_mark,
-        )
+        facts = self._parse_html(captured.body, headers, is_truncated=captured.is_truncated)
+        canonical, refresh = facts.canonical, facts.refresh
+        if canonical is not None and (is_own_url(canonical) or not is_page_url(loc, canonical)):
+            canonical = None
+        if refresh is not None and is_own_url(refresh):
+            refresh = None
+        return facts._replace(canonical=canonical, refresh=refresh)
 
-    def _html_metadata(self, body: bytes, headers: ResponseHeaders, *, is_truncated: bool) -> html_facts.HtmlMetadata:
+    def _parse_html(self, body: bytes, headers: ResponseHeaders, *, is_truncated: bool) -> HtmlFacts:
         codings, charset = headers.codings, headers.charset
         # The same bytes mean something else with another charset, coding or length.
         context = repr((charset, codings, is_truncated)).encode()
         key = blake2b(body, digest_size=16, key=blake2b(context, digest_size=16).digest()).digest()
-        metadata = self._html_cache.get(key)
-        if metadata is None:
+        facts = self._html_cache.get(key)
+        if facts is None:
             is_complete = not is_truncated
             if codings:
                 body, is_complete = decode_body(body, codings, MAX_HTML_BYTES)
-            metadata = html_facts.parse_html(body, charset, is_truncated=not is_complete)
-            self._html_cache.put(key, metadata)
-        return metadata
+            facts = html_facts.parse_html(body, charset, is_truncated=not is_complete)
+            self._html_cache.put(key, facts)
+        return facts
 
 
 def _canonical_elsewhere(headers: ResponseHeaders, loc: str, is_own_url: Callable[[str], bool]) -> str | None:
@@ -144,8 +140,3 @@ def _canonical_elsewhere(headers: ResponseHeaders, loc: str, is_own_url: Callabl
         if (anchor is None or is_own_url(anchor)) and not is_own_url(target) and is_page_url(loc, target):
             return target[:_MAX_URL_CHARS]
     return None
-
-
-def _refresh_obstacle(is_own_url: Callable[[str], bool], target: str | None) -> str:
-    """The obstacle if an instant refresh leads to another page: search engines treat it as a redirect. Else empty."""
-    return "" if target is None or is_own_url(target) else f"leads to another page at once: {target}"

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ...dates import SECONDS_PER_DAY
-from ...evidence.html_facts import HtmlMetadata, parse_html
-from ...evidence.observations import HTML_TYPES
+from ...evidence.html_facts import parse_html
+from ...evidence.observations import HTML_TYPES, HtmlFacts
 from ...evidence.response_headers import ResponseHeaders
 from ..message import Finding
 from ..message_collector import quoted, shortened
@@ -91,14 +91,11 @@ def _problem(loc: str, response: PageResponse) -> Finding | None:
     return None
 
 
-def _html_findings(
-    url: str, lastmod: str, headers: ResponseHeaders, html: HtmlMetadata, now: float
-) -> Iterator[Finding]:
+def _html_findings(url: str, lastmod: str, headers: ResponseHeaders, html: HtmlFacts, now: float) -> Iterator[Finding]:
     yield from _robots_findings(headers.robots.noindex, "the header X-Robots-Tag")
     if not headers.robots.noindex:
-        yield from _robots_findings(html.robots.noindex, "a robots meta tag")
-    canonicals = html.canonicals if len(html.canonicals) == 1 else ()  # search engines ignore contradictions
-    named = [*(target for target, anchor in headers.canonical if anchor is None), *canonicals]
+        yield from _robots_findings(html.noindex, "a robots meta tag")
+    named = [*(target for target, anchor in headers.canonical if anchor is None), *filter(None, [html.canonical])]
     if (other := next((target for target in named if _is_other_page(url, target)), None)) is not None:
         yield rules.CANONICAL, f"the page names {quoted(other)} as its canonical URL"
     refresh = headers.refresh if headers.refresh is not None else html.refresh

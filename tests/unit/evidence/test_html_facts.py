@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.captured_response import HEAD_CHARS, KEPT_BODY_BYTES, MAX_HTML_BYTES
 from sitemap_middleware.evidence.html_facts import (
-    HtmlMetadata,
     decode_html,
     parse_html,
 )
 from sitemap_middleware.evidence.html_limits import MAX_ATTRIBUTES, MAX_ELEMENT_DEPTH, MAX_OPTIONS, MAX_TAGS
+from sitemap_middleware.evidence.observations import HtmlFacts
 
 
-def reading(head: str = "", body: str = "<main><p>Text</p></main>") -> HtmlMetadata:
+def reading(head: str = "", body: str = "<main><p>Text</p></main>") -> HtmlFacts:
     return parse_html(f"<!doctype html><html><head>{head}</head><body>{body}</body></html>".encode())
 
 
@@ -66,7 +66,7 @@ def digest(body: str, head: str = "") -> int:
     ],
 )
 def test_robots_meta_tags(head: str, *, noindex: bool) -> None:
-    assert reading(head).robots.noindex is noindex
+    assert reading(head).noindex is noindex
 
 
 @pytest.mark.parametrize(
@@ -98,39 +98,39 @@ def test_refresh_target_is_read(head: str, refresh: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("head", "canonicals"),
+    ("head", "canonical"),
     [
-        ("", []),
-        ('<link rel="canonical" href="https://example.com/a">', ["https://example.com/a"]),
-        ('<link rel="nofollow CANONICAL" href=" /a ">', ["/a"]),
-        ('<link rel="stylesheet" href="/a.css">', []),
-        ('<link rel="icon" href="/i.png"><link rel="canonical" href="/a">', ["/a"]),
-        ('<link rel="canonical" href="/de" hreflang="de"><link rel="canonical" href="/a">', ["/a"]),
+        ("", None),
+        ('<link rel="canonical" href="https://example.com/a">', "https://example.com/a"),
+        ('<link rel="nofollow CANONICAL" href=" /a ">', "/a"),
+        ('<link rel="stylesheet" href="/a.css">', None),
+        ('<link rel="icon" href="/i.png"><link rel="canonical" href="/a">', "/a"),
+        ('<link rel="canonical" href="/de" hreflang="de"><link rel="canonical" href="/a">', "/a"),
         (
             '<link rel="canonical" href="/a"><link rel="canonical" href="/b"><link rel="canonical" href="/c">',
-            ["/a", "/b"],
+            None,
         ),
-        ('<link rel="canonical">', []),
-        ('<link rel="canonical" href="">', []),
-        ('<link rel="canonical" href="  ">', []),
-        ('<link rel="canonical" href="/a"><link rel="canonical" href="/a">', ["/a"]),
-        ('<link rel="canonical" href="/a"><link rel="canonical" href="/b">', ["/a", "/b"]),
-        ('<link rel="canonical" href=""><link rel="canonical" href="/b">', ["/b"]),
-        ('<base href="https://example.com/x/"><link rel="canonical" href="a">', ["https://example.com/x/a"]),
-        ('<link rel="canonical" href="a"><base target="_top"><base href="/x/"><base href="/y/">', ["/x/a"]),
-        ('<base href="/x/"><link rel="canonical" href="https://example.com/a">', ["https://example.com/a"]),
-        ('<base href="http://["><link rel="canonical" href="a">', ["a"]),
-        ('<link rel="canonical" href="/a" media="print">', []),
-        ('<link rel="canonical" href="/a" hreflang="de">', []),
-        ('</head><body><link rel="canonical" href="/a">', []),
-        ('<p>x<link rel="canonical" href="/a">', []),
-        ('<!-- <link rel="canonical" href="/a"> -->', []),
-        ('<template><link rel="canonical" href="/a"></template>', []),
-        (f'<link rel="canonical" href="/{"a" * 9000}">', ["/" + "a" * 2047]),
+        ('<link rel="canonical">', None),
+        ('<link rel="canonical" href="">', None),
+        ('<link rel="canonical" href="  ">', None),
+        ('<link rel="canonical" href="/a"><link rel="canonical" href="/a">', "/a"),
+        ('<link rel="canonical" href="/a"><link rel="canonical" href="/b">', None),
+        ('<link rel="canonical" href=""><link rel="canonical" href="/b">', "/b"),
+        ('<base href="https://example.com/x/"><link rel="canonical" href="a">', "https://example.com/x/a"),
+        ('<link rel="canonical" href="a"><base target="_top"><base href="/x/"><base href="/y/">', "/x/a"),
+        ('<base href="/x/"><link rel="canonical" href="https://example.com/a">', "https://example.com/a"),
+        ('<base href="http://["><link rel="canonical" href="a">', "a"),
+        ('<link rel="canonical" href="/a" media="print">', None),
+        ('<link rel="canonical" href="/a" hreflang="de">', None),
+        ('</head><body><link rel="canonical" href="/a">', None),
+        ('<p>x<link rel="canonical" href="/a">', None),
+        ('<!-- <link rel="canonical" href="/a"> -->', None),
+        ('<template><link rel="canonical" href="/a"></template>', None),
+        (f'<link rel="canonical" href="/{"a" * 9000}">', "/" + "a" * 2047),
     ],
 )
-def test_the_canonical_links_of_the_head(head: str, canonicals: list[str]) -> None:
-    assert list(reading(head).canonicals) == canonicals
+def test_the_canonical_link_of_the_head(head: str, canonical: str | None) -> None:
+    assert reading(head).canonical == canonical
 
 
 @pytest.mark.parametrize(
@@ -279,8 +279,8 @@ def test_of_html_that_no_reader_reads_the_head_alone_is_read(body: str) -> None:
     facts = parse_html(NOINDEX + rest)
     assert facts.digest is None
     assert facts.unread_reason.startswith(reason)
-    assert facts.robots.noindex
-    assert facts.canonicals == ("/a",)
+    assert facts.noindex
+    assert facts.canonical == "/a"
 
 
 SCRIPT = '<script type="application/ld+json">{}</script>'
@@ -349,8 +349,8 @@ def test_oversized_text_has_no_digest_and_bounded_work(name: str) -> None:
     facts = parse_html(body)
     assert facts.digest is None
     assert facts.unread_reason == "says more than can be compared in time"
-    assert facts.robots.noindex
-    assert facts.canonicals == ("/a",)
+    assert facts.noindex
+    assert facts.canonical == "/a"
 
 
 @pytest.mark.parametrize("name", LARGE)
@@ -366,8 +366,8 @@ def test_of_a_body_that_is_cut_the_first_64_kb_are_read(filler: bytes) -> None:
     late = b"<html><head>" + filler * (HEAD_CHARS // len(filler) + 1) + NOINDEX
     for body in (early, early + b"x" * KEPT_BODY_BYTES, late):
         assert parse_html(body, is_truncated=True).unread_reason == "is larger than 640 kB"
-        assert parse_html(body, is_truncated=True).robots.noindex is body.startswith(early)
-    assert parse_html(late).robots.noindex
+        assert parse_html(body, is_truncated=True).noindex is body.startswith(early)
+    assert parse_html(late).noindex
     assert parse_html(late).digest is not None
 
 

@@ -100,7 +100,7 @@ def test_head_is_read_whatever_follows(family: str) -> None:
     facts = parse_html(
         b"<html><head><meta name=robots content=noindex></head><body>" + FAMILIES[family](20_000).encode()
     )
-    assert facts.robots.noindex
+    assert facts.noindex
 
 
 @pytest.mark.parametrize("family", ["nested replies", "nested main", "links", "words"])
