@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence, Sized
+from collections.abc import Callable, Generator, Sequence, Sized
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
@@ -12,9 +12,6 @@ from .request_filter.reasons import IgnoreReason
 
 DOCUMENT_SUFFIXES: Final = (".xml", ".txt")
 """How the paths of documents and of robots.txt end. This test alone rules out almost all other requests."""
-
-CONDITIONAL_HEADERS: Final = ("accept-encoding", "if-none-match", "if-modified-since")
-"""The request headers that a response with a document depends on."""
 
 FORWARDING_HEADERS: Final = frozenset(
     {
@@ -120,6 +117,9 @@ GENERATING_HEADER: Final = ("X-Sitemap-Status", "generating")
 RequestKey = tuple[Any, ...]
 """Path, Host, scheme, root, method and query: together they identify the requested page. A plain tuple, because a named
 one takes three times as long to make."""
+
+Conditions = tuple[str, str | None, str | None, str | None]
+"""What a response with a document depends on: the method, Accept-Encoding, If-None-Match and If-Modified-Since."""
 
 KEY_PATH: Final = 0
 KEY_HOST: Final = 1
@@ -242,8 +242,8 @@ class Request(Protocol):
         """
 
     @property
-    def conditional_headers(self) -> Mapping[str, str]:
-        """Those of `CONDITIONAL_HEADERS` that were sent, by lower-case name."""
+    def conditions(self) -> Conditions:
+        """What the response with a document depends on."""
 
     @property
     def is_forwarded(self) -> bool:

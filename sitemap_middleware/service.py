@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from . import urls
 from .captured_response import OBSERVED_STATUSES, CapturedResponse
 from .config import Options
+from .crawlers.known_crawlers import crawler_of_agent
 from .created_when_needed import created_part
 from .dates import import_http_parsers
 from .exceptions import StoreError
@@ -151,17 +152,14 @@ class SitemapService(ServiceParts):
     def note_document(self, request: Request, response: Response) -> None:
         """Note a crawler's request that is answered with a document of the sitemap, or robots.txt."""
         crawlers = self.tracker.crawlers
-        if not crawlers.is_enabled:
+        if not crawlers.is_enabled or crawler_of_agent(request.user_agent) is None:
             return
         try:
             crawlers.learn(request)
-            field_count = request.field_count
-            if field_count in crawlers.skipped_counts:
-                return
             site, trust = self.site_resolver.resolve_request(request)
             if site is not None and trust == "own":
                 document = NotedDocument(site, request.path)
-                crawlers.look_at(document, response.status, request, field_count, self.clock())
+                crawlers.note(document, response.status, request, self.clock())
         except Exception as error:
             self.log_fault("a request could not be looked at", error)
 

@@ -36,7 +36,6 @@ from .rendering.section import BeingGenerated, Unavailable
 from .request_response import (
     DOCUMENT_SUFFIXES,
     GENERATING_HEADER,
-    KEY_METHOD,
     TEST_CLIENT_WAIT_SECONDS,
     Request,
     RequestKey,
@@ -147,18 +146,23 @@ class SitemapHandler:
             document = (None if reference is None else reference()) or self._cached_document(request)
             if document is None:
                 return None
-            now = self._clock()
-            if not (
-                document.is_fresh(now, self._generation)
-                and self._buffer.is_idle
-                and self._app_routes.is_current(document.table, now)
-            ):
+            now, generation = self._clock(), self._flushes + self._ingester.merged + self._app_routes.version
+            checked, since, until = document.checked
+            is_checked = checked == generation and since < now < until
+            if not self._buffer.is_idle or not (is_checked or self._is_current(document, now, generation)):
                 self._ready.clear()
                 return None
-            return document.response_to(request.key[KEY_METHOD], request.conditional_headers, inflates=False)
+            conditions = request.conditions
+            return document.negotiated.get(conditions) or document.response_to(conditions, inflates=False)
         except Exception as error:
             self._on_error("a request for the sitemap could not be looked at", error)
             return None
+
+    def _is_current(self, document: CachedDocument, now: float, generation: int) -> bool:
+        """Whether a document may be served as it is. If it may, that holds for a moment (`document.checked`)."""
+        until = min(document.fresh_until(now, generation), self._app_routes.current_until(document.table, now))
+        document.checked = generation, now, until
+        return until > now
 
     def _cached_document(self, request: Request) -> CachedDocument | None:
         """The document in memory that a request is for, fresh or not; None if there is none."""
@@ -214,8 +218,8 @@ class SitemapHandler:
 
     @property
     def _generation(self) -> int:
-        """A number that grows with every flush: a document made before one may be out of date."""
-        return self._flushes + self._ingester.merged
+        """A number that grows with every flush and change of routes: a document made before may be out of date."""
+        return self._flushes + self._ingester.merged + self._app_routes.version
 
     def _respond(self, request: Request) -> Response | None:
         if self._options.disallows_all:
@@ -237,7 +241,7 @@ class SitemapHandler:
         document = self._find_document(site, table, request, request.path, serves_it=True)
         if document is None:
             return error_response(request.method, 404, self._reasons.reason(site, table))
-        return document.response_to(request.method, request.conditional_headers)
+        return document.response_to(request.conditions)
 
     def _disallow(self, request: Request) -> Response | None:
         """Hide the sitemap, and forbid everything in robots.txt, which is at the root of a host only."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final, Protocol
@@ -18,13 +18,14 @@ from ..request_filter.asgi import HOST_NAMES, ignore_reason_of_headers, ignore_r
 from ..request_filter.reasons import IgnoreReason
 from ..request_filter.visitor_identity import visitor_fingerprint
 from ..request_response import (
-    CONDITIONAL_HEADERS,
     KEY_HOST,
+    KEY_METHOD,
     KEY_PATH,
     KEY_ROOT,
     TEST_CLIENT_WAIT_SECONDS,
     WAIT_SECONDS_KEY,
     AsyncCollector,
+    Conditions,
     ProbeRequest,
     RequestKey,
     Response,
@@ -36,8 +37,6 @@ from .asgi_client import probe_scope, request_app
 from .async_bridge import AsyncBridge, loop_caller, run_in_background, start_task
 from .probe_headers_without_visitor import forwarded_hosts
 from .shared_request_attributes import BaseRequest
-
-_CONDITIONAL_HEADERS: Final = {name.encode(): name for name in CONDITIONAL_HEADERS}
 
 _NON_BODY_MESSAGES: Final = (
     "http.response.debug",
@@ -178,12 +177,16 @@ class ASGIRequest(BaseRequest):
         return self.server_send(message)
 
     @property
-    def conditional_headers(self) -> Mapping[str, str]:
-        return {
-            _CONDITIONAL_HEADERS[name]: value.decode("latin-1")
-            for name, value in self.headers
-            if name in _CONDITIONAL_HEADERS
-        }
+    def conditions(self) -> Conditions:
+        coding = tags = moment = None
+        for name, value in self.headers:  # names are compared one by one: this is faster than a dict
+            if name == b"accept-encoding":
+                coding = value.decode("latin-1")
+            elif name == b"if-none-match":
+                tags = value.decode("latin-1")
+            elif name == b"if-modified-since":
+                moment = value.decode("latin-1")
+        return self.key[KEY_METHOD], coding, tags, moment
 
     def start_probe(self, probe: ProbeRequest) -> Future[Response | None]:
         """Call the app on its own event loop. Called on a worker thread, such as the one of `handle`."""

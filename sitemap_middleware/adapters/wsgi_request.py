@@ -16,14 +16,15 @@ from ..request_filter.reasons import COOKIE, IgnoreReason
 from ..request_filter.visitor_identity import visitor_fingerprint
 from ..request_filter.wsgi import ignore_reason_of_environ
 from ..request_response import (
-    CONDITIONAL_HEADERS,
     KEY_HOST,
+    KEY_METHOD,
     KEY_PATH,
     KEY_ROOT,
     PROXY_HEADERS,
     SYNC_SERVER_WAIT_SECONDS,
     TEST_CLIENT_WAIT_SECONDS,
     WAIT_SECONDS_KEY,
+    Conditions,
     ProbeRequest,
     RequestKey,
     Response,
@@ -38,7 +39,6 @@ from .wsgi_client import probe_environ, resolve_response
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-_CONDITIONAL_HEADERS: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in CONDITIONAL_HEADERS)
 _HOST_NAMES: Final = {f"HTTP_{name.upper().replace('-', '_')}": name for name in HOST_HEADERS}
 
 _PROXY_NAMES: Final = {f"HTTP_{name.upper().replace('-', '_')}": name for name in PROXY_HEADERS}
@@ -198,9 +198,14 @@ class WSGIRequest(BaseRequest):
         return False
 
     @property
-    def conditional_headers(self) -> Mapping[str, str]:
-        environ = self._environ
-        return {name: environ[key] for key, name in _CONDITIONAL_HEADERS if key in environ}
+    def conditions(self) -> Conditions:
+        get = self._environ.get
+        return (
+            self.key[KEY_METHOD],
+            get("HTTP_ACCEPT_ENCODING"),
+            get("HTTP_IF_NONE_MATCH"),
+            get("HTTP_IF_MODIFIED_SINCE"),
+        )
 
     def start_probe(self, probe: ProbeRequest) -> Future[Response | None]:
         future: Future[Response | None] = Future()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from email.utils import formatdate
 from typing import Final, NamedTuple, overload
 
 from ..models import Headers
-from ..request_response import CONDITIONAL_HEADERS, Response
+from ..request_response import Conditions, Response
 from ..routing.route_table import RouteTable
 from .chunked_document import PART_BYTES, Document
 
@@ -25,11 +25,11 @@ REVALIDATE_SECONDS: Final = FRESH_SECONDS / 2
 
 _CONTENT_TYPE: Final = ("Content-Type", "application/xml; charset=utf-8")
 _MAX_NEGOTIATED: Final = 16
-"""Values of `CONDITIONAL_HEADERS` for which the response is remembered: most clients send the same ones."""
+"""`Conditions` for which the response is remembered: most clients send the same ones."""
 _MAX_CACHED_HEADER_CHARS: Final = 256
-"""Maximum length of these together, to be remembered."""
+"""Maximum length of their values together, to be remembered."""
 MAX_NEGOTIATED_BYTES: Final = _MAX_NEGOTIATED * _MAX_CACHED_HEADER_CHARS
-"""What the values that are remembered for a document take in memory, at most."""
+"""What those that are remembered for a document take in memory, at most."""
 _MAX_IF_NONE_MATCH_CHARS: Final = 4096
 """Maximum length of If-None-Match; a longer one is ignored. Older versions of Werkzeug parse it in quadratic time."""
 _BODY_HEADERS: Final = frozenset(
@@ -47,6 +47,12 @@ class Freshness(NamedTuple):
     """POSIX seconds."""
     valid_until: float
     """POSIX seconds."""
+
+
+Checked = tuple[int, float, float]
+"""A generation, and the POSIX seconds between which a document of it needs no further check."""
+
+_NEVER: Final = -1, 0.0, 0.0
 
 
 class CachedDocument:
@@ -75,29 +81,43 @@ class CachedDocument:
         self.freshness: Freshness | None = None
         """None if the next request must bring it up to date."""
         self._revalidating = False
+        self.checked: Checked = _NEVER
+        """When `is_current` was last found true."""
         self._responses: dict[tuple[str, bool, bool], Response] = {}
-        self._negotiated: dict[tuple[str | None, ...], Response] = {}
-        """Those of `_responses`, by the method and the values of `CONDITIONAL_HEADERS` of earlier requests."""
+        self.negotiated: dict[Conditions, Response] = {}
+        """Those of `_responses` that earlier requests got."""
 
     def mark_fresh(self, freshness: Freshness | None, table: RouteTable) -> None:
         """Note that the document is up to date."""
         self.freshness = freshness
         self.table = table
         self._revalidating = False
+        self.checked = _NEVER
 
-    def is_fresh(self, now: float, generation: int) -> bool:
-        """Whether it may be served as it is. Before it expires, one call returns False to refresh it early."""
+    def expire(self) -> None:
+        """Note that the document is not up to date, or that another one has taken its place."""
+        self.freshness = None
+        self.checked = _NEVER
+
+    def fresh_until(self, now: float, generation: int) -> float:
+        """The time until which it may be served as it is; 0 if the request must bring it up to date.
+
+        Before it expires, one call returns 0 to refresh it early.
+        """
         freshness = self.freshness
         if (
             freshness is None
             or freshness.generation != generation
             or not freshness.since <= now < freshness.valid_until
         ):
-            return False
-        if now >= freshness.since + REVALIDATE_SECONDS and not self._revalidating:
-            self._revalidating = True
-            return False
-        return True
+            return 0.0
+        revalidate_at = freshness.since + REVALIDATE_SECONDS
+        if now < revalidate_at:
+            return min(revalidate_at, freshness.valid_until)
+        if self._revalidating:
+            return freshness.valid_until
+        self._revalidating = True
+        return 0.0
 
     @property
     def memory_size(self) -> int:
@@ -108,23 +128,22 @@ class CachedDocument:
         return document.gzipped_size + gzipped_size + plain_size + MAX_NEGOTIATED_BYTES
 
     @overload
-    def response_to(self, method: str, headers: Mapping[str, str]) -> Response: ...
+    def response_to(self, conditions: Conditions) -> Response: ...
 
     @overload
-    def response_to(self, method: str, headers: Mapping[str, str], *, inflates: bool) -> Response | None: ...
+    def response_to(self, conditions: Conditions, *, inflates: bool) -> Response | None: ...
 
-    def response_to(self, method: str, headers: Mapping[str, str], *, inflates: bool = True) -> Response | None:
+    def response_to(self, conditions: Conditions, *, inflates: bool = True) -> Response | None:
         """The response to a request.
 
         Args:
-            method: GET or HEAD.
-            headers: the request's, by lower-case name.
+            conditions: the request's; its method is GET or HEAD.
             inflates: whether it may take a millisecond to inflate a document; if not, None is returned instead.
         """
-        coding, tags, moment = map(headers.get, CONDITIONAL_HEADERS)
-        response = self._negotiated.get((method, coding, tags, moment))
+        response = self.negotiated.get(conditions)
         if response is not None:
             return response
+        method, coding, tags, moment = conditions
         document, since = self._document, self._since
         gzip = accepts_gzip(coding or "")
         unchanged = _is_not_modified(tags, moment, _etag_header(document.etag, gzip=gzip), since)
@@ -141,9 +160,9 @@ class CachedDocument:
                 return response
             self._responses[method, gzip, unchanged] = response
         if len(coding or "") + len(tags or "") + len(moment or "") <= _MAX_CACHED_HEADER_CHARS:
-            if len(self._negotiated) >= _MAX_NEGOTIATED:
-                self._negotiated.clear()
-            self._negotiated[method, coding, tags, moment] = response
+            if len(self.negotiated) >= _MAX_NEGOTIATED:
+                self.negotiated.clear()
+            self.negotiated[conditions] = response
         return response
 
 

@@ -89,7 +89,7 @@ class SiteDocuments:
     def _put(self, path: str, document: CachedDocument) -> None:
         """Keep a document; drop those that were requested longest ago if all take too many bytes."""
         if (superseded := self._cached.pop(path, None)) is not None:
-            superseded.freshness = None
+            superseded.expire()
         self._cached[path] = document
         size = sum(kept.memory_size for kept in self._cached.values())
         while size > MAX_CACHE_BYTES and len(self._cached) > 1:

@@ -20,11 +20,12 @@ class Snapshot:
     address of an old one.
     """
 
-    __slots__ = ("_identities", "_is_complete", "_settings_count", "_states")
+    __slots__ = ("_identities", "_is_complete", "_settings_count", "_slow_states", "_states")
 
     def __init__(self) -> None:
         self._settings_count = settings_count()
         self._states: list[tuple[ReadState, Any]] = []
+        self._slow_states: list[tuple[ReadState, Any]] = []
         self._identities: list[tuple[Callable[[], Iterable[Any]], list[Any]]] = []
         self._is_complete = True
 
@@ -32,6 +33,10 @@ class Snapshot:
         """Add what `read` returns now. A list is copied."""
         state = read()
         self._states.append((read, state.copy() if isinstance(state, list) else state))
+
+    def add_slow(self, read: ReadState) -> None:
+        """Add what takes so long to read that only `is_current` reads it. It need not be copied."""
+        self._slow_states.append((read, read()))
 
     def add_lists(self, read: ReadState) -> None:
         """Add a list of lists, each copied."""
@@ -53,4 +58,8 @@ class Snapshot:
 
     def is_current(self) -> bool:
         """Whether nothing has changed."""
-        return self.seems_current() and all(all(map(is_, read(), objects)) for read, objects in self._identities)
+        return (
+            self.seems_current()
+            and all(read() == state for read, state in self._slow_states)
+            and all(all(map(is_, read(), objects)) for read, objects in self._identities)
+        )

@@ -79,8 +79,8 @@ class AppRoutes:
         except Exception:  # a proxy object without an app, or an app that another thread changes: `reload` logs it
             return False
 
-    def is_current(self, table: RouteTable, now: float) -> bool:
-        """Whether a table is current, by a quick check made now or a moment ago.
+    def current_until(self, table: RouteTable, now: float) -> float:
+        """The time until which a table counts as current, by a quick check; 0 if it is not.
 
         Args:
             table: of an earlier `reload`.
@@ -88,14 +88,15 @@ class AppRoutes:
         """
         latest = self._latest
         if latest is None or latest[0] is not table:
-            return False
+            return 0.0
         checked, since, until = self._checked
         if checked is table and since < now < until:
-            return True
-        holds = RECHECK_SECONDS if len(table.routes) <= LARGE_APP_ROUTES else LARGE_APP_RECHECK_SECONDS
-        is_current = self.is_unchanged()
-        self._checked = table if is_current else None, now, now + holds
-        return is_current
+            return until
+        if not self.is_unchanged():
+            return 0.0
+        until = now + (RECHECK_SECONDS if len(table.routes) <= LARGE_APP_ROUTES else LARGE_APP_RECHECK_SECONDS)
+        self._checked = table, now, until
+        return until
 
     def reload(self) -> RouteTable:
         """Read the routes if they changed. If that fails, the previous table stays in use."""

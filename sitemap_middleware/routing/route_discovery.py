@@ -15,7 +15,7 @@ from .change_detector import Snapshot
 from .discovery_position import DiscoveryPosition
 from .readers import reader_of
 from .shadowed_routes import restrict_to_free_paths
-from .wrapping import MAX_LAYERS, framework_app, layers, layers_and_mounts, mounted_apps
+from .wrapping import MAX_LAYERS, framework_app, layers, layers_and_mounts, links, mounted_apps
 
 
 def discover_routes(app: Any, snapshot: Snapshot) -> Iterator[Route]:
@@ -59,7 +59,8 @@ def _routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
     """The routes of an app that is mounted at a position."""
     if position.depth > MAX_LAYERS:
         return
-    position.snapshot.add(partial(layers_and_mounts, app))
+    position.snapshot.add(links(app))
+    position.snapshot.add_slow(partial(layers_and_mounts, app))
     app_layers = list(layers(app))
     taken: list[str] = []
     for layer in app_layers:

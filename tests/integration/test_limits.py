@@ -168,7 +168,7 @@ class _Request:
     is_forwarded = False
     fields, field_count, header_count, user_agent = (), 0, 0, ""
     method, scheme, host, root, path = "GET", "http", "testserver", "", "/"
-    conditional_headers: dict[str, str] = {}  # noqa: RUF012 (never written)
+    conditions = ("GET", None, None, None)
 
     routing_headers = ()
 

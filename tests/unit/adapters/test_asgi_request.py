@@ -121,9 +121,11 @@ def test_visitors_differ_by_their_agent_and_in_redirects_by_their_language(site:
     assert len(set(redirects)) == 3
 
 
-def test_conditional_headers_are_text(site: Any) -> None:
+def test_what_a_document_depends_on_is_text(site: Any) -> None:
     headers = [(b"if-none-match", b'"\xe4"'), (b"accept-encoding", b"gzip"), (b"accept", b"text/html")]
-    assert request_of(site, headers).conditional_headers == {"if-none-match": '"ä"', "accept-encoding": "gzip"}
+    assert request_of(site, headers).conditions == ("GET", "gzip", '"ä"', None)
+    dated = [(b"if-modified-since", b"Mon, 23 Nov 2026 08:00:00 GMT")]
+    assert request_of(site, dated).conditions == ("GET", None, None, "Mon, 23 Nov 2026 08:00:00 GMT")
 
 
 def test_headers_of_a_probe_are_text_named_in_lower_case(site: Any) -> None:

@@ -142,9 +142,9 @@ def test_visitors_differ_by_their_agent_and_in_redirects_by_their_language(site:
     assert len(set(redirects)) == 3
 
 
-def test_conditional_headers_are_named_in_lower_case(site: Any) -> None:
+def test_what_a_document_depends_on_is_read_from_the_environ(site: Any) -> None:
     request = with_headers(site, if_none_match='"a"', accept_encoding="gzip", accept="text/html")
-    assert request.conditional_headers == {"if-none-match": '"a"', "accept-encoding": "gzip"}
+    assert request.conditions == ("GET", "gzip", '"a"', None)
 
 
 def test_headers_of_a_probe_are_text_named_in_lower_case(site: Any) -> None:

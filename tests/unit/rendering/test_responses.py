@@ -19,7 +19,7 @@ from sitemap_middleware.rendering.responses import (
     text_response,
     with_body,
 )
-from sitemap_middleware.request_response import Response
+from sitemap_middleware.request_response import Conditions, Response
 
 SINCE = 1_750_000_000
 DATE = formatdate(SINCE, usegmt=True)
@@ -35,9 +35,18 @@ def body_of(response: Response) -> bytes:
     return response.body if response.parts is None else b"".join(response.parts)
 
 
+def conditions(
+    method: str = "GET",
+    *,
+    accept_encoding: str | None = None,
+    if_none_match: str | None = None,
+    if_modified_since: str | None = None,
+) -> Conditions:
+    return method, accept_encoding, if_none_match, if_modified_since
+
+
 def response_to(method: str = "GET", since: int | None = SINCE, size: int = 0, **headers: str) -> Response:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return CachedDocument(document(size), since, MAX_AGE).response_to(method, named)
+    return CachedDocument(document(size), since, MAX_AGE).response_to(conditions(method, **headers))
 
 
 def headers_of(response: Response) -> dict[str, str]:
@@ -119,11 +128,11 @@ def test_client_that_has_the_document_gets_304(sent: dict[str, str], *, unchange
 
 def test_headers_that_clients_invent_are_not_all_remembered() -> None:
     cached = CachedDocument(document(), SINCE, MAX_AGE)
-    invented = [{"accept-encoding": "gzip", "if-none-match": f'"{number}"'} for number in range(1000)]
-    assert {id(cached.response_to("GET", headers)) for headers in invented} == {
-        id(cached.response_to("GET", {"accept-encoding": "gzip"}))
+    invented = [conditions(accept_encoding="gzip", if_none_match=f'"{number}"') for number in range(1000)]
+    assert {id(cached.response_to(asked)) for asked in invented} == {
+        id(cached.response_to(conditions(accept_encoding="gzip")))
     }
-    assert 0 < len(cached._negotiated) <= 256
+    assert 0 < len(cached.negotiated) <= 256
 
 
 def test_date_of_the_client_says_nothing_if_the_age_is_unknown() -> None:
@@ -172,9 +181,9 @@ def test_long_document_is_sent_in_parts(size: int, *, is_streamed: bool) -> None
 def test_body_of_exactly_the_limit_is_sent_in_one_piece() -> None:
     frame = document().size
     lines = b"x" * (MAX_SINGLE_PART_BYTES - frame)
-    exact = CachedDocument(urlset([compress_chunk(lines, 1, None)]), None, 0).response_to("GET", {})
+    exact = CachedDocument(urlset([compress_chunk(lines, 1, None)]), None, 0).response_to(conditions())
     assert (len(exact.body), exact.parts) == (MAX_SINGLE_PART_BYTES, None)
-    longer = CachedDocument(urlset([compress_chunk(lines + b"x", 1, None)]), None, 0).response_to("GET", {})
+    longer = CachedDocument(urlset([compress_chunk(lines + b"x", 1, None)]), None, 0).response_to(conditions())
     assert longer.parts is not None
     assert len(body_of(longer)) == MAX_SINGLE_PART_BYTES + 1
 
@@ -193,15 +202,15 @@ def test_document_that_takes_time_to_inflate_is_not_inflated_on_the_event_loop(
     method: str, size: int, coding: str, *, is_ready: bool
 ) -> None:
     cached = CachedDocument(document(size), SINCE, MAX_AGE)
-    response = cached.response_to(method, {"accept-encoding": coding}, inflates=False)
+    response = cached.response_to(conditions(method, accept_encoding=coding), inflates=False)
     assert (response is not None) is is_ready
-    assert cached.response_to(method, {"accept-encoding": coding}).status == 200
+    assert cached.response_to(conditions(method, accept_encoding=coding)).status == 200
 
 
 def test_unchanged_long_document_needs_no_inflating() -> None:
     cached = CachedDocument(document(2 * PART_BYTES), SINCE, MAX_AGE)
     tag = f'"{document(2 * PART_BYTES).etag}"'
-    unchanged = cached.response_to("GET", {"if-none-match": tag}, inflates=False)
+    unchanged = cached.response_to(conditions(if_none_match=tag), inflates=False)
     assert unchanged is not None
     assert unchanged.status == 304
 
@@ -220,8 +229,8 @@ def test_unchanged_long_document_needs_no_inflating() -> None:
 )
 def test_small_bodies_are_made_once(size: int, method: str, coding: str, *, is_kept: bool) -> None:
     cached = CachedDocument(document(size), SINCE, MAX_AGE)
-    headers = {"accept-encoding": coding}
-    assert (cached.response_to(method, headers) is cached.response_to(method, headers)) is is_kept
+    asked = conditions(method, accept_encoding=coding)
+    assert (cached.response_to(asked) is cached.response_to(asked)) is is_kept
 
 
 def test_size_counts_the_document_and_the_bodies_that_are_kept() -> None:

@@ -158,6 +158,22 @@ def test_an_app_that_takes_the_place_of_the_one_wrapped_is_read() -> None:
     assert [route.path for route in app_routes.reload().routes] == ["/b"]
 
 
+def test_an_app_in_an_attribute_that_wrapped_none_before_is_seen_by_a_reading() -> None:
+    class Wrapper:
+        def __init__(self, application: Any) -> None:
+            self.application = application
+
+        def __call__(self, environ: Any, start_response: Any) -> Any:
+            return self.application(environ, start_response)
+
+    wrapper: Any = Wrapper(flask_app("/a"))
+    app_routes = routes_of(wrapper)
+    assert [route.path for route in app_routes.reload().routes] == ["/a"]
+    wrapper.app = flask_app("/b")
+    assert app_routes.is_unchanged()
+    assert [route.path for route in app_routes.reload().routes] == ["/b"]
+
+
 def test_a_change_that_touches_no_page_makes_no_new_table() -> None:
     site = Apps()
     app_routes = routes_of(site.starlette)
