@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
-from .cli.app_client import Fetch, app_client
+from .cli.in_process_app_client import Fetch, app_client
 from .exceptions import OptionError, SitemapError
 from .explanation import Explanation
 from .middleware import SitemapMiddleware

@@ -1,4 +1,4 @@
-"""The command line: `sitemap-middleware`, and its commands for the command line of a framework."""
+"""The program `sitemap-middleware`: all commands; also those for the command line of a framework."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import Any, Final, cast
 
 import click
 
-from . import check as _check  # noqa: F401 (adds a command)
-from . import crawlers as _crawlers  # noqa: F401 (adds a command)
-from . import import_log as _import_log  # noqa: F401 (adds a command)
-from . import static_report as _static_report  # noqa: F401 (adds a command)
-from .commands import command
+from . import build_command as _build  # noqa: F401 (adds a command)
+from . import check_command as _check  # noqa: F401 (adds a command)
+from . import crawlers_command as _crawlers  # noqa: F401 (adds a command)
+from . import import_log_command as _import_log  # noqa: F401 (adds a command)
+from . import inspection_commands as _inspection  # noqa: F401 (adds commands)
+from . import report_command as _report  # noqa: F401 (adds a command)
+from .command_options import command
 
 __all__ = ["command", "commands_for"]
 

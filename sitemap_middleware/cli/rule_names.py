@@ -1,4 +1,4 @@
-"""Names of rules in the options of `check`: codes and families."""
+"""Checks the rule codes and families in the options of `check`, and returns the codes to ignore."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from difflib import get_close_matches
 
 from ..linter.rules import FAMILIES, RULES
 from ..linter.runner import ignored_codes
-from .check_text_output import print_family, print_rule
-from .terminal_printing import CommandError
+from .check_results_as_text import print_family, print_rule
+from .terminal_lines_and_tables import CommandError
 
 
 def explain(name: str) -> None:

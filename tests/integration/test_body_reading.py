@@ -9,7 +9,7 @@ import pytest
 from werkzeug.test import create_environ
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.cli.text_output import observation_lines
+from sitemap_middleware.cli.results_as_text import observation_lines
 from sitemap_middleware.explanation import Explanation
 
 from ..support.documents import locs

@@ -338,7 +338,8 @@ def test_a_missing_library_of_the_commands_is_named(
 ) -> None:
     for name in [name for name in sys.modules if name.startswith(("rich.", "rich", "sitemap_middleware.cli."))]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delattr(sitemap_middleware.cli, "main", raising=False)
+        if name.startswith("sitemap_middleware.cli."):
+            monkeypatch.delattr(sitemap_middleware.cli, name.rpartition(".")[2])
 
     class Finder:
         def find_spec(self, name: str, *_: object) -> None:

@@ -13,8 +13,8 @@ from click.testing import Result
 
 from sitemap_middleware import Store, StoreError
 from sitemap_middleware.cli.main import command
-from sitemap_middleware.cli.structured_output import status_as_json
-from sitemap_middleware.cli.text_output import print_status
+from sitemap_middleware.cli.results_as_json_and_csv import status_as_json
+from sitemap_middleware.cli.results_as_text import print_status
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.schema import SCHEMA_VERSION

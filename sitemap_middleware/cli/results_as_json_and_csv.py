@@ -1,4 +1,4 @@
-"""The results of commands as JSON and CSV."""
+"""Converts the results of commands to JSON and CSV."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..listing.listed_and_unlisted_urls import UrlReportLine
 from ..listing.route_report import RouteReport
 from ..settings import Setting
 from ..stores.status_reader import StoreStatus
-from .export import ExportedFile
+from .write_sitemap_files import ExportedFile
 
 _PAGE_COLUMNS: Final = ("url", "listed", "reason", "lastmod", "lastmod_from", "route")
 

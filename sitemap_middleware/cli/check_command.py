@@ -35,14 +35,14 @@ from ..linter.runner import (
 from ..stores.default_store import only_existing_files
 from ..urls import parse_base_url
 from . import missing_library_message
-from .app_and_site import Target, open_target, reporting_errors
-from .app_client import app_client
 from .app_loader import is_app_name
-from .app_source import AppPages, AppSource, unobserved
-from .check_text_output import print_result
-from .commands import command
+from .app_source_for_check import AppPages, AppSource, unobserved
+from .check_results_as_text import print_result
+from .command_options import command
+from .in_process_app_client import app_client
 from .rule_names import explain, ignored
-from .terminal_printing import CommandError, print_notes, progress
+from .target_app_and_site import Target, open_target, reporting_errors
+from .terminal_lines_and_tables import CommandError, print_notes, progress
 
 _HOST_AND_PORT: Final = re.compile(r"[\w.-]+:[0-9]+(/.*)?", re.ASCII)
 

@@ -1,4 +1,4 @@
-"""The command import-log: counts the visits of crawlers in access logs."""
+"""The command `import-log`: counts the visits of crawlers in access logs."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from ..stores.sqlite.memory import MemoryStore
 from ..stores.sqlite.store import SQLiteStore
 from ..stores.status_reader import store_status
 from ..urls import parse_base_url
-from .app_and_site import open_target, reporting_errors
-from .commands import command
-from .terminal_printing import CommandError, Row, console, print_line, print_rows, progress
-from .text_output import base_url_of_key
+from .command_options import command
+from .results_as_text import base_url_of_key
+from .target_app_and_site import open_target, reporting_errors
+from .terminal_lines_and_tables import CommandError, Row, console, print_line, print_rows, progress
 
 _LINES: Final = {
     "verified": "visits of verified crawlers",

@@ -1,4 +1,4 @@
-"""Resolves what a command works on: an app, its site, and pages of that site."""
+"""Loads the app that a command is about, and resolves its site, and the pages that the arguments name."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ..stores.base import StoreExtras
 from ..stores.status_reader import open_readonly
 from ..urls import ascii_host, normal_host, parse_base_url, root_of
 from .app_loader import load_app
-from .terminal_printing import CommandError
-from .text_output import base_url_of_key
+from .results_as_text import base_url_of_key
+from .terminal_lines_and_tables import CommandError
 
 
 @contextlib.contextmanager

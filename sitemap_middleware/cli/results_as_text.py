@@ -24,8 +24,8 @@ from ..listing.route_report import RouteReport
 from ..settings import Setting
 from ..stores.status_reader import StoreStatus
 from ..value_history import last_run
-from .export import ExportedFile
-from .terminal_printing import Row, console, print_line, print_rows, printable
+from .terminal_lines_and_tables import Row, console, print_line, print_rows, printable
+from .write_sitemap_files import ExportedFile
 
 _UNDECIDED_ROUTES_HINT: Final = (
     "these routes have parameters, and their pages are neither enumerated, learned nor excluded."

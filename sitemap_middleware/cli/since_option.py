@@ -1,4 +1,4 @@
-"""The option --since: a moment in the past."""
+"""Parses the option --since: a date, or a duration before now."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from ..dates import timestamp_of
-from .terminal_printing import CommandError
+from .terminal_lines_and_tables import CommandError
 
 _AGE: Final = re.compile(r"(\d{1,6})\s*([mhdw])")
 

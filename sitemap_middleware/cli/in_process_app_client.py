@@ -1,4 +1,4 @@
-"""Requests documents of an app in process, as a server would: an ASGI app's lifespan runs meanwhile.
+"""Requests documents from an app within the process, as a server would: an ASGI app's lifespan runs meanwhile.
 
 Starlette's TestClient is not used: it fails on apps without a lifespan, and needs httpx.
 """

@@ -1,4 +1,4 @@
-"""The command `report`: writes the report as files."""
+"""The command `report`: writes the report as HTML files."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..middleware import SitemapMiddleware
 from ..middleware_lookup import find_middleware
 from ..report.request_handler import EXTRA_MISSING
 from ..stores.default_store import only_existing_files
-from .app_and_site import open_target, reporting_errors
-from .app_client import app_client
-from .commands import app_options, command, output_options
-from .terminal_printing import CommandError, console, print_line, progress
+from .command_options import app_options, command, output_options
+from .in_process_app_client import app_client
+from .target_app_and_site import open_target, reporting_errors
+from .terminal_lines_and_tables import CommandError, console, print_line, progress
 
 _WAIT_SECONDS = 60.0
 """Seconds for which the middleware may request pages of the app before it answers with the sitemap."""

@@ -1,4 +1,4 @@
-"""Reads documents from an app, in process, for the command `check`."""
+"""Requests documents and pages from an app within the process, for the command `check`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..middleware import SitemapMiddleware
 from ..models import Headers, Site
 from ..request_response import DOCUMENT_SUFFIXES, Response
 from ..robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH, parse_robots_file
-from .app_client import Fetch
+from .in_process_app_client import Fetch
 
 _PIECE_BYTES: Final = 65_536
 _MAX_REDIRECTS: Final = 10

@@ -1,4 +1,4 @@
-"""Writes the sitemap that an app serves, with all its documents, as files."""
+"""Requests the sitemap of an app, with all its documents, and writes them as files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 from ..exceptions import SitemapError
 from ..models import Site
 from ..request_response import GENERATING_HEADER, Response
-from .app_client import Fetch
+from .in_process_app_client import Fetch
 
 RETRY_SECONDS: Final = 1.0
 """Seconds until a document that is being generated is requested again."""

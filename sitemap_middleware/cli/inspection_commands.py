@@ -1,8 +1,7 @@
-"""The commands of `sitemap-middleware`: explain, list, changes, routes, build and status.
+"""The commands that only read: explain, list, changes, routes and status.
 
-`explain`, `list`, `changes` and `routes` import the app, call its `values` and read its store; they request no pages
-and write nothing. `build` requests the sitemap from the app, which saves what it learns in the store that it names.
-`status` reads a store.
+`explain`, `list`, `changes` and `routes` import the app, call its `values` and read its store. `status` reads a store.
+None of them requests pages or writes anything.
 """
 
 from __future__ import annotations
@@ -10,75 +9,25 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from ..adapters.asgi import ASGIMiddleware
 from ..explanation import Explanation
 from ..listing.candidates import SiteSnapshot
 from ..settings import Setting
 from ..stores import Store, open_store
-from ..stores.default_store import only_existing_files
 from ..stores.status_reader import store_status
-from . import structured_output, text_output
-from .app_and_site import Target, open_target, reporting_errors
-from .app_client import app_client
+from . import results_as_json_and_csv, results_as_text
 from .app_loader import is_app_name, load_app
-from .export import export
-from .since import parse_since
-from .terminal_printing import CommandError, console, counted, print_line, print_notes, progress
+from .command_options import app_options, command
+from .since_option import parse_since
+from .target_app_and_site import Target, open_target, reporting_errors
+from .terminal_lines_and_tables import CommandError, console, counted, print_line, print_notes, progress
 
 _QUERY_NOTE: Final = "a page with a query string is never listed; this is about the page without it"
-
-
-@click.group(
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit status: 0 if all is well, 1 for the answer no (explain, routes --strict, check), 2 for an error.",
-)
-@click.version_option(package_name="sitemap-middleware", prog_name="sitemap-middleware")
-def command() -> None:
-    """Show which pages an app's SitemapMiddleware lists, and why.
-
-    APP is MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE, such as app:app, shop.web:create_app or shop/web.py:app: an app,
-    or a function that makes one.
-    """
-
-
-def app_options(metavar: str = "APP") -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that adds the argument and the options of every command that loads an app.
-
-    Args:
-        metavar: what the usage line calls the argument.
-    """
-
-    def decorate(wrapped: Callable[..., None]) -> Callable[..., None]:
-        for add in (
-            click.option("--factory", is_flag=True, help="APP is a factory, even if it does not look like a function."),
-            click.option(
-                "--root-path",
-                metavar="PATH",
-                help="Path below which the server mounts the app, as in uvicorn --root-path.",
-            ),
-            click.option(
-                "--base-url", metavar="URL", help="Scheme and host of the site, if the app does not set them."
-            ),
-            click.argument("app", metavar=metavar),
-        ):
-            wrapped = add(wrapped)
-        return wrapped
-
-    return decorate
-
-
-def output_options(wrapped: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of every command that writes files into a directory."""
-    directory = click.Path(file_okay=False, path_type=Path)
-    as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-    out = click.option("--out", metavar="DIR", type=directory, required=True, help="Directory to write the files to.")
-    return out(as_json(wrapped))
 
 
 @command.command()
@@ -97,7 +46,7 @@ def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
         explanations, errors = _explain_pages(target, pages, snapshots)
     if as_json and explanations:
         rows = [
-            structured_output.explanation_as_json(explanation, notes)
+            results_as_json_and_csv.explanation_as_json(explanation, notes)
             | ({"listed": False, "reason": _QUERY_NOTE} if has_query else {})
             for _, explanation, has_query in explanations
         ]
@@ -108,7 +57,7 @@ def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
                 click.echo()
             if has_query:
                 print_line(console(), f"{page} is not listed: {_QUERY_NOTE}")
-            text_output.print_explanation(explanation, notes)
+            results_as_text.print_explanation(explanation, notes)
     for error in errors:
         error.show()
     if errors:
@@ -148,11 +97,11 @@ def list_(app: Any, *, not_listed: bool, form: str | None, **options: Any) -> No
             line for line in counted(target.service.url_report(snapshots), update) if line.listed is not not_listed
         ]
     if form == "json":
-        click.echo(json.dumps(structured_output.pages_as_json(lines), indent=2))
+        click.echo(json.dumps(results_as_json_and_csv.pages_as_json(lines), indent=2))
     elif form == "csv":
-        click.echo(structured_output.pages_as_csv(lines), nl=False)
+        click.echo(results_as_json_and_csv.pages_as_csv(lines), nl=False)
     else:
-        text_output.print_pages(lines)
+        results_as_text.print_pages(lines)
     print_notes(notes)
 
 
@@ -177,9 +126,9 @@ def changes(app: Any, *, since: str, as_json: bool, **options: Any) -> None:
         moment = parse_since(since, snapshots[0].now)
         found = list(target.service.changes(snapshots, moment))
     if as_json:
-        click.echo(json.dumps(structured_output.changes_as_json(moment, found, notes), indent=2))
+        click.echo(json.dumps(results_as_json_and_csv.changes_as_json(moment, found, notes), indent=2))
     else:
-        text_output.print_changes(found, moment, notes)
+        results_as_text.print_changes(found, moment, notes)
 
 
 @command.command(name="routes")
@@ -206,47 +155,11 @@ def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
     sitemap_path = target.service.options.path
     if as_json:
         click.echo(
-            json.dumps(structured_output.route_report_as_json(snapshots, reports, notes, sitemap_path), indent=2)
+            json.dumps(results_as_json_and_csv.route_report_as_json(snapshots, reports, notes, sitemap_path), indent=2)
         )
     else:
-        text_output.print_route_report(snapshots, reports, notes, sitemap_path)
+        results_as_text.print_route_report(snapshots, reports, notes, sitemap_path)
     sys.exit(1 if strict and any(report.undecided or report.unmatched for report in reports) else 0)
-
-
-@command.command()
-@app_options()
-@output_options
-def build(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
-    """Write the sitemap as files.
-
-    The documents that the app serves are written into DIR, each also compressed with gzip. The app keeps what it
-    learns in the store that it names. If it names none, the default sitemap.sqlite3 is used if there is one; no new one
-    is created.
-    """
-    with reporting_errors(), only_existing_files():
-        target = open_target(app, **options, serving=True)
-        site = target.sites()[0]
-        if not target.service.options.enabled:
-            raise CommandError(f"there is no sitemap: {target.service.not_served_reason()}")
-        if site.loopback and target.site_option is None:
-            raise CommandError("the app's base_url is not set: give --base-url, such as https://example.com")
-        if hint := target.other_site_hint(site):
-            raise CommandError(hint)
-        target.service.complete_routes(site)
-        try:
-            with (
-                app_client(target.app, site, asynchronous=isinstance(target.middleware, ASGIMiddleware)) as fetch,
-                progress("documents") as update,
-            ):
-                files = export(fetch, site, target.service.options.path, out, update)
-        except OSError as error:
-            raise CommandError(f"{out} cannot be written: {error}") from error
-        finally:
-            target.middleware.close()
-    if as_json:
-        click.echo(json.dumps(structured_output.build_as_json(site.base_url, files), indent=2))
-    else:
-        text_output.print_build(site.base_url, files, out)
 
 
 @command.command()
@@ -270,16 +183,16 @@ def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
             store_contents = store_status(store, int(time.time()), sites)
     except CommandError:
         if settings and as_json:
-            click.echo(json.dumps(structured_output.settings_as_json(settings), indent=2))
+            click.echo(json.dumps(results_as_json_and_csv.settings_as_json(settings), indent=2))
         else:
-            text_output.print_settings(settings)
+            results_as_text.print_settings(settings)
         raise
     if as_json:
-        contents = structured_output.status_as_json(store_contents) | structured_output.settings_as_json(settings)
-        click.echo(json.dumps(contents, indent=2))
+        contents = results_as_json_and_csv.status_as_json(store_contents)
+        click.echo(json.dumps(contents | results_as_json_and_csv.settings_as_json(settings), indent=2))
     else:
-        text_output.print_status(store_contents)
-        text_output.print_settings(settings)
+        results_as_text.print_status(store_contents)
+        results_as_text.print_settings(settings)
 
 
 def open_named_store(target: Any) -> Store | None:

@@ -1,4 +1,4 @@
-"""The command crawlers: which crawlers come, what they get, and what they miss."""
+"""The command `crawlers`: which crawlers come, what they get, and what they miss."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from ..observation.crawler_visit_counts import RANGES_OWNER, RANGES_RECORD
 from ..stores.base import store_name
 from ..stores.default_store import only_existing_files
 from ..stores.sqlite.memory import MemoryStore
-from .app_and_site import open_target, reporting_errors
-from .commands import app_options, command, open_named_store
-from .since import parse_since
-from .terminal_printing import CommandError, Row, console, print_line, print_notes, print_rows, progress
+from .command_options import app_options, command
+from .inspection_commands import open_named_store
+from .since_option import parse_since
+from .target_app_and_site import open_target, reporting_errors
+from .terminal_lines_and_tables import CommandError, Row, console, print_line, print_notes, print_rows, progress
 
 _MAX_LINES: Final = 20
 """Lines of each list that are printed. --json has all."""

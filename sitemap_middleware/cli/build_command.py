@@ -1,0 +1,54 @@
+"""The command `build`: writes the sitemap as files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..adapters.asgi import ASGIMiddleware
+from ..stores.default_store import only_existing_files
+from . import results_as_json_and_csv, results_as_text
+from .command_options import app_options, command, output_options
+from .in_process_app_client import app_client
+from .target_app_and_site import open_target, reporting_errors
+from .terminal_lines_and_tables import CommandError, progress
+from .write_sitemap_files import export
+
+
+@command.command()
+@app_options()
+@output_options
+def build(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
+    """Write the sitemap as files.
+
+    The documents that the app serves are written into DIR, each also compressed with gzip. The app keeps what it
+    learns in the store that it names. If it names none, the default sitemap.sqlite3 is used if there is one; no new one
+    is created.
+    """
+    with reporting_errors(), only_existing_files():
+        target = open_target(app, **options, serving=True)
+        site = target.sites()[0]
+        if not target.service.options.enabled:
+            raise CommandError(f"there is no sitemap: {target.service.not_served_reason()}")
+        if site.loopback and target.site_option is None:
+            raise CommandError("the app's base_url is not set: give --base-url, such as https://example.com")
+        if hint := target.other_site_hint(site):
+            raise CommandError(hint)
+        target.service.complete_routes(site)
+        try:
+            with (
+                app_client(target.app, site, asynchronous=isinstance(target.middleware, ASGIMiddleware)) as fetch,
+                progress("documents") as update,
+            ):
+                files = export(fetch, site, target.service.options.path, out, update)
+        except OSError as error:
+            raise CommandError(f"{out} cannot be written: {error}") from error
+        finally:
+            target.middleware.close()
+    if as_json:
+        click.echo(json.dumps(results_as_json_and_csv.build_as_json(site.base_url, files), indent=2))
+    else:
+        results_as_text.print_build(site.base_url, files, out)
