@@ -23,6 +23,24 @@ _INDEX_CHUNK_ENTRIES: Final = 1000
 """Documents of an index in one chunk."""
 
 
+NEVER_SECONDS: Final = 2**62
+"""A POSIX time that is never reached."""
+
+
+class RenderKey(NamedTuple):
+    """What a chunk was rendered from. While this stays the same, so does the chunk."""
+
+    version: int
+    """The version of its pages in the store."""
+    settings_digest: bytes
+    """8 bytes: a digest of options, routes and robots.txt."""
+    site_signals: bytes
+    """8 bytes: a digest of the site signals; empty if the entries do not depend on them."""
+
+
+_NOT_STORED: Final = RenderKey(0, b"", b"")
+
+
 class Chunk(NamedTuple):
     """A run of entries, rendered and compressed: a piece of a document."""
 
@@ -43,6 +61,11 @@ class Chunk(NamedTuple):
 
     Empty while the data are in the store.
     """
+    number: int = 0
+    """Its number among those of its section in the store. This and what follows is of use in the store alone."""
+    render_key: RenderKey = _NOT_STORED
+    valid_until: int = NEVER_SECONDS
+    """POSIX seconds at which one of its pages expires."""
 
 
 def compress_chunk(body: bytes, count: int, lastmod: str | None) -> Chunk:

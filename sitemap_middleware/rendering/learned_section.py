@@ -19,8 +19,7 @@ from ..routing.route_table import LEARNED_SECTION
 from ..stores.base import UNLEARNED_BLOCK, Block
 from ..stores.permanent_page_slots import MAX_BLOCK_BYTES, MAX_BLOCK_PAGES
 from . import chunk_codec
-from .chunk_codec import ChunkInfo, RenderKey
-from .chunked_document import EMPTY_CHUNK
+from .chunked_document import EMPTY_CHUNK, NEVER_SECONDS, Chunk, RenderKey
 from .chunking import make_chunks
 from .section import LEASE_SECONDS, WAIT_SECONDS, BackgroundJob, RefreshContext, RenderingResources, SectionDocument
 
@@ -51,7 +50,7 @@ class LearnedSection:
         """All blocks by number, including that of the unlearned pages."""
         self._blocks_by_document: dict[int, dict[int, Block]] = {}
         """The blocks of each document."""
-        self._indexes: dict[int, dict[int, ChunkInfo]] = {}
+        self._indexes: dict[int, dict[int, Chunk]] = {}
         """The rendered chunks of each document, by block."""
         self._documents: dict[int, SectionDocument] = {}
         """The documents by number. Each is kept until it changes: of hundreds, few change at a time."""
@@ -126,11 +125,11 @@ class LearnedSection:
     def _document(self, number: int) -> SectionDocument:
         document = self._documents.get(number)
         if document is None:
-            infos = [info for _, info in sorted(self._indexes[number].items()) if info.chunk.count]
+            chunks = [chunk for _, chunk in sorted(self._indexes[number].items()) if chunk.count]
             document = self._documents[number] = SectionDocument(
                 f"{LEARNED_SECTION}-{number}",
-                [info.chunk for info in infos],
-                [_chunk_name(number, info.number) for info in infos],
+                chunks,
+                [_chunk_name(number, chunk.number) for chunk in chunks],
                 partial(self._reload_or_discard, number),
                 self._has_unrendered_blocks(number),
             )
@@ -142,8 +141,8 @@ class LearnedSection:
 
     def _has_unrendered_blocks(self, document: int) -> bool:
         """Whether a document has blocks that were never rendered."""
-        infos = self._indexes[document]
-        return any(block.pages and block.number not in infos for block in self._blocks_by_document[document].values())
+        chunks = self._indexes[document]
+        return any(block.pages and block.number not in chunks for block in self._blocks_by_document[document].values())
 
     # Stale blocks
 
@@ -159,8 +158,8 @@ class LearnedSection:
             if blocks := self._stale_blocks_of(evaluation, number):
                 stale[number] = blocks
             else:
-                infos = self._indexes.get(number, {}).values()
-                valid_until = min((info.valid_until for info in infos), default=chunk_codec.NEVER_SECONDS)
+                chunks = self._indexes.get(number, {}).values()
+                valid_until = min((chunk.valid_until for chunk in chunks), default=NEVER_SECONDS)
                 self._checked[number] = basis, valid_until
         return stale
 
@@ -172,14 +171,14 @@ class LearnedSection:
         ]
 
     def _is_block_stale(self, evaluation: EvaluationContext, block: Block) -> bool:
-        info = self._indexes[block.document].get(block.number)
-        if info is None:
+        chunk = self._indexes[block.document].get(block.number)
+        if chunk is None:
             return block.pages > 0
         signals = evaluation.site_signals.record
-        version, settings_digest, signals_digest = info.render_key
+        version, settings_digest, signals_digest = chunk.render_key
         return (
             version != block.version
-            or evaluation.snapshot.now >= info.valid_until
+            or evaluation.snapshot.now >= chunk.valid_until
             or settings_digest != evaluation.settings_digest
             or signals_digest not in (b"", signals.digest, signals.dated_digest)
         )
@@ -193,13 +192,13 @@ class LearnedSection:
         if document not in self._blocks_by_document:
             return  # the store has lost it since the background job began
         self._read_index(document)
-        infos = self._indexes[document]
-        before = dict(infos)
+        chunks = self._indexes[document]
+        before = dict(chunks)
         records: dict[str, bytes | None] = {}
         try:
             for block in self._stale_blocks_of(evaluation, document):
-                info, data = self._render_block(evaluation, block)
-                infos[block.number] = info
+                chunk, data = self._render_block(evaluation, block)
+                chunks[block.number] = chunk
                 records[_chunk_name(document, block.number)] = data
                 self._resources.rendered_blocks += 1
                 if may_stop():
@@ -207,12 +206,12 @@ class LearnedSection:
         finally:
             self._mark_changed(document)
             if records:
-                records[_index_name(document)] = chunk_codec.serialize(info for _, info in sorted(infos.items()))
+                records[_index_name(document)] = chunk_codec.serialize(chunk for _, chunk in sorted(chunks.items()))
                 self._indexes[document] = before  # if it cannot be saved, it is not rendered
                 self._store.save(self._site.base_url, records)
-                self._indexes[document] = infos
+                self._indexes[document] = chunks
 
-    def _render_block(self, evaluation: EvaluationContext, block: Block) -> tuple[ChunkInfo, bytes | None]:
+    def _render_block(self, evaluation: EvaluationContext, block: Block) -> tuple[Chunk, bytes | None]:
         pages = self._store.block(self._site.store_key, block.number)
         give_way()
         entries, signals_digest = self._resources.entries.block_entries(evaluation, pages)
@@ -220,11 +219,11 @@ class LearnedSection:
         chunk = next(make_chunks([entries], MAX_BLOCK_PAGES, 2 * MAX_BLOCK_BYTES), EMPTY_CHUNK)
         valid_until = min(
             (end for page in pages for end in expires_after(page, evaluation.snapshot.now)),
-            default=chunk_codec.NEVER_SECONDS,
+            default=NEVER_SECONDS,
         )
         key = RenderKey(block.version, evaluation.settings_digest, signals_digest)
-        info = chunk_codec.chunk_info(block.number, key, chunk, valid_until)
-        return info, chunk_codec.chunk_data(chunk) if chunk.count else None
+        stored = chunk._replace(data=b"", number=block.number, render_key=key, valid_until=valid_until)
+        return stored, chunk_codec.chunk_data(chunk) if chunk.count else None
 
     def _render_remaining(self, evaluation: EvaluationContext) -> None:
         """Render all that is stale, with pauses, so that the app's own requests go first."""
@@ -259,9 +258,9 @@ class LearnedSection:
             self._mark_changed(number)
             blocks = self._blocks_by_document.get(number, {})
             self._indexes[number] = {
-                info.number: info
-                for info in chunk_codec.deserialize(stored.get(_index_name(number), b""))
-                if info.number in blocks
+                chunk.number: chunk
+                for chunk in chunk_codec.deserialize(stored.get(_index_name(number), b""))
+                if chunk.number in blocks
             }
 
     def _reload_or_discard(self, document: int) -> None:

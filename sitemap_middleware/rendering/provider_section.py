@@ -21,7 +21,7 @@ from ..stores.base import Store
 from ..stores.checksums import verify, with_checksum
 from ..stores.requested_refreshes import NO_TOKEN
 from . import chunk_codec
-from .chunk_codec import ChunkInfo, RenderKey
+from .chunked_document import Chunk, RenderKey
 from .chunking import group_chunks, make_chunks
 from .section import LEASE_SECONDS, WAIT_SECONDS, SectionDocument
 
@@ -56,7 +56,7 @@ class RenderedSection:
     """What they were made of."""
     mark: bytes
     """The token of the last `refresh` before them."""
-    chunks: tuple[ChunkInfo, ...]
+    chunks: tuple[Chunk, ...]
 
 
 class ProviderSection:
@@ -160,7 +160,7 @@ class ProviderSection:
         if self.rendered is None:
             return []
         slot = self.rendered.slot
-        names = (self._chunk_name(slot, info.number) for info in self.rendered.chunks)
+        names = (self._chunk_name(slot, chunk.number) for chunk in self.rendered.chunks)
         return [
             SectionDocument(
                 self.name if self._is_named and number == 1 else f"{self.name}-{number}",
@@ -169,7 +169,7 @@ class ProviderSection:
                 self.reload_or_discard,
                 is_named=self._is_named,
             )
-            for number, chunks in enumerate(group_chunks(info.chunk for info in self.rendered.chunks), 1)
+            for number, chunks in enumerate(group_chunks(self.rendered.chunks), 1)
         ]
 
     def reload_or_discard(self) -> None:
@@ -186,20 +186,20 @@ class ProviderSection:
         old_count = len(self._read_index(slot))
         records: dict[str, bytes | None] = {}
         size = 0
-        infos: list[ChunkInfo] = []
+        chunks: list[Chunk] = []
         for chunk in make_chunks(entries):
-            records[self._chunk_name(slot, len(infos))] = chunk_codec.chunk_data(chunk)
-            infos.append(chunk_codec.chunk_info(len(infos), key, chunk))
+            records[self._chunk_name(slot, len(chunks))] = chunk_codec.chunk_data(chunk)
+            chunks.append(chunk._replace(data=b"", number=len(chunks), render_key=key))
             size += len(chunk.data)
             if size >= _SAVE_BATCH_BYTES:
                 self._store.save(self._site, records)
                 records, size = {}, 0
         now = self._clock()
-        rendered = RenderedSection(slot, round(now, 3), max(0.0, round(now - began, 3)), key, mark, tuple(infos))
-        records[self._index_name(slot)] = chunk_codec.serialize(infos)
-        records |= {self._chunk_name(slot, number): None for number in range(len(infos), old_count)}
+        rendered = RenderedSection(slot, round(now, 3), max(0.0, round(now - began, 3)), key, mark, tuple(chunks))
+        records[self._index_name(slot)] = chunk_codec.serialize(chunks)
+        records |= {self._chunk_name(slot, number): None for number in range(len(chunks), old_count)}
         milliseconds = round(rendered.at * 1000), round(rendered.seconds * 1000)
-        head = with_checksum(_HEAD.pack(slot, *milliseconds, *key, mark, len(infos)))
+        head = with_checksum(_HEAD.pack(slot, *milliseconds, *key, mark, len(chunks)))
         self._extend_lease()
         self._store.save(self._site, {**records, self._head_name: head})
         self.rendered, self._last_head, self._expired = rendered, head, False
@@ -238,13 +238,13 @@ class ProviderSection:
         if packed is None or len(packed) != _HEAD.size:
             return None
         slot, at_ms, took_ms, version, settings_digest, signals_digest, mark, count = _HEAD.unpack(packed)
-        infos = self._read_index(slot)
+        chunks = self._read_index(slot)
         key = RenderKey(version, settings_digest, signals_digest)
-        if len(infos) != count:
+        if len(chunks) != count:
             return None
-        return RenderedSection(slot, at_ms / 1000, took_ms / 1000, key, mark, infos)
+        return RenderedSection(slot, at_ms / 1000, took_ms / 1000, key, mark, chunks)
 
-    def _read_index(self, slot: int) -> tuple[ChunkInfo, ...]:
+    def _read_index(self, slot: int) -> tuple[Chunk, ...]:
         name = self._index_name(slot)
         return tuple(chunk_codec.deserialize(self._store.load(self._site, [name]).get(name, b"")))
 

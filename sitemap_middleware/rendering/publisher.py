@@ -20,7 +20,7 @@ from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION, RouteTable
 from ..stores.base import Store
 from ..stores.requested_refreshes import RefreshMarks
 from ..stores.store_clock import StoreClock
-from .chunk_codec import RenderKey
+from .chunked_document import RenderKey
 from .learned_section import LearnedSection
 from .provider_sections import PROVIDER_FAILING_REASON, ProviderSections
 from .responses import CachedDocument, Freshness

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..routing.route_table import ROUTES_SECTION
-from .chunk_codec import RenderKey
-from .chunked_document import Chunk
+from .chunked_document import Chunk, RenderKey
 from .chunking import group_chunks, make_chunks
 from .section import RefreshContext, RenderingResources, SectionDocument
 

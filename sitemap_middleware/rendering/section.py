@@ -17,8 +17,7 @@ from ..request_response import Request
 from ..stores.base import Store
 from ..stores.requested_refreshes import RefreshMarks
 from . import chunk_codec
-from .chunk_codec import RenderKey
-from .chunked_document import Chunk, latest
+from .chunked_document import Chunk, RenderKey, latest
 
 WAIT_SECONDS: Final = 1.0
 """Seconds that a request waits for documents that are being generated if there are earlier ones to serve."""

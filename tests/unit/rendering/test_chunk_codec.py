@@ -6,16 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.rendering import chunk_codec
 from sitemap_middleware.rendering.chunk_codec import (
-    ChunkInfo,
-    RenderKey,
     chunk_data,
     deserialize,
     serialize,
     with_data,
 )
-from sitemap_middleware.rendering.chunked_document import EMPTY_CHUNK, Chunk, compress_chunk
+from sitemap_middleware.rendering.chunked_document import EMPTY_CHUNK, NEVER_SECONDS, Chunk, RenderKey, compress_chunk
 from sitemap_middleware.stores.checksums import with_checksum
 
 eights = st.binary(min_size=8, max_size=8)
@@ -26,10 +23,12 @@ chunks = st.builds(
     st.sampled_from([None, "2024-05-01", "2024-05-01T06:30:00Z"]),
 )
 rows = st.builds(
-    chunk_codec.chunk_info,
-    st.integers(0, 1 << 40),
-    st.builds(RenderKey, st.integers(0, 1 << 60), eights, (st.just(b"") | eights.filter(any))),
+    Chunk._replace,
     chunks,
+    data=st.just(b""),
+    number=st.integers(0, 1 << 40),
+    render_key=st.builds(RenderKey, st.integers(0, 1 << 60), eights, (st.just(b"") | eights.filter(any))),
+    valid_until=st.integers(0, NEVER_SECONDS),
 )
 
 
@@ -40,17 +39,17 @@ def flipped(data: bytes, at: int) -> bytes:
 
 
 @given(st.lists(rows))
-def test_rows_come_back_as_they_were(made: list[ChunkInfo]) -> None:
+def test_rows_come_back_as_they_were(made: list[Chunk]) -> None:
     assert list(deserialize(serialize(made))) == made
 
 
 @given(st.lists(rows), st.integers(0))
-def test_rows_of_which_a_bit_has_changed_do_not_come_back(made: list[ChunkInfo], at: int) -> None:
+def test_rows_of_which_a_bit_has_changed_do_not_come_back(made: list[Chunk], at: int) -> None:
     assert list(deserialize(flipped(serialize(made), at))) == []
 
 
 @given(st.lists(rows), st.integers(1), st.binary(max_size=3))
-def test_nor_do_rows_that_were_cut_off_or_continued(made: list[ChunkInfo], cut: int, more: bytes) -> None:
+def test_nor_do_rows_that_were_cut_off_or_continued(made: list[Chunk], cut: int, more: bytes) -> None:
     data = serialize(made)
     assert list(deserialize(data[: -(cut % len(data)) or None][: len(data) - 1])) == []
     assert list(deserialize(data + more)) == ([] if more else made)

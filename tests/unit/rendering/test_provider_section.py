@@ -16,7 +16,7 @@ from sitemap_middleware.fork_safety import WorkerId
 from sitemap_middleware.listing.path_set import PathSet
 from sitemap_middleware.models import SitemapUrl, UrlColumns
 from sitemap_middleware.rendering import chunking, provider_section, provider_sections
-from sitemap_middleware.rendering.chunk_codec import RenderKey
+from sitemap_middleware.rendering.chunked_document import RenderKey
 from sitemap_middleware.rendering.provider_section import AlreadyRunning, ProcessEnding, ProviderSection
 from sitemap_middleware.rendering.site_documents import assemble
 from sitemap_middleware.sitemap_protocol import MAX_URLS_PER_DOCUMENT
