@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 from datetime import UTC, date, datetime
 from functools import lru_cache
+from operator import attrgetter
 from typing import Final, cast
 
 CLOCK_SKEW_SECONDS: Final = 5 * 60
@@ -19,6 +20,9 @@ SECONDS_PER_DAY: Final = 24 * 60 * 60
 _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 _MAX_CACHED_DAYS: Final = 4096
 """Days whose texts are cached. Many pages of a site share few days."""
+_ZONE_OF: Final = attrgetter("tzinfo")
+_ZONES_IN_UTC: Final = {id(None), id(UTC)}
+"""The zones of datetimes that need no conversion, by identity: the zone of an app may compare itself by any code."""
 _TWO_DIGITS: Final = tuple(f"{number:02}" for number in range(60))
 
 _RFC_850: Final = re.compile(r", [0-9]{2}-[A-Za-z]{3}-[0-9]{2} ")
@@ -62,11 +66,12 @@ def w3c_column(moments: Collection[date | None]) -> list[str | None]:
     """`w3c` of each of some dates and datetimes, None for None: in half of the time if all are datetimes in UTC."""
     if {*map(type, moments)} == {datetime}:
         datetimes = cast("Collection[datetime]", moments)
-        if all(moment.tzinfo is None or moment.tzinfo is UTC for moment in datetimes):
-            days, two = _Days(), _TWO_DIGITS
+        if {*map(id, map(_ZONE_OF, datetimes))} <= _ZONES_IN_UTC:
+            two = _TWO_DIGITS
+            days = map(_Days().__getitem__, map(datetime.toordinal, datetimes))
             return [
-                f"{days[moment.toordinal()]}T{two[moment.hour]}:{two[moment.minute]}:{two[moment.second]}Z"
-                for moment in datetimes
+                f"{day}T{two[moment.hour]}:{two[moment.minute]}:{two[moment.second]}Z"
+                for day, moment in zip(days, datetimes, strict=True)
             ]
     return [None if moment is None else w3c(moment) for moment in moments]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import reprlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
+from operator import attrgetter
 from typing import Any, Final, Literal
 
 from .exceptions import OptionError
@@ -22,14 +22,11 @@ from .sitemap_protocol import (
 _PARAMS_NOT_GIVEN: Final[Mapping[str, Any]] = {}
 """The default of `params`. Compared by identity, because an empty mapping may be given."""
 
-_PLAIN_DATES: Final = (datetime, date)
-_PLAIN_ZONES: Final = (None, UTC)
-"""Dates of these types and zones are valid as they are."""
+_FIELDS: Final = ("params", "lastmod", "priority", "changefreq")
 
 _EXAMPLE_ITEM: Final = "'slug': 'first-post'"
 
 
-@dataclass(frozen=True, slots=True, init=False)
 class Entry:
     """One page of a route with parameters, as `@sitemap(values=...)` enumerates it.
 
@@ -52,12 +49,13 @@ class Entry:
         OptionError: for an unknown name or an invalid value. The message names the parameters.
     """
 
-    params: Mapping[str, Any]
-    lastmod: date | None
-    priority: float | None
-    changefreq: Changefreq | Literal["auto"] | None
-    unusable_lastmod: str | None = field(repr=False, compare=False)
-    """The text that was given as lastmod, if it is not a date."""
+    # An app may make millions: setting plain slots, read by properties, takes a tenth of what a frozen dataclass takes.
+    __slots__ = ("_changefreq", "_lastmod", "_params", "_priority", "_unusable_lastmod")
+    _params: Mapping[str, Any]
+    _lastmod: date | None
+    _priority: float | None
+    _changefreq: Changefreq | Literal["auto"] | None
+    _unusable_lastmod: str | None
 
     def __init__(
         self,
@@ -69,23 +67,23 @@ class Entry:
         changefreq: Changefreq | Literal["auto"] | None = None,
         **unknown: object,
     ) -> None:
-        if (  # most entries: the checks below would take four times as long, and change nothing
-            type(params) is dict
-            and params is not _PARAMS_NOT_GIVEN
-            and (
-                lastmod is None or (type(lastmod) in _PLAIN_DATES and getattr(lastmod, "tzinfo", None) in _PLAIN_ZONES)
-            )
-            and (priority is None or (type(priority) is float and 0.0 < priority <= 1.0))
-            and loc is changefreq is None
-            and not misplaced
-            and not unknown
-        ):
-            _set_params(self, params.copy())
-            _set_unusable_lastmod(self, None)
-            _set_lastmod(self, lastmod)
-            _set_priority(self, priority)
-            _set_changefreq(self, None)
-            return
+        # Most entries: the checks below would take four times as long, and change nothing.
+        if type(params) is dict and params is not _PARAMS_NOT_GIVEN and (priority is None or type(priority) is float):
+            is_plain_date = lastmod is None or type(lastmod) is date
+            if type(lastmod) is datetime:
+                is_plain_date = (zone := lastmod.tzinfo) is None or zone is UTC
+            if (
+                is_plain_date
+                and (priority is None or 0.0 < priority <= 1.0)
+                and loc is changefreq is None
+                and not misplaced
+                and not unknown
+            ):
+                self._params = params.copy()
+                self._lastmod = lastmod  # type: ignore[assignment] # text is not plain
+                self._priority = priority
+                self._changefreq = self._unusable_lastmod = None
+                return
         if loc is not None:
             if params is not _PARAMS_NOT_GIVEN or not isinstance(loc, str):
                 raise OptionError(
@@ -112,25 +110,59 @@ class Entry:
             )
         place = _EntryLocation(copied)
         if unknown:
-            known = [field.name for field in fields(self) if field.repr]
-            raise unknown_option_error(place, next(iter(unknown)), known)
+            raise unknown_option_error(place, next(iter(unknown)), _FIELDS)
         fix = "give a datetime.date or a datetime.datetime"
         unusable_lastmod = None
         if isinstance(lastmod, str) and parse_date(lastmod) is None:
             unusable_lastmod, lastmod = lastmod, None
-        _set_params(self, copied)
-        _set_unusable_lastmod(self, unusable_lastmod)
-        _set_lastmod(self, None if lastmod is None else validate_date(lastmod, place, fix))
-        _set_priority(self, None if priority is None else validate_priority(priority, place))
-        _set_changefreq(self, None if changefreq is None else validate_changefreq(changefreq, place))
+        self._params = copied
+        self._unusable_lastmod = unusable_lastmod
+        self._lastmod = None if lastmod is None else validate_date(lastmod, place, fix)
+        self._priority = None if priority is None else validate_priority(priority, place)
+        self._changefreq = None if changefreq is None else validate_changefreq(changefreq, place)
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The route's parameters, by name."""
+        return self._params
+
+    @property
+    def lastmod(self) -> date | None:
+        """When the page's content last changed."""
+        return self._lastmod
+
+    @property
+    def priority(self) -> float | None:
+        """0.0 to 1.0."""
+        return self._priority
+
+    @property
+    def changefreq(self) -> Changefreq | Literal["auto"] | None:
+        """One of the protocol's seven words, or "auto"."""
+        return self._changefreq
+
+    @property
+    def unusable_lastmod(self) -> str | None:
+        """The text that was given as lastmod, if it is not a date."""
+        return self._unusable_lastmod
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in _FIELDS)
+
+    __hash__ = None  # type: ignore[assignment] # as that of the parameters
+
+    def __repr__(self) -> str:
+        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in _FIELDS)})"
 
 
-# The dataclass is frozen; its slots set a field in half the time of `object.__setattr__`.
-_set_params = Entry.__dict__["params"].__set__
-_set_lastmod = Entry.__dict__["lastmod"].__set__
-_set_priority = Entry.__dict__["priority"].__set__
-_set_changefreq = Entry.__dict__["changefreq"].__set__
-_set_unusable_lastmod = Entry.__dict__["unusable_lastmod"].__set__
+# For many entries at a time: a property costs a call in Python for each.
+params_of: Final[Callable[[Entry], Mapping[str, Any]]] = attrgetter("_params")
+lastmod_of: Final[Callable[[Entry], date | None]] = attrgetter("_lastmod")
+priority_of: Final[Callable[[Entry], float | None]] = attrgetter("_priority")
+changefreq_of: Final[Callable[[Entry], Changefreq | Literal["auto"] | None]] = attrgetter("_changefreq")
+unusable_lastmod_of: Final[Callable[[Entry], str | None]] = attrgetter("_unusable_lastmod")
 
 
 class _EntryLocation:

@@ -33,8 +33,8 @@ _DOT_SEGMENT: Final = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
 _CAMPAIGN_PARAMETER: Final = re.compile(r"utm_|(?:gclid|fbclid|msclkid|dclid)$")
 _SAFE_PATH_CHARS: Final = "/:@!$&'()*+,;=~-._"
 """Characters that a path may contain unencoded, besides letters and digits (RFC 3986, section 3.3)."""
-_PLAIN_CHARS: Final = f"{string.ascii_letters}{string.digits}{_SAFE_PATH_CHARS}\n".encode("ascii")
-"""The characters of paths that need no encoding, one a line."""
+_PLAIN_CHARS: Final = f"{string.ascii_letters}{string.digits}{_SAFE_PATH_CHARS}".encode("ascii")
+"""The characters of paths that need no encoding."""
 
 
 def normal_host(raw: str, scheme: str) -> str | None:
@@ -184,9 +184,9 @@ def _are_plain(lines: str, count: int) -> bool:
     raw = lines.encode("ascii", "replace")  # by question marks, which are not plain
     return (
         raw.startswith(b"/")
-        and not raw.translate(None, _PLAIN_CHARS)
+        and raw.translate(None, _PLAIN_CHARS) == b"\n" * (count - 1)
         and b"/." not in raw
-        and raw.count(b"\n") == raw.count(b"\n/") == count - 1
+        and raw.count(b"\n/") == count - 1
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
+from itertools import islice
 from typing import Any, Final
 
 from ..exceptions import ValuesError, ValuesTimeout
@@ -42,17 +43,21 @@ class BatchQueue:
 
     def put_items(self, items: Iterable[Any], max_items: int) -> None:
         """Put items in batches of at most so many, smaller ones if the consumer has taken all before."""
-        batch: list[Any] = []
         names, waiting = self._names, self._batches
-        for item in items:
-            batch.append(item if type(item) in UNCHANGING_TYPES else read_item(item, names))
-            if not waiting or len(batch) >= max_items:
+        rest, ended = iter(items), False
+        while not ended:
+            batch: list[Any] = []
+            add = batch.append
+            for item in islice(rest, max_items):
+                add(item if type(item) in UNCHANGING_TYPES else read_item(item, names))
+                if not waiting:
+                    break
+            else:
+                ended = len(batch) < max_items
+            if batch:
                 self.put(batch)
-                if len(batch) >= max_items:
-                    give_way()
-                batch = []
-        if batch:
-            self.put(batch)
+            if len(batch) == max_items:
+                give_way()
 
     def run_producer(self, produce: Callable[[BatchQueue], None]) -> None:
         """Run a producer to its end, and finish the queue with its error if it fails."""

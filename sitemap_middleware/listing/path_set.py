@@ -7,6 +7,7 @@ import weakref
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -27,8 +28,12 @@ class PathSet:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._hashes: set[int] = set()
+        self._added = array("q")
+        """The same in the order in which they were added, in a tenth of the memory."""
+        self._has_repeats = False
+        """Whether a path was added twice. Most providers give each once."""
         self._completed: array[int] | None = None
-        """The same after `complete`, in a tenth of the memory; sorted at the first search."""
+        """The same after `complete`; sorted at the first search."""
         self._is_sorted = False
         self._connection: sqlite3.Connection | None = None
 
@@ -40,19 +45,25 @@ class PathSet:
                 self._connection = self._open()
             if self._connection is not None:
                 return _insert(self._connection, hashes)
-            known = self._hashes
-            before = len(known)
-            if known.isdisjoint(hashes):
+            known, before = self._hashes, len(self._hashes)
+            if not self._has_repeats or known.isdisjoint(hashes):
                 known.update(hashes)
                 if len(known) == before + len(hashes):
+                    self._added.fromlist(hashes)
                     return [True] * len(hashes)
-                known.difference_update(hashes)
-            return [not (value in known or known.add(value)) for value in hashes]  # type: ignore[func-returns-value] # None: falsy
+                if self._has_repeats:
+                    known.difference_update(hashes)
+                else:  # this once it is not known which of them were new
+                    known = self._hashes = set(self._added)
+                    self._has_repeats = True
+            are_new = [not (value in known or known.add(value)) for value in hashes]  # type: ignore[func-returns-value] # None: falsy
+            self._added.fromlist([*compress(hashes, are_new)])
+            return are_new
 
     def complete(self) -> None:
         """Note that no path will be added: the set then takes less memory."""
         with self._lock:
-            self._completed = array("q", self._hashes)
+            self._completed = self._added
             self._hashes = set()
 
     def __contains__(self, path: str) -> bool:
@@ -76,7 +87,7 @@ class PathSet:
         weakref.finalize(self, connection.close).atexit = False
         connection.execute("CREATE TABLE path (hash INTEGER PRIMARY KEY)")
         _insert(connection, sorted(self._hashes))
-        self._hashes = set()
+        self._hashes, self._added = set(), array("q")
         return connection
 
 

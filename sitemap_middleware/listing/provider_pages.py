@@ -6,10 +6,9 @@ import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from ..entry import EMPTY_ENTRY, Entry
+from ..entry import EMPTY_ENTRY, Entry, params_of, unusable_lastmod_of
 from ..exceptions import ValuesError
 from ..models import PathBuilder, Route, Site
 from ..routing.bulk_path_builder import build_many
@@ -20,8 +19,6 @@ from .provider_item_parameters import AttributeParams, checked_params, entry_of_
 
 MAX_SKIP_EXAMPLES: Final = 3
 """Maximum number of skipped items that are shown."""
-
-_UNUSABLE_LASTMOD: Final = attrgetter("unusable_lastmod")
 
 Builders = Sequence[tuple[Route, PathBuilder]]
 
@@ -119,7 +116,7 @@ def pages_of_items(site: Site, items: Sequence[Any], builders: Builders, report:
     params, entries = _params_and_entries(items, frozenset(builder.names))
     paths = quote_paths(site, build_many(builder, params))
     known = [path for path in paths if path is not None]
-    if len(known) == len(items) and not any(map(_UNUSABLE_LASTMOD, entries)):
+    if len(known) == len(items) and not any(map(unusable_lastmod_of, entries)):
         return ProvidedPages(known, entries, route)
     rows: list[ProvidedPage] = []
     for item, path, entry in zip(items, paths, entries, strict=True):
@@ -136,7 +133,7 @@ def _params_and_entries(items: Sequence[Any], names: frozenset[str]) -> tuple[li
     """The parameters of each item, empty if they are not plain, and its entry."""
     kinds = {*map(type, items)}
     if kinds == {Entry}:
-        return [item.params for item in items], [*items]
+        return [*map(params_of, items)], [*items]
     if kinds <= {str, int} and len(names) == 1:
         (name,) = names
         return [{name: item} for item in items], [EMPTY_ENTRY] * len(items)

@@ -20,7 +20,7 @@ from ..exceptions import ValuesError, ValuesTimeout
 from ..fork_safety import reset_after_fork
 from ..models import Context, PathBuilder, Provider, Route, Site
 from ..request_response import AsyncCollector
-from .async_batches import MAX_BATCH_ITEMS, iterate_in_own_loop
+from .async_batches import iterate_in_own_loop
 from .batch_queue import BatchQueue, as_values_error
 from .path_set import PathSet
 from .provider_pages import ProvidedPages, ProviderReport, pages_of_items
@@ -36,6 +36,9 @@ MAX_PROVIDER_ITEMS: Final = 10_000_000
 
 RETRY_SECONDS: Final = 60.0
 """Seconds until a provider that hung is called again."""
+
+BATCH_ITEMS: Final = 1000
+"""Items whose entries are built at a time, in one or two milliseconds: as many as a chunk of a document has."""
 
 JOINED_SECONDS: Final = 1.0
 """Seconds after which the items of a slow provider are used, however few they are."""
@@ -104,12 +107,12 @@ class Providers:
         self._paths[site.store_key, provider] = paths
 
     def _joined(self, batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
-        """Batches of `MAX_BATCH_ITEMS` items, or of those that came within a second: larger ones take less time."""
+        """Batches of `BATCH_ITEMS` items, or of those that came within a second: larger ones take less time."""
         joined: list[Any] = []
         began = self._clock()
         for batch in batches:
             joined += batch
-            if len(joined) >= MAX_BATCH_ITEMS or not 0 <= self._clock() - began < JOINED_SECONDS:
+            if len(joined) >= BATCH_ITEMS or not 0 <= self._clock() - began < JOINED_SECONDS:
                 yield joined
                 joined, began = [], self._clock()
         if joined:
@@ -221,7 +224,7 @@ class Providers:
             items = iter(source)
             if isinstance(items, Generator):
                 stack.enter_context(closing(items))
-            queue.put_items(items, MAX_BATCH_ITEMS)
+            queue.put_items(items, BATCH_ITEMS)
 
     def _refuse_exhausted(self, provider: Provider, source: Any) -> None:
         """Refuse the iterator that the callable returned before: it is exhausted."""

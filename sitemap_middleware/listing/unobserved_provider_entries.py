@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import date
-from typing import cast
+from typing import Any
 
 from ..config import Options
 from ..dates import w3c_column, w3c_from_timestamp
-from ..entry import Entry
+from ..entry import Entry, changefreq_of, lastmod_of, priority_of
 from ..evidence.lastmod import lastmod
-from ..models import Changefreq, Route, UrlColumns
+from ..models import Route, UrlColumns
 from ..urls import quote_path
 from .policy import EvaluationContext, is_unrestricted, route_changefreq, route_priority
 from .provider_pages import ProvidedPages
@@ -41,18 +41,17 @@ class UnobservedEntries:
             return None
         if not self._is_plain(route):
             return None
-        priority, default_word = route_priority(self._options, route), route_changefreq(self._options, route)
-        priorities = [priority if entry.priority is None else entry.priority for entry in pages.entries]
-        words = [entry.changefreq or default_word for entry in pages.entries]
-        if "auto" in priorities or "auto" in words:
-            return None
+        priorities: list[Any] = [*map(priority_of, pages.entries)]
+        if (priority := route_priority(self._options, route)) is not None:
+            priorities = [priority if given is None else given for given in priorities]
+        words: list[Any] = [*map(changefreq_of, pages.entries)]
+        default_word = route_changefreq(self._options, route)
+        words = [word or default_word for word in words] if any(words) else [default_word] * len(words)
+        if (priority == "auto" and "auto" in priorities) or "auto" in {*words}:
+            return None  # only evidence can replace it
         base = self._context.snapshot.site.base_url
         locs = [base + path for path in pages.paths]
-        lastmods = self._lastmods(route, pages.entries)
-        # None of them is "auto" any more.
-        return UrlColumns(
-            locs, lastmods, cast("list[Changefreq | None]", words), cast("list[float | None]", priorities)
-        )
+        return UrlColumns(locs, self._lastmods(route, pages.entries), words, priorities)
 
     def _is_plain(self, route: Route) -> bool:
         """Whether no option, and no rule of robots.txt, may keep a page of this route from being listed."""
@@ -64,10 +63,12 @@ class UnobservedEntries:
     def _lastmods(self, route: Route, entries: Sequence[Entry]) -> list[str | None]:
         """The lastmod of each entry, or else of the route, as `lastmod` gives it without evidence."""
         of_route = self._lastmod(self._developer_lastmod(route))
-        dates = [entry.lastmod for entry in entries]
+        dates = [*map(lastmod_of, entries)]
         if not any(dates):
             return [of_route] * len(dates)
-        texts = [of_route if text is None else text for text in w3c_column(dates)]
+        texts = w3c_column(dates)
+        if of_route is not None:
+            texts = [of_route if text is None else text for text in texts]
         today = self._now[:10]
         if max(filter(None, texts)) < today:
             return texts

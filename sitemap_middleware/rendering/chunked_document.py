@@ -72,7 +72,7 @@ def compress_chunk(body: bytes, count: int, lastmod: str | None) -> Chunk:
     """Compress rendered entries into a chunk."""
     digest = blake2b(body, digest_size=16).digest()
     data = gzip_stream.fastest_compressor()(body)
-    return Chunk(count, len(body), zlib.crc32(body), digest, lastmod, len(data), data)
+    return Chunk(count, len(body), gzip_stream.fastest_crc32()(body), digest, lastmod, len(data), data)
 
 
 EMPTY_CHUNK: Final = Chunk(0, 0, 0, b"", None, 0)

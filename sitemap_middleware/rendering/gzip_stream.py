@@ -44,6 +44,16 @@ def fastest_compressor() -> Callable[[bytes], bytes]:
     return compress_with_isal
 
 
+@cache
+def fastest_crc32() -> Callable[[bytes], int]:
+    """The fastest function for CRC-32 checksums that is installed. All give the same results."""
+    try:
+        from isal import isal_zlib
+    except ImportError:
+        return zlib.crc32
+    return isal_zlib.crc32
+
+
 def inflate(data: bytes, max_bytes: int = MAX_INFLATE_BYTES) -> Iterator[bytes]:
     """Decompress a piece, in parts of at most `max_bytes`."""
     decompressor = zlib.decompressobj(_RAW_DEFLATE)

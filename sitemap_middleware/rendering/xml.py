@@ -57,5 +57,6 @@ def render_sitemap(loc: str, lastmod: str | None) -> bytes:
 def _escaped(text: str) -> str:
     """Text with entities. Importing `xml.sax` for this would take longer than all of this module."""
     for character, entity in _ENTITIES:
-        text = text.replace(character, entity)
+        if character in text:  # `replace` alone would take three times as long to find none
+            text = text.replace(character, entity)
     return text

@@ -113,6 +113,7 @@ def test_without_isal_the_same_document_is_made_by_zlib() -> None:
 def test_where_isal_is_missing_zlib_compresses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "isal", None)
     assert gzip_stream.fastest_compressor.__wrapped__() is gzip_stream.compress_with_zlib
+    assert gzip_stream.fastest_crc32.__wrapped__() is zlib.crc32
 
 
 def test_isal_is_not_imported_with_the_package() -> None:
