@@ -40,6 +40,7 @@ TESTS = {
     "adapters.asgi_request": "unit/adapters/test_asgi_request integration/test_adapters integration/test_unobservable integration/test_test_clients integration/test_app_termination",
     "observation.recent_pages": "unit/observation/test_recent_pages unit/observation/test_observer",
     "observation.observer": "unit/observation/test_observer integration/test_content_changes",
+    "observation.tracked_page": "unit/observation/test_tracked_page unit/observation/test_observer integration/test_content_changes",
     "listing.policy": "unit/listing/test_policy",
     "listing.candidates": "unit/listing/test_candidates unit/listing/test_named_sections",
     "rendering.responses": "unit/rendering/test_responses",

@@ -31,23 +31,17 @@ class ASGIMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = page = response = None
-        app_send = send
         try:
             if scope["type"] == "http" and (
                 type(headers := scope["headers"]) is list or isinstance(headers, Collection)
             ):
-                request = ASGIRequest()  # made here, and without an `__init__`, because each call takes time
-                request.adapter = self
-                request.scope = scope
-                request.fields = request.headers = headers = tuple(headers)
-                request.observer = None
                 host = b""
                 for name, value in headers:
                     if name == b"host":
                         host = value
                         break
                 try:
-                    request.key = (
+                    key = (
                         scope["path"],
                         host,
                         scope["scheme"],
@@ -56,24 +50,34 @@ class ASGIMiddleware:
                         scope["query_string"],
                     )
                 except KeyError:
-                    request.key = key_with_defaults(scope, host)
-                page = self.service.tracker.tracked_pages.get(request.key)
-                if page is None:
-                    self._bind_app(scope)
-                    path = request.key[KEY_PATH]
-                    if path.endswith(DOCUMENT_SUFFIXES):
-                        handler = created_part(self.service, "sitemap_handler") or await self.new_sitemap_handler()
-                        response = handler.cached_response(request)
-                        if response is None and handler.may_be_document(request):
-                            response = await self.new_document_response(request)
-                    elif (marker := self.service.report.marker) is not None and marker in path:
-                        response = await self._report_response(request)
-                    if response is None:
-                        page = self.service.observe(request)
+                    key = key_with_defaults(scope, host)
+                page = self.service.tracker.tracked_pages.get(key)
+                if (
+                    page is None
+                    or (pause := page.last_answer.pause) is None
+                    or not page.passes_over(pause, key, len(headers))
+                ):
+                    request = ASGIRequest()  # made here, and without an `__init__`, because each call takes time
+                    request.adapter = self
+                    request.scope = scope
+                    request.fields = request.headers = tuple(headers)
+                    request.observer = None
+                    request.key = key
+                    if page is None:
+                        self._bind_app(scope)
+                        if key[KEY_PATH].endswith(DOCUMENT_SUFFIXES):
+                            handler = created_part(self.service, "sitemap_handler") or await self.new_sitemap_handler()
+                            response = handler.cached_response(request)
+                            if response is None and handler.may_be_document(request):
+                                response = await self.new_document_response(request)
+                        elif (marker := self.service.report.marker) is not None and marker in key[KEY_PATH]:
+                            response = await self._report_response(request)
+                        if response is None:
+                            page = self.service.observe(request)
             else:
                 self._bind_app(scope)
                 if scope["type"] == "lifespan":
-                    app_send = self._lifespan_send(scope, send)
+                    send = self._lifespan_send(scope, send)
         except Exception as error:
             self.service.log_fault("a request could not be looked at", error)
         if request is not None and page is not None:
@@ -89,7 +93,7 @@ class ASGIMiddleware:
             self.service.note_document(request, response)
             await send_response(response, receive, send)
         else:
-            await self.app(scope, receive, app_send)
+            await self.app(scope, receive, send)
 
     async def new_sitemap_handler(self) -> Any:
         """What answers requests for documents, imported on a thread: that takes tens of milliseconds."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sized
 
 from ..models import RoutingHeaders
-from ..observation.observer import Observer, TrackedPage
+from ..observation.observer import Observer
+from ..observation.tracked_page import TrackedPage
 from ..request_response import KEY_METHOD, KEY_SCHEME, RequestKey
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..request_response import DOCUMENT_SUFFIXES, KEY_PATH, Response
 from ..service import SitemapService
 from .wsgi_body import observed_body
-from .wsgi_request import WSGIRequest, request_of
+from .wsgi_request import WSGIRequest, key_with_defaults, new_request
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -30,24 +30,40 @@ class WSGIMiddleware:
     _unwind: Callable[[], None]
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        page = response = None
+        request = page = response = None
         try:
-            request = request_of(environ, self)
-            page = self.service.tracker.tracked_pages.get(request.key)
-            if page is None:
-                if self._original_attributes:
-                    self._unwind()
-                path = request.key[KEY_PATH]
-                if path.endswith(DOCUMENT_SUFFIXES):
-                    response = self.document_response(request)
-                elif (marker := self.service.report.marker) is not None and marker in path:
-                    response = self._report_response(request)
-                if response is None:
-                    page = self.service.observe(request)
+            try:
+                key = (
+                    environ["PATH_INFO"],
+                    environ["HTTP_HOST"],
+                    environ["wsgi.url_scheme"],
+                    environ["SCRIPT_NAME"],
+                    environ["REQUEST_METHOD"],
+                    environ["QUERY_STRING"],
+                )
+            except KeyError:
+                key = key_with_defaults(environ)
+            page = self.service.tracker.tracked_pages.get(key)
+            if (
+                page is None
+                or (pause := page.last_answer.pause) is None
+                or not page.passes_over(pause, key, len(environ))
+            ):
+                request = new_request(environ, self, key)
+                if page is None:
+                    if self._original_attributes:
+                        self._unwind()
+                    path = key[KEY_PATH]
+                    if path.endswith(DOCUMENT_SUFFIXES):
+                        response = self.document_response(request)
+                    elif (marker := self.service.report.marker) is not None and marker in path:
+                        response = self._report_response(request)
+                    if response is None:
+                        page = self.service.observe(request)
         except Exception as error:
             self.service.log_fault("a request could not be looked at", error)
-        if page is None:
-            if response is None:
+        if request is None or page is None:
+            if request is None or response is None:
                 return self.app(environ, start_response)
             self.service.note_document(request, response)
             start_response(_status_line(response.status), list(response.headers))

@@ -269,6 +269,11 @@ class WSGIRequest(BaseRequest):
 
 def request_of(environ: WSGIEnvironment, adapter: WSGIAdapter) -> WSGIRequest:
     """Make the request of an environ that the app has not seen yet."""
+    return new_request(environ, adapter, key_with_defaults(environ))
+
+
+def new_request(environ: WSGIEnvironment, adapter: WSGIAdapter, key: RequestKey) -> WSGIRequest:
+    """Do as `request_of` does, for a caller that has the key."""
     request = WSGIRequest()  # faster than by an `__init__`
     request.adapter = adapter
     request._environ = environ
@@ -276,21 +281,11 @@ def request_of(environ: WSGIEnvironment, adapter: WSGIAdapter) -> WSGIRequest:
     request._accept = environ.get("HTTP_ACCEPT", "")
     request.observer = None
     request.is_started = False
-    try:
-        request.key = (
-            environ["PATH_INFO"],
-            environ["HTTP_HOST"],
-            environ["wsgi.url_scheme"],
-            environ["SCRIPT_NAME"],
-            environ["REQUEST_METHOD"],
-            environ["QUERY_STRING"],
-        )
-    except KeyError:
-        request.key = _key_with_defaults(environ)
+    request.key = key
     return request
 
 
-def _key_with_defaults(environ: WSGIEnvironment) -> RequestKey:
+def key_with_defaults(environ: WSGIEnvironment) -> RequestKey:
     """The key of a request whose environ leaves out optional items."""
     get = environ.get
     return (

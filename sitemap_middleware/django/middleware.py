@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
 
-    from ..observation.observer import TrackedPage
+    from ..observation.tracked_page import TrackedPage
 
 
 class SitemapMiddleware:

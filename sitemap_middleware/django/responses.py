@@ -14,7 +14,8 @@ from ..adapters.wsgi_body import ObservedIterator, observed_body
 if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
-    from ..observation.observer import Observer, TrackedPage
+    from ..observation.observer import Observer
+    from ..observation.tracked_page import TrackedPage
     from ..request_response import Response
 
 

@@ -13,7 +13,8 @@ from ..routing.current_routes import AppRoutes
 from .background_saving import ResponseBuffer
 from .crawler_requests import CrawlerRequests
 from .fault_log import FaultLog
-from .observer import NO_ANSWER, ObserverContext, TrackedPage
+from .observer import NO_ANSWER
+from .tracked_page import ObserverContext, TrackedPage
 
 MAX_TRACKED_PAGES: Final = 1000
 """Tracked pages, and keys of requests for them. If there are more, all are dropped; popular ones soon return."""

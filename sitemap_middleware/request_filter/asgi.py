@@ -44,13 +44,13 @@ def ignore_reason_of_headers(
     routing: list[Field] = []
     try:
         for field in reversed(headers):  # browsers send Cookie last
-            name = field[0]
-            if name not in harmless_names:
+            if field[0] not in harmless_names and field not in harmless:
+                name, value = field
                 if name in routing_names:
-                    routing.append((name, field[1]))
-                elif name == b"cookie" and field[1]:
+                    routing.append((name, value))
+                elif name == b"cookie" and value:
                     return COOKIE
-                elif field not in harmless:
+                else:
                     return _ignore_reason_of_unknown_headers(headers, reason_of_routing)
     except TypeError:  # the pairs may be lists (ASGI, "HTTP Connection Scope"), which have no hash
         return _ignore_reason_of_unknown_headers([(name, value) for name, value in headers], reason_of_routing)

@@ -11,8 +11,9 @@ from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation import recent_pages
-from sitemap_middleware.observation.observer import NO_ANSWER, TrackedPage
+from sitemap_middleware.observation.observer import NO_ANSWER
 from sitemap_middleware.observation.recent_pages import ResponseTracker
+from sitemap_middleware.observation.tracked_page import TrackedPage
 
 SITE = Site("https", "example.com")
 

@@ -1,0 +1,229 @@
+"""A page that was requested recently: compares its responses, on the request path, and captures those that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
+
+from ..captured_response import OBSERVED_STATUSES, CapturedResponse
+from ..evidence.body_decoding import undecodable_reason
+from ..evidence.observations import HTML_TYPES
+from ..evidence.response_headers import ResponseHeaders
+from ..models import Site
+from ..request_filter.reasons import IgnoreReason
+from ..request_response import KEY_HOST, Request, RequestKey
+from ..routing.current_routes import AppRoutes
+from .background_saving import ResponseBuffer
+from .crawler_requests import CrawlerRequests
+from .fault_log import FaultLog
+from .ignored_request_counts import IgnoredRequests
+from .observer import NO_ANSWER, Observer, Pause, status_code
+from .sampling_schedule import BodySampler, SampleSchedule
+
+_MAX_TIMESTAMP_SECONDS: Final = 253_402_300_800
+"""The beginning of the year 10,000 in POSIX seconds. Dates from then on cannot be written."""
+
+_MAX_ROUTING_HEADERS_CHARS: Final = 4000
+"""Characters of the headers by which a proxy states the requested URL. A response to more of them is not recorded."""
+
+REPEATS_BEFORE_PAUSE: Final = 50
+"""Equal responses in a row, within one second, after which a page is not observed for the rest of that second.
+
+To compare as many takes less than a ten-thousandth of the second, so a smaller number would save nothing. Pages that
+are requested less often are compared each time."""
+
+_REREADABLE_TYPES: Final = frozenset({list, tuple})
+"""The types of header lists, and of pairs in them, that can be iterated again without running the app's code."""
+
+
+class ObserverContext:
+    """What all observers of one app share."""
+
+    def __init__(
+        self,
+        buffer: ResponseBuffer,
+        app_routes: AppRoutes,
+        clock: Callable[[], float],
+        log_fault: FaultLog,
+        crawlers: CrawlerRequests,
+    ) -> None:
+        self.buffer = buffer
+        self.clock = clock
+        self.log_fault = log_fault
+        self.crawlers = crawlers
+        self.sampler: BodySampler = BodySampler()
+        self.ignored: IgnoredRequests = IgnoredRequests()
+        self.repeated = 0
+        """Responses that repeated the last one of their page within one second, and so were not captured."""
+        self._app_routes = app_routes
+
+    def schedule_sample(self, captured: CapturedResponse) -> SampleSchedule | None:
+        """Schedule the next sample of the body; one is due now; None if it is never sampled.
+
+        Bodies are sampled if the page has a route and the body is HTML that can be decompressed here.
+        """
+        if self._app_routes.table.find_route(captured.site, captured.path) is None:
+            return None
+        headers = ResponseHeaders(captured.headers)
+        is_readable = headers.media_type in HTML_TYPES and not undecodable_reason(headers.codings)
+        return self.sampler.schedule(captured) if is_readable else None
+
+
+class TrackedPage:
+    """A page that was requested recently: one object for all host names and URLs by which it is requested."""
+
+    is_document: Final = False
+    """Always false: documents of the sitemap are not tracked."""
+
+    __slots__ = (
+        "_last_ignore_reason",
+        "context",
+        "is_foreign_host",
+        "last_answer",
+        "must_sample",
+        "page_key",
+        "path",
+        "schedule",
+        "site",
+    )
+
+    def __init__(
+        self, context: ObserverContext, site: Site, path: str, page_key: tuple[str, str], *, is_foreign_host: bool
+    ) -> None:
+        self.context: ObserverContext = context
+        self._last_ignore_reason: IgnoreReason | None = None
+        """The reason of the last request that was ignored after the app had run."""
+        self.site: Site = site
+        self.path: str = path
+        self.page_key: tuple[str, str] = page_key
+        self.is_foreign_host: bool = is_foreign_host
+        self.last_answer: Observer = NO_ANSWER
+        """The last captured response, once nothing of it changes any more."""
+        self.schedule: SampleSchedule | None = None
+        """When to sample the body again; None if it is not sampled."""
+        self.must_sample: bool = False
+        """Whether to sample the next body whatever the schedule says: the last response failed, or was not a page."""
+
+    def passes_over(self, pause: Pause, key: RequestKey, field_count: int) -> bool:
+        """Whether a request for this page goes to the app unobserved. It is only counted then.
+
+        It does until the pause ends, unless it may be a crawler's: visits of crawlers are counted one by one.
+
+        Args:
+            pause: that of the last answer.
+            key: the request's.
+            field_count: the number of its header fields; in WSGI, of all keys of the environ.
+        """
+        began_at, ends_at, paused_key = pause
+        context = self.context
+        if (
+            field_count in context.crawlers.skipped_counts
+            and began_at <= context.clock() < ends_at
+            and key == paused_key
+        ):
+            context.repeated += 1
+            return True
+        return False
+
+    def on_response_start(
+        self, status: Any, headers: Any, request: Request, previous: Observer | None = None
+    ) -> Observer | None:
+        """Observe the start of a response to a request for this page.
+
+        A response that equals the last one, and follows it within the same second, is
+        only counted: times are kept in whole seconds, so it adds nothing. After
+        `REPEATS_BEFORE_PAUSE` of them in a row, the page pauses until the second ends.
+
+        Args:
+            status: ASGI's number or WSGI's status line.
+            headers: pairs of text or of bytes.
+            request: its headers are checked now, since the app may have signed the visitor in.
+            previous: the observer of a response to the same request that this one replaces.
+
+        Returns:
+            The observer of the rest of the response; None if nothing was recorded.
+        """
+        if previous is not None:
+            previous.retract()
+        context, last = self.context, self.last_answer
+        now = context.clock()
+        try:
+            is_repeated = status == last.raw_status and headers == last.headers and request.key[KEY_HOST] == last.host
+            if is_repeated and last.at <= now < last.second_ends_at:
+                context.repeated += 1
+                last.repeats = repeats = last.repeats + 1
+                if repeats >= REPEATS_BEFORE_PAUSE:
+                    last.pause = now, now // 1 + 1, request.key
+                if (field_count := len(request.fields)) not in context.crawlers.skipped_counts:
+                    context.crawlers.look_at(self, status, request, field_count, now)
+                return None
+        except Exception as error:
+            is_repeated = False
+            context.log_fault("a response could not be compared", error)
+        last.repeats, last.pause = 0, None
+        if reason := request.ignore_reason():
+            if reason is self._last_ignore_reason:  # a cheaper count, for visitors who are signed in
+                context.ignored.counts[reason.reason] += 1
+            else:
+                self._last_ignore_reason = reason
+                context.ignored.count(self.path, reason)
+            return None
+        if (field_count := len(request.fields)) not in context.crawlers.skipped_counts:
+            context.crawlers.look_at(self, status, request, field_count, now)
+        if (
+            is_repeated
+            and last.second_ends_at <= now < _MAX_TIMESTAMP_SECONDS
+            and (last.status != 200 or not (schedule := self.schedule) or now < schedule.due_at)
+            and request.routing_headers == last.routing_headers
+        ):
+            if last.status != 200 or schedule is None:
+                last.visitor = request.visitor(last.status)
+            last.at = now  # the background thread may read the old time or the new one; both are true
+            last.second_ends_at = now // 1 + 1
+            context.buffer.record_again(last)
+            return last
+        return self._capture(status, headers, now, request)
+
+    def _capture(self, raw_status: Any, headers: Any, now: float, request: Request) -> Observer | None:
+        """Record a response that differs from the last one, or whose body is due to be sampled."""
+        context, last = self.context, self.last_answer
+        observer = None
+        try:
+            status = last.status if raw_status == last.raw_status else status_code(raw_status)
+            if status not in OBSERVED_STATUSES or not _are_rereadable(headers):
+                return None  # headers that can be read only once are left to the server
+            if sum(len(name) + len(value) for name, value in request.routing_headers) > _MAX_ROUTING_HEADERS_CHARS:
+                return None  # anybody can send them, and they would fill the memory
+            if not 0 < now < _MAX_TIMESTAMP_SECONDS:
+                context.log_fault("clock= must return POSIX seconds", ValueError(now))
+                return None
+            captured = Observer(self, host=request.key[KEY_HOST], status=status, headers=list(headers), at=now)
+            captured.raw_status = raw_status
+            captured.visitor = request.visitor(status)
+            captured.routing_headers = request.routing_headers
+            self.last_answer = NO_ANSWER
+            context.buffer.record(captured)
+            observer = captured
+            if status != 200:
+                self.must_sample = True
+            else:
+                schedule = self.schedule or context.sampler.find(self.page_key)
+                if schedule is None or self.must_sample or not schedule.is_fresh(now, headers):
+                    schedule = context.schedule_sample(captured)
+                    captured.chunks = None if schedule is None else []
+                self.schedule = schedule
+            if captured.chunks is None:
+                captured.second_ends_at = now // 1 + 1
+                self.last_answer = captured
+        except Exception as error:
+            context.log_fault("a response could not be observed", error)
+        return observer
+
+
+def _are_rereadable(headers: Any) -> bool:
+    """Whether headers, and each pair of them, can be read here and again by the server."""
+    if type(headers) not in _REREADABLE_TYPES:
+        pairs = isinstance(headers, Collection) and not isinstance(headers, Mapping | str | bytes)
+        if not pairs:
+            return False
+    return _REREADABLE_TYPES.issuperset(map(type, headers)) or all(isinstance(pair, list | tuple) for pair in headers)
