@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from .decorator import sitemap
     from .entry import Entry
     from .exceptions import MiddlewareLookupError, OptionError, SitemapError, StoreError
     from .explanation import Explanation
     from .middleware import SitemapMiddleware
+    from .sitemap_decorator import sitemap
     from .stores import Store
 
 __all__ = [
@@ -34,7 +34,7 @@ _MODULES: Final = {
     "SitemapMiddleware": "middleware",
     "Store": "stores",
     "StoreError": "exceptions",
-    "sitemap": "decorator",
+    "sitemap": "sitemap_decorator",
 }
 
 

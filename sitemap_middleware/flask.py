@@ -9,14 +9,14 @@ from click import ClickException, Command, Context, Group
 from flask import Flask, current_app, has_app_context
 from flask.cli import AppGroup
 
+from .checked_options import refuse_unknown
 from .cli import missing_library_message
-from .config import refuse_unknown
 from .exceptions import MiddlewareLookupError, OptionError
 from .middleware import SitemapMiddleware
-from .option_types import SitemapOptions
+from .option_sources import CONSTRUCTOR_NAME
+from .options_typed_dict import SitemapOptions
 from .routing import wrapping
 from .routing.frameworks import EXTENSION_NAME
-from .settings import CONSTRUCTOR_NAME
 
 __all__ = ["Sitemap", "SitemapOptions"]
 

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from . import urls
 from .bounded_cache import BoundedCache
-from .config import Options
+from .checked_options import Options
 from .models import Site, StoreKey
 from .request_response import KEY_HOST, KEY_METHOD, KEY_ROOT, Request
 from .routing.current_routes import AppRoutes

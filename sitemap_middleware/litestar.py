@@ -8,9 +8,9 @@ from litestar.plugins import CLIPluginProtocol, InitPluginProtocol
 from litestar.plugins.base import ReceiveRoutePlugin
 
 from .adapters.litestar_wrapping import app_of_route, install, installed_middleware
-from .config import refuse_unknown
+from .checked_options import refuse_unknown
 from .middleware import SitemapMiddleware
-from .option_types import SitemapOptions
+from .options_typed_dict import SitemapOptions
 from .routing.litestar import settings_of_handler
 
 if TYPE_CHECKING:

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from .adapters.adapter_class import adapter_class
 from .adapters.disabled_middleware import disabled_class
 from .adapters.litestar_wrapping import app_around_route, install, installed_middleware, refuse_other_options
-from .config import refuse_unknown, validate_options
-from .constructor_signature import ConstructorSignature
+from .checked_options import refuse_unknown, validate_options
 from .exceptions import OptionError
-from .framework_config import declared_root, framework_config
 from .middleware_lookup import find_middleware
 from .models import Changefreq
-from .nested_middleware import warn_of_nested_middleware
+from .nested_middleware_detection import warn_of_nested_middleware
+from .option_sources import Setting, collect_settings, warn_of_unknown_keys
+from .options_from_framework_config import declared_root, options_from_framework_config
 from .prometheus_and_opentelemetry import metrics_reporter
 from .protocol_detection import detect_protocol
 from .routing import wrapping
 from .routing.frameworks import EXTENSION_NAME, FRAMEWORK_NAMES, is_starlette
 from .separate_sitemap_per_test import isolated_class
 from .service import SitemapService
-from .settings import Setting, collect_settings, warn_of_unknown_keys
+from .signature_for_inspect import ConstructorSignature
 from .stores import FallbackStore, Store, open_store
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from .crawlers.ip_address_verification import Resolver
-    from .decorator import Values
     from .explanation import Explanation
     from .report.authorization import ReportRequest
+    from .sitemap_decorator import Values
 
 
 class SitemapMiddleware:
@@ -180,7 +180,7 @@ class SitemapMiddleware:
             "report": report,
             "authorize": authorize,
         }
-        config, config_place = framework_config(routed_app)
+        config, config_place = options_from_framework_config(routed_app)
         settings = collect_settings(arguments, self._given(arguments), config, os.environ, config_place)
         options = validate_options(settings, declared_root(routed_app, config))
         warn_of_unknown_keys(arguments, config, os.environ, config_place)

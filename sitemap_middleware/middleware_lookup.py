@@ -1,4 +1,4 @@
-"""Finds the SitemapMiddleware of an app, for `SitemapMiddleware.of`."""
+"""Finds the SitemapMiddleware among an app's layers, for `SitemapMiddleware.of`, extensions and commands."""
 
 from __future__ import annotations
 

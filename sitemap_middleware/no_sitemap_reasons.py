@@ -6,7 +6,7 @@ import logging
 from typing import Any, Final
 from urllib.parse import unquote
 
-from .config import Options
+from .checked_options import Options
 from .evidence.verdict import is_listable_elsewhere
 from .exceptions import StoreError
 from .listing.unmatched_patterns import unmatched_patterns

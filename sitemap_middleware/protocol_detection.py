@@ -1,4 +1,4 @@
-"""Detects whether an app speaks WSGI or ASGI."""
+"""Detects whether an app is a WSGI or an ASGI app."""
 
 from __future__ import annotations
 

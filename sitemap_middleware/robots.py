@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from .config import Options
+from .checked_options import Options
 from .evidence.response_headers import ResponseHeaders
 from .exceptions import StoreError
 from .models import Site

@@ -10,12 +10,13 @@ from urllib.parse import unquote
 
 from . import urls
 from .captured_response import OBSERVED_STATUSES, CapturedResponse
-from .config import Options
+from .checked_options import Options
 from .crawlers.known_crawlers import crawler_of_agent
 from .created_when_needed import created_part
 from .dates import import_http_parsers
 from .exceptions import StoreError
 from .hosts import SiteResolver
+from .lazy_service_parts import ServiceParts
 from .models import Site
 from .observation.background_saving import ResponseBuffer
 from .observation.crawler_requests import CrawlerRequests, NotedDocument
@@ -29,7 +30,6 @@ from .report.request_handler import ReportHandler
 from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
 from .request_response import DOCUMENT_SUFFIXES, Request, Response
 from .routing.current_routes import AppRoutes
-from .service_parts import ServiceParts
 from .stores.base import Store, StoreExtras
 from .stores.circuit_breaker import with_circuit_breaker
 from .stores.store_clock import StoreClock

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 from weakref import ref
 
-from .config import Options
+from .checked_options import Options
 from .exceptions import StoreError
 from .hosts import SiteResolver
 from .listing.policy import EvaluationContext

@@ -17,7 +17,7 @@ import click
 
 from ..explanation import Explanation
 from ..listing.candidates import SiteSnapshot
-from ..settings import Setting
+from ..option_sources import Setting
 from ..stores import Store, open_store
 from ..stores.status_reader import store_status
 from . import results_as_json_and_csv, results_as_text

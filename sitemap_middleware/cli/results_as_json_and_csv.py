@@ -13,7 +13,7 @@ from ..listing.candidates import SiteSnapshot
 from ..listing.changes import PageChange
 from ..listing.listed_and_unlisted_urls import UrlReportLine
 from ..listing.route_report import RouteReport
-from ..settings import Setting
+from ..option_sources import Setting
 from ..stores.status_reader import StoreStatus
 from .write_sitemap_files import ExportedFile
 

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, Final
 
 from ..exceptions import ValuesError, ValuesTimeout
-from ..give_way import give_way
+from ..yield_to_other_threads import yield_to_other_threads
 from .provider_item_parameters import UNCHANGING_TYPES, read_item
 
 _MAX_QUEUED_BATCHES: Final = 2
@@ -57,7 +57,7 @@ class BatchQueue:
             if batch:
                 self.put(batch)
             if len(batch) == max_items:
-                give_way()
+                yield_to_other_threads()
 
     def run_producer(self, produce: Callable[[BatchQueue], None]) -> None:
         """Run a producer to its end, and finish the queue with its error if it fails."""

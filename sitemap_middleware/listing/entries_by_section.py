@@ -11,7 +11,7 @@ from hashlib import blake2b
 from itertools import chain
 from typing import Final, Literal
 
-from ..config import Options
+from ..checked_options import Options
 from ..dates import w3c
 from ..entry import EMPTY_ENTRY
 from ..evidence import changefreq
@@ -22,7 +22,7 @@ from ..evidence.soft_404_by_equal_content import LearnedContents
 from ..exceptions import ValuesError
 from ..models import Page, Provider, Route, Site, SitemapUrl, UrlColumns
 from ..routing.route_table import RouteTable
-from ..sitemap_protocol import validate_date
+from ..sitemap_protocol_limits import validate_date
 from . import auto_priority
 from .candidates import (
     Candidate,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from ..config import Options
+from ..checked_options import Options
 from ..dates import SECONDS_PER_DAY
 from ..evidence.lastmod import lastmod, observed_lastmod
 from ..models import Changefreq, Route, SitemapUrl, UrlColumns

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ..config import Options
+from ..checked_options import Options
 from ..dates import SECONDS_PER_DAY
 from ..evidence.observations import HTML_TYPES
 from ..evidence.verdict import Verdict, page_verdict

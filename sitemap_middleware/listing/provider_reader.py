@@ -15,11 +15,11 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..check_provider_values import unread
 from ..exceptions import ValuesError, ValuesTimeout
 from ..fork_safety import reset_after_fork
 from ..models import Context, PathBuilder, Provider, Route, Site
 from ..request_response import AsyncCollector
+from ..values_argument_check import unread
 from .async_batches import iterate_in_own_loop
 from .batch_queue import BatchQueue, as_values_error
 from .path_set import PathSet

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ..config import Options
+from ..checked_options import Options
 from ..evidence.verdict import Verdict
 from ..models import Provider, Route, Site
 from ..urls import UNREACHABLE_REASON

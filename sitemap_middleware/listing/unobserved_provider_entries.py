@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Any
 
-from ..config import Options
+from ..checked_options import Options
 from ..dates import w3c_column, w3c_from_timestamp
 from ..entry import Entry, changefreq_of, lastmod_of, priority_of
 from ..evidence.lastmod import lastmod

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from ..bounded_cache import BoundedCache
 from ..captured_response import CapturedResponse
-from ..config import Options
+from ..checked_options import Options
 from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from ..evidence.delisting_confirmation import may_be_listed
 from ..evidence.observations import Observation, at_merge

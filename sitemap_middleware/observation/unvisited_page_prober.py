@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final
 
 from ..captured_response import OBSERVED_STATUSES, CapturedResponse
-from ..config import Options
+from ..checked_options import Options
 from ..exceptions import StoreError
 from ..fork_safety import WorkerId
 from ..listing.entries_by_section import EntryBuilder

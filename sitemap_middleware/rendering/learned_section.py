@@ -12,12 +12,12 @@ from functools import partial
 from typing import Final
 
 from ..evidence.verdict import expires_after
-from ..give_way import give_way
 from ..listing.policy import EvaluationContext
 from ..models import Site
 from ..routing.route_table import LEARNED_SECTION
 from ..stores.base import UNLEARNED_BLOCK, Block
 from ..stores.permanent_page_slots import MAX_BLOCK_BYTES, MAX_BLOCK_PAGES
+from ..yield_to_other_threads import yield_to_other_threads
 from . import chunk_codec
 from .chunked_document import EMPTY_CHUNK, NEVER_SECONDS, Chunk, RenderKey
 from .chunking import make_chunks
@@ -213,9 +213,9 @@ class LearnedSection:
 
     def _render_block(self, evaluation: EvaluationContext, block: Block) -> tuple[Chunk, bytes | None]:
         pages = self._store.block(self._site.store_key, block.number)
-        give_way()
+        yield_to_other_threads()
         entries, signals_digest = self._resources.entries.block_entries(evaluation, pages)
-        give_way()
+        yield_to_other_threads()
         chunk = next(make_chunks([entries], MAX_BLOCK_PAGES, 2 * MAX_BLOCK_BYTES), EMPTY_CHUNK)
         valid_until = min(
             (end for page in pages for end in expires_after(page, evaluation.snapshot.now)),

@@ -15,11 +15,11 @@ from typing import Final
 
 from ..exceptions import StoreError, ValuesError
 from ..fork_safety import WorkerId
-from ..give_way import give_way
 from ..models import BaseURL, UrlColumns
 from ..stores.base import Store
 from ..stores.checksums import verify, with_checksum
 from ..stores.requested_refreshes import NO_TOKEN
+from ..yield_to_other_threads import yield_to_other_threads
 from . import chunk_codec
 from .chunked_document import Chunk, RenderKey
 from .chunking import group_chunks, make_chunks
@@ -215,7 +215,7 @@ class ProviderSection:
                     self._extend_lease()
                     leased_at = self._clock()
                 yield batch
-                give_way()
+                yield_to_other_threads()
         except ValuesError:
             if is_closing():
                 raise ProcessEnding from None  # the provider failed because the process ends

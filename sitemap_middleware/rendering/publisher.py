@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from ..config import Options
+from ..checked_options import Options
 from ..exceptions import StoreError, ValuesError
 from ..fork_safety import reset_after_fork
 from ..listing.candidates import SiteSnapshot

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from ..config import Options
+from ..checked_options import Options
 from ..models import BaseURL
 from ..routing.route_table import RouteTable
 from ..stores.base import Store

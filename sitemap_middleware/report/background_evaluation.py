@@ -13,8 +13,8 @@ from typing import Final
 from ..crawlers.visit_statistics import CrawlerFigures
 from ..dates import SECONDS_PER_DAY
 from ..exceptions import StoreError, ValuesError
+from ..explanations_and_statistics import ServiceInspection
 from ..fork_safety import reset_after_fork
-from ..inspection import ServiceInspection
 from ..listing.candidates import SiteSnapshot
 from ..listing.changes import change_times
 from ..listing.listed_and_unlisted_urls import EvaluatedUrl

@@ -14,8 +14,8 @@ from ..routing.wrapping import framework_app
 from ..urls import normal_host
 
 if TYPE_CHECKING:
+    from ..explanations_and_statistics import ServiceInspection
     from ..hosts import SiteResolver
-    from ..inspection import ServiceInspection
     from ..stores.base import Store
     from .authorization import ReportRequest
     from .served_pages import ReportPages

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..explanations_and_statistics import ServiceInspection
 from ..hosts import SiteResolver
-from ..inspection import ServiceInspection
 from ..sitemap_handler import SitemapHandler
 from ..stores.base import Store
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from ..inspection import ServiceInspection
+from ..explanations_and_statistics import ServiceInspection
 from ..listing.candidates import decode_path
 from ..models import Site
 from ..rendering.site_documents import PublishedDocument

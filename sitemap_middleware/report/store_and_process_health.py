@@ -6,7 +6,7 @@ import os
 from typing import Any, Final
 
 from ..exceptions import StoreError
-from ..inspection import ServiceInspection
+from ..explanations_and_statistics import ServiceInspection
 from ..models import Site
 from ..stores.status_reader import StoreStatus, store_status
 

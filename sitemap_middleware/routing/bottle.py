@@ -10,8 +10,8 @@ from urllib.parse import unquote
 
 from bottle import HTTPResponse, Router
 
-from ..decorator import endpoint_name, settings_of
 from ..models import Route
+from ..sitemap_decorator import endpoint_name, settings_of
 from .base_path_builder import BasePathBuilder
 from .discovery_position import DiscoveryPosition, MatchBelow
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from operator import is_
 from typing import Any
 
-from ..decorator import settings_count
+from ..sitemap_decorator import settings_count
 
 ReadState = Callable[[], Any]
 """Reads one object that the routes depend on: a list of routes, a mounted app."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from typing import Any, Final
 
-from ..config import Options
+from ..checked_options import Options
 from ..models import Context, Provider, Route
 from .change_detector import Snapshot
 from .frameworks import framework_of

@@ -11,8 +11,8 @@ from django.urls import get_resolver
 from django.utils import translation
 from django.views import generic
 
-from ..decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
 from ..models import Context, HiddenReason, Route
+from ..sitemap_decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
 from .base_path_builder import BasePathBuilder
 from .change_detector import Snapshot
 from .discovery_position import DiscoveryPosition, MatchBelow

@@ -15,10 +15,10 @@ from django.urls import ResolverMatch, get_script_prefix, set_script_prefix
 from django.utils import timezone, translation
 from django.utils.module_loading import import_string
 
-from ..decorator import settings_of
 from ..exceptions import OptionError
 from ..models import Context, Provider, Route, RouteSettings
-from ..sitemap_protocol import parse_date, validate_changefreq, validate_priority
+from ..sitemap_decorator import settings_of
+from ..sitemap_protocol_limits import parse_date, validate_changefreq, validate_priority
 from .base_path_builder import check_params
 from .change_detector import Snapshot
 from .django_connection_cleanup import own_connections

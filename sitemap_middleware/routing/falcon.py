@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from falcon.routing import CompiledRouter
 
-from ..decorator import endpoint_name, inherited_settings, merge_settings, settings_of
 from ..models import Route
+from ..sitemap_decorator import endpoint_name, inherited_settings, merge_settings, settings_of
 from .base_path_builder import BasePathBuilder
 from .discovery_position import DiscoveryPosition, MatchBelow
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from ..decorator import NO_SETTINGS, endpoint_name, settings_of
 from ..models import HiddenReason, Route
+from ..sitemap_decorator import NO_SETTINGS, endpoint_name, settings_of
 from .discovery_position import DiscoveryPosition
 
 _API_MODULES: Final = ("flask_restx", "flask_restful")

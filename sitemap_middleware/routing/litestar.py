@@ -15,7 +15,10 @@ from litestar.response import Redirect, Response
 from litestar.response.base import ASGIResponse
 from litestar.utils import normalize_path
 
-from ..decorator import (
+from ..evidence.observations import INDEXABLE_TYPES
+from ..exceptions import OptionError
+from ..models import HiddenReason, Route, RouteSettings
+from ..sitemap_decorator import (
     ATTRIBUTE,
     NO_SETTINGS,
     OPT_KEY,
@@ -25,9 +28,6 @@ from ..decorator import (
     merge_settings,
     settings_of,
 )
-from ..evidence.observations import INDEXABLE_TYPES
-from ..exceptions import OptionError
-from ..models import HiddenReason, Route, RouteSettings
 from .base_path_builder import BasePathBuilder
 from .discovery_position import DiscoveryPosition, MatchBelow
 from .shadowed_routes import restrict_to_free_paths

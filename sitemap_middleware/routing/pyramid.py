@@ -10,8 +10,8 @@ from urllib.parse import unquote
 
 from pyramid.interfaces import IRoutesMapper
 
-from ..decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
 from ..models import HiddenReason, Route, RouteSettings
+from ..sitemap_decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
 from .base_path_builder import BasePathBuilder
 from .discovery_position import DiscoveryPosition, MatchBelow
 

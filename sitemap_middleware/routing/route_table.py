@@ -8,10 +8,10 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Final
 
-from ..config import RESERVED_SECTIONS, Options
-from ..decorator import NO_SETTINGS
+from ..checked_options import RESERVED_SECTIONS, Options
 from ..models import Context, PathBuilder, Provider, Route, RouteSettings, Site
 from ..patterns import Pattern
+from ..sitemap_decorator import NO_SETTINGS
 from .placeholder_section_route import named_section_route
 from .prefix_index import PrefixIndex
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from ..decorator import endpoint_name
 from ..models import Context, PathBuilder, Route
+from ..sitemap_decorator import endpoint_name
 from .bulk_path_builder import build_many
 
 IsFree = Callable[[str], bool]

@@ -15,7 +15,8 @@ from starlette.routing import BaseRoute, Host, Mount, Router
 from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
 
-from ..decorator import (
+from ..models import Route, RouteSettings
+from ..sitemap_decorator import (
     ATTRIBUTE,
     NO_SETTINGS,
     endpoint_name,
@@ -24,7 +25,6 @@ from ..decorator import (
     routers_with_settings,
     settings_of,
 )
-from ..models import Route, RouteSettings
 from .change_detector import ReadState, Snapshot
 from .declared_responses import DeclaredResponses, internal_reason
 from .discovery_position import DiscoveryPosition, MatchBelow

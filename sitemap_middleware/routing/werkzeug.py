@@ -22,8 +22,8 @@ from werkzeug.routing import (
     UUIDConverter,
 )
 
-from ..decorator import endpoint_name, inherited_settings, merge_settings, settings_of
 from ..models import Context, Route, RouteSettings
+from ..sitemap_decorator import endpoint_name, inherited_settings, merge_settings, settings_of
 from ..urls import ascii_host, bare_host
 from .base_path_builder import check_params
 from .bulk_path_builder import PARAMETER, REST, BulkBuilder, checked_by_first

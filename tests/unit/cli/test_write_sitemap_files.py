@@ -20,7 +20,7 @@ from sitemap_middleware.models import Site
 from sitemap_middleware.rendering import provider_sections
 from sitemap_middleware.rendering.chunked_document import sitemapindex
 from sitemap_middleware.request_response import GENERATING_HEADER, Response
-from sitemap_middleware.sitemap_protocol import MAX_URLS_PER_DOCUMENT
+from sitemap_middleware.sitemap_protocol_limits import MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ...apps.terminal_site import BASE, NOW

@@ -10,7 +10,7 @@ import flask
 import pytest
 
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
-from sitemap_middleware.config import Options
+from sitemap_middleware.checked_options import Options
 from sitemap_middleware.evidence.observation_merge import merge
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals

@@ -1,4 +1,4 @@
-"""`give_way`: other threads run between the pieces of long work."""
+"""`yield_to_other_threads`: other threads run between the pieces of long work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sitemap_middleware.give_way import give_way
+from sitemap_middleware.yield_to_other_threads import yield_to_other_threads
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_another_thread_runs_before_the_work_ends() -> None:
     def work() -> None:
         for _ in range(20):
             sum(range(50_000))
-            give_way()
+            yield_to_other_threads()
 
     thread = threading.Thread(target=work)
     thread.start()  # returns when this thread runs again

@@ -1,4 +1,4 @@
-"""The values of the options: from arguments, the framework's configuration, the environment, or defaults."""
+"""Finds the value of each option: an argument, the framework's configuration, the environment or the default."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from .sitemap_protocol import likely_name
+from .sitemap_protocol_limits import likely_name
 from .urls import without_password
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")

@@ -1,4 +1,4 @@
-"""The read-only side of the service: explanations, the route report, the URL report and statistics."""
+"""The methods of the service that people call, and that change nothing: explanations, reports and statistics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .models import Site
 from .stores.base import Store, StoreExtras
 
 if TYPE_CHECKING:
-    from .config import Options
+    from .checked_options import Options
     from .crawlers.counted_visits import CrawlerVisit
     from .crawlers.visit_statistics import CrawlerFigures
     from .explanation import Explanation

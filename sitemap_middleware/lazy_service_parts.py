@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .created_when_needed import created_when_needed
+from .explanations_and_statistics import ServiceInspection
 from .fork_safety import WorkerId
-from .inspection import ServiceInspection
 
 if TYPE_CHECKING:
     from .captured_response import CapturedResponse

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Mount, Route
 
 from sitemap_middleware import OptionError, SitemapMiddleware
-from sitemap_middleware.settings import Setting, variable_name
+from sitemap_middleware.option_sources import Setting, variable_name
 
 from ..frameworks.apps import django_site
 from ..support.documents import locs

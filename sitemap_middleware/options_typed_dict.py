@@ -1,4 +1,4 @@
-"""The options of extensions and plugins, for type checkers."""
+"""The options of `SitemapMiddleware` as a TypedDict: for type checkers, where a plugin passes them on."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from .crawlers.ip_address_verification import Resolver
-    from .decorator import Values
     from .models import Changefreq
     from .report.authorization import ReportRequest
+    from .sitemap_decorator import Values
     from .stores import Store
 
 

@@ -1,4 +1,4 @@
-"""The options of `SitemapMiddleware`, checked once, when it is constructed."""
+"""Checks the values of all options of `SitemapMiddleware`, once, and keeps them as `Options`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from .check_provider_values import checked_values
 from .crawlers.ip_address_verification import Resolver, SystemResolver
 from .evidence.observations import INDEXABLE_TYPES
 from .exceptions import OptionError
 from .models import Changefreq, PageLimits, Provider, Site
+from .option_sources import CONSTRUCTOR_NAME, FLAG_WORDS, Setting
 from .patterns import Pattern, Patterns
-from .settings import CONSTRUCTOR_NAME, FLAG_WORDS, Setting
-from .sitemap_protocol import unknown_option_error, validate_changefreq, validate_priority
+from .sitemap_protocol_limits import unknown_option_error, validate_changefreq, validate_priority
 from .urls import ascii_host, normal_host, parse_base_url, quote_path
+from .values_argument_check import checked_values
 
 RESERVED_SECTIONS: Final = ("routes", "pages")
 """The names of the sections of static routes and of learned pages, in the URLs of their documents."""

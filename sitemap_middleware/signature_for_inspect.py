@@ -1,4 +1,4 @@
-"""Shows the options of SitemapMiddleware in `inspect.signature`, though its `__new__` takes any."""
+"""The signature of SitemapMiddleware that `inspect.signature` shows, though its `__new__` takes any arguments."""
 
 from __future__ import annotations
 

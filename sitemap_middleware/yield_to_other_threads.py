@@ -9,7 +9,7 @@ PAUSE_SECONDS: Final = 0.00005
 """Seconds of a pause, besides what the system adds: a thread that waits for the interpreter wakes up meanwhile."""
 
 
-def give_way() -> None:
+def yield_to_other_threads() -> None:
     """Release the interpreter for a moment.
 
     A thread that computes all the time keeps it for 5 ms each time that another one asks for it, and an event loop asks

@@ -1,4 +1,4 @@
-"""The limits and values of the sitemap protocol (Sitemap 0.9, "XML tag definitions"), and their validation."""
+"""The limits and allowed values of the sitemap protocol (Sitemap 0.9, "XML tag definitions"), and their checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks the argument `values` of `@sitemap`: an iterable of items, or a callable that returns one."""
+"""Checks what is given as `values=`: an iterable that can be read twice, or a callable that returns an iterable."""
 
 from __future__ import annotations
 

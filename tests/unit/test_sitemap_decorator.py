@@ -388,7 +388,7 @@ def test_mount_on_a_decorated_router_inherits_its_settings() -> None:
 
 
 def test_marked_routers_are_not_kept_alive() -> None:
-    from sitemap_middleware.decorator import routers_with_settings
+    from sitemap_middleware.sitemap_decorator import routers_with_settings
 
     router = sitemap(priority=0.1)(sitemap(exclude=True)(APIRouter()))
     marks = [mark for marked, mark in routers_with_settings() if marked is router]

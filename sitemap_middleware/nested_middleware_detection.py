@@ -1,4 +1,4 @@
-"""Finds a SitemapMiddleware inside another one: the outer one answers, and hides the inner one's sitemap."""
+"""Finds a SitemapMiddleware inside another one, and warns if the outer one hides its sitemap."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from .option_sources import collect_settings
 from .routing import wrapping
 from .routing.frameworks import is_starlette
-from .settings import collect_settings
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 

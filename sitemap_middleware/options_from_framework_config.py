@@ -1,16 +1,16 @@
-"""Reads the options that the framework's own configuration gives."""
+"""Reads options from the framework's own configuration: `app.config` of Flask and Quart, Django's settings."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from .option_sources import CONFIG_PLACE
 from .routing import wrapping
 from .routing.frameworks import framework_of
-from .settings import CONFIG_PLACE
 
 
-def framework_config(app: Any) -> tuple[Mapping[Any, Any], str]:
+def options_from_framework_config(app: Any) -> tuple[Mapping[Any, Any], str]:
     """The configuration of a Flask or Quart app, or Django's settings, and how errors name a key of it.
 
     Empty for other apps.
