@@ -12,15 +12,10 @@ _TRANSIENT_STATUSES: Final = frozenset({304, 408, 425, 429})
 OBSERVED_STATUSES: Final = frozenset(range(200, 500)) - _TRANSIENT_STATUSES
 """Statuses of responses that say something about their page."""
 
-MAX_VALUE_CHARS: Final = 8192
-"""Characters of a header or tag that are read."""
-
 MAX_HTML_BYTES: Final = 640 * 1024
 """A larger body is not read completely. A body of this size takes about 50 ms."""
-HEAD_CHARS: Final = 64 * 1024
-"""Characters read of a larger page. They hold its robots meta tags and its canonical link."""
-KEPT_BODY_BYTES: Final = 4 * HEAD_CHARS
-"""Bytes kept of a larger body: `HEAD_CHARS` characters of up to four bytes."""
+KEPT_BODY_BYTES: Final = 256 * 1024
+"""Bytes kept of a larger body."""
 
 
 class CapturedResponse:

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
 
-from ..captured_response import HEAD_CHARS, KEPT_BODY_BYTES, MAX_HTML_BYTES
+from ..captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from ..dates import w3c
 from .html_limits import safe_length
 from .observations import HtmlFacts
@@ -23,6 +23,9 @@ from .robots_directives import SEARCH_ENGINES, RobotsDirectives, parse_robots, r
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+HEAD_CHARS: Final = KEPT_BODY_BYTES // 4
+"""Characters read of a larger page, of up to four bytes. They hold its robots meta tags and its canonical link."""
 
 _MAX_URL_CHARS: Final = 2048
 

@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from ..captured_response import MAX_VALUE_CHARS
 from ..models import RawHeaders
 from .body_decoding import parse_codings
 
 if TYPE_CHECKING:
     from .robots_directives import RobotsDirectives
+
+_MAX_VALUE_CHARS: Final = 8192
+"""Characters of a header that are read."""
 
 _LINK: Final = re.compile(r"<([^<>]*)>((?:[^,<\"]|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z))*+)", re.DOTALL)
 """A link's target and parameters. An unclosed quote extends to the end, so that matching takes linear time."""
@@ -41,7 +43,7 @@ class ResponseHeaders:
 
     def __init__(self, headers: RawHeaders) -> None:
         fields: Iterable[Any] = filter(_is_header_pair, headers)
-        self._headers = [(_text(name).lower(), _text(value[:MAX_VALUE_CHARS])) for name, value in fields]
+        self._headers = [(_text(name).lower(), _text(value[:_MAX_VALUE_CHARS])) for name, value in fields]
 
     def get_all(self, name: str) -> list[str]:
         return [value for key, value in self._headers if key == name]

@@ -7,8 +7,10 @@ from calendar import timegm
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from ..captured_response import MAX_VALUE_CHARS
 from ..dates import SECONDS_PER_DAY
+
+_MAX_VALUE_CHARS: Final = 8192
+"""Characters of a robots tag, or of a refresh, that are read."""
 
 INSTANT_REFRESH_SECONDS: Final = 5
 """A refresh within this time is a redirect: nobody reads the page in between."""
@@ -70,7 +72,7 @@ def parse_robots(values: Iterable[str], *, agents: bool) -> RobotsDirectives:
     """
     noindex, moments = False, []
     for value in values:
-        for directive in _directives(value[:MAX_VALUE_CHARS].lower(), agents=agents):
+        for directive in _directives(value[:_MAX_VALUE_CHARS].lower(), agents=agents):
             if isinstance(directive, int):
                 moments.append(directive)
             elif directive in ("noindex", "none"):
@@ -150,7 +152,7 @@ def _zone_offset(zone: str) -> int:
 
 def refresh_target(value: str) -> str | None:
     """The target of an instant refresh (WHATWG HTML, "shared declarative refresh steps"), or None."""
-    match = _REFRESH.fullmatch(value[:MAX_VALUE_CHARS])
+    match = _REFRESH.fullmatch(value[:_MAX_VALUE_CHARS])
     if match is None or int(match[1] or 0) > INSTANT_REFRESH_SECONDS:
         return None
     target = match[2].strip()

@@ -80,10 +80,30 @@ def flush_on_sigterm() -> None:
             signal.signal(signal.SIGTERM, handler)
 
 
-def _flush_and_terminate(number: int, _: FrameType | None) -> None:  # pragma: no cover (its process ends in it)
+def _flush_and_terminate(  # pragma: no cover (its process ends in it)
+    number: int, frame: FrameType | None
+) -> None:
+    if _is_importing(frame):
+        # The flush may wait for this import, so the interrupted code goes on meanwhile.
+        signal.signal(number, signal.SIG_DFL)  # only this thread can
+        with contextlib.suppress(RuntimeError):  # no thread can start any more
+            _thread.start_new_thread(_close_all_and_kill, (number,))
+            return
     close_all()
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
+
+
+def _close_all_and_kill(number: int) -> None:  # pragma: no cover (its process ends in it)
+    close_all()
+    os.kill(os.getpid(), number)
+
+
+def _is_importing(frame: FrameType | None) -> bool:  # pragma: no cover (its process ends soon)
+    """Whether a module is being imported, and so locked, by the code that runs in a frame."""
+    while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib."):
+        frame = frame.f_back
+    return frame is not None
 
 
 class _SigtermHandler:

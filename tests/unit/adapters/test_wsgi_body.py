@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sitemap_middleware.adapters.wsgi_body import ObservedIterator, observed_body
-from sitemap_middleware.evidence.html_facts import MAX_HTML_BYTES
+from sitemap_middleware.captured_response import MAX_HTML_BYTES
 
 
 class Listener:

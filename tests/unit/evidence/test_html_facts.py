@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.captured_response import HEAD_CHARS, KEPT_BODY_BYTES, MAX_HTML_BYTES
+from sitemap_middleware.captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from sitemap_middleware.evidence.html_facts import (
+    HEAD_CHARS,
     decode_html,
     parse_html,
 )

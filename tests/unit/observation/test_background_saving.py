@@ -676,6 +676,42 @@ def test_process_exit_flushes_and_keeps_its_exit_status(tmp_path: Path, end: str
     store.close()
 
 
+INTERRUPTED_IMPORT = """
+    import os, signal, sys, time
+    from flask import Flask
+    from sitemap_middleware import SitemapMiddleware
+    app = Flask("site")
+    app.add_url_rule("/", view_func=lambda: "home")
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, store="sqlite:///pages.sqlite3", base_url="https://example.com")
+
+    class Interrupts:
+        def find_spec(self, name, path, target=None):
+            sys.meta_path.remove(self)
+            app.test_client().get("/")
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    sys.meta_path.insert(0, Interrupts())
+    import sitemap_middleware.stores.batch_merge  # which the flush needs too
+    signal.pause()
+"""
+
+
+def test_sigterm_during_an_import_that_the_flush_needs_flushes(tmp_path: Path) -> None:
+    from sitemap_middleware.stores.sqlite.store import SQLiteStore
+
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(INTERRUPTED_IMPORT)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGTERM
+    store = SQLiteStore(tmp_path / "pages.sqlite3")
+    assert [page.path for page in store.pages("https://example.com")] == ["/"]
+    store.close()
+
+
 DROPPED = """
 import asyncio, sys
 from starlette.applications import Starlette
