@@ -21,7 +21,7 @@ from pathlib import Path
 
 from sitemap_middleware.crawlers.ip_address_ranges import pack_ranges
 from sitemap_middleware.crawlers.known_crawlers import CRAWLERS
-from sitemap_middleware.observation.crawler_visit_counts import RANGES_OWNER, RANGES_RECORD
+from sitemap_middleware.observation.verified_visit_counting import RANGES_OWNER, RANGES_RECORD
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 from tests.support.access_logs import BINGBOT, BROWSER, DIRECTIVES, GOOGLEBOT, WRITERS, Hit
 

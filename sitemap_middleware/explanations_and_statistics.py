@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from .listing.listed_and_unlisted_urls import EvaluatedUrl, UrlReportLine
     from .listing.policy import EvaluationContext
     from .listing.route_report import RouteReport
-    from .observation.crawler_visit_counts import CrawlerVisitCounts
     from .observation.parse_and_store import Ingester
     from .observation.recent_pages import ResponseTracker
+    from .observation.verified_visit_counting import CrawlerVisitCounts
     from .rendering.publisher import Publisher
     from .rendering.site_documents import PublishedDocument
     from .robots import RobotsTxt
@@ -115,7 +115,7 @@ class ServiceInspection:
 
     def route_report(self, snapshots: Sequence[SiteSnapshot]) -> list[RouteReport]:
         """Report on every route of these sites, and on every pattern of the options."""
-        from .evidence.verdict import Verdict
+        from .evidence.page_verdict import Verdict
         from .listing.route_report import RouteReport, route_report
 
         reports = [

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from .listing.policy import ListingPolicy
     from .listing.provider_reader import Providers
     from .models import Site
-    from .observation.crawler_visit_counts import CrawlerVisitCounts
     from .observation.fault_log import FaultLog
     from .observation.parse_and_store import Ingester
     from .observation.probe_client import ProbeClient
     from .observation.refresh_on_demand import Refresher
     from .observation.unvisited_page_prober import UnvisitedPageProber
     from .observation.varying_content_prober import VaryingContentProber
+    from .observation.verified_visit_counting import CrawlerVisitCounts
     from .rendering.publisher import Publisher
     from .robots import RobotsTxt
     from .sitemap_handler import SitemapHandler
@@ -66,7 +66,7 @@ class ServiceParts(ServiceInspection):
     @created_when_needed
     def crawler_visits(self) -> CrawlerVisitCounts:
         """Counts the visits of crawlers."""
-        from .observation.crawler_visit_counts import CrawlerVisitCounts
+        from .observation.verified_visit_counting import CrawlerVisitCounts
 
         return CrawlerVisitCounts(
             self.tracker.crawlers,

@@ -11,7 +11,7 @@ from .adapters.litestar_wrapping import app_of_route, install, installed_middlew
 from .checked_options import refuse_unknown
 from .middleware import SitemapMiddleware
 from .options_typed_dict import SitemapOptions
-from .routing.litestar import settings_of_handler
+from .routing.litestar_routes import settings_of_handler
 
 if TYPE_CHECKING:
     from click import Group

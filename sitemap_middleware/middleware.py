@@ -19,8 +19,8 @@ from .option_sources import Setting, collect_settings, warn_of_unknown_keys
 from .options_from_framework_config import declared_root, options_from_framework_config
 from .prometheus_and_opentelemetry import metrics_reporter
 from .protocol_detection import detect_protocol
-from .routing import wrapping
-from .routing.frameworks import EXTENSION_NAME, FRAMEWORK_NAMES, is_starlette
+from .routing import app_layers_and_mounts
+from .routing.framework_detection import EXTENSION_NAME, FRAMEWORK_NAMES, is_starlette
 from .separate_sitemap_per_test import isolated_class
 from .service import SitemapService
 from .signature_for_inspect import ConstructorSignature
@@ -198,8 +198,8 @@ class SitemapMiddleware:
             self.__class__ = disabled_class(type(self))  # type: ignore[arg-type] # a class is hashable
         self.service = SitemapService(routed_app, options, store)
         self._metrics_report(self.service)
-        if is_starlette(framework := wrapping.framework_app(routed_app)):
-            from .routing.starlette import set_state
+        if is_starlette(framework := app_layers_and_mounts.framework_app(routed_app)):
+            from .routing.starlette_routes import set_state
 
             set_state(framework, EXTENSION_NAME, self)
 
@@ -248,7 +248,7 @@ class SitemapMiddleware:
         """
         try:
             for name, original in self._original_attributes.items():
-                if name and any(layer is self for layer in wrapping.layers(getattr(self.app, name, None))):
+                if name and any(layer is self for layer in app_layers_and_mounts.layers(getattr(self.app, name, None))):
                     self.app = original
             if isinstance(self.service.store, FallbackStore) and self.service.store.decide_if_tested():
                 self.__class__ = isolated_class(type(self))  # type: ignore[arg-type] # a class is hashable
@@ -330,12 +330,12 @@ class SitemapMiddleware:
 
 def _replaceable_attributes(app: Any) -> dict[str, Any]:
     """The callables of a Flask or Quart app that middleware replaces, by the names of their attributes."""
-    names = ("wsgi_app", "asgi_app") if wrapping.framework_app(app) is app else ()
+    names = ("wsgi_app", "asgi_app") if app_layers_and_mounts.framework_app(app) is app else ()
     return {name: original for name in names if callable(original := getattr(app, name, None))}
 
 
 def _checked_routes(app: Any) -> Any:
-    if not wrapping.has_readable_routes(app):
+    if not app_layers_and_mounts.has_readable_routes(app):
         raise OptionError(
             f"SitemapMiddleware: routes={app!r} has no routes that can be read; give the {FRAMEWORK_NAMES} app itself"
         )
@@ -344,5 +344,5 @@ def _checked_routes(app: Any) -> Any:
 
 def _make_store(setting: Setting, app: Any) -> Store:
     if setting.value is None:
-        return FallbackStore(app=wrapping.framework_app(app))
+        return FallbackStore(app=app_layers_and_mounts.framework_app(app))
     return open_store(setting.value, setting.place)

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from .option_sources import collect_settings
-from .routing import wrapping
-from .routing.frameworks import is_starlette
+from .routing import app_layers_and_mounts
+from .routing.framework_detection import is_starlette
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -35,7 +35,7 @@ def nested_sitemap_paths(app: Any, kind: type, outer: Any = None, prefix: str = 
     """
     if depth > MAX_MOUNT_DEPTH:
         return
-    for layer in wrapping.layers(app):
+    for layer in app_layers_and_mounts.layers(app):
         if layer is outer:
             return
         if isinstance(layer, kind) and layer.service.options.enabled:  # type: ignore[attr-defined] # a SitemapMiddleware's

@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from .checked_options import Options
-from .evidence.verdict import is_listable_elsewhere
+from .evidence.page_verdict import is_listable_elsewhere
 from .exceptions import StoreError
 from .listing.unmatched_patterns import unmatched_patterns
 from .models import Page, Site

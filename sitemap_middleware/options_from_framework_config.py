@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from .option_sources import CONFIG_PLACE
-from .routing import wrapping
-from .routing.frameworks import framework_of
+from .routing import app_layers_and_mounts
+from .routing.framework_detection import framework_of
 
 
 def options_from_framework_config(app: Any) -> tuple[Mapping[Any, Any], str]:
@@ -15,9 +15,9 @@ def options_from_framework_config(app: Any) -> tuple[Mapping[Any, Any], str]:
 
     Empty for other apps.
     """
-    framework = wrapping.framework_app(app)
+    framework = app_layers_and_mounts.framework_app(app)
     if framework_of(framework) == "django":
-        from .routing.django import sitemap_settings
+        from .routing.django_routes import sitemap_settings
 
         return sitemap_settings(), "settings.{}"
     config = getattr(framework, "config", None)
@@ -26,4 +26,4 @@ def options_from_framework_config(app: Any) -> tuple[Mapping[Any, Any], str]:
 
 def declared_root(app: Any, config: Mapping[Any, Any]) -> str:
     """The root path that the app or its configuration declares."""
-    return str(config.get("APPLICATION_ROOT") or wrapping.root_path(app) or "")
+    return str(config.get("APPLICATION_ROOT") or app_layers_and_mounts.root_path(app) or "")

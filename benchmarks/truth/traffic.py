@@ -13,9 +13,9 @@ from sitemap_middleware.dates import CLOCK_SKEW_SECONDS
 from sitemap_middleware.evidence import observation_merge as merge
 from sitemap_middleware.evidence.lastmod import LastmodResult, lastmod
 from sitemap_middleware.evidence.observations import Observation, at_merge
+from sitemap_middleware.evidence.page_verdict import page_verdict
 from sitemap_middleware.evidence.response_parser import FRACTIONS_PER_SECOND, ResponseParser
 from sitemap_middleware.evidence.site_signals import site_signals
-from sitemap_middleware.evidence.verdict import page_verdict
 from sitemap_middleware.models import Page as Known
 from sitemap_middleware.models import Site as Place
 from sitemap_middleware.observation.sampling_schedule import BodySampler

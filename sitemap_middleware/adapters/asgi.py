@@ -11,8 +11,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..created_when_needed import created_part
 from ..request_response import DOCUMENT_SUFFIXES, KEY_PATH, Response
-from ..routing.frameworks import EXTENSION_NAME
-from ..routing.starlette import set_state
+from ..routing.framework_detection import EXTENSION_NAME
+from ..routing.starlette_routes import set_state
 from ..service import SitemapService
 from .asgi_request import ASGIRequest, key_with_defaults
 from .asgi_send import send_response

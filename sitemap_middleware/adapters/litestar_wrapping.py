@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..exceptions import OptionError
-from ..routing.frameworks import EXTENSION_NAME, INSTALLED_ATTRIBUTE
-from ..routing.wrapping import layers
+from ..routing.app_layers_and_mounts import layers
+from ..routing.framework_detection import EXTENSION_NAME, INSTALLED_ATTRIBUTE
 
 
 def app_around_route(app: Any) -> Any:

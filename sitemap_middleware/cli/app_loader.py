@@ -19,8 +19,8 @@ from typing import Any, Final, NoReturn
 from ..adapters.litestar_wrapping import installed_middleware
 from ..middleware import SitemapMiddleware
 from ..middleware_lookup import ADD_MIDDLEWARE_HINT, closure_values
-from ..routing import wrapping
-from ..routing.frameworks import is_starlette
+from ..routing import app_layers_and_mounts
+from ..routing.framework_detection import is_starlette
 from .terminal_lines_and_tables import CommandError, printable
 
 _MAX_LAYERS: Final = 100
@@ -234,7 +234,11 @@ def _find_middleware(app: Any, name: str) -> SitemapMiddleware | None:
                 middleware.service.app_routes.bind(layer)
                 return middleware
         # What Django makes of MIDDLEWARE, when the app is constructed.
-        waiting += [*wrapping.layers(layer), *closure_values(layer), getattr(layer, "_middleware_chain", None)]
+        waiting += [
+            *app_layers_and_mounts.layers(layer),
+            *closure_values(layer),
+            getattr(layer, "_middleware_chain", None),
+        ]
     return None
 
 

@@ -15,7 +15,7 @@ from ..crawlers import ip_range_download as published
 from ..crawlers.ip_address_ranges import pack_ranges, unpack_ranges
 from ..crawlers.visit_statistics import CrawlerFigures, PathLine
 from ..dates import w3c_from_timestamp
-from ..observation.crawler_visit_counts import RANGES_OWNER, RANGES_RECORD
+from ..observation.verified_visit_counting import RANGES_OWNER, RANGES_RECORD
 from ..stores.base import store_name
 from ..stores.default_store import only_existing_files
 from ..stores.sqlite.memory import MemoryStore

@@ -19,7 +19,7 @@ from ..access_logs.log_formats_as_sql import FORMATS, LogFormat
 from ..crawlers.ip_address_ranges import unpack_ranges
 from ..crawlers.ip_address_verification import Resolver, SystemResolver, Verifier
 from ..models import Site
-from ..observation.crawler_visit_counts import RANGES_OWNER, RANGES_RECORD
+from ..observation.verified_visit_counting import RANGES_OWNER, RANGES_RECORD
 from ..stores import Store, open_store
 from ..stores.base import store_name
 from ..stores.default_store import FallbackStore, only_existing_files

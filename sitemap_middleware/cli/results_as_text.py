@@ -15,7 +15,7 @@ from rich.text import Text
 from ..dates import w3c_from_timestamp
 from ..evidence.delisting_confirmation import confirmed_contradiction
 from ..evidence.observations import HTML_TYPES
-from ..evidence.page_history import histories
+from ..evidence.page_timeline import histories
 from ..explanation import Explanation
 from ..listing.candidates import SiteSnapshot
 from ..listing.changes import PageChange

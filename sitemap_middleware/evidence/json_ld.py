@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from .digest_cost_limit import WorkBudget
 from .relative_time import may_be_age, without_ages
-from .work_budget import WorkBudget
 
 FACT_PREFIX: Final = "\n"
 """The first character of every fact. No word of the page's text contains it."""

@@ -22,7 +22,7 @@ from .delisting_confirmation import (
 )
 from .generated_dates import becomes_credible, is_credible
 from .observations import INDEXABLE_TYPES, HtmlFacts, Observation, refresh_obstacle
-from .verdict import is_listable
+from .page_verdict import is_listable
 
 REFRESH_SECONDS: Final = 60 * 60
 """How long the last visit of an unchanged page may stay unwritten: one write an hour instead of one a visit."""

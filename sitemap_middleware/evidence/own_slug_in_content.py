@@ -12,8 +12,8 @@ from operator import add, itemgetter
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from .content_digest_terms import digest_term, wrapped_terms
-from .content_size import has_as_many_others, may_be_more_words, more_words
+from .word_and_link_counts import has_as_many_others, may_be_more_words, more_words
+from .word_and_link_hashes import digest_term, wrapped_terms
 
 _MAX_CACHED_PAIRS: Final = 4096
 """Pairs of pages of which it is remembered how they differ."""
@@ -77,7 +77,7 @@ class LearnedContent(NamedTuple):
     content: int
     rank: Rank
     size: int | None = None
-    """The size of this content (see `content_size`); None if it is unknown."""
+    """The size of this content (see `word_and_link_counts`); None if it is unknown."""
 
 
 def slug_of(learned: LearnedContent) -> str:

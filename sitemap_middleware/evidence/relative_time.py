@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from .digest_cost_limit import WorkBudget
 from .relative_time_words import LANGUAGES
-from .work_budget import WorkBudget
 
 _DIGIT: Final = r"[0-9０-９一二两兩三四五六七八九十数數几幾半몇한두세네]"
 _UNSPACED_AGE: Final = re.compile(

@@ -19,8 +19,8 @@ from urllib.parse import unquote
 
 from ..models import Page
 from ..value_history import VOLATILE
-from .content_size import size_by_mark
 from .own_slug_in_content import Forms, LearnedContent, Rank, forms_of_pair, without_slug
+from .word_and_link_counts import size_by_mark
 
 MIN_EQUAL_PAGES: Final = 5
 """If a route has this many equal learned pages, only the first is listed. Fewer may be equal by chance."""

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from ..entry import Entry
-from ..evidence.verdict import is_listable
+from ..evidence.page_verdict import is_listable
 from ..models import Page, Provider, Route, Site
 from ..request_response import AsyncCollector
 from ..robots_parser import RobotsRules

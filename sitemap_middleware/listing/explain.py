@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from ..evidence.lastmod import date_evidence
-from ..evidence.page_history import dropped_between, page_events
+from ..evidence.page_timeline import dropped_between, page_events
 from ..explanation import Explanation
 from ..models import Route
 from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path

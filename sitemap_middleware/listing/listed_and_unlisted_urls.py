@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..evidence.changefreq import ChangefreqResult
 from ..evidence.lastmod import LastmodResult
-from ..evidence.verdict import Verdict
+from ..evidence.page_verdict import Verdict
 from ..models import SitemapUrl
 from .candidates import Candidate, stored_candidates
 from .entries_by_section import EntryBuilder

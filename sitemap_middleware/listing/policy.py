@@ -10,7 +10,7 @@ from typing import Final, Literal
 from ..checked_options import Options
 from ..dates import SECONDS_PER_DAY
 from ..evidence.observations import HTML_TYPES
-from ..evidence.verdict import Verdict, page_verdict
+from ..evidence.page_verdict import Verdict, page_verdict
 from ..models import Changefreq, Page, Provider, Route, Site
 from ..urls import LOC_LENGTH_REASON, loc_of
 from .candidates import Candidate, SiteSnapshot, decode_path

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ..checked_options import Options
-from ..evidence.verdict import Verdict
+from ..evidence.page_verdict import Verdict
 from ..models import Provider, Route, Site
 from ..urls import UNREACHABLE_REASON
 from .candidates import Candidate, SiteSnapshot, stored_candidates

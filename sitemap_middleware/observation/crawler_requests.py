@@ -1,4 +1,4 @@
-"""Notes the requests of crawlers on the request path. All that takes time is done later (`crawler_visit_counts`).
+"""Notes the requests of crawlers on the request path. All that takes time is done later (`verified_visit_counting`).
 
 Of most visitors' requests only the number of header fields is looked up: browsers send
 more of them than crawlers do, behind the same proxies. So nearly all requests whose

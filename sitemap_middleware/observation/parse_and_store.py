@@ -29,7 +29,7 @@ from ..stores.base import Store
 from ..stores.store_clock import StoreClock
 from ..urls import loc_of, quote_path
 from .asgi_pathsend_files import read_sent_file
-from .foreign_host_evidence import ForeignHosts
+from .foreign_host_headers import ForeignHosts
 from .recent_pages import ResponseTracker
 from .unusual_routing_headers import HOST, UsualHeaders, doubtful_evidence
 from .varying_content_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, VaryingContentProber

@@ -24,7 +24,7 @@ from ..bounded_cache import BoundedCache
 from ..captured_response import CapturedResponse
 from ..evidence.delisting_confirmation import may_be_listed
 from ..evidence.observations import Observation
-from ..evidence.verdict import is_listable
+from ..evidence.page_verdict import is_listable
 from ..models import Page, StoreKey
 from ..request_filter.header_rules import HOST_HEADERS
 

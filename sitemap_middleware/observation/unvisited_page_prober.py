@@ -22,9 +22,9 @@ from ..listing.policy import EvaluationContext
 from ..models import Site
 from ..request_response import PROBE_TIMEOUT_SECONDS, SYNC_SERVER_WAIT_SECONDS, AppTerminated, Request
 from ..stores.base import Store
-from .hanging_pages import HangingPages
+from .concurrent_probes import ConcurrentProbes
+from .hanging_pages_in_store import HangingPages
 from .probe_client import BackgroundProber, ProbeClient, TooManyHanging, has_credentials, log, pause_after
-from .probes_past_slow_pages import ConcurrentProbes
 
 ROUND_TIMEOUT_SECONDS: Final = 600.0
 """Seconds after which a round requests no further page."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from ..evidence.verdict import expires_after
+from ..evidence.page_verdict import expires_after
 from ..listing.policy import EvaluationContext
 from ..models import Site
 from ..routing.route_table import LEARNED_SECTION

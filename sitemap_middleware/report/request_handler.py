@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..exceptions import OptionError
 from ..request_response import KEY_PATH, Request, Response
+from ..routing.app_layers_and_mounts import framework_app
 from ..routing.debug_mode import is_debug
-from ..routing.wrapping import framework_app
 from ..urls import normal_host
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from ..checked_options import Options
 from ..models import Context, Provider, Route
-from .change_detector import Snapshot
-from .frameworks import framework_of
+from .app_layers_and_mounts import framework_app, only_routes_answer, proxy_middleware, root_path
+from .framework_detection import framework_of
+from .route_change_detector import Snapshot
 from .route_discovery import discover_routes, matching_template, trusted_hosts
 from .route_table import RouteTable
-from .wrapping import framework_app, only_routes_answer, proxy_middleware, root_path
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from .frameworks import framework_of, get_attribute
+from .framework_detection import framework_of, get_attribute
 
 
 def is_debug(app: Any) -> bool:

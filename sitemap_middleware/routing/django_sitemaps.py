@@ -19,10 +19,10 @@ from ..exceptions import OptionError
 from ..models import Context, Provider, Route, RouteSettings
 from ..sitemap_decorator import settings_of
 from ..sitemap_protocol_limits import parse_date, validate_changefreq, validate_priority
-from .base_path_builder import check_params
-from .change_detector import Snapshot
 from .django_connection_cleanup import own_connections
-from .django_urlconf import resolve
+from .django_urlconf_walk import resolve
+from .path_builder_base import check_params
+from .route_change_detector import Snapshot
 
 SETTING = "SITEMAP_SITEMAPS"
 

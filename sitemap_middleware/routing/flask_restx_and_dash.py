@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ..models import HiddenReason, Route
 from ..sitemap_decorator import NO_SETTINGS, endpoint_name, settings_of
-from .discovery_position import DiscoveryPosition
+from .mounted_app_position import DiscoveryPosition
 
 _API_MODULES: Final = ("flask_restx", "flask_restful")
 """Modules with a class `Resource`, whose views answer with data."""

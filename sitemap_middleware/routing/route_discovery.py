@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any
 
 from ..models import Route
-from .change_detector import Snapshot
-from .discovery_position import DiscoveryPosition
-from .readers import reader_of
+from .app_layers_and_mounts import MAX_LAYERS, framework_app, layers, layers_and_mounts, links, mounted_apps
+from .mounted_app_position import DiscoveryPosition
+from .route_change_detector import Snapshot
+from .route_readers import reader_of
 from .shadowed_routes import restrict_to_free_paths
-from .wrapping import MAX_LAYERS, framework_app, layers, layers_and_mounts, links, mounted_apps
 
 
 def discover_routes(app: Any, snapshot: Snapshot) -> Iterator[Route]:

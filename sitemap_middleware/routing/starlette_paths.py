@@ -10,8 +10,8 @@ from typing import Any, Final
 from starlette.convertors import FloatConvertor, IntegerConvertor, StringConvertor, UUIDConvertor
 from starlette.routing import compile_path, replace_params
 
-from .base_path_builder import BasePathBuilder
 from .bulk_path_builder import PARAMETER, REST, BulkBuilder, checked_by_first
+from .path_builder_base import BasePathBuilder
 from .prefix_index import PrefixIndex
 
 _PARAMETER: Final = re.compile(r"{([a-zA-Z_][a-zA-Z0-9_]*)(?::([a-zA-Z_][a-zA-Z0-9_]*))?}")

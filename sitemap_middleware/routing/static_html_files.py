@@ -9,7 +9,7 @@ from typing import Final
 from starlette.staticfiles import StaticFiles
 
 from ..models import Route
-from .change_detector import Snapshot
+from .route_change_detector import Snapshot
 
 MAX_FILES: Final = 50_000
 """Files and folders read of one mount. The rest are not listed before they are visited."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from ..evidence.observation_merge import merge_if_changed, merge_without_future, needs_probe, page_to_store
 from ..evidence.observations import Observation
-from ..evidence.verdict import is_listable
+from ..evidence.page_verdict import is_listable
 from ..models import MergeResult, Page, PageLimits
 from ..value_history import VOLATILE
 

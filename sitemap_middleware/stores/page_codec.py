@@ -23,7 +23,7 @@ import struct
 from functools import cache
 from typing import Final, NamedTuple
 
-from ..evidence.verdict import is_listable
+from ..evidence.page_verdict import is_listable
 from ..models import Page, UnconfirmedAnswer
 from ..value_history import Run
 

@@ -9,7 +9,7 @@ from bottle import Bottle
 from flask import Flask
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.routing.bottle import _template, matching_template
+from sitemap_middleware.routing.bottle_routes import _template, matching_template
 
 from ..support.documents import locs
 from ..support.wire import RequestSpec, wsgi

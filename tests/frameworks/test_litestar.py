@@ -28,7 +28,7 @@ from sitemap_middleware import OptionError, SitemapMiddleware, sitemap
 from sitemap_middleware.cli.app_loader import load_app
 from sitemap_middleware.litestar import SitemapPlugin
 from sitemap_middleware.models import Route
-from sitemap_middleware.routing.change_detector import Snapshot
+from sitemap_middleware.routing.route_change_detector import Snapshot
 from sitemap_middleware.routing.route_discovery import discover_routes, matching_template, trusted_hosts
 
 from ..support.documents import locs

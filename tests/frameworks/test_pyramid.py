@@ -11,7 +11,7 @@ from pyramid.response import Response
 from pyramid.view import view_config
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.routing.pyramid import _template
+from sitemap_middleware.routing.pyramid_routes import _template
 
 from ..support.documents import locs
 from ..support.wire import RequestSpec, wsgi

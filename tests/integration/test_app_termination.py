@@ -23,7 +23,7 @@ from sitemap_middleware.adapters.wsgi_request import WSGIRequest
 from sitemap_middleware.exceptions import ValuesError
 from sitemap_middleware.listing.batch_queue import BatchQueue
 from sitemap_middleware.models import StoreKey
-from sitemap_middleware.observation.hanging_pages import MAX_HANGING_PAGES, HangingPages
+from sitemap_middleware.observation.hanging_pages_in_store import MAX_HANGING_PAGES, HangingPages
 from sitemap_middleware.observation.unvisited_page_prober import (
     RETRY_SECONDS,
     ROUND_INTERVAL_SECONDS,

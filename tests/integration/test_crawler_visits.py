@@ -25,7 +25,7 @@ from sitemap_middleware.crawlers.ip_address_ranges import pack_ranges, parse_ran
 from sitemap_middleware.crawlers.known_crawlers import crawler_by_name
 from sitemap_middleware.exceptions import OptionError
 from sitemap_middleware.models import StoreKey
-from sitemap_middleware.observation import crawler_requests, crawler_visit_counts, unverified_visits
+from sitemap_middleware.observation import crawler_requests, verified_visit_counting, visits_awaiting_dns
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
@@ -297,9 +297,9 @@ def test_published_ranges_in_the_store_are_used(make: Callable[..., Site]) -> No
     site.get("/", agent=GPTBOT, address="20.171.206.7")
     gptbot = site.visit("/", crawler="GPTBot")
     assert site.visits() == {gptbot._replace(verified=False)}
-    site.store.save(crawler_visit_counts.RANGES_OWNER, {crawler_visit_counts.RANGES_RECORD: ranges})
+    site.store.save(verified_visit_counting.RANGES_OWNER, {verified_visit_counting.RANGES_RECORD: ranges})
     first = site.clock.now
-    site.clock.now += crawler_visit_counts.RANGES_INTERVAL_SECONDS
+    site.clock.now += verified_visit_counting.RANGES_INTERVAL_SECONDS
     site.get("/", agent=GPTBOT, address="20.171.206.7")
     assert site.visits() == {site.visit("/", crawler="GPTBot"), gptbot._replace(verified=False, first=int(first))}
 
@@ -332,7 +332,7 @@ def test_too_many_requests_are_dropped_and_counted(make: Callable[..., Site], mo
 
 
 def test_many_addresses_do_not_wait_for_dns_at_once(make: Callable[..., Site], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unverified_visits, "MAX_WAITING_SENDERS", 0)
+    monkeypatch.setattr(visits_awaiting_dns, "MAX_WAITING_SENDERS", 0)
     site = make()
     site.get("/")
     assert site.visits() == {site.visit("/", verified=False)}
@@ -341,7 +341,7 @@ def test_many_addresses_do_not_wait_for_dns_at_once(make: Callable[..., Site], m
 def test_dns_that_hangs_delays_no_request_and_not_the_end(
     make: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crawler_visit_counts, "LAST_VERIFICATION_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(verified_visit_counting, "LAST_VERIFICATION_WAIT_SECONDS", 0.01)
     site = make()
     site.dns.may_answer.clear()
     site.get("/", address=STRANGER)
@@ -376,7 +376,7 @@ def test_visits_are_saved_from_time_to_time(make: Callable[..., Site]) -> None:
     site = make()
     counts = site.middleware.service.crawler_visits
     saved = []
-    for seconds in (0, 1, crawler_visit_counts.SAVE_INTERVAL_SECONDS, -10_000):
+    for seconds in (0, 1, verified_visit_counting.SAVE_INTERVAL_SECONDS, -10_000):
         site.clock.now += seconds
         site.get("/")
         counts.on_flush(is_last=False)
@@ -522,7 +522,7 @@ def test_visits_that_need_no_dns_do_not_wait_for_it(make: Callable[..., Site]) -
     site = make()
     (url,) = crawler_by_name("Googlebot").range_urls
     ranges = pack_ranges({url: parse_ranges(b'["66.249.66.0/27"]')}, 1000)
-    site.store.save(crawler_visit_counts.RANGES_OWNER, {crawler_visit_counts.RANGES_RECORD: ranges})
+    site.store.save(verified_visit_counting.RANGES_OWNER, {verified_visit_counting.RANGES_RECORD: ranges})
     site.dns.may_answer.clear()
     site.get("/", address=STRANGER)
     counts = site.middleware.service.crawler_visits

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from psycopg import errors
 
-from ...evidence.verdict import is_listable
+from ...evidence.page_verdict import is_listable
 from ..base import UNLEARNED_BLOCK
 from ..page_codec import TooLargeError, unpack_page
 from ..recount import RebuiltSite

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing, suppress
 from typing import Final
 
-from ...evidence.verdict import is_listable
+from ...evidence.page_verdict import is_listable
 from ..base import UNLEARNED_BLOCK
 from ..page_codec import TooLargeError, unpack_page
 from ..recount import RebuiltSite

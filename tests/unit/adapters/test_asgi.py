@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.routing.frameworks import EXTENSION_NAME
+from sitemap_middleware.routing.framework_detection import EXTENSION_NAME
 
 from ...support.recording import scope
 from ...support.sample_sites import Clock

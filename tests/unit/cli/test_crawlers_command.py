@@ -17,7 +17,7 @@ from sitemap_middleware.crawlers import ip_range_download
 from sitemap_middleware.crawlers.counted_visits import OTHER_PATHS, CrawlerVisit
 from sitemap_middleware.crawlers.ip_address_ranges import unpack_ranges
 from sitemap_middleware.models import StoreKey
-from sitemap_middleware.observation.crawler_visit_counts import RANGES_OWNER, RANGES_RECORD
+from sitemap_middleware.observation.verified_visit_counting import RANGES_OWNER, RANGES_RECORD
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ...support.command_line import cli_runner

@@ -15,7 +15,7 @@ from sitemap_middleware.cli.main import command, commands_for
 from sitemap_middleware.crawlers.ip_address_ranges import pack_ranges
 from sitemap_middleware.crawlers.known_crawlers import crawler_by_name
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation.crawler_visit_counts import RANGES_OWNER, RANGES_RECORD
+from sitemap_middleware.observation.verified_visit_counting import RANGES_OWNER, RANGES_RECORD
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ...support.access_logs import BROWSER, Hit, write_log

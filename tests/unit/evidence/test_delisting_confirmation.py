@@ -27,7 +27,7 @@ from sitemap_middleware.evidence.observation_merge import (
     page_to_store,
 )
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
-from sitemap_middleware.evidence.verdict import is_listable, page_verdict
+from sitemap_middleware.evidence.page_verdict import is_listable, page_verdict
 from sitemap_middleware.models import Page, UnconfirmedAnswer
 from sitemap_middleware.stores.page_codec import packed_page, unpack_page
 from sitemap_middleware.stores.sqlite.memory import MemoryStore

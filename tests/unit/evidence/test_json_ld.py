@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitemap_middleware.evidence.digest_cost_limit import WorkBudget
 from sitemap_middleware.evidence.html_facts import parse_html
 from sitemap_middleware.evidence.json_ld import content_facts, parse_scripts
-from sitemap_middleware.evidence.work_budget import WorkBudget
 
 PRODUCT: dict[str, Any] = {
     "@context": "https://schema.org",

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.content_size import content_size
 from sitemap_middleware.evidence.own_slug_in_content import (
     _QUOTE_FORMS,
     LearnedContent,
@@ -17,6 +16,7 @@ from sitemap_middleware.evidence.own_slug_in_content import (
     slug_terms,
     without_slug,
 )
+from sitemap_middleware.evidence.word_and_link_counts import content_size
 
 SLUGS = [
     "foo",

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitemap_middleware.evidence.digest_cost_limit import BudgetExceeded, WorkBudget
 from sitemap_middleware.evidence.html_facts import parse_html
 from sitemap_middleware.evidence.relative_time import may_be_age, without_ages
-from sitemap_middleware.evidence.work_budget import BudgetExceeded, WorkBudget
 
 from ...support.timing import ratio
 

@@ -25,8 +25,8 @@ from sitemap_middleware import SitemapMiddleware, robots
 from sitemap_middleware.adapters import asgi_client, partial_probe_responses, wsgi_client
 from sitemap_middleware.adapters import wsgi_request as wsgi_adapter
 from sitemap_middleware.models import Site, StoreKey
+from sitemap_middleware.observation import concurrent_probes, unvisited_page_prober
 from sitemap_middleware.observation import probe_client as prober
-from sitemap_middleware.observation import probes_past_slow_pages, unvisited_page_prober
 from sitemap_middleware.observation.probe_client import MIN_PAUSE_SECONDS, pause_after
 from sitemap_middleware.request_response import (
     ADDRESS_HEADERS,
@@ -147,9 +147,9 @@ def test_a_redirect_to_the_canonical_host_is_followed_to_it_alone(protocol: str)
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (robots, asgi_client, wsgi_client, prober, probes_past_slow_pages):
+    for module in (robots, asgi_client, wsgi_client, prober, concurrent_probes):
         monkeypatch.setattr(module, "PROBE_TIMEOUT_SECONDS", 0.1)
-    for module in (prober, probes_past_slow_pages):
+    for module in (prober, concurrent_probes):
         monkeypatch.setattr(module, "PROBE_GRACE_SECONDS", 0.1)
     monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 30.0)
 
@@ -185,7 +185,7 @@ def test_a_view_that_hangs_delays_only_itself(protocol: str) -> None:
 @BOTH
 def test_views_that_hang_do_not_delay_the_others(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 30.0)
-    monkeypatch.setattr(probes_past_slow_pages, "MOVE_ON_SECONDS", 0.05)
+    monkeypatch.setattr(concurrent_probes, "MOVE_ON_SECONDS", 0.05)
     go_on, released = threading.Event(), []
 
     def view(path: str, *_: Any) -> str:
@@ -204,7 +204,7 @@ def test_views_that_hang_do_not_delay_the_others(protocol: str, monkeypatch: pyt
 def test_slow_pages_take_turns_if_no_more_may_hang(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wsgi_adapter, "_MAX_HANGING_REQUESTS", 2)
     monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 30.0)
-    monkeypatch.setattr(probes_past_slow_pages, "MOVE_ON_SECONDS", 0.01)
+    monkeypatch.setattr(concurrent_probes, "MOVE_ON_SECONDS", 0.01)
     running: set[str] = set()
 
     def view(path: str, *_: Any) -> str:
@@ -224,7 +224,7 @@ def test_slow_pages_are_requested_again_by_https_if_the_app_requires_it(
     protocol: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 30.0)
-    monkeypatch.setattr(probes_past_slow_pages, "MOVE_ON_SECONDS", 0.01)
+    monkeypatch.setattr(concurrent_probes, "MOVE_ON_SECONDS", 0.01)
 
     def view(path: str, _: Any, scheme: str) -> Any:
         threading.Event().wait(0.1)

@@ -24,7 +24,7 @@ from sitemap_middleware.adapters.wsgi_request import WSGIRequest, request_of
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation import unvisited_page_prober
-from sitemap_middleware.observation.hanging_pages import HangingPages
+from sitemap_middleware.observation.hanging_pages_in_store import HangingPages
 from sitemap_middleware.observation.unvisited_page_prober import (
     RETRY_SECONDS,
     ROUND_INTERVAL_SECONDS,

@@ -17,7 +17,7 @@ from werkzeug.routing import BaseConverter, Rule
 from sitemap_middleware import sitemap
 from sitemap_middleware.models import PathBuilder
 from sitemap_middleware.routing.bulk_path_builder import Shape, build_many, may_overlap
-from sitemap_middleware.routing.change_detector import Snapshot
+from sitemap_middleware.routing.route_change_detector import Snapshot
 from sitemap_middleware.routing.route_discovery import discover_routes
 
 TEXTS = ["a", "b", "new", "12", "a-b", "a.html", "é", "a b", "%41", "a%2Fb", "x" * 50]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sitemap_middleware import Store
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
-from sitemap_middleware.evidence.verdict import is_listable
+from sitemap_middleware.evidence.page_verdict import is_listable
 from sitemap_middleware.models import Page, PageLimits, SitemapUrl, UrlColumns
 from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
 from sitemap_middleware.sitemap_protocol_limits import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT

@@ -1,4 +1,4 @@
-"""Looks through middleware: which apps an app wraps or mounts, and which of them are of a known framework."""
+"""Looks through middleware: finds the apps that an app wraps or mounts, and the one of a known framework."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, Final
 
-from .frameworks import framework_of, get_attribute, is_starlette, is_werkzeug
+from .framework_detection import framework_of, get_attribute, is_starlette, is_werkzeug
 
 MAX_LAYERS: Final = 32
 """Layers of wrappers and mounts that are looked through. Deeper nesting is taken for a cycle."""

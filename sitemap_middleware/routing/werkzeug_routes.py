@@ -25,11 +25,11 @@ from werkzeug.routing import (
 from ..models import Context, Route, RouteSettings
 from ..sitemap_decorator import endpoint_name, inherited_settings, merge_settings, settings_of
 from ..urls import ascii_host, bare_host
-from .base_path_builder import check_params
 from .bulk_path_builder import PARAMETER, REST, BulkBuilder, checked_by_first
-from .change_detector import Snapshot
-from .discovery_position import DiscoveryPosition, MatchBelow
 from .flask_restx_and_dash import DeclaredViews, dash_apps, dash_index, dash_pages
+from .mounted_app_position import DiscoveryPosition, MatchBelow
+from .path_builder_base import check_params
+from .route_change_detector import Snapshot
 
 _PLAIN_PARAMETER: Final = re.compile(r"<(?:([A-Za-z_][A-Za-z0-9_]*):)?([A-Za-z_][A-Za-z0-9_]*)>")
 _ISOLATING: Final = (UnicodeConverter, IntegerConverter, FloatConverter, UUIDConverter, AnyConverter)

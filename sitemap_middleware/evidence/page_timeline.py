@@ -1,4 +1,4 @@
-"""What happened to one page, for people: when it was first seen, when it changed, and when it went."""
+"""Lists what happened to one page, for people: when it was first seen, when it changed, and when it went."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..explanation import PageEvent
 from ..models import Page
 from ..value_history import VOLATILE, History
 from .delisting_confirmation import confirmed_contradiction
-from .verdict import describe_answer, page_verdict
+from .page_verdict import describe_answer, page_verdict
 
 WriteTime = Callable[[int], str]
 """Writes POSIX seconds for people."""

@@ -28,10 +28,10 @@ from ..sitemap_decorator import (
     merge_settings,
     settings_of,
 )
-from .base_path_builder import BasePathBuilder
-from .discovery_position import DiscoveryPosition, MatchBelow
+from .app_layers_and_mounts import framework_app
+from .mounted_app_position import DiscoveryPosition, MatchBelow
+from .path_builder_base import BasePathBuilder
 from .shadowed_routes import restrict_to_free_paths
-from .wrapping import framework_app
 
 _DOCUMENTATION_MODULES: Final = ("litestar.openapi.", "litestar._openapi.")
 """Beginnings of the modules whose handlers are Litestar's own documentation of the API."""

@@ -1,4 +1,4 @@
-"""Requests for pages of one site that wait for a slow page only briefly, so that one that hangs delays no other."""
+"""Requests pages of one site at the same time: a slow page is waited for only briefly, so it delays no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base of the path builders of most frameworks, and the check of parameters for all."""
+"""The base class of the path builders of most frameworks, and the check of parameters for all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the routes of a Django project from its URLconf, in every language of `i18n_patterns`."""
+"""Reads the routes of a Django project from the views of its URLconf."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from django.views import generic
 
 from ..models import Context, HiddenReason, Route
 from ..sitemap_decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
-from .base_path_builder import BasePathBuilder
-from .change_detector import Snapshot
-from .discovery_position import DiscoveryPosition, MatchBelow
 from .django_connection_cleanup import own_connections
 from .django_sitemaps import SETTING, sitemap_sections
-from .django_urlconf import View, resolve, views
+from .django_urlconf_walk import View, resolve, views
+from .mounted_app_position import DiscoveryPosition, MatchBelow
+from .path_builder_base import BasePathBuilder
 from .prefix_index import PrefixIndex
+from .route_change_detector import Snapshot
 
 _MAX_DECORATORS: Final = 32
 """Decorators of one view that are looked through."""

@@ -6,9 +6,9 @@ import pytest
 
 from sitemap_middleware.crawlers.known_crawlers import crawler_by_name
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation import unverified_visits
+from sitemap_middleware.observation import visits_awaiting_dns
 from sitemap_middleware.observation.crawler_requests import NotedRequest
-from sitemap_middleware.observation.unverified_visits import Group, UnverifiedVisits, grouped
+from sitemap_middleware.observation.visits_awaiting_dns import Group, UnverifiedVisits, grouped
 
 SITE = Site("https", "example.com")
 GOOGLEBOT = crawler_by_name("Googlebot")
@@ -63,7 +63,7 @@ def test_networks_take_turns(crowd: list[str], other: str) -> None:
 
 
 def test_the_network_with_the_most_gives_way_if_senders_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unverified_visits, "MAX_WAITING_SENDERS", 3)
+    monkeypatch.setattr(visits_awaiting_dns, "MAX_WAITING_SENDERS", 3)
     waiting = UnverifiedVisits()
     crowd = [request(f"192.0.2.{number}") for number in range(5)]
     removed = waiting.add(grouped([*crowd, request("198.51.100.1")]))
@@ -72,7 +72,7 @@ def test_the_network_with_the_most_gives_way_if_senders_are_too_many(monkeypatch
 
 
 def test_the_network_with_the_most_gives_way_if_rows_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unverified_visits, "MAX_WAITING_ROWS", 3)
+    monkeypatch.setattr(visits_awaiting_dns, "MAX_WAITING_ROWS", 3)
     waiting = UnverifiedVisits()
     crowd = [request("192.0.2.1", f"/{number}") for number in range(5)]
     (removed,) = waiting.add(grouped([*crowd, request("198.51.100.1"), request("203.0.113.1")]))
@@ -81,7 +81,7 @@ def test_the_network_with_the_most_gives_way_if_rows_are_too_many(monkeypatch: p
 
 
 def test_the_network_with_the_most_gives_way_if_paths_are_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unverified_visits, "MAX_WAITING_CHARS", 1000)
+    monkeypatch.setattr(visits_awaiting_dns, "MAX_WAITING_CHARS", 1000)
     waiting = UnverifiedVisits()
     waiting.add(grouped([request("198.51.100.1"), request("198.51.100.1", "/a")]))
     (removed,) = waiting.add(grouped([request("192.0.2.1", "/" * 600), request("192.0.2.2", "/" * 500)]))
@@ -90,7 +90,7 @@ def test_the_network_with_the_most_gives_way_if_paths_are_too_long(monkeypatch: 
 
 
 def test_whatever_comes_while_dns_hangs_the_rows_stay_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unverified_visits, "MAX_WAITING_ROWS", 100)
+    monkeypatch.setattr(visits_awaiting_dns, "MAX_WAITING_ROWS", 100)
     waiting = UnverifiedVisits()
     for number in range(50):
         waiting.add(grouped(request(f"2001:db8:{number:x}::{path:x}", f"/{path}") for path in range(20)))

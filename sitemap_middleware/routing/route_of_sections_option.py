@@ -1,4 +1,4 @@
-"""Stands for the route of a named section, whose items name their URLs themselves."""
+"""Makes the route that stands for a section of the option `sections`: its items name their URLs themselves."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from typing import Final
 from ..bounded_cache import BoundedCache
 from ..captured_response import CapturedResponse
 from ..evidence.observations import Observation
-from ..evidence.verdict import is_listable
+from ..evidence.page_verdict import is_listable
 from ..models import Page
 
 OWN_HOST_WINDOW_SECONDS: Final = 60 * 60

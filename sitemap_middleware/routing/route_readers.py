@@ -1,4 +1,4 @@
-"""The modules that read the routes of each framework. One is imported only if an app is of its framework."""
+"""Chooses the module that reads the routes of an app's framework, and imports only this one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from ..models import Route
-from .discovery_position import DiscoveryPosition, MatchBelow
-from .frameworks import framework_of
+from .framework_detection import framework_of
+from .mounted_app_position import DiscoveryPosition, MatchBelow
 
 
 class RouteReader(Protocol):
@@ -38,32 +38,32 @@ def reader_of(app: Any) -> RouteReader | None:
     """The module for the framework of an app; None if the app is of no known framework."""
     match framework_of(app):
         case "falcon":
-            from . import falcon
+            from . import falcon_routes
 
-            return falcon
+            return falcon_routes
         case "litestar":
-            from . import litestar
+            from . import litestar_routes
 
-            return litestar
+            return litestar_routes
         case "bottle":
-            from . import bottle
+            from . import bottle_routes
 
-            return bottle
+            return bottle_routes
         case "django":
-            from . import django
+            from . import django_routes
 
-            return django
+            return django_routes
         case "pyramid":
-            from . import pyramid
+            from . import pyramid_routes
 
-            return pyramid
+            return pyramid_routes
         case "starlette":
-            from . import starlette
+            from . import starlette_routes
 
-            return starlette
+            return starlette_routes
         case "werkzeug":
-            from . import werkzeug
+            from . import werkzeug_routes
 
-            return werkzeug
+            return werkzeug_routes
         case _:
             return None

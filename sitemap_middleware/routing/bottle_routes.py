@@ -12,8 +12,8 @@ from bottle import HTTPResponse, Router
 
 from ..models import Route
 from ..sitemap_decorator import endpoint_name, settings_of
-from .base_path_builder import BasePathBuilder
-from .discovery_position import DiscoveryPosition, MatchBelow
+from .mounted_app_position import DiscoveryPosition, MatchBelow
+from .path_builder_base import BasePathBuilder
 
 _KNOWN_FILTERS: Final = ("int", "float", "path")
 _WIDE_REGEX: Final = re.compile(r"\.[*+]")

@@ -1,4 +1,4 @@
-"""Counts the visits of crawlers off the request path: verifies who sent them, and adds them up in the store.
+"""Verifies who sent the requests of crawlers, off the request path, and counts their visits in the store.
 
 Addresses are held in memory until they are verified, and never stored.
 """
@@ -22,7 +22,7 @@ from ..patterns import Pattern
 from ..routing.current_routes import AppRoutes
 from ..stores.base import Store, StoreExtras
 from .crawler_requests import CrawlerRequests
-from .unverified_visits import Group, Row, UnverifiedVisits, grouped
+from .visits_awaiting_dns import Group, Row, UnverifiedVisits, grouped
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 

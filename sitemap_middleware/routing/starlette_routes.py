@@ -25,14 +25,14 @@ from ..sitemap_decorator import (
     routers_with_settings,
     settings_of,
 )
-from .change_detector import ReadState, Snapshot
+from .app_layers_and_mounts import layers
 from .declared_responses import DeclaredResponses, internal_reason
-from .discovery_position import DiscoveryPosition, MatchBelow
+from .mounted_app_position import DiscoveryPosition, MatchBelow
 from .prefix_index import PrefixIndex
+from .route_change_detector import ReadState, Snapshot
 from .shadowed_routes import EarlierRoutes, restrict_to_free_paths
 from .starlette_paths import StarlettePathBuilder, TakenPaths
 from .static_html_files import html_files
-from .wrapping import layers
 
 _new_route: Final = partial(tuple.__new__, Route)
 """Makes a route of all its fields, in half of the time of `Route`."""

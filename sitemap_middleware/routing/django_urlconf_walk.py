@@ -1,4 +1,4 @@
-"""Walks the views of a Django project's URLconf, in every language of `i18n_patterns`, for `routing.django`."""
+"""Walks Django's URLconf, and yields its views in every language of `i18n_patterns`, for `django_routes`."""
 
 from __future__ import annotations
 

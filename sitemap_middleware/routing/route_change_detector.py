@@ -1,4 +1,4 @@
-"""Detects changes of an app's routes, so that they are read again only after one."""
+"""Detects that an app's routes have changed, so that they are read again only then."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The visits of crawlers that wait for DNS to say whose they are, in memory that is bounded whatever DNS does.
+"""Keeps the visits of crawlers until DNS says whose they are, in memory that is bounded whatever DNS does.
 
-Networks take turns, and the one with the most gives way if there are too many. So one
-network with many addresses does not keep the visits of others waiting.
+Networks take turns, and the one with the most gives way if there are too many. So one network with many addresses does
+not keep the visits of others waiting.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The size of a content: the number of its words, and of its other items (link targets and facts).
+"""Packs how many words, and how many link targets and facts, a content has.
 
 A page that repeats the slug of its path instead of another page's has as many other items, and as many words but for
 those of its slug. So two sizes show at once that two pages differ by more than their slugs.

@@ -12,8 +12,8 @@ from pyramid.interfaces import IRoutesMapper
 
 from ..models import HiddenReason, Route, RouteSettings
 from ..sitemap_decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
-from .base_path_builder import BasePathBuilder
-from .discovery_position import DiscoveryPosition, MatchBelow
+from .mounted_app_position import DiscoveryPosition, MatchBelow
+from .path_builder_base import BasePathBuilder
 
 _PARAMETER: Final = re.compile(r"\{(?P<name>[_a-zA-Z]\w*)(?::(?P<regex>[^{}]*(?:\{[^{}]*\}[^{}]*)*))?\}")
 """A parameter of a pattern, perhaps with a regular expression, which may have braces."""

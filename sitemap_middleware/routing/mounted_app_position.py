@@ -1,4 +1,4 @@
-"""The position of route discovery in a tree of mounted apps, and the way down to the next one."""
+"""Where route discovery is in a tree of mounted apps: prefix, host and depth, and the way down to the next app."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..models import Route
-from .change_detector import Snapshot
+from .route_change_detector import Snapshot
 
 MatchBelow = Callable[[Any, str, "str | None"], "str | None"]
 """Matches a decoded path of a mounted app, on a host: returns the template of its route, or None."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.content_size import (
+from sitemap_middleware.evidence.word_and_link_counts import (
     content_mark,
     content_size,
     has_as_many_others,

@@ -1,4 +1,4 @@
-"""Limits the time that the digest of one page takes, so that a crafted page cannot occupy the background thread."""
+"""Limits the work for the digest of one page, so that a crafted page cannot occupy the background thread."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from falcon.routing import CompiledRouter
 
 from ..models import Route
 from ..sitemap_decorator import endpoint_name, inherited_settings, merge_settings, settings_of
-from .base_path_builder import BasePathBuilder
-from .discovery_position import DiscoveryPosition, MatchBelow
+from .mounted_app_position import DiscoveryPosition, MatchBelow
+from .path_builder_base import BasePathBuilder
 
 _FIELD: Final = re.compile(r"\{\s*(?P<name>\w+)\s*(?P<converter>:\s*\w+)?(?P<arguments>[^{}]*)\}")
 """A parameter of a template, whose converter may have arguments: ``{day:dt("%Y-%m-%d")}``."""

@@ -1,4 +1,4 @@
-"""Whether a page's own evidence lets it be listed, and why.
+"""Decides whether a page's own evidence lets it be listed, and why.
 
 `listing.policy` adds what only the site as a whole shows, such as soft 404s.
 """
