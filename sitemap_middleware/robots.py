@@ -89,7 +89,7 @@ class RobotsTxt:
         """Whether this path is the site's robots.txt: at the root of a host only (RFC 9309, section 2.3)."""
         return self._options.robots and path == ROBOTS_PATH and not site.root
 
-    def rules(self, site: Site, request: Request, now: float, mark: bytes = b"") -> RobotsRules:
+    def rules(self, site: Site, request: Request, now: float, mark: bytes) -> RobotsRules:
         """The rules of a site, at most `max_age` old, and requested since `refresh` made a mark.
 
         If the app answers 429 or 5xx, or raises, the previous rules stay, and robots.txt is requested again soon. If

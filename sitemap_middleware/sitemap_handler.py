@@ -115,11 +115,6 @@ class SitemapHandler:
         self.unavailable_responses: int = 0
         """Requests answered 503 since the process began."""
 
-    @property
-    def ready_keys(self) -> int:
-        """Keys of requests whose documents are found at once. There are `MAX_READY_KEYS` at most."""
-        return len(self._ready)
-
     def may_be_document(self, request: Request) -> bool:
         """Whether a request may be for a document or robots.txt, by its path alone. If not, it never will be."""
         path = request.path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 from urllib.parse import unquote
 
@@ -36,13 +36,12 @@ class AppSource:
         fetch_document: requests a path from the app.
         site: the site.
         path: the path of the sitemap.
-        clock: returns POSIX seconds.
     """
 
-    def __init__(self, fetch_document: Fetch, site: Site, path: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, fetch_document: Fetch, site: Site, path: str) -> None:
         self.name: str = f"{site.base_url}{path}"
         self.location: str | None = self.name
-        self.request_time: float | None = clock()
+        self.request_time: float | None = time.time()
         self._fetch = fetch_document
         self._base_url = site.base_url
 

@@ -96,15 +96,12 @@ CRAWLERS: Final = tuple(
 )
 """Every crawler that is recognised."""
 
-CRAWLER_NAMES: Final = frozenset(crawler.name for crawler in CRAWLERS)
-
 MAX_AGENT_CHARS: Final = 500
 """Characters of a User-Agent that are searched."""
 
 MAX_CACHED_AGENTS: Final = 2000
 
 _BY_TOKEN: Final = {crawler.token: crawler for crawler in CRAWLERS}
-_BY_NAME: Final = {crawler.name: crawler for crawler in CRAWLERS}
 
 # The longest token first, so that "Googlebot-Image" is not taken for "Googlebot".
 _TOKENS: Final = re.compile(
@@ -131,8 +128,3 @@ def crawler_of_agent(agent: str | bytes) -> Crawler | None:
         if len(agent) <= MAX_AGENT_CHARS:
             _agent_cache.put(agent, known)
     return None if known is _NO_CRAWLER else known
-
-
-def crawler_by_name(name: str) -> Crawler | None:
-    """The crawler of a name in `CRAWLER_NAMES`; None if no crawler has it."""
-    return _BY_NAME.get(name)

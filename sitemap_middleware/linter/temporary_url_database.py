@@ -207,9 +207,9 @@ class SitemapSet:
         """How many URLs were added."""
         return self._written + len(self._pending)
 
-    def all_urls(self, every: int = 1) -> Iterator[UrlRow]:
-        """Return each URL, or every n-th, in the order of the documents."""
-        yield from self._select("WHERE id % ? = 0 ORDER BY id", every)
+    def all_urls(self) -> Iterator[UrlRow]:
+        """Return each URL, in the order of the documents."""
+        yield from self._select("ORDER BY id")
 
     def pages(self, every: int) -> Iterator[UrlRow]:
         """Return each URL, or every n-th, in the order of the documents. One that is listed again is left out."""

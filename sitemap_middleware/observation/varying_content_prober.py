@@ -73,18 +73,14 @@ class VaryingContentProber(BackgroundProber):
         self._pending: deque[_PendingCheck] = deque()
         self._pending_keys: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
-        self._working = False
+        self.is_working: bool = False
+        """Whether a background job checks pages, or is about to."""
 
     def close(self) -> None:
         """Forget the live requests too: pages saved last may be new, and would start a job behind one of them."""
         with self._lock:
             super().close()
             self._requests.clear()
-
-    @property
-    def is_working(self) -> bool:
-        """Whether a background job checks pages, or is about to."""
-        return self._working
 
     def remember_request(self, site: Site, request: Request) -> None:
         """Remember a live request, to run a background job behind it once there are pages to check.
@@ -109,9 +105,9 @@ class VaryingContentProber(BackgroundProber):
                 ):
                     self._pending_keys.add(key)
                     self._pending.append(_PendingCheck(site, path, times))
-            if self._working or not self._pending:
+            if self.is_working or not self._pending:
                 return
-            self._working = True
+            self.is_working = True
             self._closing.clear()
         try:
             request.run_in_background(self._work)
@@ -128,7 +124,7 @@ class VaryingContentProber(BackgroundProber):
                         self._pending.clear()
                         self._pending_keys.clear()
                     if not self._pending:
-                        self._working = False
+                        self.is_working = False
                         return
                 self.wait(PAUSE_SECONDS)
                 for _ in range(len(self._pending)):
@@ -141,7 +137,7 @@ class VaryingContentProber(BackgroundProber):
         log.debug("changed pages are not requested: %s", error)
         self._pending.clear()
         self._pending_keys.clear()
-        self._working = False
+        self.is_working = False
 
     def _check(self, check: _PendingCheck) -> None:
         """Request a page once, and mark the response as volatile if it differs from the first one."""

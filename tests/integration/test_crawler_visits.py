@@ -22,7 +22,7 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware, StoreError, hosts
 from sitemap_middleware.crawlers.counted_visits import OTHER_PATHS, CrawlerVisit
 from sitemap_middleware.crawlers.ip_address_ranges import pack_ranges, parse_ranges
-from sitemap_middleware.crawlers.known_crawlers import crawler_by_name
+from sitemap_middleware.crawlers.known_crawlers import crawler_of_agent
 from sitemap_middleware.exceptions import OptionError
 from sitemap_middleware.models import StoreKey
 from sitemap_middleware.observation import crawler_requests, verified_visit_counting, visits_awaiting_dns
@@ -292,7 +292,7 @@ def test_requests_for_foreign_hosts_are_not_counted(make: Callable[..., Site]) -
 
 def test_published_ranges_in_the_store_are_used(make: Callable[..., Site]) -> None:
     site = make()
-    (url,) = crawler_by_name("GPTBot").range_urls
+    (url,) = crawler_of_agent("GPTBot").range_urls
     ranges = pack_ranges({url: parse_ranges(b'["20.171.206.0/24"]')}, 1000)
     site.get("/", agent=GPTBOT, address="20.171.206.7")
     gptbot = site.visit("/", crawler="GPTBot")
@@ -520,7 +520,7 @@ def test_long_paths_and_addresses_and_headers_are_not_kept(
 
 def test_visits_that_need_no_dns_do_not_wait_for_it(make: Callable[..., Site]) -> None:
     site = make()
-    (url,) = crawler_by_name("Googlebot").range_urls
+    (url,) = crawler_of_agent("Googlebot").range_urls
     ranges = pack_ranges({url: parse_ranges(b'["66.249.66.0/27"]')}, 1000)
     site.store.save(verified_visit_counting.RANGES_OWNER, {verified_visit_counting.RANGES_RECORD: ranges})
     site.dns.may_answer.clear()

@@ -13,7 +13,7 @@ from click.testing import Result
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.cli.main import command, commands_for
 from sitemap_middleware.crawlers.ip_address_ranges import pack_ranges
-from sitemap_middleware.crawlers.known_crawlers import crawler_by_name
+from sitemap_middleware.crawlers.known_crawlers import crawler_of_agent
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation.verified_visit_counting import RANGES_OWNER, RANGES_RECORD
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
@@ -64,7 +64,7 @@ def test_prints_what_became_of_the_lines(log: Path, store: str) -> None:
 
 def test_addresses_in_the_ranges_of_the_store_are_verified_without_dns(log: Path, store: str) -> None:
     opened = SQLiteStore(store.removeprefix("sqlite:///"))
-    ranges = {url: [ip_network("66.249.64.0/19")] for url in crawler_by_name("Googlebot").range_urls}
+    ranges = {url: [ip_network("66.249.64.0/19")] for url in crawler_of_agent("Googlebot").range_urls}
     opened.save(RANGES_OWNER, {RANGES_RECORD: pack_ranges(ranges, 1_764_000_000)})
     opened.close()
     answer = run(log, "--store", store, *SITE)

@@ -8,9 +8,9 @@ import pytest
 from sitemap_middleware.crawlers.counted_visits import FAKE, UNVERIFIED, VERIFIED
 from sitemap_middleware.crawlers.ip_address_ranges import parse_ranges
 from sitemap_middleware.crawlers.ip_address_verification import KNOWN_SECONDS, RETRY_SECONDS, SystemResolver, Verifier
-from sitemap_middleware.crawlers.known_crawlers import crawler_by_name
+from sitemap_middleware.crawlers.known_crawlers import crawler_of_agent
 
-GOOGLEBOT, GPTBOT, BYTESPIDER = (crawler_by_name(name) for name in ("Googlebot", "GPTBot", "Bytespider"))
+GOOGLEBOT, GPTBOT, BYTESPIDER = (crawler_of_agent(name) for name in ("Googlebot", "GPTBot", "Bytespider"))
 GOOGLE, STRANGER = "66.249.66.1", "203.0.112.9"
 GOOGLE_NAME = "crawl-66-249-66-1.googlebot.com"
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sitemap_middleware.crawlers.known_crawlers import CRAWLER_NAMES, CRAWLERS, crawler_by_name, crawler_of_agent
+from sitemap_middleware.crawlers.known_crawlers import CRAWLERS, crawler_of_agent
 
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"
 WEBKIT = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; "
@@ -58,20 +58,18 @@ def test_a_user_agent_names_its_crawler(agent: str, name: str | None) -> None:
 
 
 def test_any_bytes_are_read() -> None:
-    assert crawler_of_agent(b"\xff\x00 Googlebot/2.1 \x80") == crawler_by_name("Googlebot")
+    assert crawler_of_agent(b"\xff\x00 Googlebot/2.1 \x80") is crawler_of_agent("Googlebot") is not None
 
 
 def test_long_agents_are_not_cached() -> None:
     agent = f"Googlebot/2.1 {'x' * 1000}"
-    assert crawler_of_agent(agent) is crawler_of_agent(agent) is crawler_by_name("Googlebot")
+    assert crawler_of_agent(agent) is crawler_of_agent(agent) is crawler_of_agent("Googlebot") is not None
 
 
 def test_names_and_tokens_are_unique_and_tokens_can_be_found() -> None:
-    assert len(CRAWLERS) == len(CRAWLER_NAMES) == len({crawler.token for crawler in CRAWLERS})
+    assert len(CRAWLERS) == len({crawler.name for crawler in CRAWLERS}) == len({crawler.token for crawler in CRAWLERS})
     for crawler in CRAWLERS:
         assert crawler_of_agent(f"Mozilla/5.0 (compatible; {crawler.name}/1.0)") is crawler
-        assert crawler_by_name(crawler.name) is crawler
-    assert crawler_by_name("curl") is None
 
 
 def test_an_operator_documents_how_its_crawler_is_verified_or_it_is_not_verifiable() -> None:
@@ -79,7 +77,7 @@ def test_an_operator_documents_how_its_crawler_is_verified_or_it_is_not_verifiab
         assert crawler.is_verifiable is bool(crawler.dns_suffixes or crawler.range_urls)
         assert all(re.fullmatch(r"[a-z]+(\.[a-z]+)+", suffix) for suffix in crawler.dns_suffixes)
         assert all(url.startswith("https://") and url.endswith(".json") for url in crawler.range_urls)
-    assert not crawler_by_name("Bytespider").is_verifiable
+    assert not crawler_of_agent("Bytespider").is_verifiable
 
 
 def test_names_that_every_customer_of_a_cloud_can_have_verify_nobody() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_middleware.crawlers.known_crawlers import crawler_by_name
+from sitemap_middleware.crawlers.known_crawlers import crawler_of_agent
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation import visits_awaiting_dns
 from sitemap_middleware.observation.crawler_requests import NotedRequest
 from sitemap_middleware.observation.visits_awaiting_dns import Group, UnverifiedVisits, grouped
 
 SITE = Site("https", "example.com")
-GOOGLEBOT = crawler_by_name("Googlebot")
+GOOGLEBOT = crawler_of_agent("Googlebot")
 
 
 def request(address: str, path: str = "/", at: float = 100.0, status: int = 200) -> NotedRequest:
