@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from anyio import CancelScope, CapacityLimiter, Event, current_time
-from anyio.lowlevel import RunVar
+from anyio.lowlevel import RunVar, checkpoint
 from anyio.to_thread import run_sync
 
 from ..exceptions import ValuesError
@@ -107,6 +107,7 @@ class AsyncBridge:
         while True:
             self._room = Event()
             if self._handover.try_put(batch):
+                await checkpoint()  # a source that never waits does not yield, and the app's requests must run
                 return
             await self._room.wait()
 

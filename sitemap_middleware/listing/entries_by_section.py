@@ -23,6 +23,7 @@ from ..exceptions import ValuesError
 from ..models import Page, Provider, Route, Site, SitemapUrl, UrlColumns
 from ..routing.route_table import RouteTable
 from ..sitemap_protocol_limits import validate_date
+from ..yield_to_other_threads import in_pieces
 from . import auto_priority
 from .candidates import (
     Candidate,
@@ -45,6 +46,9 @@ log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 _HIGH_PRIORITY: Final = 0.5
 """A site whose pages all have the same priority above this one gets a warning."""
+
+_PIECE_PAGES: Final = 250
+"""Pages of a block that are worked on at a time, each step in less than a millisecond."""
 
 
 class EntryBuilder:
@@ -170,11 +174,11 @@ class EntryBuilder:
         The digest is empty if they depend on none.
         """
         contents = LearnedContents()
-        for page in pages:
+        for page in in_pieces(pages, _PIECE_PAGES):
             contents.add(page)
         # Soft 404s within the block are left out here already: no signals of the whole site are needed for that.
         soft_not_founds = contents.soft_not_founds()
-        candidates = learned_candidates(context.snapshot, pages)
+        candidates = learned_candidates(context.snapshot, in_pieces(pages, _PIECE_PAGES))
         if soft_not_founds:
             candidates = [
                 candidate
@@ -182,7 +186,8 @@ class EntryBuilder:
                 if candidate.page is None or soft_not_founds.first_equal_page(candidate.page) is None
             ]
         plain = PlainLearnedEntries(self._options, context, self._developer_lastmod)
-        entries = plain.entries(candidates, lambda candidate: self._entries(context, "learned", (candidate,)))
+        pieces = in_pieces(candidates, _PIECE_PAGES)
+        entries = plain.entries(pieces, lambda candidate: self._entries(context, "learned", (candidate,)))
         self._priorities.setdefault((context.snapshot.site.base_url, "learned"), set()).update(entries.priorities)
         return entries, self._signals_digest(context, pages, candidates)
 

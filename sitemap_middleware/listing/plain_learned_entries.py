@@ -6,7 +6,7 @@ All others are the policy's to evaluate, one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import date
 from typing import NamedTuple
 
@@ -41,7 +41,7 @@ class PlainLearnedEntries:
         self._developer_lastmod = developer_lastmod
 
     def entries(
-        self, candidates: Sequence[Candidate], evaluate: Callable[[Candidate], Iterable[SitemapUrl]]
+        self, candidates: Iterable[Candidate], evaluate: Callable[[Candidate], Iterable[SitemapUrl]]
     ) -> UrlColumns:
         """The entries of the candidates that are listed. `evaluate` returns that of one, if it is listed."""
         context, options = self._context, self._options

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from sitemap_middleware.yield_to_other_threads import yield_to_other_threads
+from sitemap_middleware.yield_to_other_threads import in_pieces, yield_to_other_threads
 
 
 @pytest.fixture
@@ -21,14 +21,35 @@ def _no_switches() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_no_switches")
-def test_another_thread_runs_before_the_work_ends() -> None:
+@pytest.mark.parametrize("yields", [True, False])
+def test_another_thread_runs_before_the_work_ends(*, yields: bool) -> None:
     def work() -> None:
         for _ in range(20):
             sum(range(50_000))
-            yield_to_other_threads()
+            if yields:
+                yield_to_other_threads()
 
+    assert runs_beside(work) is yields
+
+
+@pytest.mark.usefixtures("_no_switches")
+@pytest.mark.parametrize(("size", "yields"), [(1, True), (10, True), (21, False)])
+def test_another_thread_runs_between_pieces(size: int, *, yields: bool) -> None:
+    def work() -> None:
+        for _ in in_pieces(range(20), size):
+            sum(range(50_000))
+
+    assert runs_beside(work) is yields
+
+
+def test_pieces_leave_out_nothing() -> None:
+    assert [*in_pieces(range(10), 3)] == [*range(10)]
+
+
+def runs_beside(work: Callable[[], None]) -> bool:
+    """Whether this thread runs before the work of another one ends."""
     thread = threading.Thread(target=work)
     thread.start()  # returns when this thread runs again
     ran_meanwhile = thread.is_alive()
     thread.join()
-    assert ran_meanwhile
+    return ran_meanwhile
