@@ -113,7 +113,7 @@ class ASGIMiddleware:
         """The response if the request is for the report and may read it; None if the app is to answer."""
         from ..report.authorization import ReportRequest, RequestHeaders
 
-        asked = ReportRequest(request.path, RequestHeaders(request._decoded_headers()), scope=request.scope)
+        asked = ReportRequest(request.path, RequestHeaders(request.decoded_headers()), scope=request.scope)
         return await self.service.report.answer_async(request, asked, partial(run_sync, limiter=thread_limiter()))
 
     def _bind_app(self, scope: Scope) -> None:

@@ -112,10 +112,11 @@ class ASGIRequest(BaseRequest):
         self.routing_headers: RoutingHeaders = headers
         for name, _ in headers:
             if name in HOST_NAMES:
-                return self.adapter.service.ignore_reason_of_hosts(self, forwarded_hosts(self._decoded_headers()))
+                return self.adapter.service.ignore_reason_of_hosts(self, forwarded_hosts(self.decoded_headers()))
         return None
 
-    def _decoded_headers(self) -> list[tuple[str, str]]:
+    def decoded_headers(self) -> list[tuple[str, str]]:
+        """The request's headers, by lower-case name."""
         return [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self.headers]
 
     @property
@@ -193,7 +194,7 @@ class ASGIRequest(BaseRequest):
         future: Future[Response | None] = Future()
         adapter = self.adapter
         app_root = adapter.service.app_routes.root_path
-        scope = probe_scope(probe, self, self.scope, self._decoded_headers(), app_root, state=adapter.state)
+        scope = probe_scope(probe, self, self.scope, self.decoded_headers(), app_root, state=adapter.state)
         request = partial(request_app, adapter.app, scope, future, allow_truncated=probe.allow_truncated)
         self._call_in_loop(
             contextvars.Context().run, start_task, request

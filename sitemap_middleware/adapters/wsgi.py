@@ -68,7 +68,7 @@ class WSGIMiddleware:
             self.service.note_document(request, response)
             start_response(_status_line(response.status), list(response.headers))
             return [response.body] if response.parts is None else response.parts
-        request.fields = request._keys = list(environ)
+        request.fields = request.environ_keys = list(environ)
         request.tracked_page = page
         request.server_start_response = start_response
         try:
@@ -98,5 +98,5 @@ class WSGIMiddleware:
         """The response if the request is for the report and may read it; None if the app is to answer."""
         from ..report.authorization import ReportRequest, RequestHeaders
 
-        asked = ReportRequest(request.path, RequestHeaders(request._headers()), environ=request._environ)
+        asked = ReportRequest(request.path, RequestHeaders(request.decoded_headers()), environ=request.environ)
         return self.service.report.answer(request, asked)

@@ -67,12 +67,12 @@ class WSGIRequest(BaseRequest):
     has the environ, because apps and routers change it.
     """
 
-    __slots__ = ("_accept", "_environ", "_keys", "adapter", "is_started", "server_start_response")
+    __slots__ = ("_accept", "adapter", "environ", "environ_keys", "is_started", "server_start_response")
 
     adapter: WSGIAdapter
-    _environ: WSGIEnvironment
+    environ: WSGIEnvironment
     _accept: str
-    _keys: list[Any] | None
+    environ_keys: list[Any] | None
     """The keys of the environ when the request came; None before the app is called."""
     server_start_response: StartResponse
     is_started: bool
@@ -127,11 +127,11 @@ class WSGIRequest(BaseRequest):
             self.observer.on_skipped_body()
 
     def ignore_reason(self) -> IgnoreReason | None:
-        environ = self._environ
+        environ = self.environ
         if environ.get("HTTP_COOKIE"):
             return COOKIE
         self.routing_headers = ()
-        return ignore_reason_of_environ(environ, self._keys, self._accept, self._ignore_reason_of_routing)
+        return ignore_reason_of_environ(environ, self.environ_keys, self._accept, self._ignore_reason_of_routing)
 
     def _ignore_reason_of_routing(self, items: tuple[tuple[str, Any], ...]) -> IgnoreReason | None:
         self.routing_headers: RoutingHeaders = items
@@ -143,37 +143,37 @@ class WSGIRequest(BaseRequest):
         headers = [(_HOST_NAMES[key], value) for key, value in items if key in _HOST_NAMES and isinstance(value, str)]
         return self.adapter.service.ignore_reason_of_hosts(self, forwarded_hosts(headers))
 
-    def _headers(self) -> list[tuple[str, str]]:
+    def decoded_headers(self) -> list[tuple[str, str]]:
         """The request's headers, by lower-case name."""
         return [
             (key[5:].replace("_", "-").lower(), value)
-            for key, value in self._environ.items()
+            for key, value in self.environ.items()
             if key.startswith("HTTP_") and isinstance(value, str)
         ]
 
     @property
     def field_count(self) -> int:
-        return len(self._environ)
+        return len(self.environ)
 
     @property
     def header_count(self) -> int:
-        return sum(str(key).startswith("HTTP_") for key in self._environ)
+        return sum(str(key).startswith("HTTP_") for key in self.environ)
 
     @property
     def user_agent(self) -> str:
-        agent: str = self._environ.get("HTTP_USER_AGENT", "")
+        agent: str = self.environ.get("HTTP_USER_AGENT", "")
         return agent
 
     @property
     def sender(self) -> Sender:
-        environ = self._environ
+        environ = self.environ
         keys = environ.keys() & _PROXY_NAMES.keys()
         return Sender(
             str(environ.get("REMOTE_ADDR") or ""), tuple((_PROXY_NAMES[key], str(environ[key])) for key in sorted(keys))
         )
 
     def visitor(self, status: int) -> int:
-        environ = self._environ
+        environ = self.environ
         return visitor_fingerprint(status, environ.get("HTTP_USER_AGENT", ""), environ.get("HTTP_ACCEPT_LANGUAGE", ""))
 
     @property
@@ -191,7 +191,7 @@ class WSGIRequest(BaseRequest):
 
     @property
     def is_forwarded(self) -> bool:
-        return any(is_proxy_header(key[5:].replace("_", "-")) for key in self._environ if key.startswith("HTTP_"))
+        return any(is_proxy_header(key[5:].replace("_", "-")) for key in self.environ if key.startswith("HTTP_"))
 
     @property
     def has_dynamic_root(self) -> bool:
@@ -199,7 +199,7 @@ class WSGIRequest(BaseRequest):
 
     @property
     def conditions(self) -> Conditions:
-        get = self._environ.get
+        get = self.environ.get
         return (
             self.key[KEY_METHOD],
             get("HTTP_ACCEPT_ENCODING"),
@@ -212,7 +212,7 @@ class WSGIRequest(BaseRequest):
         request = partial(
             resolve_response,
             self.adapter.app,
-            probe_environ(probe, self, self._environ, self._headers(), self.adapter.service.app_routes.root_path),
+            probe_environ(probe, self, self.environ, self.decoded_headers(), self.adapter.service.app_routes.root_path),
             future,
             allow_truncated=probe.allow_truncated,
         )
@@ -225,7 +225,7 @@ class WSGIRequest(BaseRequest):
 
     @property
     def wait_seconds(self) -> float | None:
-        environ = self._environ
+        environ = self.environ
         if environ.get("wsgi.multithread", True) and WAIT_SECONDS_KEY not in environ:
             return None
         seconds: float = environ.get(
@@ -239,7 +239,7 @@ class WSGIRequest(BaseRequest):
         Its User-Agent alone proves nothing, since anybody can send it. But servers set
         SERVER_SOFTWARE, or give the body as another kind of stream, or name a remote client.
         """
-        environ = self._environ
+        environ = self.environ
         return "paste.testing" in environ or (
             environ.get("HTTP_USER_AGENT", "").lower().startswith("werkzeug/")  # lower case before Werkzeug 2.3
             and "SERVER_SOFTWARE" not in environ
@@ -276,8 +276,8 @@ def new_request(environ: WSGIEnvironment, adapter: WSGIAdapter, key: RequestKey)
     """Do as `request_of` does, for a caller that has the key."""
     request = WSGIRequest()  # faster than by an `__init__`
     request.adapter = adapter
-    request._environ = environ
-    request._keys = None
+    request.environ = environ
+    request.environ_keys = None
     request._accept = environ.get("HTTP_ACCEPT", "")
     request.observer = None
     request.is_started = False

@@ -30,7 +30,7 @@ def wsgi_request(request: HttpRequest, app: Any) -> WSGIRequest:
             WAIT_SECONDS_KEY: TEST_CLIENT_WAIT_SECONDS,
         }  # tests keep to one thread and one transaction
     own = request_of(environ, app)
-    own.fields = own._keys = list(environ)
+    own.fields = own.environ_keys = list(environ)
     return own
 
 

@@ -55,7 +55,7 @@ def scope_of(probe: ProbeRequest, live: dict[str, Any], state: Any = None) -> di
         tuple(live["headers"]),
     )
     request.key = key_with_defaults(live, dict(live["headers"])[b"host"])
-    return dict(probe_scope(probe, request, live, request._decoded_headers(), "", state=state))
+    return dict(probe_scope(probe, request, live, request.decoded_headers(), "", state=state))
 
 
 def test_scope_has_the_connection_and_nothing_of_the_visitor() -> None:

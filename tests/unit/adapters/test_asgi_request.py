@@ -129,7 +129,7 @@ def test_what_a_document_depends_on_is_text(site: Any) -> None:
 
 
 def test_headers_of_a_probe_are_text_named_in_lower_case(site: Any) -> None:
-    assert request_of(site, [(b"X-Real-IP", b"\xe4")])._decoded_headers() == [("x-real-ip", "ä")]
+    assert request_of(site, [(b"X-Real-IP", b"\xe4")]).decoded_headers() == [("x-real-ip", "ä")]
 
 
 @pytest.mark.parametrize(

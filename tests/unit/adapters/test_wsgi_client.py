@@ -59,7 +59,7 @@ def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
 
 def environ_of(probe: ProbeRequest, live: dict[str, Any]) -> dict[str, Any]:
     request = request_of(live, SitemapMiddleware(app, store="memory://"))
-    return probe_environ(probe, request, live, request._headers(), "")
+    return probe_environ(probe, request, live, request.decoded_headers(), "")
 
 
 def test_environ_has_the_connection_and_nothing_of_the_visitor() -> None:

@@ -122,9 +122,9 @@ def test_sender_is_the_address_and_the_headers_of_proxies(site: Any) -> None:
     request = with_headers(site, x_real_ip="10.0.0.1", x_forwarded_for="10.0.0.2", accept="text/html")
     headers = (("x-forwarded-for", "10.0.0.2"), ("x-real-ip", "10.0.0.1"))
     assert request.sender == Sender("", headers)
-    request._environ["REMOTE_ADDR"] = "10.0.0.3"
+    request.environ["REMOTE_ADDR"] = "10.0.0.3"
     assert request.sender == Sender("10.0.0.3", headers)
-    request._environ["REMOTE_ADDR"] = None
+    request.environ["REMOTE_ADDR"] = None
     assert request.sender == Sender("", headers)
 
 
@@ -149,7 +149,7 @@ def test_what_a_document_depends_on_is_read_from_the_environ(site: Any) -> None:
 
 def test_headers_of_a_probe_are_text_named_in_lower_case(site: Any) -> None:
     request = with_headers(site, x_forwarded_for="10.0.0.2", odd=7)
-    assert request._headers() == [("host", "example.com"), ("x-forwarded-for", "10.0.0.2")]
+    assert request.decoded_headers() == [("host", "example.com"), ("x-forwarded-for", "10.0.0.2")]
 
 
 TEST_CLIENT = {"wsgi.multithread": False, "HTTP_USER_AGENT": "Werkzeug/3.1", "wsgi.input": BytesIO()}
