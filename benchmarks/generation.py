@@ -28,7 +28,7 @@ from sitemap_middleware import Entry, SitemapMiddleware, sitemap
 from sitemap_middleware.dates import w3c, w3c_column
 from sitemap_middleware.evidence.own_slug_in_content import forms_of_pair
 from sitemap_middleware.models import SitemapUrl, UrlColumns
-from sitemap_middleware.rendering import gzip_stream
+from sitemap_middleware.rendering import concatenable_deflate
 from sitemap_middleware.rendering.chunked_document import Chunk, urlset
 from sitemap_middleware.rendering.chunking import make_chunks
 from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
@@ -69,8 +69,8 @@ def _documents(entries: int, rounds: int, file: Path) -> Table:
         ROWS: partial(from_store, file),
         VALUES: partial(from_values, app_of(posts)),
         STARLETTE_VALUES: partial(starlette_values.document, starlette_values.app(posts)),
-        ISAL: partial(_from_objects, posts, gzip_stream.compress_with_isal),
-        ZLIB: partial(_from_objects, posts, gzip_stream.compress_with_zlib),
+        ISAL: partial(_from_objects, posts, concatenable_deflate.compress_with_isal),
+        ZLIB: partial(_from_objects, posts, concatenable_deflate.compress_with_zlib),
     }
     theirs = peers(posts)
     written = {name: _inflated(make) for name, make in ours.items()} | theirs
@@ -184,11 +184,11 @@ def _entries(posts: Sequence[Any]) -> Iterator[SitemapUrl]:
 @contextmanager
 def _compressing(by: Callable[[bytes], bytes]) -> Iterator[None]:
     """Compress chunks with this function, even if a faster one is installed."""
-    fastest, gzip_stream.fastest_compressor = gzip_stream.fastest_compressor, lambda: by  # type: ignore[assignment] # a cached function
+    fastest, concatenable_deflate.fastest_compressor = concatenable_deflate.fastest_compressor, lambda: by  # type: ignore[assignment] # a cached function
     try:
         yield
     finally:
-        gzip_stream.fastest_compressor = fastest
+        concatenable_deflate.fastest_compressor = fastest
 
 
 # One page changed
@@ -209,8 +209,8 @@ def _republished(entries: int, rounds: int, file: Path) -> Table:
 
     variants: dict[str, Callable[[], object]] = {}
     for name, by, compress_all in (
-        ("zlib", gzip_stream.compress_with_zlib, partial(gzip.compress, compresslevel=6)),
-        ("isal", gzip_stream.compress_with_isal, partial(igzip.compress, compresslevel=2)),
+        ("zlib", concatenable_deflate.compress_with_zlib, partial(gzip.compress, compresslevel=6)),
+        ("isal", concatenable_deflate.compress_with_isal, partial(igzip.compress, compresslevel=2)),
     ):
         with _compressing(by):
             chunks = list(make_chunks([UrlColumns.of([*_entries(posts)])], CHUNK))

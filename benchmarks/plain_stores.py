@@ -19,7 +19,7 @@ from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.models import Page, UnconfirmedAnswer
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import UNLIMITED, Store
-from sitemap_middleware.stores.batch_merge import BatchMerger
+from sitemap_middleware.stores.merge_batch_into_pages import BatchMerger
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.store import CHECKPOINT_PAGES
 from sitemap_middleware.value_history import Run

@@ -28,7 +28,7 @@ from typing import Final
 from sitemap_middleware.evidence.observation_merge import merge_if_changed
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
-from sitemap_middleware.stores.status_reader import store_status
+from sitemap_middleware.stores.store_status import store_status
 
 from . import plain_stores, separate_process, site
 from .alternating_timing import Rounds

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .explanation import Explanation
     from .hosts import SiteResolver
     from .listing.candidates import Candidate, SiteSnapshot
-    from .listing.changes import PageChange
+    from .listing.changes_since import PageChange
     from .listing.entries_by_section import EntryBuilder
     from .listing.listed_and_unlisted_urls import EvaluatedUrl, UrlReportLine
     from .listing.policy import EvaluationContext
@@ -196,7 +196,7 @@ class ServiceInspection:
 
     def changes(self, snapshots: Sequence[SiteSnapshot], since: int) -> Iterator[PageChange]:
         """What changed in the sitemaps of these sites since a POSIX time. Raises like `url_report`."""
-        from .listing.changes import changes
+        from .listing.changes_since import changes
 
         return chain.from_iterable(
             changes(self._entries, self.evaluation_context(snapshot), self.options.media_types, since)

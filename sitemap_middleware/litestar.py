@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from litestar.plugins import CLIPluginProtocol, InitPluginProtocol
 from litestar.plugins.base import ReceiveRoutePlugin
 
-from .adapters.litestar_wrapping import app_of_route, install, installed_middleware
+from .adapters.litestar_installation import app_of_route, install, installed_middleware
 from .checked_options import refuse_unknown
 from .middleware import SitemapMiddleware
 from .options_typed_dict import SitemapOptions

@@ -7,9 +7,9 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from .adapters.adapter_class import adapter_class
+from .adapters.adapter_choice import adapter_class
 from .adapters.disabled_middleware import disabled_class
-from .adapters.litestar_wrapping import app_around_route, install, installed_middleware, refuse_other_options
+from .adapters.litestar_installation import app_around_route, install, installed_middleware, refuse_other_options
 from .checked_options import refuse_unknown, validate_options
 from .exceptions import OptionError
 from .middleware_lookup import find_middleware

@@ -89,7 +89,7 @@ class SitemapService(ServiceParts):
     def _import_what_a_flush_needs(self) -> None:
         """Import and create what `_ingest` needs. It takes no lock but that of imports."""
         from .evidence.html_facts import import_parser
-        from .stores import batch_merge  # noqa: F401 (to have it imported)
+        from .stores import merge_batch_into_pages  # noqa: F401 (to have it imported)
 
         import_parser()
         _ = self._ingester, self.crawler_visits

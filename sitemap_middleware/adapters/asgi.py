@@ -15,7 +15,7 @@ from ..routing.framework_detection import EXTENSION_NAME
 from ..routing.starlette_routes import set_state
 from ..service import SitemapService
 from .asgi_request import ASGIRequest, key_with_defaults
-from .asgi_send import send_response
+from .asgi_response_sending import send_response
 from .async_bridge import run_in_thread, thread_limiter
 
 

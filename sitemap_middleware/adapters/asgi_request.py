@@ -33,8 +33,8 @@ from ..request_response import (
     is_proxy_header,
 )
 from ..service import SitemapService
-from .asgi_client import probe_scope, request_app
 from .async_bridge import AsyncBridge, loop_caller, run_in_background, start_task
+from .in_process_asgi_client import probe_scope, request_app
 from .probe_headers_without_visitor import forwarded_hosts
 from .shared_request_attributes import BaseRequest
 

@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from ..adapters.litestar_wrapping import installed_middleware
+from ..adapters.litestar_installation import installed_middleware
 from ..middleware import SitemapMiddleware
 from ..middleware_lookup import ADD_MIDDLEWARE_HINT, closure_values
 from ..routing import app_layers_and_mounts

@@ -25,7 +25,7 @@ from ..stores.base import store_name
 from ..stores.default_store import FallbackStore, only_existing_files
 from ..stores.sqlite.memory import MemoryStore
 from ..stores.sqlite.store import SQLiteStore
-from ..stores.status_reader import store_status
+from ..stores.store_status import store_status
 from ..urls import parse_base_url
 from .command_options import command
 from .results_as_text import base_url_of_key

@@ -14,7 +14,7 @@ from anyio import Event
 from anyio.from_thread import start_blocking_portal
 from werkzeug.test import Client
 
-from ..adapters.asgi_client import ResponseCollector
+from ..adapters.in_process_asgi_client import ResponseCollector
 from ..exceptions import SitemapError
 from ..models import Site
 from ..request_response import PROBE_USER_AGENT, WAIT_SECONDS_KEY, Response

@@ -19,7 +19,7 @@ from ..explanation import Explanation
 from ..listing.candidates import SiteSnapshot
 from ..option_sources import Setting
 from ..stores import Store, open_store
-from ..stores.status_reader import store_status
+from ..stores.store_status import store_status
 from . import results_as_json_and_csv, results_as_text
 from .app_loader import is_app_name, load_app
 from .command_options import app_options, command

@@ -10,11 +10,11 @@ from typing import Any, Final
 from ..dates import w3c_from_timestamp
 from ..explanation import Explanation
 from ..listing.candidates import SiteSnapshot
-from ..listing.changes import PageChange
+from ..listing.changes_since import PageChange
 from ..listing.listed_and_unlisted_urls import UrlReportLine
 from ..listing.route_report import RouteReport
 from ..option_sources import Setting
-from ..stores.status_reader import StoreStatus
+from ..stores.store_status import StoreStatus
 from .write_sitemap_files import ExportedFile
 
 _PAGE_COLUMNS: Final = ("url", "listed", "reason", "lastmod", "lastmod_from", "route")

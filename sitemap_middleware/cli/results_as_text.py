@@ -18,11 +18,11 @@ from ..evidence.observations import HTML_TYPES
 from ..evidence.page_timeline import histories
 from ..explanation import Explanation
 from ..listing.candidates import SiteSnapshot
-from ..listing.changes import PageChange
+from ..listing.changes_since import PageChange
 from ..listing.listed_and_unlisted_urls import UrlReportLine
 from ..listing.route_report import RouteReport
 from ..option_sources import Setting
-from ..stores.status_reader import StoreStatus
+from ..stores.store_status import StoreStatus
 from ..value_history import last_run
 from .terminal_lines_and_tables import Row, console, print_line, print_rows, printable
 from .write_sitemap_files import ExportedFile

@@ -16,7 +16,7 @@ from ..models import Site
 from ..robots_parser import ROBOTS_PATH
 from ..service import SitemapService
 from ..stores.base import StoreExtras
-from ..stores.status_reader import open_readonly
+from ..stores.store_status import open_readonly
 from ..urls import ascii_host, normal_host, parse_base_url, root_of
 from .app_loader import load_app
 from .results_as_text import base_url_of_key

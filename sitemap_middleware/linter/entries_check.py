@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from .checks.changefreq_and_priority import check_changefreq, check_priority
-from .checks.entry_elements import check_fields, wrong_element
+from .checks.child_element_names import check_fields, wrong_element
 from .checks.extensions import check_extensions
 from .checks.hreflang import LINK, check_own_version, read_versions
 from .checks.lastmod import CheckedLastmod, check_lastmod

@@ -15,7 +15,7 @@ from ..robots_parser import RobotsRules
 from ..routing.route_table import RouteTable
 from ..stores.base import UNLEARNED_BLOCK, Store
 from ..urls import has_slash_like, quote_path, toggle_trailing_slash
-from .provider_pages import ProvidedPage, ProvidedPages, ProviderReport
+from .provider_item_paths import ProvidedPage, ProvidedPages, ProviderReport
 from .provider_reader import Providers
 
 _make: Final = tuple.__new__  # builds a named tuple in half the time of calling its class

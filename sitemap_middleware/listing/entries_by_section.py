@@ -37,7 +37,7 @@ from .candidates import (
 )
 from .plain_learned_entries import PlainLearnedEntries
 from .policy import EvaluationContext, ListingPolicy, route_changefreq, route_priority
-from .provider_pages import ProviderReport
+from .provider_item_paths import ProviderReport
 from .provider_reader import Providers
 from .site_signals_cache import CachedSiteSignals, SiteSignalsCache
 from .unobserved_provider_entries import UnobservedEntries

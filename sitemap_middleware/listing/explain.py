@@ -13,7 +13,7 @@ from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
 from .candidates import Candidate, SiteSnapshot, learned_candidates
 from .entries_by_section import EntryBuilder
 from .policy import EvaluationContext, shadowed_reason
-from .provider_pages import ProviderReport
+from .provider_item_paths import ProviderReport
 
 
 def explain(entries: EntryBuilder, context: EvaluationContext, media_types: Collection[str], path: str) -> Explanation:

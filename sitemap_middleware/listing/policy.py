@@ -14,8 +14,8 @@ from ..evidence.page_verdict import Verdict, page_verdict
 from ..models import Changefreq, Page, Provider, Route, Site
 from ..urls import LOC_LENGTH_REASON, loc_of
 from .candidates import Candidate, SiteSnapshot, decode_path
+from .routes_unsafe_to_request import operations_reason, unsafe_reason
 from .site_signals_cache import CachedSiteSignals
-from .unsafe_paths import operations_reason, unsafe_reason
 
 _PARAMETER_STARTS: Final = "<{*"
 """The characters that begin a parameter of a route's template, or a wildcard of a pattern."""

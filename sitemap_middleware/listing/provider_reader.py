@@ -1,8 +1,7 @@
-"""Reads the items of `@sitemap(values=...)` from the app's code, and builds the paths of their pages.
+"""Calls the app's code for `@sitemap(values=...)`, within time limits, and yields its items as pages.
 
-That code may be slow, hang, fail or never end. It runs on a separate thread, or on the
-app's event loop, within time limits. A thread that hangs cannot be stopped: it is
-left behind, and its provider is not called again while it hangs.
+That code may be slow, hang, fail or never end. It runs on a separate thread, or on the app's event loop. A thread that
+hangs cannot be stopped: it is left behind, and its provider is not called again while it hangs.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from ..values_argument_check import unread
 from .async_batches import iterate_in_own_loop
 from .batch_queue import BatchQueue, as_values_error
 from .path_set import PathSet
-from .provider_pages import ProvidedPages, ProviderReport, pages_of_items
+from .provider_item_paths import ProvidedPages, ProviderReport, pages_of_items
 
 ITEM_TIMEOUT_SECONDS: Final = 10.0
 """Seconds without an item after which a provider counts as hanging."""

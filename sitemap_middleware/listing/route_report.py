@@ -15,7 +15,7 @@ from ..urls import UNREACHABLE_REASON
 from .candidates import Candidate, SiteSnapshot, stored_candidates
 from .entries_by_section import EntryBuilder
 from .policy import EvaluationContext, ListingPolicy, shadowed_reason
-from .provider_pages import ProviderReport
+from .provider_item_paths import ProviderReport
 from .unmatched_patterns import unmatched_patterns
 
 _STATIC_FILES_RULE: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")

@@ -17,7 +17,7 @@ from ..evidence.lastmod import lastmod
 from ..models import Route, UrlColumns
 from ..urls import quote_path
 from .policy import EvaluationContext, is_unrestricted, route_changefreq, route_priority
-from .provider_pages import ProvidedPages
+from .provider_item_paths import ProvidedPages
 
 
 class UnobservedEntries:

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Final, NamedTuple
 
-from . import gzip_stream
+from . import concatenable_deflate
 from .crc32 import combine
 from .xml import INDEX_FRAME, URLSET_FRAME, render_sitemap
 
@@ -71,8 +71,8 @@ class Chunk(NamedTuple):
 def compress_chunk(body: bytes, count: int, lastmod: str | None) -> Chunk:
     """Compress rendered entries into a chunk."""
     digest = blake2b(body, digest_size=16).digest()
-    data = gzip_stream.fastest_compressor()(body)
-    return Chunk(count, len(body), gzip_stream.fastest_crc32()(body), digest, lastmod, len(data), data)
+    data = concatenable_deflate.fastest_compressor()(body)
+    return Chunk(count, len(body), concatenable_deflate.fastest_crc32()(body), digest, lastmod, len(data), data)
 
 
 EMPTY_CHUNK: Final = Chunk(0, 0, 0, b"", None, 0)
@@ -85,8 +85,8 @@ class _Frame:
     def __init__(self, head: bytes, tail: bytes) -> None:
         self.head = head
         self.tail = tail
-        self.opening = _GZIP_HEADER + gzip_stream.compress_with_zlib(head)
-        self.closing = gzip_stream.final_block(tail)
+        self.opening = _GZIP_HEADER + concatenable_deflate.compress_with_zlib(head)
+        self.closing = concatenable_deflate.final_block(tail)
 
 
 _URLSET_FRAME: Final = _Frame(*URLSET_FRAME)
@@ -122,7 +122,7 @@ class Document:
     def _plain(self) -> Iterator[bytes]:
         yield self._frame.head
         for chunk in self._chunks:
-            yield from gzip_stream.inflate(chunk.data)
+            yield from concatenable_deflate.inflate(chunk.data)
         yield self._frame.tail
 
     def _gzipped(self) -> Iterator[bytes]:

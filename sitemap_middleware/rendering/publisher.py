@@ -22,7 +22,7 @@ from ..stores.requested_refreshes import RefreshMarks
 from ..stores.store_clock import StoreClock
 from .chunked_document import RenderKey
 from .learned_section import LearnedSection
-from .provider_sections import PROVIDER_FAILING_REASON, ProviderSections
+from .provider_section_scheduler import PROVIDER_FAILING_REASON, ProviderSections
 from .responses import CachedDocument, Freshness
 from .routes_section import RoutesSection
 from .section import (

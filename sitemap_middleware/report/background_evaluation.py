@@ -16,7 +16,7 @@ from ..exceptions import StoreError, ValuesError
 from ..explanations_and_statistics import ServiceInspection
 from ..fork_safety import reset_after_fork
 from ..listing.candidates import SiteSnapshot
-from ..listing.changes import change_times
+from ..listing.changes_since import change_times
 from ..listing.listed_and_unlisted_urls import EvaluatedUrl
 from ..models import Site
 from ..rendering.section import BackgroundJob, Unavailable

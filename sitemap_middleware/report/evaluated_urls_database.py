@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, NamedTuple
 from ..crawlers.counted_visits import CrawlerVisit
 from ..dates import SECONDS_PER_DAY
 from ..listing.candidates import decode_path
-from ..listing.changes import ChangeTimes, PageChange, change_since
+from ..listing.changes_since import ChangeTimes, PageChange, change_since
 from ..listing.listed_and_unlisted_urls import UrlReportLine
 
 CACHE_KIBIBYTES: Final = 16 * 1024

@@ -8,7 +8,7 @@ from typing import Any, Final
 from ..exceptions import StoreError
 from ..explanations_and_statistics import ServiceInspection
 from ..models import Site
-from ..stores.status_reader import StoreStatus, store_status
+from ..stores.store_status import StoreStatus, store_status
 
 FIGURES: Final = {
     "seen": "responses that count as evidence",

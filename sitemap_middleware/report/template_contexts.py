@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from ..crawlers.counted_visits import CrawlerVisit
 from ..dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_day_from_timestamp
 from ..evidence.page_timeline import histories, page_events, value_name, value_numbers
-from ..listing.changes import PageChange
+from ..listing.changes_since import PageChange
 from ..models import Page
 from ..value_history import History
 from .background_evaluation import MAX_CRAWLER_LINES, WEEKS, Evaluation, first_week

@@ -15,7 +15,7 @@ from starlette.routing import Host as HostRoute
 from starlette.routing import Mount, Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError, hosts
-from sitemap_middleware.adapters import asgi_client
+from sitemap_middleware.adapters import in_process_asgi_client
 from sitemap_middleware.captured_response import MAX_HTML_BYTES, CapturedResponse
 from sitemap_middleware.dates import w3c_from_timestamp
 from sitemap_middleware.evidence import response_parser
@@ -222,7 +222,7 @@ def test_a_robots_txt_that_fails_is_the_apps_to_answer(protocol: str) -> None:
 def test_hanging_robots_txt_does_not_delay_the_sitemap_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(asgi_client, "PROBE_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(in_process_asgi_client, "PROBE_TIMEOUT_SECONDS", 0.05)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         import asyncio

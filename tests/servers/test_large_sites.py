@@ -110,13 +110,13 @@ import os, signal, sys
 import flask
 from pathlib import Path
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.rendering import provider_section, provider_sections
+from sitemap_middleware.rendering import provider_section, provider_section_scheduler
 from tests.support.documents import locs
 from tests.support.sample_sites import Clock
 from tests.support.wire import RequestSpec, wsgi
 
 provider_section._SAVE_BATCH_BYTES = 1
-provider_sections.WAIT_SECONDS = 60.0  # however slow the machine is
+provider_section_scheduler.WAIT_SECONDS = 60.0  # however slow the machine is
 dying, first, now = sys.argv[1] == "dies", int(sys.argv[2]), float(sys.argv[3])
 
 def posts():

@@ -27,15 +27,15 @@ from sitemap_middleware.evidence.observations import INDEXABLE_TYPES, HtmlFacts,
 from sitemap_middleware.models import MergeResult, Page, PageLimits
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import Block
-from sitemap_middleware.stores.batch_merge import UNREPEATED_CONTENT_SECONDS, VOLATILE_RECHECK_SECONDS
 from sitemap_middleware.stores.default_store import FallbackStore, only_existing_files
 from sitemap_middleware.stores.engine_status import LeaseStatus
-from sitemap_middleware.stores.row_ids_and_path_hashes import path_hashes
+from sitemap_middleware.stores.merge_batch_into_pages import UNREPEATED_CONTENT_SECONDS, VOLATILE_RECHECK_SECONDS
+from sitemap_middleware.stores.packed_row_ids_and_path_hashes import path_hashes
 from sitemap_middleware.stores.sqlite import pages as shelf
 from sitemap_middleware.stores.sqlite import store as sqlite
 from sitemap_middleware.stores.sqlite.schema import PATH_HASH_BITS, SCHEMA_VERSION
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
-from sitemap_middleware.stores.status_reader import SiteStatus, store_status
+from sitemap_middleware.stores.store_status import SiteStatus, store_status
 from sitemap_middleware.value_history import VOLATILE
 
 from ..support import postgres

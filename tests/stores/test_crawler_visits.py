@@ -21,7 +21,7 @@ from sitemap_middleware.stores.postgres import crawler_visits as in_postgres
 from sitemap_middleware.stores.redis.keys import site_key
 from sitemap_middleware.stores.sqlite import crawler_visits as in_sqlite
 from sitemap_middleware.stores.sqlite.schema import CREATE_STATEMENTS, SCHEMA_VERSION
-from sitemap_middleware.stores.status_reader import open_readonly
+from sitemap_middleware.stores.store_status import open_readonly
 
 from ..support import postgres
 from ..support.redis_servers import PROGRAMS, shared

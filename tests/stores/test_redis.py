@@ -28,7 +28,7 @@ from sitemap_middleware.stores.base import UNLEARNED_BLOCK
 from sitemap_middleware.stores.redis import client
 from sitemap_middleware.stores.redis import store as engine
 from sitemap_middleware.stores.redis.segments import hash_path
-from sitemap_middleware.stores.status_reader import store_status
+from sitemap_middleware.stores.store_status import store_status
 
 from ..support.forking import fork_children, run_in_fresh_process
 from ..support.redis_servers import PROGRAMS, USUAL, Cluster, RedisServer, shared

@@ -3,7 +3,7 @@
 A module here finds what the module of the same name in `rules/` declares. Further modules:
 
 - `sitemap_location` and `duplicate_urls` find what `rules.loc` declares about URLs beside other URLs.
-- `entry_elements` finds what `rules.xml` declares about the children of an entry; `xml_reader` and `entries_check`
+- `child_element_names` finds what `rules.xml` declares about the children of an entry; `xml_reader` and `entries_check`
   find the rest of it.
 - `extensions` calls the checks of images, videos, news and hreflang.
 - `language_codes` has the codes that hreflang and news may have.

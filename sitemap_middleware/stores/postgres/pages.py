@@ -9,14 +9,14 @@ from typing import Any, Final
 from ...evidence.observations import Observation
 from ...models import MergeResult, Page, PageLimits
 from ..base import UNLEARNED_BLOCK
-from ..batch_merge import BatchMerger
 from ..compact_page_list import CompactPageList
 from ..engine_status import EngineStatus, LeaseStatus
+from ..merge_batch_into_pages import BatchMerger
+from ..packed_row_ids_and_path_hashes import MAX_NUMBER, block_of_row, path_hashes, row_id_range, site_of_row
 from ..page_codec import packed_page, unpack_page
 from ..page_sample import SiteSize, draw_sample
 from ..page_write_plan import SiteChanges
 from ..permanent_page_slots import PlacementCursor
-from ..row_ids_and_path_hashes import MAX_NUMBER, block_of_row, path_hashes, row_id_range, site_of_row
 from ..site_versions import next_version
 from .pipelined_page_batches import (
     SELECT_PAGES,

@@ -24,7 +24,7 @@ from ..engine_status import EngineStatus
 from .crawler_visits import add_crawler_visits, read_crawler_visits
 from .pages import SitePages, register_site, schema_status
 from .pool import LOCK_TIMEOUT_SECONDS, SERVER_FULL_MESSAGES, STATEMENT_TIMEOUT_SECONDS, Pool, Session
-from .salvage_after_damage import STRUCTURE_ERRORS, is_damage, rebuild_tables, repair
+from .repair_in_place import STRUCTURE_ERRORS, is_damage, rebuild_tables, repair
 from .schema import SchemaError, create_schema, is_ready
 from .url import display_name, parse_url
 

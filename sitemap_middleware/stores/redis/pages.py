@@ -9,13 +9,13 @@ from typing import Final
 from ...evidence.observations import Observation
 from ...models import MergeResult, Page, PageLimits
 from ..base import UNLEARNED_BLOCK, Block
-from ..batch_merge import BatchMerger
 from ..compact_page_list import CompactPageList
+from ..merge_batch_into_pages import BatchMerger
+from ..packed_row_ids_and_path_hashes import row_id
 from ..page_codec import packed_page
 from ..page_sample import SiteSize, draw_sample
 from ..page_write_plan import SiteChanges
 from ..permanent_page_slots import PlacementCursor
-from ..row_ids_and_path_hashes import row_id
 from .client import RedisClient
 from .scripts import (
     BLOCKS_SCRIPT,

@@ -26,7 +26,7 @@ from .client import WRONG_TYPE, DamagedError, RedisClient
 from .crawler_visits import add_crawler_visits, read_crawler_visits
 from .keys import KEY_KINDS, parse_key, pattern_of_keys, site_key
 from .pages import SitePages
-from .salvage_after_damage import delete_other_types, repair
+from .repair_in_place import delete_other_types, repair
 from .scripts import LEASE_SCRIPT, SAVE_SCRIPT, SERVED_SINCE_SCRIPT, TIME_SCRIPT
 
 MERGE_RETRY_SECONDS: Final = 5.0

@@ -11,11 +11,7 @@ from ...evidence.observations import Observation
 from ...models import MergeResult, Page, PageLimits
 from ..base import UNLEARNED_BLOCK
 from ..compact_page_list import CompactPageList
-from ..page_codec import PackedPage, packed_page, unpack_page
-from ..page_sample import SiteSize, draw_sample
-from ..page_write_plan import NewPages, SiteChanges
-from ..permanent_page_slots import MAX_BLOCK_PAGES, PlacementCursor, Slot
-from ..row_ids_and_path_hashes import (
+from ..packed_row_ids_and_path_hashes import (
     MAX_NUMBER,
     block_of_row,
     consecutive_row_ids,
@@ -23,6 +19,10 @@ from ..row_ids_and_path_hashes import (
     row_id_range,
     site_of_row,
 )
+from ..page_codec import PackedPage, packed_page, unpack_page
+from ..page_sample import SiteSize, draw_sample
+from ..page_write_plan import NewPages, SiteChanges
+from ..permanent_page_slots import MAX_BLOCK_PAGES, PlacementCursor, Slot
 from ..site_versions import VERSION_STEPS, next_version
 from .schema import PATH_HASH_BITS
 
@@ -100,7 +100,7 @@ class SitePages:
             _, route, data, _ = stored[path]
             return unpack_page(path, route_paths[route], data)
 
-        from ..batch_merge import BatchMerger  # the first flush needs it, not the start of the app
+        from ..merge_batch_into_pages import BatchMerger  # the first flush needs it, not the start of the app
 
         merger = BatchMerger({path: pages for _, path, pages in routes if pages}, limits)
         changed = list(map(packed_page, merger.merge(stored_page, observations)))

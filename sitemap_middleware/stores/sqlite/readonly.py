@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...exceptions import StoreError
 from ..engine_status import EngineStatus, LeaseStatus
-from ..row_ids_and_path_hashes import site_row_id_ranges
+from ..packed_row_ids_and_path_hashes import site_row_id_ranges
 from .base_store import BaseSQLiteStore
 from .pages import site_number
 from .schema import APPLICATION_ID, SCHEMA_VERSION, file_versions

@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 
-from sitemap_middleware.adapters.asgi_send import send_slow_stream
+from sitemap_middleware.adapters.asgi_response_sending import send_slow_stream
 
 
 def test_parts_are_made_on_other_threads() -> None:

@@ -17,7 +17,7 @@ from sitemap_middleware.cli.write_sitemap_files import MAX_ROUNDS, RETRY_SECONDS
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.exceptions import SitemapError
 from sitemap_middleware.models import Site
-from sitemap_middleware.rendering import provider_sections
+from sitemap_middleware.rendering import provider_section_scheduler
 from sitemap_middleware.rendering.chunked_document import sitemapindex
 from sitemap_middleware.request_response import GENERATING_HEADER, Response
 from sitemap_middleware.sitemap_protocol_limits import MAX_URLS_PER_DOCUMENT
@@ -357,7 +357,7 @@ def test_values_that_take_long_are_built_to_their_end(kind: str, store: SQLiteSt
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(export_module.export, "__kwdefaults__", {"pause": pause})
-        patch.setattr(provider_sections, "FIRST_WAIT_SECONDS", 0.0)
+        patch.setattr(provider_section_scheduler, "FIRST_WAIT_SECONDS", 0.0)
         result = build(f"{name}:app", tmp_path / "public")
     assert result.exit_code == 0, result.output
     assert pauses

@@ -37,8 +37,8 @@ from sitemap_middleware.exceptions import ValuesError, ValuesTimeout
 from sitemap_middleware.listing import provider_reader as providers
 from sitemap_middleware.listing.async_batches import MAX_BATCH_ITEMS
 from sitemap_middleware.listing.batch_queue import BatchQueue
-from sitemap_middleware.listing.provider_pages import ProviderReport
-from sitemap_middleware.rendering import provider_sections
+from sitemap_middleware.listing.provider_item_paths import ProviderReport
+from sitemap_middleware.rendering import provider_section_scheduler
 
 from ...support.documents import entries
 from ...support.sample_sites import Clock, Page, SampleSite
@@ -1190,8 +1190,8 @@ def test_a_request_that_is_cancelled_ends_its_provider() -> None:
 def test_requests_during_generation_get_the_last_sitemap_or_retry_after(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(provider_sections, "WAIT_SECONDS", 0.01)
-    monkeypatch.setattr(provider_sections, "FIRST_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(provider_section_scheduler, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(provider_section_scheduler, "FIRST_WAIT_SECONDS", 0.01)
     started, release = threading.Event(), threading.Event()
     items = [{"slug": "good"}]
 

@@ -691,7 +691,7 @@ INTERRUPTED_IMPORT = """
             os.kill(os.getpid(), signal.SIGTERM)
 
     sys.meta_path.insert(0, Interrupts())
-    import sitemap_middleware.stores.batch_merge  # which the flush needs too
+    import sitemap_middleware.stores.merge_batch_into_pages  # which the flush needs too
     signal.pause()
 """
 

@@ -22,7 +22,7 @@ from starlette.routing import Route
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from sitemap_middleware import SitemapMiddleware, robots
-from sitemap_middleware.adapters import asgi_client, partial_probe_responses, wsgi_client
+from sitemap_middleware.adapters import in_process_asgi_client, in_process_wsgi_client, truncated_probe_responses
 from sitemap_middleware.adapters import wsgi_request as wsgi_adapter
 from sitemap_middleware.models import Site, StoreKey
 from sitemap_middleware.observation import concurrent_probes, unvisited_page_prober
@@ -147,7 +147,7 @@ def test_a_redirect_to_the_canonical_host_is_followed_to_it_alone(protocol: str)
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (robots, asgi_client, wsgi_client, prober, concurrent_probes):
+    for module in (robots, in_process_asgi_client, in_process_wsgi_client, prober, concurrent_probes):
         monkeypatch.setattr(module, "PROBE_TIMEOUT_SECONDS", 0.1)
     for module in (prober, concurrent_probes):
         monkeypatch.setattr(module, "PROBE_GRACE_SECONDS", 0.1)
@@ -461,11 +461,13 @@ def test_hanging_robots_txt_delays_the_sitemap_by_seconds_only(
 
 def test_what_remains_of_an_answer_that_was_cut_off() -> None:
     answer = Answered(200, [("content-type", "text/plain")], b"x")
-    assert partial_probe_responses.truncated_response(answer, too_long=True, allowed=True) is answer
-    assert partial_probe_responses.truncated_response(answer, too_long=False, allowed=True) is None
+    assert truncated_probe_responses.truncated_response(answer, too_long=True, allowed=True) is answer
+    assert truncated_probe_responses.truncated_response(answer, too_long=False, allowed=True) is None
     film = Answered(200, [("content-type", "video/mp4")], b"x")
-    assert partial_probe_responses.truncated_response(film, too_long=True, allowed=False) == Answered(200, film.headers)
-    assert partial_probe_responses.truncated_response(Answered(0, []), too_long=False, allowed=False) is None
+    assert truncated_probe_responses.truncated_response(film, too_long=True, allowed=False) == Answered(
+        200, film.headers
+    )
+    assert truncated_probe_responses.truncated_response(Answered(0, []), too_long=False, allowed=False) is None
 
 
 def test_background_tasks_of_an_answer_run_to_their_end() -> None:
@@ -496,7 +498,7 @@ def test_background_tasks_of_an_answer_run_to_their_end() -> None:
 def test_our_own_requests_wait_until_the_app_has_closed_its_files(
     monkeypatch: pytest.MonkeyPatch, verify: bool
 ) -> None:
-    monkeypatch.setattr(asgi_client, "CLEANUP_TIMEOUT_SECONDS", 10)
+    monkeypatch.setattr(in_process_asgi_client, "CLEANUP_TIMEOUT_SECONDS", 10)
     opened: list[str] = []
     closed: list[str] = []
 
@@ -515,7 +517,7 @@ def test_our_own_requests_wait_until_the_app_has_closed_its_files(
 
 
 def test_probe_does_not_wait_for_an_endless_background_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asgi_client, "CLEANUP_TIMEOUT_SECONDS", 0.01)
+    monkeypatch.setattr(in_process_asgi_client, "CLEANUP_TIMEOUT_SECONDS", 0.01)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})

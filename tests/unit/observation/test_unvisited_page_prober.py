@@ -19,7 +19,7 @@ from starlette.routing import Route
 from werkzeug.test import Client
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.adapters import wsgi_client
+from sitemap_middleware.adapters import in_process_wsgi_client
 from sitemap_middleware.adapters.wsgi_request import WSGIRequest, request_of
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
@@ -349,7 +349,7 @@ def test_endless_answers_and_failures_delay_nobody_in_wsgi() -> None:
 
 
 def test_a_slow_answer_without_end_is_cut_off_after_its_time_wsgi(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wsgi_client, "PROBE_TIMEOUT_SECONDS", 0.0)
+    monkeypatch.setattr(in_process_wsgi_client, "PROBE_TIMEOUT_SECONDS", 0.0)
     app = flask.Flask("site", static_folder=None)
     taken: list[int] = []
 

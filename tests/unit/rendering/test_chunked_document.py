@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitemap_middleware.models import CHANGEFREQS, SitemapUrl, UrlColumns
-from sitemap_middleware.rendering import gzip_stream
+from sitemap_middleware.rendering import concatenable_deflate
 from sitemap_middleware.rendering.chunked_document import (
     PART_BYTES,
     Chunk,
@@ -74,15 +74,15 @@ def test_long_runs_of_bytes_make_no_difference_to_that(first: bytes, zeros: int)
 # Compressing
 
 
-@pytest.mark.parametrize("deflated", [gzip_stream.compress_with_zlib, gzip_stream.compress_with_isal])
+@pytest.mark.parametrize("deflated", [concatenable_deflate.compress_with_zlib, concatenable_deflate.compress_with_isal])
 @given(runs=st.lists(st.binary(max_size=2000)), most=st.integers(1, 300))
 def test_pieces_in_a_row_inflate_to_what_they_were_in_a_row(
     deflated: Callable[[bytes], bytes], runs: list[bytes], most: int
 ) -> None:
     pieces = [deflated(run) for run in runs]
     content = b"".join(runs)
-    assert zlib.decompress(b"".join(pieces) + gzip_stream.final_block(b""), -zlib.MAX_WBITS) == content
-    parts = [part for piece in pieces for part in gzip_stream.inflate(piece, most)]
+    assert zlib.decompress(b"".join(pieces) + concatenable_deflate.final_block(b""), -zlib.MAX_WBITS) == content
+    parts = [part for piece in pieces for part in concatenable_deflate.inflate(piece, most)]
     assert b"".join(parts) == content
     assert all(0 < len(part) <= most for part in parts)
 
@@ -112,8 +112,8 @@ def test_without_isal_the_same_document_is_made_by_zlib() -> None:
 
 def test_where_isal_is_missing_zlib_compresses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "isal", None)
-    assert gzip_stream.fastest_compressor.__wrapped__() is gzip_stream.compress_with_zlib
-    assert gzip_stream.fastest_crc32.__wrapped__() is zlib.crc32
+    assert concatenable_deflate.fastest_compressor.__wrapped__() is concatenable_deflate.compress_with_zlib
+    assert concatenable_deflate.fastest_crc32.__wrapped__() is zlib.crc32
 
 
 def test_isal_is_not_imported_with_the_package() -> None:
@@ -189,7 +189,7 @@ def test_a_document_comes_in_parts_that_are_neither_many_nor_large() -> None:
     pieces = [noise[start : start + 500_000] for start in range(0, len(noise), 500_000)]
     document = urlset([compress_chunk(piece, 1, None) for piece in pieces] + [compress_chunk(b"x", 1, None)] * 2000)
     parts = list(document.plain())
-    assert all(PART_BYTES <= len(part) <= PART_BYTES + gzip_stream.MAX_INFLATE_BYTES for part in parts[:-1])
+    assert all(PART_BYTES <= len(part) <= PART_BYTES + concatenable_deflate.MAX_INFLATE_BYTES for part in parts[:-1])
     assert b"".join(parts) == b"".join((URLSET_FRAME[0], noise, b"x" * 2000, URLSET_FRAME[1]))
     parts = list(document.gzipped())
     assert len(parts) < 2 + document.gzipped_size // PART_BYTES

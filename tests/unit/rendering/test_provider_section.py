@@ -15,7 +15,7 @@ from sitemap_middleware.exceptions import StoreError, ValuesError
 from sitemap_middleware.fork_safety import WorkerId
 from sitemap_middleware.listing.path_set import PathSet
 from sitemap_middleware.models import SitemapUrl, UrlColumns
-from sitemap_middleware.rendering import chunking, provider_section, provider_sections
+from sitemap_middleware.rendering import chunking, provider_section, provider_section_scheduler
 from sitemap_middleware.rendering.chunked_document import RenderKey
 from sitemap_middleware.rendering.provider_section import AlreadyRunning, ProcessEnding, ProviderSection
 from sitemap_middleware.rendering.site_documents import assemble
@@ -405,8 +405,8 @@ def down() -> Iterator[Any]:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for what is being made."""
-    monkeypatch.setattr(provider_sections, "WAIT_SECONDS", 0.0)
-    monkeypatch.setattr(provider_sections, "FIRST_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(provider_section_scheduler, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(provider_section_scheduler, "FIRST_WAIT_SECONDS", 0.0)
 
 
 def settled() -> None:

@@ -21,7 +21,7 @@ from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
 from sitemap_middleware.sitemap_protocol_limits import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores import permanent_page_slots
 from sitemap_middleware.stores.base import UNLEARNED_BLOCK
-from sitemap_middleware.stores.batch_merge import BatchMerger
+from sitemap_middleware.stores.merge_batch_into_pages import BatchMerger
 from sitemap_middleware.stores.permanent_page_slots import PlacementCursor, entry_size
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 from sitemap_middleware.urls import has_slash_like, toggle_trailing_slash

@@ -1,9 +1,8 @@
-"""Row ids and path hashes of the SQL engines. Pure.
+"""Packs site, block and position into the row ids of the SQL engines, and hashes paths. Pure.
 
-A row id packs site, block and position, so that the pages of a block lie together in
-the table. Pages are found by a hash of site and path: an index of the paths themselves
-would take more than twice the space and time. Pages may share a hash, within a site or
-across sites, and a client can choose paths that do.
+So the pages of a block lie together in the table. Pages are found by a hash of site and path: an index of the paths
+themselves would take more than twice the space and time. Pages may share a hash, within a site or across sites, and a
+client can choose paths that do.
 """
 
 from __future__ import annotations

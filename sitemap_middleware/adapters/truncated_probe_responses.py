@@ -1,4 +1,4 @@
-"""What counts of the response to a probe if its body was not read to its end."""
+"""Decides what counts of the response to a probe if its body was not read to its end."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters import asgi_client
-from sitemap_middleware.adapters.asgi_client import ResponseCollector, probe_scope, request_app
+from sitemap_middleware.adapters import in_process_asgi_client
 from sitemap_middleware.adapters.asgi_request import ASGIRequest, key_with_defaults
+from sitemap_middleware.adapters.in_process_asgi_client import ResponseCollector, probe_scope, request_app
 from sitemap_middleware.adapters.probe_headers_without_visitor import PROBE_CLIENT_ADDRESS
 from sitemap_middleware.request_response import PROBE_ACCEPT, PROBE_USER_AGENT, ProbeRequest, Response
 
@@ -148,7 +148,7 @@ def test_body_is_read_up_to_its_limit(
 def test_of_an_app_that_hangs_only_the_headers_of_a_film_count(
     messages: Any, body: bytes | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asgi_client, "PROBE_TIMEOUT_SECONDS", 0.01)
+    monkeypatch.setattr(in_process_asgi_client, "PROBE_TIMEOUT_SECONDS", 0.01)
 
     async def hanging(scope: Any, receive: Any, send: Any) -> None:
         for message in messages:

@@ -1,4 +1,4 @@
-"""The pages of the items of `@sitemap(values=...)`: their paths, built by the router, and what items say of them."""
+"""Builds the paths of the items of `@sitemap(values=...)` by the router, and keeps what items say of their pages."""
 
 from __future__ import annotations
 

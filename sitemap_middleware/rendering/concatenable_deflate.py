@@ -1,4 +1,4 @@
-"""Deflate (RFC 1951) in pieces that can be concatenated: with isal if it is installed, else with zlib."""
+"""Deflates (RFC 1951) pieces that can be joined to one stream: with isal if it is installed, else with zlib."""
 
 from __future__ import annotations
 

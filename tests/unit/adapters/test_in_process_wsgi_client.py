@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters import wsgi_client
+from sitemap_middleware.adapters import in_process_wsgi_client
+from sitemap_middleware.adapters.in_process_wsgi_client import probe_environ, resolve_response
 from sitemap_middleware.adapters.probe_headers_without_visitor import PROBE_CLIENT_ADDRESS
-from sitemap_middleware.adapters.wsgi_client import probe_environ, resolve_response
 from sitemap_middleware.adapters.wsgi_request import request_of
 from sitemap_middleware.request_response import PROBE_ACCEPT, PROBE_USER_AGENT, ProbeRequest, Response
 
@@ -132,7 +132,7 @@ def test_body_is_read_up_to_its_limit(
 def test_slow_text_does_not_count_and_of_a_slow_film_the_headers_do(
     media_type: str, body: bytes | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wsgi_client, "PROBE_TIMEOUT_SECONDS", -1)
+    monkeypatch.setattr(in_process_wsgi_client, "PROBE_TIMEOUT_SECONDS", -1)
 
     def slow(_: Any, start_response: Any) -> list[bytes]:
         start_response("200 OK", [("Content-Type", media_type)])

@@ -1,4 +1,4 @@
-"""Repair of a damaged schema: what can be read stays; everything else is deleted and will be learned again."""
+"""Repairs a damaged schema in place: what can be read stays; everything else is deleted and will be learned again."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from psycopg import errors
 
 from ...evidence.page_verdict import is_listable
 from ..base import UNLEARNED_BLOCK
+from ..packed_row_ids_and_path_hashes import MAX_NUMBER, block_of_row, path_hashes, position_of_row, site_of_row
 from ..page_codec import TooLargeError, unpack_page
-from ..recount import RebuiltSite
-from ..row_ids_and_path_hashes import MAX_NUMBER, block_of_row, path_hashes, position_of_row, site_of_row
+from ..recount_after_damage import RebuiltSite
 from ..site_versions import next_version
 from .pipelined_page_batches import row_columns
 from .pool import Session

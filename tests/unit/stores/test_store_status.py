@@ -19,7 +19,7 @@ from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.schema import SCHEMA_VERSION
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
-from sitemap_middleware.stores.status_reader import SiteStatus, store_status
+from sitemap_middleware.stores.store_status import SiteStatus, store_status
 
 from ...support.command_line import cli_runner
 from ...support.sample_sites import Page, SampleSite

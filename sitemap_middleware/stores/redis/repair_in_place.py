@@ -1,4 +1,4 @@
-"""Repair of a damaged site in Redis: pages that can be read stay; the others are deleted and will be learned again."""
+"""Repairs a damaged site in place: pages that can be read stay; the others are deleted and will be learned again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ..base import UNLEARNED_BLOCK
 from ..permanent_page_slots import MAX_BLOCK_PAGES
-from ..recount import RebuiltSite
+from ..recount_after_damage import RebuiltSite
 from .client import RedisClient
 from .scripts import MAX_COMMAND_VALUES, PATH_HASH_BYTES, REPAIR_SCRIPT
 from .segments import (

@@ -1,8 +1,8 @@
-"""Recognizes, by the names of path and view, routes that are unsafe to request or are not pages.
+"""Recognises, by the names of path and view, routes that are unsafe to request or are not pages.
 
-Three kinds of routes are neither requested nor listed before a visit: actions, which may
-change something; APIs, health checks and the like, which are for machines; and paths that are internal by
-convention. The position of a word matters: `/cache/clear` is an action, `/clear-skies` a page.
+Three kinds of routes are neither requested nor listed before a visit: actions, which may change something; APIs,
+health checks and the like, which are for machines; and paths that are internal by convention. The position of a word
+matters: `/cache/clear` is an action, `/clear-skies` a page.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from .action_words import NESTED_ACTIONS, is_action, is_action_pair, unspaced_action, without_diacritics
+from .action_verbs import NESTED_ACTIONS, is_action, is_action_pair, unspaced_action, without_diacritics
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 """The words of a name in snake_case, kebab-case or camelCase."""

@@ -15,7 +15,7 @@ import pytest
 import trio
 from anyio import sleep_forever
 
-from sitemap_middleware.adapters.asgi_send import send_stream
+from sitemap_middleware.adapters.asgi_response_sending import send_stream
 from sitemap_middleware.cli.in_process_app_client import app_client
 from sitemap_middleware.models import Site
 from sitemap_middleware.rendering.chunked_document import Document, compress_chunk, urlset

@@ -1,4 +1,4 @@
-"""Merges a batch of observations into a site's pages, within the page limits. Pure; used by every engine."""
+"""Merges a batch of observations into the pages that a site has, within the page limits. Pure; used by every engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repairs a damaged SQLite store: deletes what cannot be read and rebuilds what follows from the rest."""
+"""Repairs a damaged SQLite store in place: deletes what cannot be read and rebuilds what follows from the rest."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Final
 
 from ...evidence.page_verdict import is_listable
 from ..base import UNLEARNED_BLOCK
+from ..packed_row_ids_and_path_hashes import MAX_NUMBER, block_of_row, path_hashes, position_of_row, site_of_row
 from ..page_codec import TooLargeError, unpack_page
-from ..recount import RebuiltSite
-from ..row_ids_and_path_hashes import MAX_NUMBER, block_of_row, path_hashes, position_of_row, site_of_row
+from ..recount_after_damage import RebuiltSite
 from ..site_versions import next_version
 from .schema import PATH_HASH_BITS, create_schema
 

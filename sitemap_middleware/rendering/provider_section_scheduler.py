@@ -1,4 +1,4 @@
-"""The sections of all providers of one site, rendered in the background, one after the other."""
+"""Renders the sections of all providers of one site in the background, one after the other."""
 
 from __future__ import annotations
 

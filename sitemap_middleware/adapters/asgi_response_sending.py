@@ -1,4 +1,4 @@
-"""Sends a response over ASGI; a long body part by part, until the client disconnects."""
+"""Sends the service's own responses over ASGI; a long body part by part, until the client disconnects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The class of a middleware for the protocol of its app."""
+"""Chooses the class of a middleware for the protocol of its app: the WSGI or the ASGI one."""
 
 from __future__ import annotations
 
