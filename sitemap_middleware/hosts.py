@@ -5,7 +5,6 @@ A Host is not trusted until a setting allows it.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -17,8 +16,7 @@ from .request_response import KEY_HOST, KEY_METHOD, KEY_ROOT, Request
 from .routing.current_routes import AppRoutes
 from .stores.base import Store
 from .stores.checksums import verify, with_checksum
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
+from .warn_once import WarnOnce
 
 MAX_HOSTS: Final = 1000
 """Resolved hosts that are cached. This also limits the sites of one process: clients can invent any number of hosts."""
@@ -75,7 +73,7 @@ class SiteResolver:
         """The first site that was requested."""
         self._stored = BoundedCache[StoreKey, bool](2 * MAX_UNNAMED_SITES)
         """Whether sites that no setting names may have pages and documents in the store."""
-        self._warned = False
+        self._warn_once = WarnOnce()
 
     def resolve_request(self, request: Request) -> tuple[Site | None, HostTrust]:
         """The site of a request, or None; and what its Host is to the site.
@@ -175,13 +173,12 @@ class SiteResolver:
         if len(keys) < MAX_UNNAMED_SITES:
             self._store.save(_RECORD_SITE, {_RECORD_NAME: with_checksum("\n".join([*keys, key]).encode())})
             return True
-        if not self._warned:
-            self._warned = True
-            log.warning(
-                "too many sites: the store has %d with hosts, ports and root paths that no setting names;"
-                " name the hosts in base_url or allowed_hosts, without wildcards, and have the server refuse others",
-                MAX_UNNAMED_SITES,
-            )
+        self._warn_once(
+            "sites",
+            "too many sites: the store has %d with hosts, ports and root paths that no setting names;"
+            " name the hosts in base_url or allowed_hosts, without wildcards, and have the server refuse others",
+            MAX_UNNAMED_SITES,
+        )
         return False
 
     def default_site(self) -> Site:

@@ -14,6 +14,7 @@ from .models import Page, Site
 from .routing.route_table import RouteTable
 from .stores.base import Store
 from .urls import canonical_hint
+from .warn_once import WarnOnce
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -52,7 +53,7 @@ class NoSitemapReasons:
         self._path = options.path
         self._site = options.site
         self._store = store
-        self._warned: set[str] = set()
+        self._warn_once = WarnOnce()
 
     def reason(self, site: Site, table: RouteTable) -> str:
         """The reason for clients."""
@@ -128,8 +129,3 @@ class NoSitemapReasons:
             return next(filter(is_listable_elsewhere, self._store.sample(site.store_key, MAX_PAGES_CHECKED)), None)
         except StoreError:
             return None
-
-    def _warn_once(self, topic: str, message: str, *arguments: object) -> None:
-        if topic not in self._warned:
-            self._warned.add(topic)
-            log.warning(message, *arguments)

@@ -33,6 +33,7 @@ from .routing.current_routes import AppRoutes
 from .stores.base import Store
 from .stores.checksums import verify, with_checksum
 from .urls import is_other_host, quote_path, redirect_target
+from .warn_once import WarnOnce
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -83,7 +84,7 @@ class RobotsTxt:
         self._options = options
         self._store = store
         self._cached: dict[str, _CachedRules] = {}
-        self._warned: set[str] = set()
+        self._warn_once = WarnOnce()
 
     def handles(self, site: Site, path: str) -> bool:
         """Whether this path is the site's robots.txt: at the root of a host only (RFC 9309, section 2.3)."""
@@ -240,11 +241,6 @@ class RobotsTxt:
         except (StoreError, zlib.error, ValueError) as error:
             log.debug("no rules of robots.txt could be loaded: %s", error)
             return None
-
-    def _warn_once(self, topic: str, message: str, *arguments: object) -> None:
-        if topic not in self._warned:
-            self._warned.add(topic)
-            log.warning(message, *arguments)
 
 
 def _parse_response(answer: Response) -> RobotsFile | None:

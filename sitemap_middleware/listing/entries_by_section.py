@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -23,6 +22,7 @@ from ..exceptions import ValuesError
 from ..models import Page, Provider, Route, Site, SitemapUrl, UrlColumns
 from ..routing.route_table import RouteTable
 from ..sitemap_protocol_limits import validate_date
+from ..warn_once import WarnOnce
 from ..yield_to_other_threads import in_pieces
 from . import auto_priority
 from .candidates import (
@@ -41,8 +41,6 @@ from .provider_item_paths import ProviderReport
 from .provider_reader import Providers
 from .site_signals_cache import CachedSiteSignals, SiteSignalsCache
 from .unobserved_provider_entries import UnobservedEntries
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 _HIGH_PRIORITY: Final = 0.5
 """A site whose pages all have the same priority above this one gets a warning."""
@@ -63,7 +61,7 @@ class EntryBuilder:
         """By base URL and provider: items left out of the latest enumeration."""
         self._priorities: dict[tuple[str, str], set[float | None]] = {}
         """By base URL and section: the priorities of its entries."""
-        self._warned: set[str] = set()
+        self._warn_once = WarnOnce()
 
     def evaluation_context(
         self, snapshot: SiteSnapshot, page_count: int, version: int, *, learning: bool = True
@@ -323,8 +321,3 @@ class EntryBuilder:
                 provider.place,
                 report.undated_example,
             )
-
-    def _warn_once(self, topic: str, message: str, *arguments: object) -> None:
-        if topic not in self._warned:
-            self._warned.add(topic)
-            log.warning(message, *arguments)

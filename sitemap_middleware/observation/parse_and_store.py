@@ -28,6 +28,7 @@ from ..routing.route_table import RouteTable
 from ..stores.base import Store
 from ..stores.store_clock import StoreClock
 from ..urls import loc_of, quote_path
+from ..warn_once import WarnOnce
 from .asgi_pathsend_files import read_sent_file
 from .foreign_host_headers import ForeignHosts
 from .recent_pages import ResponseTracker
@@ -100,7 +101,7 @@ class Ingester:
         self._usual_headers = UsualHeaders()
         self._worker_id = WorkerId()
         self._cleaned_up_at = BoundedCache[str, float](MAX_SITES)
-        self._warned_of_unreadable = False
+        self._warn_once = WarnOnce()
         self.merged: int = 0
         """Observations merged into the store."""
         self.refused: int = 0
@@ -258,11 +259,10 @@ class Ingester:
             self._store.forget(site, agreed - self._options.max_age_days * SECONDS_PER_DAY, agreed - SECONDS_PER_DAY)
 
     def _warn_of_unreadable_html(self, loc: str, reason: str) -> None:
-        if not self._warned_of_unreadable:
-            self._warned_of_unreadable = True
-            log.warning(
-                "the HTML of %s cannot be read (it %s), so its robots meta tag and its changes are missed:"
-                " install a decoder, or add SitemapMiddleware inside the middleware that compresses",
-                loc,
-                reason,
-            )
+        self._warn_once(
+            "HTML",
+            "the HTML of %s cannot be read (it %s), so its robots meta tag and its changes are missed:"
+            " install a decoder, or add SitemapMiddleware inside the middleware that compresses",
+            loc,
+            reason,
+        )

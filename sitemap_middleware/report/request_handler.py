@@ -12,6 +12,7 @@ from ..request_response import KEY_PATH, Request, Response
 from ..routing.app_layers_and_mounts import framework_app
 from ..routing.debug_mode import is_debug
 from ..urls import normal_host
+from ..warn_once import WarnOnce
 
 if TYPE_CHECKING:
     from ..explanations_and_statistics import ServiceInspection
@@ -37,7 +38,7 @@ class ReportHandler:
         self._path = options.report
         self._authorize = options.authorize
         self._pages: ReportPages | None = None
-        self._warned = set[str]()
+        self._warn_once = WarnOnce()
         self.marker: str | None = options.report
         """What the path of every request for the report contains; None if there is no report."""
         if self._authorize is not None and self._path is None:
@@ -58,8 +59,9 @@ class ReportHandler:
         if not isinstance(allowed, bool):
             if inspect.iscoroutine(allowed):
                 allowed.close()
-            if self._is_first("awaitable"):
-                log.warning("authorize returned an awaitable, which a WSGI app cannot await; give a plain function")
+            self._warn_once(
+                "awaitable", "authorize returned an awaitable, which a WSGI app cannot await; give a plain function"
+            )
             return None
         return self._respond(request) if allowed else None
 
@@ -99,10 +101,9 @@ class ReportHandler:
                 return False
             if is_debug(framework_app(self._app_routes.app)):
                 return True
-            if self._is_first("debug"):
-                log.warning(
-                    "the report is not shown: the app is not in debug mode, and the option authorize is not set"
-                )
+            self._warn_once(
+                "debug", "the report is not shown: the app is not in debug mode, and the option authorize is not set"
+            )
             return False
         try:
             answer = self._authorize(asked)
@@ -125,16 +126,8 @@ class ReportHandler:
             return error_response(request.method, 500, "The report could not be made: internal error, see the log.")
 
     def _refuse_by_error(self, error: Exception) -> bool:
-        if self._is_first("authorize"):
-            log.warning("authorize failed, so the report is not shown: %r", error)
+        self._warn_once("authorize", "authorize failed, so the report is not shown: %r", error)
         return False
-
-    def _is_first(self, subject: str) -> bool:
-        """Whether nothing was logged on a subject yet."""
-        if subject in self._warned:
-            return False
-        self._warned.add(subject)
-        return True
 
     def _make_pages(self) -> ReportPages:
         """What makes the pages. Raises `OptionError` if the extra is not installed."""

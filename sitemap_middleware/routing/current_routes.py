@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ..checked_options import Options
 from ..models import Context, Provider, Route
+from ..warn_once import WarnOnce
 from .app_layers_and_mounts import framework_app, only_routes_answer, proxy_middleware, root_path
 from .framework_detection import framework_of
 from .route_change_detector import Snapshot
@@ -42,8 +43,7 @@ class AppRoutes:
         """The table that the latest quick check found current, if it did; when that was, and until when it holds."""
         self.root_path: str = root_path(app)
         """The root path that the app itself declares."""
-        self._warned = set[Provider]()
-        self._warned_of_kept = set[str]()
+        self._warn_once = WarnOnce()
         self.bound: bool = False
         """Whether `bind` has been called."""
         self.version: int = 0
@@ -139,11 +139,9 @@ class AppRoutes:
         """
         if not self.table.has_explicit_route(path):
             return False
-        if option not in self._warned_of_kept:
-            self._warned_of_kept.add(option)
-            log.warning(
-                "the app itself has a route for %s and keeps it; give %s another path to have both", path, option
-            )
+        self._warn_once(
+            option, "the app itself has a route for %s and keeps it; give %s another path to have both", path, option
+        )
         return True
 
     def may_answer(self, path: str) -> bool:
@@ -171,8 +169,10 @@ class AppRoutes:
                 else:
                     used.add(provider)
         for provider, path in static.items():
-            if provider not in used and provider not in self._warned:
-                self._warned.add(provider)
-                log.warning(
-                    "%s: its values are not used, because %s has no parameters; leave them out", provider.place, path
+            if provider not in used:
+                self._warn_once(
+                    provider,
+                    "%s: its values are not used, because %s has no parameters; leave them out",
+                    provider.place,
+                    path,
                 )

@@ -16,6 +16,7 @@ from typing import Final
 from ..dates import CLOCK_SKEW_SECONDS
 from ..exceptions import StoreError
 from ..models import StoreKey
+from ..warn_once import WarnOnce
 from .base import Store, StoreExtras
 from .checksums import verify, with_checksum
 
@@ -41,7 +42,7 @@ class StoreClock:
         self._store_now: Callable[[StoreKey], float] | None = StoreExtras.of(store).now if clock is time.time else None
         self._offset = 0.0
         self._measured_at = -float(MEASUREMENT_SECONDS)
-        self._warned = False
+        self._warn_once = WarnOnce()
         self._other_workers: dict[tuple[str, bytes], tuple[int, int]] = {}
         """The time that another worker recorded last, and when this worker first read it; by site and worker id."""
 
@@ -60,14 +61,13 @@ class StoreClock:
 
     def warn_of_skew(self, seconds_ahead: float) -> None:
         """Warn once that this machine's clock is or was ahead of the store's, or behind it (less than 0)."""
-        if not self._warned:
-            self._warned = True
-            log.warning(
-                "this machine's clock is %d seconds %s the store's clock; responses dated by a clock that is ahead are"
-                " ignored: synchronise the clocks of all machines with NTP",
-                round(abs(seconds_ahead)),
-                "ahead of" if seconds_ahead > 0 else "behind",
-            )
+        self._warn_once(
+            "skew",
+            "this machine's clock is %d seconds %s the store's clock; responses dated by a clock that is ahead are"
+            " ignored: synchronise the clocks of all machines with NTP",
+            round(abs(seconds_ahead)),
+            "ahead of" if seconds_ahead > 0 else "behind",
+        )
 
     def agreed_time(self, site: StoreKey, worker: str) -> int:
         """Return the time by which pages are forgotten. It is never later than other workers' or the store's.
