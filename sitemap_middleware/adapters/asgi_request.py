@@ -104,9 +104,10 @@ class ASGIRequest(BaseRequest):
 
     def ignore_reason(self) -> IgnoreReason | None:
         self.routing_headers = ()
-        return ignore_reason_of_headers(self.headers, self._ignore_reason_of_routing) or ignore_reason_of_scope(
-            self.scope
-        )
+        reason, scope = ignore_reason_of_headers(self.headers, self._ignore_reason_of_routing), self.scope
+        if reason is None and ("user" in scope or "extensions" in scope):  # a cheaper test, since few scopes have them
+            return ignore_reason_of_scope(scope)
+        return reason
 
     def _ignore_reason_of_routing(self, headers: tuple[tuple[bytes, bytes], ...]) -> IgnoreReason | None:
         self.routing_headers: RoutingHeaders = headers

@@ -41,6 +41,25 @@ MAX_SKIPPED_COUNTS: Final = 1000
 """Numbers of fields that are passed over at once."""
 
 
+_CLIENT_HEADERS: Final[frozenset[str | bytes]] = frozenset(
+    {
+        b"accept",
+        b"accept-encoding",
+        b"accept-language",
+        b"cache-control",
+        b"connection",
+        b"from",
+        b"host",
+        b"if-modified-since",
+        b"if-none-match",
+        b"pragma",
+        b"referer",
+        b"user-agent",
+    }
+)
+"""The headers that crawlers send themselves, as ASGI gives their names. They are known to be no proxy's."""
+
+
 class NotedPage(Protocol):
     """What a request is for."""
 
@@ -133,16 +152,20 @@ class CrawlerRequests:
             count: the number of fields that the app was given.
             now: POSIX seconds.
         """
-        if self.is_enabled and crawler_of_agent(request.user_agent) is not None:
+        if self.is_enabled and (crawler := crawler_of_agent(request.user_agent)) is not None:
             self._learn_count(count)
-            self.note(page, raw_status, request, now)
+            self._note(crawler, page, raw_status, request, now)
         elif count > self.max_fields and len(self.skipped_counts) < MAX_SKIPPED_COUNTS:
             self.skipped_counts.add(count)
 
     def note(self, page: NotedPage, raw_status: Any, request: Request, now: float) -> None:
         """Note a request if its User-Agent is a crawler's. Never blocks; too many are dropped and counted."""
         crawler = crawler_of_agent(request.user_agent)
-        if crawler is None or page.is_foreign_host:
+        if crawler is not None:
+            self._note(crawler, page, raw_status, request, now)
+
+    def _note(self, crawler: Crawler, page: NotedPage, raw_status: Any, request: Request, now: float) -> None:
+        if page.is_foreign_host:
             return
         request.is_noted = True
         noted, path = self._noted, page.path
@@ -171,7 +194,10 @@ def is_own_address(sender: Sender) -> bool:
 
     A server that knows its proxy replaces the address by the one in X-Forwarded-For.
     """
-    if not any(is_proxy_header(_text(name)) for name, _ in sender.headers):
+    for name, _ in sender.headers:
+        if name not in _CLIENT_HEADERS and is_proxy_header(_text(name)):
+            break
+    else:
         return True
     forwarded_for = [_text(value) for name, value in sender.headers if _text(name).lower() == "x-forwarded-for"]
     address = parse_address(sender.address)

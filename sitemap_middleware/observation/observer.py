@@ -164,6 +164,7 @@ def _make_no_answer() -> Observer:
     answer.status = 0
     answer.headers = ()
     answer.host = ""
+    answer.repeats = 0
     answer.pause = None
     answer.at = answer.second_ends_at = math.inf  # no time lies before it, and none after
     return answer

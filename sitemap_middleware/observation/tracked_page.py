@@ -160,7 +160,8 @@ class TrackedPage:
         except Exception as error:
             is_repeated = False
             context.log_fault("a response could not be compared", error)
-        last.repeats, last.pause = 0, None
+        if last.repeats:
+            last.repeats, last.pause = 0, None
         if reason := request.ignore_reason():
             if reason is self._last_ignore_reason:  # a cheaper count, for visitors who are signed in
                 context.ignored.counts[reason.reason] += 1

@@ -40,13 +40,15 @@ def ignore_reason_of_headers(
         reason_of_routing: called with the headers that state the requested URL, if there are any and nothing else is a
             reason.
     """
-    harmless_names, harmless, routing_names = rule_cache.harmless, harmless_fields, rule_cache.routing
+    harmless_names, harmless = rule_cache.harmless, harmless_fields
     routing: list[Field] = []
     try:
-        for field in reversed(headers):  # browsers send Cookie last
+        if headers and headers[-1][0] == b"cookie" and headers[-1][1]:  # browsers send it last
+            return COOKIE
+        for field in headers:
             if field[0] not in harmless_names and field not in harmless:
                 name, value = field
-                if name in routing_names:
+                if name in rule_cache.routing:
                     routing.append((name, value))
                 elif name == b"cookie" and value:
                     return COOKIE
@@ -54,7 +56,7 @@ def ignore_reason_of_headers(
                     return _ignore_reason_of_unknown_headers(headers, reason_of_routing)
     except TypeError:  # the pairs may be lists (ASGI, "HTTP Connection Scope"), which have no hash
         return _ignore_reason_of_unknown_headers([(name, value) for name, value in headers], reason_of_routing)
-    return reason_of_routing(tuple(reversed(routing))) if routing and reason_of_routing is not None else None
+    return reason_of_routing(tuple(routing)) if routing and reason_of_routing is not None else None
 
 
 def _ignore_reason_of_unknown_headers(

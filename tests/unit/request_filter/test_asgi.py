@@ -10,7 +10,7 @@ import pytest
 from sitemap_middleware.request_filter import asgi
 from sitemap_middleware.request_filter.asgi import HOST_NAMES, Field, harmless_fields, ignore_reason_of_headers
 from sitemap_middleware.request_filter.header_rules import HeaderRuleCache
-from sitemap_middleware.request_filter.reasons import IgnoreReason
+from sitemap_middleware.request_filter.reasons import COOKIE, IgnoreReason
 
 BROWSER: list[Field] = [
     (b"host", b"example.com"),
@@ -59,6 +59,19 @@ def test_a_request_that_is_ignored_anyway_is_not_asked_about() -> None:
         assert reason is not None
         assert reason.reason == "credentials"
     assert seen == []
+
+
+@pytest.mark.parametrize("place", range(len(BROWSER) + 1))
+def test_cookie_counts_wherever_it_is_sent(place: int) -> None:
+    for value, is_ignored in ((b"", False), (b"a=b", True), (b"", False)):
+        headers = [*BROWSER]
+        headers.insert(place, (b"cookie", value))
+        for pairs in (headers, [*ROUTING, *headers, *ROUTING]):
+            assert (ignore_reason_of_headers(pairs) == COOKIE) is is_ignored
+
+
+def test_request_without_headers_counts() -> None:
+    assert ignore_reason_of_headers([]) is None
 
 
 def test_values_that_mean_nothing_are_remembered() -> None:
