@@ -16,6 +16,7 @@ NAMES = (
     "generation",
     "scale",
     "values",
+    "waiting",
     "discovery",
     "servers",
     "stores",

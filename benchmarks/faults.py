@@ -148,7 +148,7 @@ def _locked(file: Path) -> Iterator[Fault]:
 
 def _measured(fault: Fault, beside: str, folder: Path, seconds: float) -> tuple[tuple[list[float], list[float]], float]:
     """Return the seconds of each request to either server, and the seconds until the repaired store is up to date."""
-    with _serving(fault.store, folder) as broken, _serving(beside, folder) as sound:
+    with serving(fault.store, folder) as broken, serving(beside, folder) as sound:
         both = KeptAliveClient(broken), KeptAliveClient(sound)
         for number in range(PAGES):
             for client in both:
@@ -231,8 +231,8 @@ async def page(request: Request) -> HTMLResponse:
 
 
 @contextlib.contextmanager
-def _serving(store: str, folder: Path) -> Iterator[int]:
-    """The port of a server whose app has this store."""
+def serving(store: str, folder: Path) -> Iterator[int]:
+    """The port of a uvicorn server whose app has this store."""
     port = servers.free_port()
     command = ["uvicorn", f"{__name__}:app", "--port", str(port), "--log-level", "warning", "--no-access-log"]
     env = {"BENCHMARK_STORE": store}

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from . import discovery, generation, request, servers
+from . import discovery, generation, request, servers, values, waiting
 from .tables import Table
 
 Results = Sequence[Mapping[str, Any]]
@@ -22,6 +22,8 @@ NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "discovery": {"rounds": 2},
     "startup": {},
     "servers": {"rounds": 5, "times": 400},
+    "values": {},
+    "waiting": {},
 }
 """The benchmarks that have the figures, and how each is run for this table alone."""
 SHORT = {"short": True}
@@ -145,6 +147,14 @@ TARGETS: Final = (
         2,
         False,
         _figure("discovery", "Starlette", discovery.PARTS["discovery"], "% of the build"),
+    ),
+    Target(
+        "event loop late while values are read, p99.9, ms", 10, False,
+        _figure("values", "A sitemap of", values.ASYNC, "p99.9"),
+    ),
+    Target(
+        "a page on uvicorn while pages are rendered, p99, ms", 10, False,
+        _figure("waiting", waiting.TITLE, waiting.RENDERING, "p99, ms"),
     ),
     Target("import and wrap, ms", 43, False, _figure("startup", "What", "import and wrap, ms", "least")),
     Target("memory after import and wrap, MB", 3.5, False, _figure("startup", "What", "memory, MB", "median")),

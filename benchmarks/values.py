@@ -21,9 +21,10 @@ from .tables import Table
 
 ITEMS = 300_000
 SHORT = {"items": 2_000}
+ASYNC = "Starlette, aiosqlite (uvicorn)"
 SERVED = {
     "Flask, a generator (gunicorn)": ("flask_app", ["gunicorn", "--threads", "4", "--bind", "127.0.0.1:{port}"]),
-    "Starlette, aiosqlite (uvicorn)": ("starlette_app", ["uvicorn", "--port", "{port}"]),
+    ASYNC: ("starlette_app", ["uvicorn", "--port", "{port}"]),
 }
 
 

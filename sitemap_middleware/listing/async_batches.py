@@ -11,7 +11,7 @@ from ..models import Context
 MAX_BATCH_ITEMS: Final = 500
 """Items of a batch, at most."""
 
-BATCH_SECONDS: Final = 0.002
+BATCH_SECONDS: Final = 0.01
 """How long a batch is filled before it is put: a source that never waits keeps the event loop for so long."""
 
 PutBatch = Callable[[list[Any]], Awaitable[None]]
