@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .listing.policy import EvaluationContext
     from .listing.route_report import RouteReport
     from .observation.parse_and_store import Ingester
-    from .observation.recent_pages import ResponseTracker
+    from .observation.tracked_page_cache import ResponseTracker
     from .observation.verified_visit_counting import CrawlerVisitCounts
     from .rendering.publisher import Publisher
     from .rendering.site_documents import PublishedDocument

@@ -22,9 +22,9 @@ from .observation.background_saving import ResponseBuffer
 from .observation.crawler_requests import CrawlerRequests, NotedDocument
 from .observation.fault_log import FaultLog
 from .observation.probe_client import ProbeClient
-from .observation.recent_pages import ResponseTracker
 from .observation.shutdown import flush_on_sigterm
 from .observation.tracked_page import TrackedPage
+from .observation.tracked_page_cache import ResponseTracker
 from .observation.varying_content_prober import VaryingContentProber
 from .report.request_handler import ReportHandler
 from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line

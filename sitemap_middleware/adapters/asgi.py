@@ -16,7 +16,7 @@ from ..routing.starlette_routes import set_state
 from ..service import SitemapService
 from .asgi_request import ASGIRequest, key_with_defaults
 from .asgi_response_sending import send_response
-from .async_bridge import run_in_thread, thread_limiter
+from .event_loop_and_threads import run_in_thread, thread_limiter
 
 
 class ASGIMiddleware:

@@ -33,10 +33,10 @@ from ..request_response import (
     is_proxy_header,
 )
 from ..service import SitemapService
-from .async_bridge import AsyncBridge, loop_caller, run_in_background, start_task
+from .base_request import BaseRequest
+from .event_loop_and_threads import AsyncBridge, loop_caller, run_in_background, start_task
 from .in_process_asgi_client import probe_scope, request_app
 from .probe_headers_without_visitor import forwarded_hosts
-from .shared_request_attributes import BaseRequest
 
 _NON_BODY_MESSAGES: Final = (
     "http.response.debug",

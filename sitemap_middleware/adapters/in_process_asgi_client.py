@@ -12,7 +12,7 @@ from anyio import CancelScope, Event, current_time, move_on_after
 from starlette.types import ASGIApp, Message, Scope
 
 from ..request_response import MAX_PROBE_BYTES, PROBE_TIMEOUT_SECONDS, ProbeRequest, Request, Response, as_exception
-from .async_bridge import start_task
+from .event_loop_and_threads import start_task
 from .probe_headers_without_visitor import headers_of_probe, probe_client_address
 from .truncated_probe_responses import is_endless, truncated_response
 

@@ -32,9 +32,9 @@ from ..request_response import (
     is_proxy_header,
 )
 from ..service import SitemapService
+from .base_request import BaseRequest
 from .in_process_wsgi_client import probe_environ, resolve_response
 from .probe_headers_without_visitor import forwarded_hosts
-from .shared_request_attributes import BaseRequest
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

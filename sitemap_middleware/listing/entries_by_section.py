@@ -25,6 +25,7 @@ from ..sitemap_protocol_limits import validate_date
 from ..warn_once import WarnOnce
 from ..yield_to_other_threads import in_pieces
 from . import auto_priority
+from .bulk_unobserved_entries import UnobservedEntries
 from .candidates import (
     Candidate,
     ProvidedBatch,
@@ -40,7 +41,6 @@ from .policy import EvaluationContext, ListingPolicy, route_changefreq, route_pr
 from .provider_item_paths import ProviderReport
 from .provider_reader import Providers
 from .site_signals_cache import CachedSiteSignals, SiteSignalsCache
-from .unobserved_provider_entries import UnobservedEntries
 
 _HIGH_PRIORITY: Final = 0.5
 """A site whose pages all have the same priority above this one gets a warning."""

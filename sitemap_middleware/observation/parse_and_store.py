@@ -31,7 +31,7 @@ from ..urls import loc_of, quote_path
 from ..warn_once import WarnOnce
 from .asgi_pathsend_files import read_sent_file
 from .foreign_host_headers import ForeignHosts
-from .recent_pages import ResponseTracker
+from .tracked_page_cache import ResponseTracker
 from .unusual_routing_headers import HOST, UsualHeaders, doubtful_evidence
 from .varying_content_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, VaryingContentProber
 

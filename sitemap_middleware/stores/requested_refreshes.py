@@ -1,7 +1,7 @@
-"""What `refresh` asked for, as the processes that share a store tell each other.
+"""Marks in the store what `refresh` asked for, so that every process that shares it brings that up to date.
 
-A mark is a random token. A process brings up to date whatever has another token than
-when it did so last. No clocks are compared.
+A mark is a random token. A process brings up to date whatever has another token than when it did so last. No clocks are
+compared.
 """
 
 from __future__ import annotations

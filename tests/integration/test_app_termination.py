@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.adapters.async_bridge import AsyncBridge, run_in_background
+from sitemap_middleware.adapters.event_loop_and_threads import AsyncBridge, run_in_background
 from sitemap_middleware.adapters.in_process_asgi_client import request_app
 from sitemap_middleware.adapters.wsgi_request import WSGIRequest
 from sitemap_middleware.exceptions import ValuesError

@@ -16,7 +16,7 @@ from sitemap_middleware.adapters.wsgi_request import request_of
 from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.evidence.html_facts import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation import recent_pages
+from sitemap_middleware.observation import tracked_page_cache
 from sitemap_middleware.observation.observer import Observer, status_code
 from sitemap_middleware.request_filter.reasons import COOKIE
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
@@ -193,7 +193,7 @@ def test_a_page_is_one_page_under_all_names_of_its_site(protocol: str) -> None:
 
 @BOTH
 def test_pages_whose_last_answers_are_remembered_are_bounded(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recent_pages, "MAX_TRACKED_PAGES", 3)
+    monkeypatch.setattr(tracked_page_cache, "MAX_TRACKED_PAGES", 3)
     paths = [f"/{number}" for number in range(10)]
     sample = SampleSite(protocol, {path: Page() for path in paths})
     sample.visit(*paths)

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, models
-from sitemap_middleware.adapters.async_bridge import _background_tasks
+from sitemap_middleware.adapters.event_loop_and_threads import _background_tasks
 from sitemap_middleware.adapters.wsgi_request import WSGIRequest, request_of
 from sitemap_middleware.dates import w3c_from_timestamp
 from sitemap_middleware.observation.probe_client import MIN_PAUSE_SECONDS, ProbeClient

@@ -10,10 +10,10 @@ import pytest
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation import recent_pages
+from sitemap_middleware.observation import tracked_page_cache
 from sitemap_middleware.observation.observer import NO_ANSWER
-from sitemap_middleware.observation.recent_pages import ResponseTracker
 from sitemap_middleware.observation.tracked_page import TrackedPage
+from sitemap_middleware.observation.tracked_page_cache import ResponseTracker
 
 SITE = Site("https", "example.com")
 
@@ -81,7 +81,7 @@ def test_pages_are_kept_while_they_are_to_be_resolved_again(tracker: ResponseTra
 def test_all_pages_are_dropped_if_there_are_too_many(
     tracker: ResponseTracker, many: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recent_pages, "MAX_TRACKED_PAGES", 3)
+    monkeypatch.setattr(tracked_page_cache, "MAX_TRACKED_PAGES", 3)
 
     def track_one(number: int) -> TrackedPage:
         return track(

@@ -1,4 +1,4 @@
-"""Tracks the pages that were requested recently, so that a request for one of them needs only a dict look-up."""
+"""Keeps the pages that were requested recently, so that a request for one of them needs only a dict look-up."""
 
 from __future__ import annotations
 

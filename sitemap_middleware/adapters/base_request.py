@@ -1,4 +1,4 @@
-"""The attributes that the requests of both adapters share."""
+"""The base class of the requests of both adapters: the attributes that they share."""
 
 from __future__ import annotations
 
