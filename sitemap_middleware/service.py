@@ -19,8 +19,8 @@ from .hosts import SiteResolver
 from .lazy_service_parts import ServiceParts
 from .models import Site
 from .observation.background_saving import ResponseBuffer
-from .observation.crawler_requests import CrawlerRequests, NotedDocument
 from .observation.fault_log import FaultLog
+from .observation.noted_crawler_requests import CrawlerRequests, NotedDocument
 from .observation.probe_client import ProbeClient
 from .observation.shutdown import flush_on_sigterm
 from .observation.tracked_page import TrackedPage

@@ -13,7 +13,7 @@ from anyio.lowlevel import RunVar, checkpoint
 from anyio.to_thread import run_sync
 
 from ..exceptions import ValuesError
-from ..listing.async_batches import iterate_in_batches
+from ..listing.async_provider_batches import iterate_in_batches
 from ..listing.batch_queue import BatchQueue
 from ..models import Context
 

@@ -19,7 +19,7 @@ from ..fork_safety import reset_after_fork
 from ..models import Context, PathBuilder, Provider, Route, Site
 from ..request_response import AsyncCollector
 from ..values_argument_check import unread
-from .async_batches import iterate_in_own_loop
+from .async_provider_batches import iterate_in_own_loop
 from .batch_queue import BatchQueue, as_values_error
 from .path_set import PathSet
 from .provider_item_paths import ProvidedPages, ProviderReport, pages_of_items

@@ -14,9 +14,9 @@ from ..request_filter.reasons import IgnoreReason
 from ..request_response import KEY_HOST, Request, RequestKey
 from ..routing.current_routes import AppRoutes
 from .background_saving import ResponseBuffer
-from .crawler_requests import CrawlerRequests
 from .fault_log import FaultLog
 from .ignored_request_counts import IgnoredRequests
+from .noted_crawler_requests import CrawlerRequests
 from .observer import NO_ANSWER, Observer, Pause, status_code
 from .sampling_schedule import BodySampler, SampleSchedule
 

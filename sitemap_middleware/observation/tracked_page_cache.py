@@ -11,8 +11,8 @@ from ..models import Site
 from ..request_response import RequestKey
 from ..routing.current_routes import AppRoutes
 from .background_saving import ResponseBuffer
-from .crawler_requests import CrawlerRequests
 from .fault_log import FaultLog
+from .noted_crawler_requests import CrawlerRequests
 from .observer import NO_ANSWER
 from .tracked_page import ObserverContext, TrackedPage
 

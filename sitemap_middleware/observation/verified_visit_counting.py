@@ -21,7 +21,7 @@ from ..models import Site, StoreKey
 from ..patterns import Pattern
 from ..routing.current_routes import AppRoutes
 from ..stores.base import Store, StoreExtras
-from .crawler_requests import CrawlerRequests
+from .noted_crawler_requests import CrawlerRequests
 from .visits_awaiting_dns import Group, Row, UnverifiedVisits, grouped
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")

@@ -16,7 +16,7 @@ from ..crawlers.ip_address_ranges import parse_address
 from ..crawlers.known_crawlers import Crawler
 from ..fork_safety import reset_after_fork
 from ..models import Site
-from .crawler_requests import NotedRequest
+from .noted_crawler_requests import NotedRequest
 from .observer import status_code
 
 MAX_WAITING_SENDERS: Final = 2000

@@ -25,7 +25,7 @@ from sitemap_middleware.crawlers.ip_address_ranges import pack_ranges, parse_ran
 from sitemap_middleware.crawlers.known_crawlers import crawler_of_agent
 from sitemap_middleware.exceptions import OptionError
 from sitemap_middleware.models import StoreKey
-from sitemap_middleware.observation import crawler_requests, verified_visit_counting, visits_awaiting_dns
+from sitemap_middleware.observation import noted_crawler_requests, verified_visit_counting, visits_awaiting_dns
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
@@ -323,7 +323,7 @@ def test_addresses_are_not_stored(make: Callable[..., Site], tmp_path: Path) -> 
 
 
 def test_too_many_requests_are_dropped_and_counted(make: Callable[..., Site], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crawler_requests, "MAX_NOTED_REQUESTS", 3)
+    monkeypatch.setattr(noted_crawler_requests, "MAX_NOTED_REQUESTS", 3)
     site = make()
     for _ in range(5):
         site.get("/")
@@ -493,7 +493,7 @@ def test_as_many_headers_as_somebody_else_sends_hide_visits_until_the_next_flush
 def test_numbers_of_headers_that_are_passed_over_are_bounded(
     make: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crawler_requests, "MAX_SKIPPED_COUNTS", 1)
+    monkeypatch.setattr(noted_crawler_requests, "MAX_SKIPPED_COUNTS", 1)
     site = make()
     site.get("/", agent=CHROME)
     for number in range(3):
@@ -504,7 +504,7 @@ def test_numbers_of_headers_that_are_passed_over_are_bounded(
 def test_long_paths_and_addresses_and_headers_are_not_kept(
     make: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crawler_requests, "MAX_NOTED_CHARS", 100)
+    monkeypatch.setattr(noted_crawler_requests, "MAX_NOTED_CHARS", 100)
     site = make()
     site.get("/", X_Forwarded_For="1" * 50_000)
     site.get("/", address="1" * 101)

@@ -7,7 +7,7 @@ import pytest
 from sitemap_middleware.crawlers.known_crawlers import crawler_of_agent
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation import visits_awaiting_dns
-from sitemap_middleware.observation.crawler_requests import NotedRequest
+from sitemap_middleware.observation.noted_crawler_requests import NotedRequest
 from sitemap_middleware.observation.visits_awaiting_dns import Group, UnverifiedVisits, grouped
 
 SITE = Site("https", "example.com")
