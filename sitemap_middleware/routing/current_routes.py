@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ..checked_options import Options
 from ..models import Context, Provider, Route
+from ..sitemap_decorator import NO_SETTINGS
 from ..warn_once import WarnOnce
 from .app_layers_and_mounts import framework_app, only_routes_answer, proxy_middleware, root_path
 from .framework_detection import framework_of
@@ -163,7 +164,7 @@ class AppRoutes:
         static: dict[Provider, str] = {}
         used = set[Provider]()
         for route in routes:
-            if (provider := route.settings.values) is not None:
+            if (settings := route.settings) is not NO_SETTINGS and (provider := settings.values) is not None:
                 if route.static:
                     static.setdefault(provider, route.path)
                 else:

@@ -22,6 +22,10 @@ _PARAMETER_KINDS: Final = (
 """Attributes of FastAPI's dependants, and what each holds."""
 
 
+INTERNAL_MODULE: Final = "fastapi.applications"
+"""The module of views that are never pages of the site."""
+
+
 class DeclaredResponses:
     """Why the declarations of FastAPI and Starlette hide a route until a response shows that it is a page.
 
@@ -92,6 +96,6 @@ def internal_reason(endpoint: Any) -> str | None:
 
     FastAPI makes `/docs`, `/redoc` and `/openapi.json` in its own module.
     """
-    if getattr(endpoint, "__module__", None) == "fastapi.applications":
+    if getattr(endpoint, "__module__", None) == INTERNAL_MODULE:
         return "it is FastAPI's own documentation of the API"
     return None

@@ -58,7 +58,8 @@ def trusted_hosts(app: Any) -> tuple[str, ...]:
 def _routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
     """The routes of an app that is mounted at a position."""
     if position.depth > MAX_LAYERS:
-        return
+        return iter(())
+    routes: list[Route] = []
     position.snapshot.add(links(app))
     position.snapshot.add_slow(partial(layers_and_mounts, app))
     app_layers = list(layers(app))
@@ -66,11 +67,12 @@ def _routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
     for layer in app_layers:
         mounts = mounted_apps(layer)
         for path in sorted(mounts, key=len, reverse=True):  # dispatchers try the longest prefix first
-            yield from _outside(position.below(mounts[path], path), taken)
+            routes += _outside(position.below(mounts[path], path), taken)
             taken.append(position.prefix + path)
     for layer in app_layers:
         if (reader := reader_of(layer)) is not None:
-            yield from _outside(reader.read_routes(layer, position), taken)
+            routes += _outside(reader.read_routes(layer, position), taken)
+    return iter(routes)
 
 
 def _outside(routes: Iterator[Route], prefixes: list[str]) -> Iterator[Route]:

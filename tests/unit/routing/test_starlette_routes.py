@@ -5,13 +5,17 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import types
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import fastapi
 import pytest
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from hypothesis import given
+from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.endpoints import HTTPEndpoint
 from starlette.middleware import Middleware
@@ -23,7 +27,9 @@ from starlette.routing import BaseRoute, Host, Match, Mount, Route, Router, WebS
 from starlette.staticfiles import StaticFiles
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.routing.route_change_detector import Snapshot
+from sitemap_middleware.routing.route_discovery import discover_routes
 
 from ...support.documents import entries, locs
 from ...support.sample_sites import Clock
@@ -145,6 +151,79 @@ def test_catch_all_mount_hides_the_routes_after_it() -> None:
     app = Starlette(routes=[Mount("/", routes=[Route("/a", page)]), Route("/b", page)])
     assert asgi(app, RequestSpec("/b")).status == 404
     assert listed(app) == ["/a"]
+
+
+class Alike(Route):
+    """Read as a class of the app's own, of which nothing is known."""
+
+
+def wrapping() -> Any:
+    @functools.wraps(page)
+    async def wrapped(request: Any) -> HTMLResponse:
+        return await page(request)
+
+    return wrapped
+
+
+VIEWS: tuple[Callable[[], Any], ...] = (
+    lambda: page,
+    lambda: sitemap(priority=0.3)(copy_of(page)),
+    lambda: sitemap(learn=True)(copy_of(page)),
+    lambda: sitemap(exclude=True)(wrapping()),
+    lambda: with_module(copy_of(page), "fastapi.applications"),
+    wrapping,
+    lambda: functools.partial(page),
+    lambda: Reader,
+    lambda: Writer,
+    lambda: Reader.get,
+)
+
+
+def copy_of(view: Any) -> Any:
+    return types.FunctionType(view.__code__, view.__globals__, view.__name__)
+
+
+def with_module(view: Any, module: str) -> Any:
+    view.__module__ = module
+    return view
+
+
+class Spec(NamedTuple):
+    """Of one route."""
+
+    path: str
+    view: int
+    methods: list[str] | None
+    in_schema: bool
+    settings: dict[str, Any] | None
+
+    def make(self, kind: type[Route], view: Any) -> Route:
+        route = kind(self.path, view, methods=self.methods, include_in_schema=self.in_schema)
+        return sitemap(**self.settings)(route) if self.settings else route
+
+
+SPECS = st.builds(
+    Spec,
+    st.sampled_from(["/", "/a", "/a/b", "/a/{x}", "/{x}/b", "/{rest:path}", "/c"]),
+    st.integers(0, len(VIEWS) - 1),
+    st.sampled_from([None, ["GET"], ["POST"], ["POST", "GET"]]),
+    st.booleans(),
+    st.none() | st.just({"priority": 0.9}),
+)
+
+
+@given(st.lists(SPECS, max_size=8), st.sampled_from([None, {"changefreq": "daily"}]), st.sampled_from(["", "/below"]))
+def test_plain_routes_are_read_as_those_of_any_class(
+    specs: list[Spec], app_settings: dict[str, Any] | None, prefix: str
+) -> None:
+    views = [VIEWS[spec.view]() for spec in specs]
+
+    def discovered(kind: type[Route]) -> tuple[Any, ...]:
+        routes = [spec.make(kind, view) for spec, view in zip(specs, views, strict=True)]
+        app = Starlette(routes=[Mount(prefix, routes=routes)] if prefix else routes)
+        return tuple(discover_routes(sitemap(**app_settings)(app) if app_settings else app, Snapshot()))
+
+    assert discovered(Route) == discovered(Alike)
 
 
 def test_routes_added_later_are_found_each_time() -> None:
