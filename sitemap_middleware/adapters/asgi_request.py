@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Scope, Send
 from ..listing.batch_queue import BatchQueue, as_values_error
 from ..models import Context, RoutingHeaders
 from ..private_stdlib import mark_coroutine_function
+from ..proxy_headers import is_proxy_header
 from ..request_filter.asgi import HOST_NAMES, ignore_reason_of_headers, ignore_reason_of_scope
 from ..request_filter.reasons import IgnoreReason
 from ..request_filter.visitor_identity import visitor_fingerprint
@@ -30,7 +31,6 @@ from ..request_response import (
     RequestKey,
     Response,
     Sender,
-    is_proxy_header,
 )
 from ..service import SitemapService
 from .base_request import BaseRequest

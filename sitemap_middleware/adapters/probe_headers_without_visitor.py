@@ -11,16 +11,12 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
+from ..proxy_headers import ADDRESS_HEADERS, FORWARDING_HEADERS, SCHEME_HEADERS
 from ..request_filter.header_rules import HOST_HEADERS
-from ..request_response import (
-    ADDRESS_HEADERS,
-    FORWARDING_HEADERS,
-    PROBE_ACCEPT,
-    PROBE_USER_AGENT,
-    SCHEME_HEADERS,
-    ProbeRequest,
-    Request,
-)
+from ..request_response import PROBE_USER_AGENT, ProbeRequest, Request
+
+PROBE_ACCEPT: Final = "text/html,application/xhtml+xml,*/*;q=0.8"
+"""The Accept header of the middleware's own requests. Some apps answer `*/*` alone with JSON."""
 
 PROBE_CLIENT_ADDRESS: Final = "192.0.2.1"
 """The client address of the middleware's own requests. It is reserved for documentation (RFC 5737)."""

@@ -11,6 +11,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ..models import RoutingHeaders
+from ..proxy_headers import PROXY_HEADERS, is_proxy_header
 from ..request_filter.header_rules import HOST_HEADERS
 from ..request_filter.reasons import COOKIE, IgnoreReason
 from ..request_filter.visitor_identity import visitor_fingerprint
@@ -20,7 +21,6 @@ from ..request_response import (
     KEY_METHOD,
     KEY_PATH,
     KEY_ROOT,
-    PROXY_HEADERS,
     SYNC_SERVER_WAIT_SECONDS,
     TEST_CLIENT_WAIT_SECONDS,
     WAIT_SECONDS_KEY,
@@ -29,7 +29,6 @@ from ..request_response import (
     RequestKey,
     Response,
     Sender,
-    is_proxy_header,
 )
 from ..service import SitemapService
 from .base_request import BaseRequest

@@ -17,7 +17,8 @@ from ..crawlers.ip_address_ranges import parse_address
 from ..crawlers.known_crawlers import Crawler, crawler_of_agent
 from ..fork_safety import reset_after_fork
 from ..models import Site
-from ..request_response import Request, Sender, is_proxy_header
+from ..proxy_headers import is_proxy_header
+from ..request_response import Request, Sender
 
 MAX_NOTED_REQUESTS: Final = 10_000
 """Requests that wait for the next flush. Further ones are dropped and counted."""

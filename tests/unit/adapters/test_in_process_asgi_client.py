@@ -12,8 +12,8 @@ from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters import in_process_asgi_client
 from sitemap_middleware.adapters.asgi_request import ASGIRequest, key_with_defaults
 from sitemap_middleware.adapters.in_process_asgi_client import ResponseCollector, probe_scope, request_app
-from sitemap_middleware.adapters.probe_headers_without_visitor import PROBE_CLIENT_ADDRESS
-from sitemap_middleware.request_response import PROBE_ACCEPT, PROBE_USER_AGENT, ProbeRequest, Response
+from sitemap_middleware.adapters.probe_headers_without_visitor import PROBE_ACCEPT, PROBE_CLIENT_ADDRESS
+from sitemap_middleware.request_response import PROBE_USER_AGENT, ProbeRequest, Response
 
 from ...support.probe_bodies import BODIES, FILM, TEXT
 

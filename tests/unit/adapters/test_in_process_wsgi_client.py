@@ -12,9 +12,9 @@ import pytest
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters import in_process_wsgi_client
 from sitemap_middleware.adapters.in_process_wsgi_client import probe_environ, resolve_response
-from sitemap_middleware.adapters.probe_headers_without_visitor import PROBE_CLIENT_ADDRESS
+from sitemap_middleware.adapters.probe_headers_without_visitor import PROBE_ACCEPT, PROBE_CLIENT_ADDRESS
 from sitemap_middleware.adapters.wsgi_request import request_of
-from sitemap_middleware.request_response import PROBE_ACCEPT, PROBE_USER_AGENT, ProbeRequest, Response
+from sitemap_middleware.request_response import PROBE_USER_AGENT, ProbeRequest, Response
 
 from ...support.probe_bodies import BODIES, FILM, TEXT
 

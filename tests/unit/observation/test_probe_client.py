@@ -28,12 +28,8 @@ from sitemap_middleware.models import Site, StoreKey
 from sitemap_middleware.observation import concurrent_probes, unvisited_page_prober
 from sitemap_middleware.observation import probe_client as prober
 from sitemap_middleware.observation.probe_client import MIN_PAUSE_SECONDS, pause_after
-from sitemap_middleware.request_response import (
-    ADDRESS_HEADERS,
-    FORWARDING_HEADERS,
-    SYNC_SERVER_WAIT_SECONDS,
-    TEST_CLIENT_WAIT_SECONDS,
-)
+from sitemap_middleware.proxy_headers import ADDRESS_HEADERS, FORWARDING_HEADERS
+from sitemap_middleware.request_response import SYNC_SERVER_WAIT_SECONDS, TEST_CLIENT_WAIT_SECONDS
 from sitemap_middleware.request_response import Response as Answered
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 

@@ -20,6 +20,7 @@ from werkzeug.test import Client
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.adapters import in_process_wsgi_client
+from sitemap_middleware.adapters.probe_headers_without_visitor import PROBE_ACCEPT
 from sitemap_middleware.adapters.wsgi_request import WSGIRequest, request_of
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
@@ -30,7 +31,7 @@ from sitemap_middleware.observation.unvisited_page_prober import (
     ROUND_INTERVAL_SECONDS,
     ROUND_TIMEOUT_SECONDS,
 )
-from sitemap_middleware.request_response import PROBE_ACCEPT, TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY
+from sitemap_middleware.request_response import TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ...support.documents import locs
