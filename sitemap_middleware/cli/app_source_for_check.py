@@ -12,11 +12,11 @@ from ..captured_response import MAX_HTML_BYTES
 from ..linter.checks.fetch import check_content_type, check_status
 from ..linter.checks.listed_page import PageResponse
 from ..linter.checks.loc import resolved
-from ..linter.document_check import DocumentCheck
 from ..linter.document_source import DocumentFeed
 from ..linter.listed_pages_check import RobotsText
 from ..linter.rules import size_and_index
 from ..linter.run_context import Run
+from ..linter.streamed_document_check import DocumentCheck
 from ..linter.temporary_url_database import DocumentRow
 from ..middleware import SitemapMiddleware
 from ..models import Headers, Site

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from .decompression import Decompressor
-from .document_check import DocumentCheck
 from .run_context import Run
+from .streamed_document_check import DocumentCheck
 from .temporary_url_database import DocumentRow
 from .xml_reader import Unreadable
 

@@ -9,10 +9,10 @@ from typing import Final
 from urllib.parse import unquote, urljoin, urlsplit
 
 from ..exceptions import SitemapError
-from .document_check import DocumentCheck
 from .document_source import DocumentFeed
 from .rules import size_and_index
 from .run_context import Run
+from .streamed_document_check import DocumentCheck
 from .temporary_url_database import DocumentRow
 
 _READ_BYTES: Final = 65_536

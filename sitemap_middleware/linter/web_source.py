@@ -15,11 +15,11 @@ from .checks.fetch import check_content_type, check_redirects, check_status
 from .checks.loc import resolved
 from .checks.robots_txt import named_sitemaps
 from .decompression import Decompressor
-from .document_check import DocumentCheck
 from .document_source import DocumentFeed
 from .message import Finding
 from .rules import fetch, size_and_index
 from .run_context import Run
+from .streamed_document_check import DocumentCheck
 from .temporary_url_database import DocumentRow
 from .web_client import Answer, Failure, PoliteClient
 from .web_page_client import WebPages

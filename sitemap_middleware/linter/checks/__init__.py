@@ -8,5 +8,5 @@ A module here finds what the module of the same name in `rules/` declares. Furth
 - `extensions` calls the checks of images, videos, news and hreflang.
 - `language_codes` has the codes that hreflang and news may have.
 
-What `rules.size_and_index` declares is found by `document_check` and `entries_check`, which count.
+What `rules.size_and_index` declares is found by `streamed_document_check` and `entries_check`, which count.
 """

@@ -11,7 +11,6 @@ import pytest
 
 from sitemap_middleware.exceptions import SitemapError
 from sitemap_middleware.linter import entries_check, xml_reader
-from sitemap_middleware.linter.document_check import DocumentCheck
 from sitemap_middleware.linter.document_source import DocumentFeed
 from sitemap_middleware.linter.file_source import FileSource
 from sitemap_middleware.linter.message_collector import Report, shortened
@@ -19,6 +18,7 @@ from sitemap_middleware.linter.rules import loc
 from sitemap_middleware.linter.run_context import Run
 from sitemap_middleware.linter.runner import Settings, check_sitemap
 from sitemap_middleware.linter.statistics_of_all_urls import SetFacts
+from sitemap_middleware.linter.streamed_document_check import DocumentCheck
 from sitemap_middleware.linter.temporary_url_database import SitemapSet
 
 from .test_rules import NOW, check

@@ -1,4 +1,4 @@
-"""Checks one document while its bytes arrive: its size and encoding, and its content by `entries_check`."""
+"""Checks one document, piece by piece as it arrives: its size and encoding, and its content by `entries_check`."""
 
 from __future__ import annotations
 
