@@ -3,7 +3,8 @@
 Their cost is the lowest possible cost of observing a page. Each looks up the page of a request, copies the names of its
 headers, because the app may change them, and compares the start of the response with the last one of the same second.
 They judge, record, count and store nothing. Those that record also do what the first response of a second needs: they
-examine the headers of the request, and write down that the page was seen.
+examine the headers of the request, and write down that the page was seen. Those that only look the page up do not see
+the response: what remains of observing while ours pauses.
 """
 
 from __future__ import annotations
@@ -30,6 +31,45 @@ class _Least:
 
     def remember(self, now: float, status: Any, headers: Any, host: Any, fields: Any) -> None:
         self.second, self.status, self.headers, self.host, self.fields = now // 1, status, [*headers], host, fields
+
+
+class LookUpWSGI(_Least):
+    """The least over WSGI that looks up the page, and whether the second has ended."""
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        key = (
+            environ["PATH_INFO"],
+            environ["HTTP_HOST"],
+            environ["wsgi.url_scheme"],
+            environ["SCRIPT_NAME"],
+            environ["REQUEST_METHOD"],
+            environ["QUERY_STRING"],
+        )
+        if self.recorded.get(key) is None or not 0 <= self.clock() - self.second < 1:
+            self.recorded[key] = self.second = self.clock() // 1
+        return self.app(environ, start_response)
+
+
+class LookUpASGI(_Least):
+    """The least over ASGI that looks up the page, and whether the second has ended."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        host = b""
+        for name, value in scope["headers"]:
+            if name == b"host":
+                host = value
+                break
+        key = (
+            scope["path"],
+            host,
+            scope["scheme"],
+            scope["root_path"],
+            scope["method"],
+            scope["query_string"],
+        )
+        if self.recorded.get(key) is None or not 0 <= self.clock() - self.second < 1:
+            self.recorded[key] = self.second = self.clock() // 1
+        await self.app(scope, receive, send)
 
 
 class LeastWSGI(_Least):

@@ -29,7 +29,7 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware
 
 from . import alternating_timing
-from .least_observers import LeastASGI, LeastRecordingASGI, LeastRecordingWSGI, LeastWSGI
+from .least_observers import LeastASGI, LeastRecordingASGI, LeastRecordingWSGI, LeastWSGI, LookUpASGI, LookUpWSGI
 from .tables import Cell, Table
 
 ROUNDS, BATCH = 301, 0.002
@@ -38,6 +38,7 @@ BUSY = "SitemapMiddleware, a page requested more than 50 times in its second"
 FIRST = "SitemapMiddleware, first of its second"
 UNSAMPLED = "SitemapMiddleware, which reads no body"
 LEAST = "the least that compares responses"
+LEAST_BUSY = "the least that looks the page up"
 LEAST_FIRST = "the least that records responses, first of its second"
 COMPARED_PER_SECOND = 40
 """Requests in a second of `OURS`: too few for a pause."""
@@ -245,6 +246,7 @@ def _raw_wsgi(body: bytes = BODY) -> dict[str, Any]:
         BARE: app,
         PASS_THROUGH: PassThroughWSGI(app),
         LEAST: LeastWSGI(app),
+        LEAST_BUSY: LookUpWSGI(app),
         OURS: _raw(app, _visit_wsgi, 1 / COMPARED_PER_SECOND),
         BUSY: SitemapMiddleware(app, include="/", **OPTIONS),
         LEAST_FIRST: LeastRecordingWSGI(app, _later(1)),
@@ -292,6 +294,7 @@ def _raw_asgi(body: bytes = BODY) -> dict[str, Any]:
         BARE: app,
         PASS_THROUGH: PassThroughASGI(app),
         LEAST: LeastASGI(app),
+        LEAST_BUSY: LookUpASGI(app),
         OURS: _raw(app, _visit_asgi, 1 / COMPARED_PER_SECOND),
         BUSY: SitemapMiddleware(app, include="/", **OPTIONS),
         LEAST_FIRST: LeastRecordingASGI(app, _later(1)),

@@ -29,6 +29,7 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware
 
 from .alternating_timing import Rounds, in_turn
+from .least_observers import LookUpASGI
 from .request import BROWSER, RESPONSE, PassThroughASGI
 from .tables import Table
 
@@ -37,6 +38,7 @@ SHORT = {"rounds": 2, "times": 40}
 CONNECTIONS = 8
 ENTRIES = 5000
 HELLO, CONTROL, PASS_THROUGH, OURS = "/hello", "/hello-again", "/pass-through", "/ours"
+LOOKED_UP = "/looked-up"
 STARLETTE = "/starlette"
 DOCUMENT, FILED, STATIC = "/sitemap.xml", "/filed.xml", "/static"
 UNCHANGED, FILED_UNCHANGED = "304", "304 of a file's"
@@ -46,6 +48,7 @@ NAMES = {
     HELLO: "a bare hello",
     CONTROL: "the same again, as a control",
     PASS_THROUGH: "in a pass-through middleware",
+    LOOKED_UP: "in the least that looks the page up",
     OURS: "in SitemapMiddleware",
     STARLETTE: "a hello of a Starlette app",
     STATIC: "a static Response of the same bytes and headers",
@@ -61,6 +64,7 @@ BESIDE = (
     (HELLO, HELLO),
     (CONTROL, HELLO),
     (PASS_THROUGH, HELLO),
+    (LOOKED_UP, HELLO),
     (OURS, HELLO),
     (STATIC, STATIC),
     (DOCUMENT, STATIC),
@@ -83,7 +87,7 @@ def run(rounds: int = ROUNDS, times: int = TIMES) -> Iterator[Table]:
             continue
         with tempfile.TemporaryDirectory() as folder, _serving(server, folder) as (address, pid):
             etags = {path: _headers_of(address, path, GZIP)["etag"] for path in (DOCUMENT, FILED)}
-            plain = (HELLO, CONTROL, PASS_THROUGH, OURS, STARLETTE, STATIC, DOCUMENT, FILED, OTHER, OTHERS)
+            plain = (HELLO, CONTROL, PASS_THROUGH, LOOKED_UP, OURS, STARLETTE, STATIC, DOCUMENT, FILED, OTHER, OTHERS)
             requests = {path: RepeatedRequest(address, path, GZIP) for path in plain}
             for name, path in ((UNCHANGED, DOCUMENT), (FILED_UNCHANGED, FILED)):
                 requests[name] = RepeatedRequest(address, path, {**GZIP, "if-none-match": etags[path]})
@@ -157,6 +161,7 @@ def _apps() -> Mapping[str, Any]:
         HELLO: hello,
         CONTROL: hello,
         PASS_THROUGH: PassThroughASGI(hello),
+        LOOKED_UP: LookUpASGI(hello),
         OURS: SitemapMiddleware(hello, include=OURS, **OPTIONS),
         OTHER: hello,
         OTHERS: SitemapMiddleware(hello, include=OURS, **OPTIONS),
