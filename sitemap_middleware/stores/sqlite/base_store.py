@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import sqlite3
 import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ...crawlers.counted_visits import CrawlerVisit
 from ...evidence.observations import Observation
@@ -24,8 +23,10 @@ from ..compact_page_list import CompactPageList
 from ..packed_row_ids_and_path_hashes import row_id_range, site_row_id_ranges
 from .crawler_visits import add_crawler_visits, read_crawler_visits
 from .pages import SELECT_ROWS, SitePages, checked_int, pages_of, select_in_batches, site_number
-from .repair_in_place import is_damage, repair
 from .schema import SCHEMA_VERSION, file_versions
+
+if TYPE_CHECKING:
+    import sqlite3
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -50,6 +51,8 @@ _parent_connections: Final[list[sqlite3.Connection]] = []
 
 
 def _close_connections(connections: list[sqlite3.Connection]) -> None:
+    import sqlite3
+
     for connection in connections:
         with contextlib.suppress(sqlite3.Error):
             connection.close()
@@ -217,6 +220,8 @@ class BaseSQLiteStore(ABC):
         try:
             return call()
         except StoreError as error:
+            from .repair_in_place import is_damage  # few processes need it
+
             cause = error.__cause__
             if cause is None or not is_damage(cause):
                 raise
@@ -233,6 +238,8 @@ class BaseSQLiteStore(ABC):
         if now < self._repaired_at + MIN_REPAIR_INTERVAL_SECONDS:
             return False
         self._repaired_at = now
+        from .repair_in_place import repair
+
         with self._transaction() as connection:
             dropped = repair(connection)
         log.warning(
@@ -253,6 +260,8 @@ class BaseSQLiteStore(ABC):
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
+                import sqlite3
+
                 with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back by itself
                     connection.execute("ROLLBACK")
                 raise
@@ -271,6 +280,8 @@ class BaseSQLiteStore(ABC):
             except StoreError:
                 raise
             except Exception as error:  # damaged data can raise anything
+                import sqlite3
+
                 with contextlib.suppress(sqlite3.Error):
                     self._on_failure(error)
                 raise StoreError(f"the store {self.name} does not work now: {error}") from error

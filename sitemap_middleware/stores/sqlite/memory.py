@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
+from typing import TYPE_CHECKING
 
 from .base_store import BaseSQLiteStore
 from .schema import create_schema
+
+if TYPE_CHECKING:
+    import sqlite3
 
 
 class MemoryStore(BaseSQLiteStore):
@@ -18,6 +21,8 @@ class MemoryStore(BaseSQLiteStore):
 
     def connect(self) -> sqlite3.Connection:
         if self._connection is None:
+            import sqlite3  # the first flush needs it, not the start of the app
+
             self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             create_schema(self._connection)
         return self._connection

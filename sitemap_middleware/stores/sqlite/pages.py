@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ...evidence.observations import Observation
 from ...models import MergeResult, Page, PageLimits
@@ -25,6 +24,9 @@ from ..page_write_plan import NewPages, SiteChanges
 from ..permanent_page_slots import MAX_BLOCK_PAGES, PlacementCursor, Slot
 from ..site_versions import VERSION_STEPS, next_version
 from .schema import PATH_HASH_BITS
+
+if TYPE_CHECKING:
+    import sqlite3
 
 MAX_STATEMENT_VALUES: Final = 500
 """Values bound in one statement. Older builds of SQLite allow 999."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import sqlite3
 
 APPLICATION_ID: Final = 0x534D4150
 """Marks a file, in its header, as one of this package (SQLite, "PRAGMA application_id")."""

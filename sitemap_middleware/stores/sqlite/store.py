@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import sqlite3
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...exceptions import StoreError
 from .base_store import BaseSQLiteStore
 from .schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, create_schema, file_versions
+
+if TYPE_CHECKING:
+    import sqlite3
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -72,6 +74,8 @@ class SQLiteStore(BaseSQLiteStore):
         return self._connection
 
     def _open(self) -> sqlite3.Connection:
+        import sqlite3  # the first flush needs it, not the start of the app
+
         connection = sqlite3.connect(
             self.path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
         )
@@ -172,4 +176,6 @@ def _inode(path: Path) -> int:
 
 
 def _is_corruption(error: Exception) -> bool:
+    import sqlite3
+
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
