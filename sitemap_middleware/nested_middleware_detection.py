@@ -20,7 +20,7 @@ MAX_MOUNT_DEPTH: Final = 32
 def warn_of_nested_middleware(outer: Any, kind: type) -> None:
     """Warn if a middleware hides the sitemap of another one within its app."""
     path = outer.service.options.path
-    if outer.service.options.enabled and path in nested_sitemap_paths(outer.app, kind, outer):
+    if outer.service.options.enabled and path in _nested_sitemap_paths(outer.app, kind, outer):
         log.warning(
             "two SitemapMiddleware have the path %s, one inside the other: the outer one answers, and the inner one's"
             " sitemap is never seen; remove one of them, or give one another path=",
@@ -28,7 +28,7 @@ def warn_of_nested_middleware(outer: Any, kind: type) -> None:
         )
 
 
-def nested_sitemap_paths(app: Any, kind: type, outer: Any = None, prefix: str = "", depth: int = 0) -> Iterator[str]:
+def _nested_sitemap_paths(app: Any, kind: type, outer: Any = None, prefix: str = "", depth: int = 0) -> Iterator[str]:
     """Yield the sitemap paths, below the app's root, of all middlewares of a class inside an app.
 
     The search stops at the outer middleware, which it meets again if the app is a method of the object that holds it.
@@ -43,7 +43,7 @@ def nested_sitemap_paths(app: Any, kind: type, outer: Any = None, prefix: str = 
         if is_starlette(layer):
             yield from _nested_in_starlette(layer, kind, outer, prefix, depth)
         for path, mounted in _mounts(layer).items():
-            yield from nested_sitemap_paths(mounted, kind, outer, prefix + path, depth + 1)
+            yield from _nested_sitemap_paths(mounted, kind, outer, prefix + path, depth + 1)
 
 
 def _nested_in_starlette(app: Any, kind: type, outer: Any, prefix: str, depth: int) -> Iterator[str]:
@@ -57,7 +57,7 @@ def _nested_in_starlette(app: Any, kind: type, outer: Any, prefix: str, depth: i
     for route in app.routes:
         mounted = getattr(route, "app", None)
         if mounted is not None and not hasattr(route, "methods"):
-            yield from nested_sitemap_paths(mounted, kind, outer, prefix + getattr(route, "path", ""), depth + 1)
+            yield from _nested_sitemap_paths(mounted, kind, outer, prefix + getattr(route, "path", ""), depth + 1)
 
 
 def _mounts(layer: Any) -> Mapping[str, Any]:

@@ -60,7 +60,7 @@ def headers_of_probe(
         app_root: the root path that the app itself declares.
     """
     public_host = probe.host or request.host
-    return probe_headers(
+    return _probe_headers(
         live,
         Connection(request.scheme, (request.root, app_root)),
         host=request.host if probe.keep_host else public_host,
@@ -69,7 +69,7 @@ def headers_of_probe(
     )
 
 
-def probe_headers(
+def _probe_headers(
     live: Iterable[tuple[str, str]], connection: Connection, *, host: str, public_host: str, scheme: str | None
 ) -> list[tuple[str, str]]:
     """The headers of a request of the middleware itself, with names in lower case.

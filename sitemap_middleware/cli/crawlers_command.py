@@ -57,13 +57,13 @@ def crawlers(app: Any, *, since: str | None, unverified: bool, update: bool, as_
         moment = parse_since(since, snapshots[0].now) if since else 0
         figures = target.service.crawler_figures(snapshots[0], since=moment, count_unverified=unverified)
     if as_json:
-        click.echo(json.dumps({"site": snapshots[0].site.base_url, **asdict_of(figures), "notes": notes}, indent=2))
+        click.echo(json.dumps({"site": snapshots[0].site.base_url, **_asdict_of(figures), "notes": notes}, indent=2))
         return
     _print(snapshots[0].site.base_url, figures)
     print_notes(notes)
 
 
-def asdict_of(figures: CrawlerFigures) -> dict[str, Any]:
+def _asdict_of(figures: CrawlerFigures) -> dict[str, Any]:
     """The figures as JSON has them: lists of objects, with times in ISO 8601."""
     lists = ("crawlers", "sections", "not_listed", "errors", "documents")
     return asdict(figures) | {name: [_line_as_json(line) for line in getattr(figures, name)] for name in lists}

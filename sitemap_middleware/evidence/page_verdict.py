@@ -65,7 +65,7 @@ def _exclusion_reason(page: Page, media_types: Collection[str], now: int) -> str
         reason = "its Cache-Control says private"
     elif obstacle := page.obstacle or page.html_obstacle:
         reason = f"it {obstacle}"
-    elif has_expired(page, now):
+    elif _has_expired(page, now):
         reason = "its unavailable_after has passed"
     elif canonical := page.canonical or page.html_canonical:
         reason = f"its canonical URL is another: {canonical}"
@@ -85,7 +85,7 @@ def is_listable(page: Page) -> bool:
     return (
         page.status == 200
         and not (page.noindex or page.html_noindex or page.private or elsewhere)
-        and not has_expired(page, page.last_seen)
+        and not _has_expired(page, page.last_seen)
         and confirmed_contradiction(page) is None
     )
 
@@ -97,7 +97,7 @@ def is_listable_elsewhere(page: Page) -> bool:
     )
 
 
-def has_expired(page: Page, now: int) -> bool:
+def _has_expired(page: Page, now: int) -> bool:
     """Whether an unavailable_after in the page's headers or robots meta tag has passed."""
     return (page.expires_at is not None and page.expires_at <= now) or (
         page.html_expires_at is not None and page.html_expires_at <= now

@@ -93,7 +93,7 @@ def _directives(value: str, *, agents: bool) -> Iterable[str | int]:
             for_us = named[1] in SEARCH_ENGINES
             item = named[2]
         if expires := _EXPIRES.search(value, at, end):
-            moment, end = parse_moment(value, expires.end())
+            moment, end = _parse_moment(value, expires.end())
             if for_us and moment is not None:
                 yield moment
             item = value[at : expires.start()]
@@ -112,7 +112,7 @@ def _directive_names(item: str) -> Iterable[str]:
     )
 
 
-def parse_moment(value: str, at: int) -> tuple[int | None, int]:
+def _parse_moment(value: str, at: int) -> tuple[int | None, int]:
     """The POSIX time written at a position, and where its text ends: ISO 8601, RFC 822, RFC 850 or asctime.
 
     A date without a time means the end of that day. A time without a zone is UTC.

@@ -29,7 +29,7 @@ def without_diacritics(text: str) -> str:
     return normalize("NFC", _ACCENTS.sub("", normalize("NFKD", text.translate(_UNDECOMPOSED_LETTERS))))
 
 
-def word_set(text: str) -> frozenset[str]:
+def _word_set(text: str) -> frozenset[str]:
     """The words of a table, as they are compared."""
     return frozenset(without_diacritics(text).casefold().split())
 
@@ -228,22 +228,22 @@ ACTION_PAIRS: Final = (
 )
 """Verbs that are an action only with one of these objects, in one segment or two: /rotate-keys, /door/open."""
 
-NESTED_ACTIONS: Final = word_set("on off leave close forget")
+NESTED_ACTIONS: Final = _word_set("on off leave close forget")
 """Words that are an action if they are the last of several segments: /kitchen/off, /team/leave."""
 
-NOUN_VERBS: Final = word_set(
+NOUN_VERBS: Final = _word_set(
     "alert block build change email index load mail message order poll push setup start self git app server code text"
 )
 """Verbs that are nouns if they come last: /users/email, /account/order."""
 
-_ACTION_SET: Final = frozenset[str]().union(*(word_set(one) for one in ACTIONS.values()))
+_ACTION_SET: Final = frozenset[str]().union(*(_word_set(one) for one in ACTIONS.values()))
 _JOINED_ACTIONS: Final = frozenset(_SEPARATORS.sub("", one) for one in _ACTION_SET)
 _UNSPACED_ACTION_LIST: Final = tuple(
     sorted({_SEPARATORS.sub("", without_diacritics(word).casefold()) for word in UNSPACED_ACTIONS.split()})
 )
-_ACTION_OBJECT_SET: Final = word_set(ACTION_OBJECTS)
-_FILLER_WORD_SET: Final = word_set(FILLER_WORDS)
-_ACTION_PAIR_SETS: Final = tuple((word_set(verbs), word_set(objects)) for verbs, objects in ACTION_PAIRS)
+_ACTION_OBJECT_SET: Final = _word_set(ACTION_OBJECTS)
+_FILLER_WORD_SET: Final = _word_set(FILLER_WORDS)
+_ACTION_PAIR_SETS: Final = tuple((_word_set(verbs), _word_set(objects)) for verbs, objects in ACTION_PAIRS)
 
 
 def is_action(words: list[str]) -> bool:

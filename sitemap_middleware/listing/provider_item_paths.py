@@ -91,10 +91,10 @@ class ProvidedPages(NamedTuple):
         if all(wanted):
             return self
         rows = list(compress(self.rows(), wanted))
-        return pages_of_rows(rows)
+        return _pages_of_rows(rows)
 
 
-def pages_of_rows(rows: Sequence[ProvidedPage]) -> ProvidedPages:
+def _pages_of_rows(rows: Sequence[ProvidedPage]) -> ProvidedPages:
     """Pages as columns."""
     return ProvidedPages(
         [page.path for page in rows],
@@ -107,11 +107,11 @@ def pages_of_rows(rows: Sequence[ProvidedPage]) -> ProvidedPages:
 def pages_of_items(site: Site, items: Sequence[Any], builders: Builders, report: ProviderReport) -> ProvidedPages:
     """The pages of some items. An item that fits none of the routes is reported.
 
-    If there is one route, what the routes of the app prove is decided for all items together; `pages_of_item` decides
+    If there is one route, what the routes of the app prove is decided for all items together; `_pages_of_item` decides
     on each of the others.
     """
     if len(builders) > 1:
-        return pages_of_rows([page for item in items for page in pages_of_item(site, item, builders, report)])
+        return _pages_of_rows([page for item in items for page in _pages_of_item(site, item, builders, report)])
     ((route, builder),) = builders
     params, entries = _params_and_entries(items, frozenset(builder.names))
     paths = quote_paths(site, build_many(builder, params))
@@ -121,12 +121,12 @@ def pages_of_items(site: Site, items: Sequence[Any], builders: Builders, report:
     rows: list[ProvidedPage] = []
     for item, path, entry in zip(items, paths, entries, strict=True):
         if path is None:
-            rows += pages_of_item(site, item, builders, report)
+            rows += _pages_of_item(site, item, builders, report)
             continue
         if entry.unusable_lastmod is not None:
             report.count_undated(path, entry.unusable_lastmod)
         rows.append(ProvidedPage(path, route, entry))
-    return pages_of_rows(rows)
+    return _pages_of_rows(rows)
 
 
 def _params_and_entries(items: Sequence[Any], names: frozenset[str]) -> tuple[list[Mapping[str, Any]], list[Entry]]:
@@ -163,7 +163,7 @@ _READERS: Final[Mapping[type, Callable[[Any, frozenset[str]], tuple[Mapping[str,
 }
 
 
-def pages_of_item(site: Site, item: Any, builders: Builders, report: ProviderReport) -> Iterator[ProvidedPage]:
+def _pages_of_item(site: Site, item: Any, builders: Builders, report: ProviderReport) -> Iterator[ProvidedPage]:
     """The pages of one item: one for each route that it fits. An item that fits none is reported."""
     entry, params = EMPTY_ENTRY, item
     if isinstance(item, Entry):

@@ -99,7 +99,7 @@ class RefreshContext:
     """What `refresh` asked for."""
 
 
-def nothing_to_reload() -> None:
+def _nothing_to_reload() -> None:
     """Do nothing: chunks in memory cannot be lost."""
 
 
@@ -113,7 +113,7 @@ class SectionDocument:
     """Its chunks; without their data if these are in the store."""
     stored_names: Sequence[str] = ()
     """The names of their data in the store, one for each chunk; none if they have their data."""
-    reload_or_discard: Callable[[], None] = nothing_to_reload
+    reload_or_discard: Callable[[], None] = _nothing_to_reload
     """Called if data of a chunk are missing from the store."""
     is_incomplete: bool = False
     """Whether some of its pages have never been rendered."""

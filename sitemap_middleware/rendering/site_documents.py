@@ -67,7 +67,7 @@ class SiteDocuments:
             StoreError: the store fails, or has lost data of a chunk.
         """
         documents: Sequence[SectionDocument] = self.of_sections
-        is_single, index = fits_one_document(documents), None
+        is_single, index = _fits_one_document(documents), None
         if path != self._options.path:
             name = path.removeprefix(f"{self._stem}-").removesuffix(".xml")
             documents = [document for document in documents if document.name == name and not is_single]
@@ -110,14 +110,14 @@ class SiteDocuments:
         documents = self.of_sections
         if not documents:
             return 0
-        return 1 if fits_one_document(documents) else 1 + len(documents)
+        return 1 if _fits_one_document(documents) else 1 + len(documents)
 
     def published(self) -> list[PublishedDocument]:
         """All documents, the index first if there is one. No data are loaded for that."""
         documents, stem = self.of_sections, self._url_stem
         if not documents:
             return []
-        if fits_one_document(documents):
+        if _fits_one_document(documents):
             return [_published(f"{stem}.xml", urlset([*_chunks_of(documents)]))]
         return [
             _published(f"{stem}.xml", self._index(), is_index=True),
@@ -125,7 +125,7 @@ class SiteDocuments:
         ]
 
 
-def fits_one_document(documents: Sequence[SectionDocument]) -> bool:
+def _fits_one_document(documents: Sequence[SectionDocument]) -> bool:
     """Whether one document can hold all entries, all are rendered, and no section has a name."""
     if any(document.is_named or document.is_incomplete for document in documents):
         return False

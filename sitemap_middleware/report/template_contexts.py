@@ -95,7 +95,7 @@ def overview(evaluation: Evaluation) -> Context:
     }
 
 
-def listing_total(index: SiteIndex, query: PageQuery) -> int | None:
+def _listing_total(index: SiteIndex, query: PageQuery) -> int | None:
     """How many pages a query has in all; None if that is not known before they are read."""
     if query.text:
         return None
@@ -127,7 +127,7 @@ def pages(evaluation: Evaluation, query: PageQuery, links: Links, name: str) -> 
         "parameters": parameters,
         "sorts": tuple(SORTS),
         "groups": [*index.groups(listed=False), *index.groups(listed=True)] if name == "pages" else [],
-        "total": listing_total(index, query),
+        "total": _listing_total(index, query),
         "pages": index.pages,
         "listed": index.listed,
         "left_out": index.left_out,

@@ -45,7 +45,7 @@ class Shape(NamedTuple):
         return f"{segments}(?:/.*)?" if self.is_open else f"{segments}/?"
 
 
-def shape_of(marked: str) -> Shape:
+def _shape_of(marked: str) -> Shape:
     """The shape of a marked template."""
     before, rest, _ = marked.partition(REST)
     segments = before.split("/")[:-1] if rest else before.rstrip("/").split("/")
@@ -95,12 +95,12 @@ class BulkBuilder:
         self._tail = rest[0] if len(rest) == 1 else None
         self._format = marked.replace(PARAMETER, "%s")
         self._taken: set[str] = set()
-        own, patterns = shape_of(marked), []
+        own, patterns = _shape_of(marked), []
         for other in others:
             start = other.partition(PARAMETER)[0].partition(REST)[0]
             if not (start.startswith(self._head) or self._head.startswith(start)):
                 continue  # there may be thousands, most of which begin otherwise
-            shape = shape_of(other)
+            shape = _shape_of(other)
             if not may_overlap(own, shape, literals_first=literals_first):
                 continue
             path = shape.literal_path

@@ -41,7 +41,7 @@ class StoredPage(NamedTuple):
 
     @property
     def block(self) -> int:
-        return block_of_segment(self.segment)
+        return _block_of_segment(self.segment)
 
     def unpack(self) -> Page:
         return unpack_page(self.path, self.route, self.data)
@@ -135,7 +135,7 @@ def unlearned_segments(slots: int) -> range:
     return range(FIRST_UNLEARNED_SEGMENT, FIRST_UNLEARNED_SEGMENT - (-slots // MAX_BLOCK_PAGES))
 
 
-def block_of_segment(segment: int) -> int:
+def _block_of_segment(segment: int) -> int:
     return UNLEARNED_BLOCK if segment >= FIRST_UNLEARNED_SEGMENT else segment
 
 
