@@ -72,7 +72,7 @@ class SiteDocuments:
             name = path.removeprefix(f"{self._stem}-").removesuffix(".xml")
             documents = [document for document in documents if document.name == name and not is_single]
         elif not is_single:
-            index = self._index()
+            index = self._index(documents)
         if not any(document.chunks or document.is_incomplete for document in documents):
             return None
         digests = tuple(chunk.digest for chunk in _chunks_of(documents)) if index is None else (index.etag.encode(),)
@@ -82,22 +82,24 @@ class SiteDocuments:
             since = self._store.served_since(self._base, path, document.etag, int(self._options.clock()))
             cached = CachedDocument(document, since, self._options.max_age, digests)
             self._put(path, cached)
-        self._cached.move_to_end(path)
+        else:
+            self._cached.move_to_end(path)
         cached.mark_fresh(freshness, table)
         return cached
 
     def _put(self, path: str, document: CachedDocument) -> None:
         """Keep a document; drop those that were requested longest ago if all take too many bytes."""
-        if (superseded := self._cached.pop(path, None)) is not None:
+        if (superseded := self._cached.get(path)) is not None:
             superseded.expire()
         self._cached[path] = document
+        self._cached.move_to_end(path)
         size = sum(kept.memory_size for kept in self._cached.values())
         while size > MAX_CACHE_BYTES and len(self._cached) > 1:
             size -= self._cached.popitem(last=False)[1].memory_size
 
-    def _index(self) -> Document:
+    def _index(self, documents: Sequence[SectionDocument]) -> Document:
         stem = f"{self._base}{self._url_stem}"
-        return sitemapindex((f"{stem}-{document.name}.xml", document.lastmod) for document in self.of_sections)
+        return sitemapindex((f"{stem}-{document.name}.xml", document.lastmod) for document in documents)
 
     # Figures
 
@@ -120,7 +122,7 @@ class SiteDocuments:
         if _fits_one_document(documents):
             return [_published(f"{stem}.xml", urlset([*_chunks_of(documents)]))]
         return [
-            _published(f"{stem}.xml", self._index(), is_index=True),
+            _published(f"{stem}.xml", self._index(documents), is_index=True),
             *(_published(f"{stem}-{document.name}.xml", urlset(document.chunks)) for document in documents),
         ]
 
