@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from . import concatenable_deflate
-from .crc32 import combine
+from .crc32 import fastest_combine
 from .xml import INDEX_FRAME, URLSET_FRAME, render_sitemap
 
 PART_BYTES: Final = 64 * 1024
@@ -160,6 +160,7 @@ def _document(frame: _Frame, chunks: Sequence[Chunk]) -> Document:
     size = len(frame.head) + len(frame.tail)
     gzipped_size = len(frame.opening) + len(frame.closing) + _GZIP_TRAILER_BYTES
     count, lastmod = 0, ""
+    combine = fastest_combine()
     for chunk in chunks:
         digest.update(chunk.digest)
         crc = combine(crc, chunk.crc, chunk.size)

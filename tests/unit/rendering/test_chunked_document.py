@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from isal import isal_zlib
 
 from sitemap_middleware.models import CHANGEFREQS, SitemapUrl, UrlColumns
-from sitemap_middleware.rendering import concatenable_deflate
+from sitemap_middleware.rendering import concatenable_deflate, crc32
 from sitemap_middleware.rendering.chunked_document import (
     PART_BYTES,
     Chunk,
@@ -26,7 +27,6 @@ from sitemap_middleware.rendering.chunked_document import (
     urlset,
 )
 from sitemap_middleware.rendering.chunking import group_chunks, make_chunks
-from sitemap_middleware.rendering.crc32 import combine
 from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
 from sitemap_middleware.sitemap_protocol_limits import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.urls import MAX_LOC_CHARS
@@ -57,18 +57,30 @@ def run(program: str) -> bytes:
 # CRC-32
 
 
+Combine = Callable[[int, int, int], int]
+COMBINED = pytest.mark.parametrize("combine", [crc32.combine, isal_zlib.crc32_combine])
+
+
+@COMBINED
 @given(st.lists(st.binary()))
-def test_the_crc_of_runs_of_bytes_is_made_of_the_crcs_of_each(runs: list[bytes]) -> None:
+def test_the_crc_of_runs_of_bytes_is_made_of_the_crcs_of_each(combine: Combine, runs: list[bytes]) -> None:
     crc = 0
     for run in runs:
         crc = combine(crc, zlib.crc32(run), len(run))
     assert crc == zlib.crc32(b"".join(runs))
 
 
+@COMBINED
 @given(st.binary(max_size=30), st.integers(0, 1 << 22))
-def test_long_runs_of_bytes_make_no_difference_to_that(first: bytes, zeros: int) -> None:
+def test_long_runs_of_bytes_make_no_difference_to_that(combine: Combine, first: bytes, zeros: int) -> None:
     second = bytes(zeros)
     assert combine(zlib.crc32(first), zlib.crc32(second), zeros) == zlib.crc32(first + second)
+
+
+def test_isal_combines_them_if_it_is_imported_anyway(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert crc32.fastest_combine() is isal_zlib.crc32_combine
+    monkeypatch.delitem(sys.modules, "isal.isal_zlib")
+    assert crc32.fastest_combine() is crc32.combine
 
 
 # Compressing
