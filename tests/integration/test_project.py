@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -99,3 +100,20 @@ def test_each_private_name_of_a_module_is_used() -> None:
             private = [name for name in names if name.startswith("_") and not name.startswith("__")]
             unused += [f"{file.name}: {name}" for name in private if len(re.findall(rf"\b{name}\b", text)) == 1]
     assert unused == []
+
+
+def test_named_tuples_that_are_made_without_their_class_have_all_fields() -> None:
+    """`tuple.__new__` checks nothing. Tuples with a starred item are compared by the tests of their modules."""
+    literal = 0
+    for file in sorted((ROOT / "sitemap_middleware").rglob("*.py")):
+        text = file.read_text("utf-8")
+        makers = dict(re.findall(r"^(\w+): Final = (?:partial\()?tuple\.__new__(?:, (\w+)\))?", text, re.MULTILINE))
+        module = ".".join(file.relative_to(ROOT).with_suffix("").parts)
+        for call in ast.walk(ast.parse(text)) if makers else ():
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in makers:
+                of_class, items = makers[call.func.id] or ast.unparse(call.args[0]), call.args[-1]
+                if isinstance(items, ast.Tuple) and not any(isinstance(item, ast.Starred) for item in items.elts):
+                    literal += 1
+                    fields = getattr(importlib.import_module(module), of_class)._fields
+                    assert len(items.elts) == len(fields), f"{module}:{call.lineno}"
+    assert literal
