@@ -14,7 +14,6 @@ from .checked_options import Options
 from .crawlers.known_crawlers import crawler_of_agent
 from .created_when_needed import created_part
 from .dates import import_http_parsers
-from .exceptions import StoreError
 from .hosts import SiteResolver
 from .lazy_service_parts import ServiceParts
 from .models import Site
@@ -189,12 +188,7 @@ class SitemapService(ServiceParts):
 
     def flush(self) -> None:
         """Save pending observations, and treat all cached documents as outdated. If saving fails, they stay pending."""
-        try:
-            self.tracker.buffer.flush()
-        except StoreError as error:
-            log.debug("observations not saved: %s", error)
-        except Exception:
-            log.exception("the observations of the last seconds could not be saved")
+        self.tracker.buffer.try_flush()
         self.crawler_visits.flush()
         self._expire_documents()
 

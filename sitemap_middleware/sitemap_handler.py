@@ -200,12 +200,7 @@ class SitemapHandler:
 
     def flush(self) -> None:
         """Save pending observations. If that fails, they stay pending, and the sitemap is made without them."""
-        try:
-            self._buffer.flush(FLUSH_WAIT_SECONDS)
-        except StoreError as error:
-            log.debug("not flushed: %s", error)
-        except Exception:
-            log.exception("the observations of the last seconds could not be saved")
+        self._buffer.try_flush(FLUSH_WAIT_SECONDS)
 
     def expire(self) -> None:
         """Treat all cached documents as outdated."""

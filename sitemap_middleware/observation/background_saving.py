@@ -180,6 +180,15 @@ class ResponseBuffer:
         finally:
             lock.release()
 
+    def try_flush(self, timeout: float = -1) -> None:
+        """Flush, as `flush` does. An error is logged, and what could not be saved stays pending."""
+        try:
+            self.flush(timeout)
+        except StoreError as error:
+            log.debug("observations not saved: %s", error)  # the circuit breaker has logged it
+        except Exception:
+            log.exception("the observations of the last seconds could not be saved")
+
     def flush_finally(self, timeout: float) -> None:
         """Flush for the last time, as `flush` does."""
         self._on_last_flush()
@@ -278,12 +287,8 @@ class ResponseBuffer:
                 self.begin_shutdown()
             if is_last:
                 self._on_last_flush()
-            try:
-                self.flush()
-            finally:
-                self._on_flush(is_last)
-        except StoreError as error:
-            log.debug("observations not saved: %s", error)  # the circuit breaker has logged it
+            self.try_flush()
+            self._on_flush(is_last)
         except Exception:
             log.exception("the observations of the last seconds could not be saved")
 
