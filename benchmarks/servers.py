@@ -29,7 +29,7 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware
 
 from .alternating_timing import Rounds, in_turn
-from .least_observers import LookUpASGI
+from .least_observers import LeastDocument, LookUpASGI
 from .request import BROWSER, RESPONSE, PassThroughASGI
 from .tables import Table
 
@@ -42,6 +42,7 @@ LOOKED_UP = "/looked-up"
 STARLETTE = "/starlette"
 DOCUMENT, FILED, STATIC = "/sitemap.xml", "/filed.xml", "/static"
 UNCHANGED, FILED_UNCHANGED = "304", "304 of a file's"
+LEAST = "/least"
 OTHER, OTHERS = "/feed.xml", "/ours/feed.xml"
 OPTIONS: dict[str, Any] = {"base_url": "https://example.com", "store": "memory://", "verify": False}
 NAMES = {
@@ -52,6 +53,7 @@ NAMES = {
     OURS: "in SitemapMiddleware",
     STARLETTE: "a hello of a Starlette app",
     STATIC: "a static Response of the same bytes and headers",
+    LEAST: "the least that finds a sitemap in memory",
     DOCUMENT: "a gzipped sitemap",
     FILED: "the same, its store an SQLite file",
     UNCHANGED: "a 304 of the sitemap",
@@ -67,6 +69,7 @@ BESIDE = (
     (LOOKED_UP, HELLO),
     (OURS, HELLO),
     (STATIC, STATIC),
+    (LEAST, STATIC),
     (DOCUMENT, STATIC),
     (FILED, STATIC),
     (UNCHANGED, HELLO),
@@ -87,7 +90,20 @@ def run(rounds: int = ROUNDS, times: int = TIMES) -> Iterator[Table]:
             continue
         with tempfile.TemporaryDirectory() as folder, _serving(server, folder) as (address, pid):
             etags = {path: _headers_of(address, path, GZIP)["etag"] for path in (DOCUMENT, FILED)}
-            plain = (HELLO, CONTROL, PASS_THROUGH, LOOKED_UP, OURS, STARLETTE, STATIC, DOCUMENT, FILED, OTHER, OTHERS)
+            plain = (
+                HELLO,
+                CONTROL,
+                PASS_THROUGH,
+                LOOKED_UP,
+                OURS,
+                STARLETTE,
+                STATIC,
+                LEAST,
+                DOCUMENT,
+                FILED,
+                OTHER,
+                OTHERS,
+            )
             requests = {path: RepeatedRequest(address, path, GZIP) for path in plain}
             for name, path in ((UNCHANGED, DOCUMENT), (FILED_UNCHANGED, FILED)):
                 requests[name] = RepeatedRequest(address, path, {**GZIP, "if-none-match": etags[path]})
@@ -157,6 +173,7 @@ def _twin(sitemap: Any) -> Response:
 
 def _apps() -> Mapping[str, Any]:
     sitemap = _sitemap("memory://", DOCUMENT)
+    twin = _twin(sitemap)
     return {
         HELLO: hello,
         CONTROL: hello,
@@ -168,7 +185,8 @@ def _apps() -> Mapping[str, Any]:
         STARLETTE: Starlette(routes=[Route(STARLETTE, starlette_hello)]),
         DOCUMENT: sitemap,
         FILED: _sitemap(os.environ["BENCHMARK_STORE"], FILED),
-        STATIC: _twin(sitemap),
+        STATIC: twin,
+        LEAST: LeastDocument(twin.status_code, twin.raw_headers, twin.body),
     }
 
 
