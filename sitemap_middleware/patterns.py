@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 _TOKEN: Final = re.compile(
@@ -74,6 +74,12 @@ class Pattern:
     def matches(self, path: str) -> bool:
         """Whether a decoded path matches. ``*`` matches any characters, slashes included."""
         return path == self.text if self._matches is None else self._matches(path) is not None
+
+    def count_matches(self, paths: Collection[str]) -> int:
+        """How many of these decoded paths match."""
+        if self._matches is None:
+            return [*paths].count(self.text)
+        return sum(map(bool, map(self._matches, paths)))
 
     def __repr__(self) -> str:
         return f"Pattern({self.text!r})"

@@ -6,9 +6,14 @@ Most pages have had one content only. Their runs are kept as numbers in three co
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, repeat
+from typing import Final
 
-from ..value_history import History
+from ..value_history import History, Run
+from .page_columns import RunColumns
+
+_make: Final = tuple.__new__  # builds a named tuple in half the time of calling its class
 
 
 class CompactHistoryList:
@@ -32,12 +37,26 @@ class CompactHistoryList:
         self.first_seen.append(first)
         self.last_seen.append(last)
 
+    def add_columns(self, runs: Sequence[RunColumns]) -> None:
+        """Add the histories of many pages, which have equal numbers of runs. If that is zero, nothing is added."""
+        if len(runs) != 1:
+            histories = zip(*(map(_make, repeat(Run), zip(*run, strict=True)) for run in runs), strict=True)
+            self.changed += histories
+            return
+        self.values.extend(runs[0].values)
+        self.first_seen.extend(runs[0].first_seen)
+        self.last_seen.extend(runs[0].last_seen)
+
     def extend(self, other: CompactHistoryList) -> None:
         """Add the pages of another table."""
         self.values += other.values
         self.first_seen += other.first_seen
         self.last_seen += other.last_seen
         self.changed += other.changed
+
+    def all_values(self) -> Iterator[int]:
+        """The values of all runs of all pages."""
+        return chain(self.values, (run.value for history in self.changed for run in history))
 
     def __len__(self) -> int:
         return len(self.values) + len(self.changed)

@@ -55,7 +55,11 @@ def is_credible(dates: History, value: int) -> bool:
     """
     if len(dates) > 1 and _is_cached_clock(dates):
         return False
-    stood = any(run.last - run.first >= GENERATED_DATE_SECONDS for run in dates)
+    stood = False
+    for _, first, last in dates:
+        if last - first >= GENERATED_DATE_SECONDS:
+            stood = True
+            break
     if not stood and has_steady_age([run.first - run.value for run in dates[-MIN_STEADY_DATES:]]):
         return False
     run = next((run for run in dates if run.value == value), None)
@@ -63,10 +67,12 @@ def is_credible(dates: History, value: int) -> bool:
         return False
     if age := _required_age(value):
         return run.last - value >= age or any(other.last - other.first >= age for other in dates)
+    if stood:
+        return True
     ages = [other.first - other.value for other in dates]
     varies = max(ages) - min(ages) > CLOCK_JITTER_SECONDS
     age_at_first = run.first - value
-    return stood or (age_at_first >= GENERATED_DATE_SECONDS and (varies or not _may_be_dated_back(age_at_first)))
+    return age_at_first >= GENERATED_DATE_SECONDS and (varies or not _may_be_dated_back(age_at_first))
 
 
 def becomes_credible(run: Run, at: int) -> bool:
@@ -94,7 +100,7 @@ def _may_be_dated_back(age: int) -> bool:
 
 def _is_cached_clock(dates: History) -> bool:
     """Whether the dates are the times at which a cache fetched the page: never old, however rare the visits are."""
-    oldest = max(run.last - run.value for run in dates)
+    oldest = max([last - value for value, _, last in dates])
     gaps = [later.first - earlier.last for earlier, later in pairwise(dates)]
     unseen: float = gaps[0]
     if len(gaps) > 1:

@@ -12,7 +12,7 @@ from operator import add, itemgetter
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from .word_and_link_counts import has_as_many_others, may_be_more_words, more_words
+from .word_and_link_counts import has_as_many_others, may_be_more_words, more_words, size_by_mark
 from .word_and_link_hashes import digest_term, wrapped_terms
 
 _MAX_CACHED_PAIRS: Final = 4096
@@ -76,8 +76,13 @@ class LearnedContent(NamedTuple):
     path: str
     content: int
     rank: Rank
-    size: int | None = None
-    """The size of this content (see `word_and_link_counts`); None if it is unknown."""
+    mark: int = 0
+    """The mark of the content that was last read (see `word_and_link_counts`); 0 if it is unknown."""
+
+    @property
+    def size(self) -> int | None:
+        """The size of this content; None if it is unknown."""
+        return size_by_mark(self.mark, self.content)
 
 
 def slug_of(learned: LearnedContent) -> str:
@@ -161,14 +166,15 @@ def forms_of_pair(one: LearnedContent, other: LearnedContent) -> Forms | None:
 
 def _may_differ_by_slug(one: LearnedContent, other: LearnedContent) -> bool:
     """Whether the sizes of two contents allow that the pages differ by their own slugs only."""
-    if one.size is None or other.size is None:
+    size, other_size = one.size, other.size
+    if size is None or other_size is None:
         return True
-    if not has_as_many_others(one.size, other.size):
+    if not has_as_many_others(size, other_size):
         return False
     words, others = _word_counts(slug_of(one)), _word_counts(slug_of(other))
     if words is None or others is None:
         return True
-    found, as_is, spaced = more_words(one.size, other.size), words[0] - others[0], words[1] - others[1]
+    found, as_is, spaced = more_words(size, other_size), words[0] - others[0], words[1] - others[1]
     return any(
         may_be_more_words(found, as_is * many + spaced * more)
         for many in range(_MAX_WORD_FORMS + 1)

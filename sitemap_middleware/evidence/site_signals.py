@@ -10,12 +10,15 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress, repeat
+from operator import le, not_
 from typing import Final
 
 from ..dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
 from ..models import Page
 from ..value_history import OVERLAP_SECONDS, History, without_future
 from .compact_history_list import CompactHistoryList
+from .page_columns import PageBlock, PageColumns, RunColumns
 from .soft_404_by_equal_content import NO_SOFT_NOT_FOUNDS, LearnedContents, SoftNotFounds
 from .template_changes import TemplateChanges
 
@@ -59,6 +62,11 @@ class SiteSignals:
     until: int | None = None
     """The time up to which the signals are known, if they come from a sample of the pages; None: all, up to now."""
 
+    @property
+    def has_deployments(self) -> bool:
+        """Whether `deployed_at` is true for any time."""
+        return bool(self.deployments or self.installed or self.deployed[0] <= self.deployed[1])
+
     def deployed_at(self, moment: int) -> bool:
         """Whether the site's files, or an installed package's, were written to the server at this time."""
         minute = moment // DEPLOYMENT_SECONDS
@@ -92,8 +100,7 @@ class SiteSignals:
 
     def as_tuple(self) -> object:
         """The signals about the time before `open_after`, without soft 404s; equal tuples mean equal signals."""
-        deployed = bool(self.deployments or self.installed or self.deployed[0] <= self.deployed[1])
-        dates = (self.older_from, self.older_to, self.seen_dates) if deployed else ()
+        dates = (self.older_from, self.older_to, self.seen_dates) if self.has_deployments else ()
         templates = self.templates.as_tuple() if self.templates else ()
         return self.deployed, sorted(self.deployments), sorted(self.installed), dates, templates
 
@@ -119,37 +126,89 @@ def site_signals(
         now: POSIX seconds. Evidence later than that, of a worker whose clock was ahead, is ignored. None: all counts.
         installed: when packages were installed, in POSIX seconds.
     """
-    moments = list(files)
-    date_histories: list[History] = []
-    contents: defaultdict[str, CompactHistoryList] = defaultdict(CompactHistoryList)
-    learned = LearnedContents()
-    for stored in pages:
-        page = stored if now is None else page_as_of(stored, now)
-        if page.status != 200:
-            continue
-        generated = is_generated(page.last_modified_history)
-        if page.last_modified is not None and not generated:
-            moments.append(page.last_modified)
-        elif page.stated_date:
-            moments.append(timestamp_of_w3c(page.stated_date))
-        if page.last_modified_history and not generated:
-            date_histories.append(page.last_modified_history)
-        if page.content_history:
-            contents[page.route].add(page.content_history)
-            learned.add(page)
-    older = [span for history in date_histories for span in _older_date_spans(history)]
-    seen_dates = tuple(sorted([run.value for history in date_histories for run in history]))
+    return signals_of_blocks([PageBlock.of(pages)], files, until, now=now, installed=installed)
+
+
+def signals_of_blocks(
+    blocks: Iterable[PageBlock],
+    files: Iterable[int] = (),
+    until: int | None = None,
+    *,
+    now: int | None = None,
+    installed: Collection[int] = (),
+) -> SiteSignals:
+    """The same for pages in blocks, read once and one after the other."""
+    observed = _ObservedHistories(now)
+    for block in blocks:
+        for pages in block.columns:
+            observed.add_columns(pages)
+        for _, page in block.others:
+            observed.add(page)
+    moments, dates = [*files, *observed.moments], observed.dates
+    older_from, older_to = _older_date_spans(dates)
+    seen_dates = tuple(sorted(dates.all_values()))
     return SiteSignals(
         deployed=deployment_minute(moments),
-        deployments=deployments(date_histories),
-        older_from=tuple(sorted([first for first, _ in older])),
-        older_to=tuple(sorted([last for _, last in older])),
+        deployments=deployments(dates),
+        older_from=older_from,
+        older_to=older_to,
         seen_dates=seen_dates,
         installed=_seen_minutes(seen_dates, installed),
-        soft_not_founds=learned.soft_not_founds(alike=until is None),
-        templates=TemplateChanges(contents),
+        soft_not_founds=observed.learned.soft_not_founds(alike=until is None),
+        templates=TemplateChanges(observed.contents),
         until=until,
     )
+
+
+class _ObservedHistories:
+    """Collects what the signals are computed from."""
+
+    def __init__(self, now: int | None) -> None:
+        self._now = now
+        self.moments: list[int] = []
+        """When pages were modified, by what they said last."""
+        self.dates = CompactHistoryList()
+        """The values of Last-Modified of each page that has any, without generated dates."""
+        self.contents: defaultdict[str, CompactHistoryList] = defaultdict(CompactHistoryList)
+        """By route."""
+        self.learned = LearnedContents()
+
+    def add(self, stored: Page) -> None:
+        page = stored if self._now is None else page_as_of(stored, self._now)
+        if page.status != 200:
+            return
+        generated = is_generated(page.last_modified_history)
+        if page.last_modified is not None and not generated:
+            self.moments.append(page.last_modified)
+        elif page.stated_date:
+            self.moments.append(timestamp_of_w3c(page.stated_date))
+        if page.last_modified_history and not generated:
+            self.dates.add(page.last_modified_history)
+        if page.content_history:
+            self.contents[page.route].add(page.content_history)
+            self.learned.add(page)
+
+    def add_columns(self, pages: PageColumns) -> None:
+        """Add many pages, as `add` does one."""
+        common, now = pages.common, self._now
+        if now is not None and (max(pages.last_seen) > now or max(pages.read_at) > now):
+            for page in pages.pages():
+                self.add(page)
+            return
+        if common.status != 200:
+            return
+        runs = pages.last_modified_runs
+        histories = zip(*(zip(*run, strict=True) for run in runs), strict=True) if runs else repeat((), pages.count)
+        credible = [not is_generated(history) for history in histories]
+        if common.last_modified is not None:
+            self.moments += compress(pages.last_modified, credible)
+        if pages.stated_dates is not None and common.stated_date:
+            counts = [*map(not_, credible)] if common.last_modified is not None else repeat(True)
+            self.moments += map(timestamp_of_w3c, compress(pages.stated_dates, counts))
+        self.dates.add_columns([RunColumns(*([*compress(column, credible)] for column in run)) for run in runs])
+        if common.content_history:
+            self.contents[common.route].add_columns(pages.content_runs)
+            self.learned.add_columns(pages)
 
 
 def page_as_of(page: Page, now: int) -> Page:
@@ -172,12 +231,12 @@ def page_as_of(page: Page, now: int) -> Page:
     )
 
 
-def is_generated(moments: History) -> bool:
+def is_generated(moments: Sequence[tuple[int, int, int]]) -> bool:
     """Whether a page's Last-Modified may be generated for each response. Then it shows no deployment."""
     for _, first, last in moments:
         if last - first >= GENERATED_DATE_SECONDS:
             return False
-    lags = [run.first - run.value for run in moments]
+    lags = [first - value for value, first, _ in moments]
     return bool(lags) and (max(lags) < GENERATED_DATE_SECONDS or has_steady_age(lags[-MIN_STEADY_DATES:]))
 
 
@@ -190,16 +249,24 @@ def has_steady_age(lags: Sequence[int]) -> bool:
     return len(lags) == MIN_STEADY_DATES and max(lags) - min(lags) <= CLOCK_JITTER_SECONDS
 
 
-def _older_date_spans(moments: History) -> list[tuple[int, int]]:
-    """The spans of time in which a page kept a date: modified before the span, and seen with that date after it."""
-    spans: list[tuple[int, int]] = []
-    for run in sorted(moments) if len(moments) > 1 else moments:
-        first, last = run.value + DEPLOYMENT_SECONDS, run.last - OVERLAP_SECONDS
-        if spans:
-            first = max(first, spans[-1][1] + 1)
-        if first <= last:
-            spans.append((first, last))
-    return spans
+def _older_date_spans(dates: CompactHistoryList) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The spans of time in which a page kept a date: modified before the span, and seen with that date after it.
+
+    The first seconds of all spans, and their last seconds, each sorted.
+    """
+    starts = [value + DEPLOYMENT_SECONDS for value in dates.values]
+    ends = [last_seen - OVERLAP_SECONDS for last_seen in dates.last_seen]
+    kept = [*map(le, starts, ends)]
+    starts, ends = [*compress(starts, kept)], [*compress(ends, kept)]
+    for moments in dates.changed:
+        after = -(2**63)
+        for run in sorted(moments):
+            first, last = max(run.value + DEPLOYMENT_SECONDS, after), run.last - OVERLAP_SECONDS
+            if first <= last:
+                starts.append(first)
+                ends.append(last)
+                after = last + 1
+    return tuple(sorted(starts)), tuple(sorted(ends))
 
 
 def _seen_minutes(seen_dates: Sequence[int], installed: Collection[int]) -> frozenset[int]:
@@ -232,16 +299,19 @@ def changed_since(page: Page, since: int) -> bool:
     return False
 
 
-def deployments(date_histories: Collection[History]) -> frozenset[int]:
+def deployments(dates: CompactHistoryList) -> frozenset[int]:
     """The present and earlier deployments: minutes of which a fifth of the dated pages, and at least three, had a date.
 
     A fifth is enough, because while workers see the pages move from one deployment's date to the next, neither date is
     that of most pages.
     """
-    pages_of_minute = Counter(
-        [minute for moments in date_histories for minute in {run.value // DEPLOYMENT_SECONDS for run in moments}]
+    pages_of_minute = Counter([value // DEPLOYMENT_SECONDS for value in dates.values])
+    pages_of_minute.update(
+        [minute for moments in dates.changed for minute in {run.value // DEPLOYMENT_SECONDS for run in moments}]
     )
-    min_count = max(3, len(date_histories) / 5)
+    min_count = max(3, len(dates) / 5)
+    if 2 * max(pages_of_minute.values(), default=0) < min_count:  # most sites
+        return frozenset()
     return frozenset(
         minute
         for start in pages_of_minute
@@ -259,6 +329,10 @@ def deployment_minute(moments: Iterable[int]) -> tuple[int, int]:
     ordered = sorted(moments)
     best, start = (1, 0), 0
     best_count = max(2, len(ordered) // 2)
+    if not any(
+        later - moment <= DEPLOYMENT_SECONDS for moment, later in zip(ordered, ordered[best_count:], strict=False)
+    ):
+        return best
     for end, moment in enumerate(ordered):
         while moment - ordered[start] > DEPLOYMENT_SECONDS:
             start += 1

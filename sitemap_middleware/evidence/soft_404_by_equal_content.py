@@ -11,16 +11,16 @@ digests do.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from operator import attrgetter
-from typing import Final, NamedTuple, TypeVar
+from itertools import repeat
+from typing import Any, Final, NamedTuple, TypeVar, cast
 from urllib.parse import unquote
 
 from ..models import Page
 from ..value_history import VOLATILE
 from .own_slug_in_content import Forms, LearnedContent, Rank, forms_of_pair, without_slug
-from .word_and_link_counts import size_by_mark
+from .page_columns import PageColumns
 
 MIN_EQUAL_PAGES: Final = 5
 """If a route has this many equal learned pages, only the first is listed. Fewer may be equal by chance."""
@@ -36,8 +36,6 @@ _LEADING_ZEROS: Final = re.compile(r"(?<![0-9.])0+(?=[0-9])")
 Key = TypeVar("Key", bound=Hashable)
 
 _make: Final = tuple.__new__  # builds a named tuple in half the time of calling its class
-
-_RANK: Final = attrgetter("rank")
 
 
 class SoftNotFounds(NamedTuple):
@@ -91,13 +89,23 @@ class LearnedContents:
     """Collects the learned pages of a site, and finds the soft 404s among them."""
 
     def __init__(self) -> None:
-        self._contents: defaultdict[str, list[LearnedContent]] = defaultdict(list)
+        self._routes: dict[str, _RouteContents] = {}
 
     def add(self, page: Page) -> None:
         """Add a page if it may be listed."""
         learned = learned_content(page)
         if learned is not None:
-            self._contents[learned.route].append(learned)
+            self._of_route(learned.route).add(learned)
+
+    def add_columns(self, pages: PageColumns) -> None:
+        """Add those of many pages that may be listed."""
+        if _may_be_compared(pages.common):
+            self._of_route(pages.common.route).add_columns(pages)
+
+    def _of_route(self, route: str) -> _RouteContents:
+        if route not in self._routes:
+            self._routes[route] = _RouteContents(route)
+        return self._routes[route]
 
     def soft_not_founds(self, *, alike: bool = True) -> SoftNotFounds:
         """Find the soft 404s.
@@ -110,27 +118,31 @@ class LearnedContents:
         slug_forms: dict[str, tuple[Forms, ...]] = {}
         remainders: dict[tuple[str, int, int], Rank] = {}
         compared_routes: list[str] = []
-        for route, pages in self._contents.items():
-            has_equal = len({learned.content for learned in pages}) < len(pages)
-            if has_equal and alike:
-                normalized_paths.update(
-                    _first_of_each(
-                        [((route, normalize_path(learned.path), learned.content), learned) for learned in pages], 2
+        for route, pages in self._routes.items():
+            if len({*pages.contents}) < len(pages.contents):
+                learned_pages = pages.all()
+                if alike:
+                    normalized_paths.update(
+                        _first_of_each(
+                            [
+                                ((route, normalize_path(learned.path), learned.content), learned)
+                                for learned in learned_pages
+                            ],
+                            2,
+                        )
                     )
+                contents.update(
+                    _first_of_each([((route, learned.content), learned) for learned in learned_pages], MIN_EQUAL_PAGES)
                 )
-            if len(pages) >= MIN_EQUAL_PAGES:
-                if has_equal:
-                    contents.update(
-                        _first_of_each([((route, learned.content), learned) for learned in pages], MIN_EQUAL_PAGES)
-                    )
+            if len(pages.contents) >= MIN_EQUAL_PAGES:
                 compared_routes.append(route)
-        compared_routes = sorted(compared_routes, key=lambda route: (-len(self._contents[route]), route))[
+        compared_routes = sorted(compared_routes, key=lambda route: (-len(self._routes[route].contents), route))[
             :MAX_COMPARED_ROUTES
         ]
         for route in compared_routes:
-            pages, route_forms = self._contents[route], list[Forms]()
+            pages, route_forms = self._routes[route], list[Forms]()
             for forms in _common_forms(pages, MAX_COMPARED_PAIRS // len(compared_routes)):
-                rest = [(without_slug(learned, forms), learned) for learned in pages]
+                rest = [(without_slug(learned, forms), learned) for learned in pages.all()]
                 found = _first_of_each(
                     [
                         ((route, len(route_forms), remainder), learned)
@@ -147,27 +159,125 @@ class LearnedContents:
         return SoftNotFounds(contents, normalized_paths, slug_forms, remainders)
 
 
+class _RouteContents:
+    """What is compared of the learned pages of a route, as columns: only few of these pages are compared as objects."""
+
+    def __init__(self, route: str) -> None:
+        self._route = route
+        self._paths: list[str] = []
+        self.contents: list[int] = []
+        # The parts of a rank, besides the path.
+        self._zeros: list[bool] = []
+        self._first_seen: list[int] = []
+        self._capitals: list[int] = []
+        self._marks: list[int] = []
+
+    def add(self, learned: LearnedContent) -> None:
+        """Add a page."""
+        zeros, first_seen, capitals, path = learned.rank
+        self._paths.append(path)
+        self.contents.append(learned.content)
+        self._zeros.append(zeros)
+        self._first_seen.append(first_seen)
+        self._capitals.append(capitals)
+        self._marks.append(learned.mark)
+
+    def add_columns(self, pages: PageColumns) -> None:
+        """Add those of these pages that have a stable content. Their common page may be compared."""
+        stable = _stable_contents(pages)
+        if None in stable:
+            for learned in filter(None, map(learned_content, pages.pages())):
+                self.add(learned)
+            return
+        paths: Sequence[str] = pages.paths
+        joined = "".join(paths)
+        if "%" in joined:
+            paths = [*map(unquote, paths)]
+            joined = "".join(paths)
+        self._paths += pages.paths
+        self.contents += cast("Sequence[int]", stable)
+        self._zeros += map(_has_leading_zeros, paths) if _takes_integers(self._route) else repeat(False, pages.count)
+        self._first_seen += pages.first_seen
+        self._capitals += repeat(0, pages.count) if joined.islower() else map(_count_capitals, paths)
+        self._marks += pages.content_marks
+
+    def __getitem__(self, index: int) -> LearnedContent:
+        path = self._paths[index]
+        rank = self._zeros[index], self._first_seen[index], self._capitals[index], path
+        return LearnedContent(self._route, path, self.contents[index], rank, self._marks[index])
+
+    def all(self) -> list[LearnedContent]:
+        """All pages."""
+        return [*map(self.__getitem__, range(len(self.contents)))]
+
+    def by_rank(self) -> list[int]:
+        """The indexes of the pages, ordered by rank: part by part, the last one first."""
+        order = [*range(len(self.contents))]
+        order.sort(key=self._paths.__getitem__)
+        parts: tuple[list[Any], ...] = self._capitals, self._first_seen, self._zeros
+        for part in parts:
+            if part.count(part[0]) < len(part):
+                order.sort(key=part.__getitem__)
+        return order
+
+
 def learned_content(page: Page) -> LearnedContent | None:
     """What is compared of a page; None if it was not learned, may not be listed, or has no stable content.
 
     Its content is the latest that was seen twice, or else the latest.
     """
-    if not page.learned or page.status != 200 or page.noindex or page.html_noindex:
+    content = _stable_content(page.content_history) if _may_be_compared(page) else None
+    if content is None:
         return None
-    if not page.content_history:
-        return None
-    content, first, last = page.content_history[-1]
-    if content == VOLATILE or first == last:
-        runs = [run for run in page.content_history if run.value != VOLATILE]
-        if not runs:
-            return None
-        content = next((run.value for run in reversed(runs) if run.was_repeated), runs[-1].value)
     path, route = page.path, page.route
     decoded = unquote(path) if "%" in path else path
-    has_zeros = ("int:" in route or ":int" in route) and _LEADING_ZEROS.search(decoded) is not None
-    capitals = 0 if decoded.islower() else sum(map(str.isupper, decoded))
-    size = size_by_mark(page.content_mark, content)
-    return _make(LearnedContent, (route, path, content, (has_zeros, page.first_seen, capitals, path), size))
+    has_zeros = _takes_integers(route) and _has_leading_zeros(decoded)
+    rank = has_zeros, page.first_seen, _count_capitals(decoded), path
+    return _make(LearnedContent, (route, path, content, rank, page.content_mark))
+
+
+def _stable_contents(pages: PageColumns) -> Sequence[int | None]:
+    """`_stable_content` of each of these pages."""
+    runs = pages.content_runs
+    if len(runs) == 1 and VOLATILE not in runs[0].values:
+        return runs[0].values
+    return [*map(_stable_content, zip(*(zip(*run, strict=True) for run in runs), strict=True))]
+
+
+def _stable_content(history: Sequence[tuple[int, int, int]]) -> int | None:
+    """The latest content that was seen twice, or else the latest; None if there is none but volatile content."""
+    content, first, last = history[-1]
+    if content != VOLATILE and first != last:
+        return content
+    runs = [run for run in history if run[0] != VOLATILE]
+    repeated = [value for value, first, last in runs if first < last]
+    if repeated:
+        return repeated[-1]
+    return runs[-1][0] if runs else None
+
+
+def _may_be_compared(page: Page) -> bool:
+    """Whether a page was learned, may be listed, and has a content."""
+    return (
+        page.learned
+        and page.status == 200
+        and not page.noindex
+        and not page.html_noindex
+        and len(page.content_history) > 0
+    )
+
+
+def _takes_integers(route: str) -> bool:
+    """Whether a parameter of a route is an integer, which may have leading zeros."""
+    return "int:" in route or ":int" in route
+
+
+def _has_leading_zeros(path: str) -> bool:
+    return _LEADING_ZEROS.search(path) is not None
+
+
+def _count_capitals(path: str) -> int:
+    return 0 if path.islower() else sum(map(str.isupper, path))
 
 
 def normalize_path(path: str) -> str:
@@ -185,13 +295,13 @@ def _first_of_each(keyed: Sequence[tuple[Key, LearnedContent]], min_pages: int) 
     return found
 
 
-def _common_forms(pages: Sequence[LearnedContent], max_pairs: int) -> list[Forms]:
+def _common_forms(pages: _RouteContents, max_pairs: int) -> list[Forms]:
     """The forms by which two consecutive pages differ, in the order in which the pages were first seen."""
-    ordered = sorted(pages, key=_RANK)
+    ordered = pages.by_rank()
     step = max(1, len(ordered) // max_pairs)
     found: dict[Forms, None] = {}
     for one, other in zip(ordered[:-1:step], ordered[1::step], strict=True):
-        forms = forms_of_pair(one, other)
+        forms = forms_of_pair(pages[one], pages[other])
         if forms is not None:
             found[forms] = None
     return list(found)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from heapq import merge
-from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
@@ -116,8 +114,7 @@ class AmbiguousPeriods:
         ambiguous = self._begins_ambiguous = min_seen > 0
         self._turns: list[int] = []
         """The times at which the group becomes ambiguous and clear, in turn, beginning with `not _begins_ambiguous`."""
-        moments = merge(firsts, (last + 1 for last in lasts), sorted(changing), sorted(leaving))
-        for at, _ in groupby(moments):  # each time once, without a list of all
+        for at in sorted({*firsts, *[last + 1 for last in lasts], *changing, *leaving}):
             started, ended = bisect_right(firsts, at, started), bisect_left(lasts, at, ended)
             alive = started - ended  # pages seen both before and after
             changed += changing.get(at, 0)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain, combinations
+from itertools import chain, combinations, compress
 from typing import Final, NamedTuple
 
 from ..value_history import OVERLAP_SECONDS, RUN_ORDER, VOLATILE, History, Run
@@ -70,7 +70,8 @@ class TemplateChanges:
         contents_by_group: defaultdict[str, CompactHistoryList] = defaultdict(CompactHistoryList)
         for route, contents in contents_by_route.items():
             contents_by_group[route if len(contents) >= MIN_PAGES_AROUND_CHANGE else ""].extend(contents)
-        self._common = frequent_values(_content_values(contents_by_group), MIN_PAGES) - {VOLATILE}
+        values = chain.from_iterable(contents.all_values() for contents in contents_by_group.values())
+        self._common = frequent_values(values, MIN_PAGES) - {VOLATILE}
         self._shared = self._flapping = frozenset[int]()
         """`_shared`: differences that are not edits, in the four forms in which two signed digests may show them.
         `_flapping`: differences that come and go, alone or together with a template change; without signs."""
@@ -125,10 +126,9 @@ class TemplateChanges:
     def _settled_lifespans(self, contents: CompactHistoryList) -> Lifespans:
         """When the pages were seen and changed, without known template changes and without pages that always change."""
         lifespans = Lifespans()
-        for value, first, last in zip(contents.values, contents.first_seen, contents.last_seen, strict=True):
-            if value != VOLATILE:
-                lifespans.first_seen.append(first)
-                lifespans.last_seen.append(last)
+        stable = [value != VOLATILE for value in contents.values]
+        lifespans.first_seen.extend(compress(contents.first_seen, stable))
+        lifespans.last_seen.extend(compress(contents.last_seen, stable))
         for history in map(self._merge_runs, contents.changed):
             if history and not is_always_new(history):
                 lifespans.add(history)
@@ -210,15 +210,6 @@ def _flapping_differences(alone: Collection[int], templates: Sequence[int]) -> s
             own.add(template)
             sums.update(_unsigned(difference + other) for difference in alone for other in (template, -template))
     return sums.union(alone) - own
-
-
-def _content_values(contents_by_group: Mapping[str, CompactHistoryList]) -> Iterator[int]:
-    """The values of all runs of all pages."""
-    for contents in contents_by_group.values():
-        yield from contents.values
-        for history in contents.changed:
-            for run in history:
-                yield run.value
 
 
 def _unsigned(difference: int) -> int:

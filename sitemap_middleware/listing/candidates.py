@@ -90,7 +90,7 @@ def provider_batches(
     static = {route.path: route for route in snapshot.table.static(site) if route.settings.values is provider}
     for pages in providers.pages(site, provider, routes, snapshot.async_collector, report):
         batch = ProvidedBatch(pages, observed.find(pages.paths))
-        if pages.locs is None and not snapshot.table.has_static(site, _decode_paths(pages.paths)):
+        if pages.locs is None and not snapshot.table.has_static(site, decode_paths(pages.paths)):
             yield batch
         else:
             rows = (_provided_candidate(snapshot, page, batch.observed, static, report) for page in pages.rows())
@@ -185,7 +185,7 @@ def decode_path(path: str) -> str:
     return unquote(path) if "%" in path else path
 
 
-def _decode_paths(paths: Collection[str]) -> Collection[str]:
+def decode_paths(paths: Collection[str]) -> Collection[str]:
     """The same for each of these paths."""
     return [*map(decode_path, paths)] if "%" in "".join(paths) else paths
 

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date
 from hashlib import blake2b
-from itertools import chain
+from itertools import chain, repeat
 from typing import Final, Literal
 
 from ..checked_options import Options
@@ -16,6 +16,7 @@ from ..entry import EMPTY_ENTRY
 from ..evidence import changefreq
 from ..evidence.changefreq import ChangefreqResult
 from ..evidence.lastmod import LastmodResult, lastmod
+from ..evidence.page_columns import PageBlock
 from ..evidence.site_signals import changed_since, depends_on_site_signals
 from ..evidence.soft_404_by_equal_content import LearnedContents
 from ..exceptions import ValuesError
@@ -171,23 +172,25 @@ class EntryBuilder:
 
         The digest is empty if they depend on none.
         """
-        contents = LearnedContents()
-        for page in in_pieces(pages, _PIECE_PAGES):
+        block, contents = PageBlock.of(pages), LearnedContents()
+        for columns in block.columns:
+            contents.add_columns(columns)
+        for _, page in in_pieces(block.others, _PIECE_PAGES):
             contents.add(page)
         # Soft 404s within the block are left out here already: no signals of the whole site are needed for that.
         soft_not_founds = contents.soft_not_founds()
-        candidates = learned_candidates(context.snapshot, in_pieces(pages, _PIECE_PAGES))
-        if soft_not_founds:
-            candidates = [
-                candidate
-                for candidate in candidates
-                if candidate.page is None or soft_not_founds.first_equal_page(candidate.page) is None
-            ]
-        plain = PlainLearnedEntries(self._options, context, self._developer_lastmod)
-        pieces = in_pieces(candidates, _PIECE_PAGES)
-        entries = plain.entries(pieces, lambda candidate: self._entries(context, "learned", (candidate,)))
+        candidates: list[Candidate] = []
+
+        def evaluate(others: list[Page]) -> Iterator[tuple[str, SitemapUrl]]:
+            for candidate in learned_candidates(context.snapshot, in_pieces(others, _PIECE_PAGES)):
+                if candidate.page is None or soft_not_founds.first_equal_page(candidate.page) is None:
+                    candidates.append(candidate)
+                    yield from zip(repeat(candidate.path), self._entries(context, "learned", (candidate,)))
+
+        plain = PlainLearnedEntries(self._options, context, self._developer_lastmod, soft_not_founds)
+        entries = plain.entries(block, evaluate)
         self._priorities.setdefault((context.snapshot.site.base_url, "learned"), set()).update(entries.priorities)
-        return entries, self._signals_digest(context, pages, candidates)
+        return entries, self._signals_digest(context, block, candidates)
 
     def build_entry(
         self, context: EvaluationContext, loc: str, candidate: Candidate
@@ -244,17 +247,23 @@ class EntryBuilder:
 
     # Digests
 
-    def _signals_digest(
-        self, context: EvaluationContext, pages: Sequence[Page], candidates: Sequence[Candidate]
-    ) -> bytes:
-        """The digest of the site signals that the entries of these pages depend on; empty if there are none."""
+    def _signals_digest(self, context: EvaluationContext, block: PageBlock, candidates: Sequence[Candidate]) -> bytes:
+        """The digest of the site signals that the entries of these pages depend on; empty if there are none.
+
+        `candidates` are those that were evaluated one by one: the changefreq of no other is inferred.
+        """
         record, options = context.site_signals.record, self._options
         settings = {options.priority, options.changefreq}
         settings.update(candidate.route.settings.changefreq for candidate in candidates)
-        dependent = [page for page in pages if depends_on_site_signals(page)]
-        if "auto" in settings or any(changed_since(page, record.open_until) for page in dependent):
+        columns = [columns for columns in block.columns if depends_on_site_signals(columns.common)]
+        pages = [page for _, page in block.others if depends_on_site_signals(page)]
+        if (
+            "auto" in settings
+            or any(pages.any_changed_since(record.open_until) for pages in columns)
+            or any(changed_since(page, record.open_until) for page in pages)
+        ):
             return record.dated_digest
-        return record.digest if dependent else b""
+        return record.digest if columns or pages else b""
 
     def _settings_digest(self, snapshot: SiteSnapshot, site_signals: CachedSiteSignals) -> bytes:
         """A digest of all that decides on learned pages besides their own history and the dated site signals."""

@@ -1,4 +1,4 @@
-"""Builds the entries of learned pages whose evidence is plain, in whole blocks.
+"""Builds the entries of learned pages whose evidence is plain, in columns.
 
 Such a page answered 200, nothing that it said forbids to list it, and no option and no rule of robots.txt concerns it.
 All others are the policy's to evaluate, one by one.
@@ -6,16 +6,22 @@ All others are the policy's to evaluate, one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date
+from itertools import compress
+from operator import add, not_
 from typing import NamedTuple
 
 from ..checked_options import Options
 from ..dates import SECONDS_PER_DAY
-from ..evidence.lastmod import lastmod, observed_lastmod
-from ..models import Changefreq, Route, SitemapUrl, UrlColumns
-from ..urls import MAX_LOC_CHARS, MIN_LOC_CHARS
-from .candidates import Candidate, decode_path
+from ..evidence.lastmod import lastmod, observed_lastmods
+from ..evidence.page_columns import PageBlock, PageColumns
+from ..evidence.page_verdict import page_verdict
+from ..evidence.soft_404_by_equal_content import SoftNotFounds
+from ..models import Changefreq, Page, Route, SitemapUrl, UrlColumns
+from ..routing.prefix_index import common_start
+from ..urls import MAX_LOC_CHARS, MIN_LOC_CHARS, has_slash_like
+from .candidates import decode_paths
 from .policy import EvaluationContext, is_unrestricted, route_changefreq, route_priority
 
 
@@ -33,68 +39,115 @@ class PlainLearnedEntries:
     """Builds the entries of learned pages without a verdict for each."""
 
     def __init__(
-        self, options: Options, context: EvaluationContext, developer_lastmod: Callable[[Route], date | None]
+        self,
+        options: Options,
+        context: EvaluationContext,
+        developer_lastmod: Callable[[Route], date | None],
+        soft_not_founds: SoftNotFounds,
     ) -> None:
-        """`developer_lastmod` returns the lastmod that a route's settings give all its pages."""
+        """`developer_lastmod` returns the lastmod that a route's settings give all its pages.
+
+        `soft_not_founds` are left out, besides those of the site signals.
+        """
         self._options = options
         self._context = context
         self._developer_lastmod = developer_lastmod
+        self._soft_not_founds = [*filter(None, (soft_not_founds, context.site_signals.signals.soft_not_founds))]
+        self._settings: dict[int, _RouteSettings | None] = {}
+        """By the id of the route."""
 
     def entries(
-        self, candidates: Iterable[Candidate], evaluate: Callable[[Candidate], Iterable[SitemapUrl]]
+        self, block: PageBlock, evaluate: Callable[[list[Page]], Iterator[tuple[str, SitemapUrl]]]
     ) -> UrlColumns:
-        """The entries of the candidates that are listed. `evaluate` returns that of one, if it is listed."""
-        context, options = self._context, self._options
-        signals, now = context.site_signals.signals, context.snapshot.now
-        visited_since = now - options.max_age_days * SECONDS_PER_DAY
-        may_be_soft_not_found = bool(signals.soft_not_founds)
-        own_paths = (options.path,) if options.report is None else (options.path, options.report)
-        base, media_types = context.snapshot.site.base_url, options.media_types
-        min_chars, max_chars = MIN_LOC_CHARS - len(base), MAX_LOC_CHARS - len(base)
-        route, settings = None, None
-        entries = UrlColumns([], [], [], [])
-        add_loc, add_lastmod = entries.locs.append, entries.lastmods.append
-        add_word, add_priority = entries.changefreqs.append, entries.priorities.append
-        for candidate in candidates:
-            page = candidate.page
-            if candidate.route is not route:
-                route = candidate.route
-                settings = self._settings(route)
-            if (
-                settings is None
-                or page is None
-                or page.status != 200
-                or page.media_type not in media_types
-                # of all these, none is set on most pages
-                or page.noindex
-                or page.html_noindex
-                or page.private
-                or page.obstacle
-                or page.html_obstacle
-                or page.canonical
-                or page.html_canonical
-                or page.unconfirmed_answers
-                or candidate.slash_variant
-                or not (page.expires_at is None and page.html_expires_at is None)
-                or page.last_seen < visited_since
-                or not min_chars <= len(page.path) <= max_chars
-                or decode_path(page.path).startswith(own_paths)
-                or (may_be_soft_not_found and signals.soft_not_founds.first_equal_page(page) is not None)
-            ):
-                for entry in evaluate(candidate):
-                    add_loc(entry.loc)
-                    add_lastmod(entry.lastmod)
-                    add_word(entry.changefreq)
-                    add_priority(entry.priority)
-                continue
-            add_loc(base + page.path)
-            add_lastmod(settings.lastmod if settings.has_date else observed_lastmod(page, signals, now))
-            add_word(settings.changefreq)
-            add_priority(settings.priority)
-        return entries
+        """The entries of the pages that are listed, in the order of the pages.
 
-    def _settings(self, route: Route) -> _RouteSettings | None:
+        `evaluate` returns the entries of any pages, each with the path of the page.
+        """
+        others = [*block.others]
+        positions: list[int] = []
+        entries = UrlColumns([], [], [], [])
+        for pages in block.columns:
+            paths = decode_paths(pages.paths)
+            start = common_start(paths)
+            route = self._context.snapshot.table.learned_route(self._context.snapshot.site, paths, start)
+            settings = None if route is None else self._settings_of(route)
+            if route is None or settings is None or not self._may_be_listed(pages.common):
+                others += pages.rows()
+                continue
+            odd = self._odd_pages(pages, route, paths, start)
+            if True in odd:
+                others += compress(pages.rows(), odd)
+            selected = pages.select([*map(not_, odd)]) if True in odd else pages
+            if selected is not None and self._soft_not_founds:
+                selected = selected.select([not self._is_soft_not_found(page) for page in selected.pages()])
+            if selected is not None:
+                positions += selected.positions
+                self._add(entries, selected, settings)
+        position_of_path = {page.path: position for position, page in others}
+        evaluated = [*evaluate([page for _, page in sorted(others)])]
+        positions += [position_of_path[path] for path, _ in evaluated]
+        entries = UrlColumns(*map(add, entries, UrlColumns.of([entry for _, entry in evaluated])))
+        order = sorted(range(len(positions)), key=positions.__getitem__)
+        if order == [*range(len(positions))]:
+            return entries
+        locs, lastmods, words, priorities = entries
+        return UrlColumns(
+            [locs[index] for index in order],
+            [lastmods[index] for index in order],
+            [words[index] for index in order],
+            [priorities[index] for index in order],
+        )
+
+    def _may_be_listed(self, common: Page) -> bool:
+        """Whether pages are listed that differ from this one only in what has a column, unless anything else is odd."""
+        return page_verdict(common, self._options.media_types, self._context.snapshot.now).listed
+
+    def _odd_pages(self, pages: PageColumns, route: Route, paths: Collection[str], start: str) -> Sequence[bool]:
+        """Whether each page has to be evaluated by itself: for its path, or because nobody visits it any more."""
+        options, snapshot = self._options, self._context.snapshot
+        visited_since = snapshot.now - options.max_age_days * SECONDS_PER_DAY
+        own_paths = (options.path,) if options.report is None else (options.path, options.report)
+        base_chars = len(snapshot.site.base_url)
+        min_chars, max_chars = MIN_LOC_CHARS - base_chars, MAX_LOC_CHARS - base_chars
+        lines = "\n".join([*pages.paths, ""])  # a percent-encoded path contains no line break
+        if (  # most pages, in a fifth of the time
+            min(pages.last_seen) >= visited_since
+            and lines.count("/\n") == (pages.count if route.path.endswith("/") else 0)
+            and min_chars <= min(map(len, pages.paths))
+            and max(map(len, pages.paths)) <= max_chars
+            and not any(own.startswith(start) or start.startswith(own) for own in own_paths)
+        ):
+            return [False] * pages.count
+        return [
+            last_seen < visited_since
+            or not has_slash_like(path, route.path)
+            or not min_chars <= len(path) <= max_chars
+            or decoded.startswith(own_paths)
+            for path, decoded, last_seen in zip(pages.paths, paths, pages.last_seen, strict=True)
+        ]
+
+    def _is_soft_not_found(self, page: Page) -> bool:
+        return any(found.first_equal_page(page) is not None for found in self._soft_not_founds)
+
+    def _add(self, entries: UrlColumns, pages: PageColumns, settings: _RouteSettings) -> None:
+        """Add the entries of pages that are all listed."""
+        context = self._context
+        base = context.snapshot.site.base_url
+        entries.locs.extend([base + path for path in pages.paths])
+        if settings.has_date:
+            entries.lastmods.extend([settings.lastmod] * pages.count)
+        else:
+            entries.lastmods.extend(observed_lastmods(pages, context.site_signals.signals, context.snapshot.now))
+        entries.changefreqs.extend([settings.changefreq] * pages.count)
+        entries.priorities.extend([settings.priority] * pages.count)
+
+    def _settings_of(self, route: Route) -> _RouteSettings | None:
         """What the entries of a route's pages have in common; None if the policy has to evaluate each."""
+        if id(route) not in self._settings:
+            self._settings[id(route)] = self._read_settings(route)
+        return self._settings[id(route)]
+
+    def _read_settings(self, route: Route) -> _RouteSettings | None:
         context, options = self._context, self._options
         priority, word = route_priority(options, route), route_changefreq(options, route)
         if priority == "auto" or word == "auto" or not is_unrestricted(options, context, route):

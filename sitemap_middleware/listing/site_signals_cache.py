@@ -18,7 +18,7 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from ..dates import CLOCK_SKEW_SECONDS
-from ..evidence.site_signals import SiteSignals, site_signals
+from ..evidence.site_signals import SiteSignals, signals_of_blocks
 from ..fork_safety import WorkerId
 from ..stores.checksums import verify, with_checksum
 from ..stores.compact_page_list import CompactPageList
@@ -37,8 +37,6 @@ PAGES_PER_INTERVAL: Final = 1_000_000
 
 MAX_CACHED_SITES: Final = 64
 
-_PIECE_PAGES: Final = 100
-"""Pages of a sample that are read at a time, in a millisecond or two."""
 
 _RECORD_NAME: Final = "site-signals"
 _SAMPLE_NAME: Final = "site-signals/pages"
@@ -198,7 +196,7 @@ def _compute_signals(
     # A file counts once: by the Last-Modified that was observed, else by its modification time.
     observed = {decode_path(page.path) for page in pages if page.last_modified is not None} if files else ()
     file_times = [last_modified for path, last_modified in files if path not in observed]
-    signals = site_signals(in_pieces(pages, _PIECE_PAGES), file_times, until, now=now, installed=install_times())
+    signals = signals_of_blocks(in_pieces(pages.blocks(), 1), file_times, until, now=now, installed=install_times())
     return signals, hub_paths(map(decode_path, pages.paths()))
 
 

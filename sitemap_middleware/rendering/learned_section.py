@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from ..evidence.page_columns import PageBlock
 from ..evidence.page_verdict import expires_after
 from ..listing.policy import EvaluationContext
 from ..models import Site
@@ -212,13 +213,14 @@ class LearnedSection:
                 self._indexes[document] = chunks
 
     def _render_block(self, evaluation: EvaluationContext, block: Block) -> tuple[Chunk, bytes | None]:
-        pages = self._store.block(self._site.store_key, block.number)
+        pages = PageBlock.of(self._store.block(self._site.store_key, block.number))
         yield_to_other_threads()
         entries, signals_digest = self._resources.entries.block_entries(evaluation, pages)
         yield_to_other_threads()
         chunk = next(make_chunks([entries], MAX_BLOCK_PAGES, 2 * MAX_BLOCK_BYTES), EMPTY_CHUNK)
         valid_until = min(
-            (end for page in pages for end in expires_after(page, evaluation.snapshot.now)),
+            # Pages that expire are never in columns.
+            (end for _, page in pages.others for end in expires_after(page, evaluation.snapshot.now)),
             default=NEVER_SECONDS,
         )
         key = RenderKey(block.version, evaluation.settings_digest, signals_digest)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Sequence
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterable, Sequence
 from operator import itemgetter
 from typing import Final, Generic, TypeVar
 
@@ -22,6 +22,8 @@ class PrefixIndex(Generic[T]):
         """By prefix, the position of each item in the order in which all items were added."""
         self._lengths: list[int] = []
         """The lengths of the prefixes, in ascending order."""
+        self._sorted: list[str] = []
+        """All prefixes that were there when they were last sorted."""
         self._count = 0
 
     def __bool__(self) -> bool:
@@ -44,7 +46,29 @@ class PrefixIndex(Generic[T]):
         found = [prefix for length in self._lengths if length <= path_length and (prefix := path[:length]) in items]
         if len(found) < 2:  # the common case
             return items[found[0]] if found else []
-        positions = [position for prefix in found for position in self._positions[prefix]]
-        found_items = [item for prefix in found for item in items[prefix]]
-        ordered = sorted(zip(positions, found_items, strict=True), key=_POSITION)
-        return [item for _, item in ordered]
+        return self._in_order(found)
+
+    def find_any(self, start: str) -> Sequence[T]:
+        """The items that `find` returns for any path with this start, in the order in which they were added."""
+        if len(self._sorted) != len(self._items):
+            self._sorted = sorted(self._items)
+        found = {start[:length] for length in self._lengths if length <= len(start)}.intersection(self._items)
+        end = bisect_left(self._sorted, start)
+        while end < len(self._sorted) and self._sorted[end].startswith(start):
+            found.add(self._sorted[end])
+            end += 1
+        return self._in_order(found)
+
+    def _in_order(self, prefixes: Iterable[str]) -> list[T]:
+        """The items of these prefixes, in the order in which they were added."""
+        found = [pair for prefix in prefixes for pair in zip(self._positions[prefix], self._items[prefix], strict=True)]
+        return [item for _, item in sorted(found, key=_POSITION)]
+
+
+def common_start(paths: Collection[str]) -> str:
+    """What all of these paths start with."""
+    lowest, highest = min(paths), max(paths)  # all others lie between them
+    for length, character in enumerate(lowest):
+        if highest[length] != character:
+            return lowest[:length]
+    return lowest

@@ -179,6 +179,24 @@ class RouteTable:
                 return learned
         return None
 
+    def learned_route(self, site: Site, paths: Collection[str], start: str) -> Route | None:
+        """The learned route that `find_route` finds for each of some decoded paths, if it is one for all; else None.
+
+        `start` is what all of them start with.
+        """
+        host = site.routed
+        if self.has_static(site, paths) or self._builders.find_any(start):
+            return None
+        for pattern, learned in self._learned.find_any(start):
+            matches = pattern.count_matches(paths) if learned.host in (None, host) else 0
+            if not matches:
+                continue
+            if matches < len(paths) or pattern.literal or learned.static or learned.builder is not None:
+                return None
+            may_be_secret = pattern.text in self._unsafe_secrets and self._secret.find_any(start)
+            return None if may_be_secret else learned
+        return None
+
     def matching_route(self, site: Site, path: str) -> Route | None:
         """The route with parameters that the app's own router gives a decoded path; None if there is none."""
         try:

@@ -75,8 +75,8 @@ class Store(Protocol):
     def blocks(self, site: StoreKey, since: int = 0) -> list[Block]:
         """The blocks that changed after a version of the site, ordered by number."""
 
-    def block(self, site: StoreKey, number: int) -> list[Page]:
-        """The pages of a block, ordered by slot."""
+    def block(self, site: StoreKey, number: int) -> Sequence[Page]:
+        """The pages of a block, ordered by slot. A `PageBlock` of `page_codec.unpack_block` is faster than a list."""
 
     def sample(self, site: StoreKey, limit: int) -> CompactPageList:
         """At most `limit` pages, spread evenly over a site: half learned, half unlearned, if it has enough of both."""

@@ -95,7 +95,7 @@ class FallbackStore:
     def blocks(self, site: StoreKey, since: int = 0) -> list[Block]:
         return self._store().blocks(site, since)
 
-    def block(self, site: StoreKey, number: int) -> list[Page]:
+    def block(self, site: StoreKey, number: int) -> Sequence[Page]:
         return self._store().block(site, number)
 
     def sample(self, site: StoreKey, limit: int) -> CompactPageList:

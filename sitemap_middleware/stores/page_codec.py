@@ -20,9 +20,13 @@ If the version is `MARKED_VERSION`, HTML read at takes the low four of its eight
 from __future__ import annotations
 
 import struct
-from functools import cache
-from typing import Final, NamedTuple
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cache, partial
+from itertools import repeat
+from typing import Any, Final, NamedTuple
 
+from ..evidence.page_columns import MARK, READ_AT, PageBlock, PageColumns
 from ..evidence.page_verdict import is_listable
 from ..models import Page, UnconfirmedAnswer
 from ..value_history import Run
@@ -66,6 +70,10 @@ _RUN: Final = struct.Struct("<qqq")
 _LENGTH: Final = struct.Struct("<I")
 _MARK_SHIFT: Final = 32
 _LOW_BITS: Final = (1 << _MARK_SHIFT) - 1
+_SHAPE: Final = struct.Struct("<6s2x3s")
+"""Of the head all but the fractions: pages of one route with equal shapes and lengths differ in times and runs only."""
+_MIN_COLUMN_PAGES: Final = 4
+"""Fewer pages than this are made one by one: that is faster than columns."""
 _make: Final = tuple.__new__  # builds a named tuple in half the time of calling its class
 
 
@@ -205,6 +213,68 @@ def unpack_page(path: str, route: str, data: bytes) -> Page:
             () if unconfirmed_answers is None else _parse_unconfirmed(unconfirmed_answers),
         ),
     )
+
+
+def unpack_block(rows: Iterable[tuple[str, str, bytes]]) -> PageBlock:
+    """The pages of rows of path, route and packed form, in their order. Raises ValueError if one is damaged."""
+    paths: list[str] = []  # columns rather than rows: the garbage collector need not look at them
+    packed: list[bytes] = []
+    groups: defaultdict[tuple[str, int, Any], list[int]] = defaultdict(list)
+    shape, add_path, add_data = _SHAPE.unpack_from, paths.append, packed.append
+    for position, (path, route, data) in enumerate(rows):
+        try:
+            groups[route, len(data), shape(data)].append(position)
+        except (struct.error, TypeError):
+            unpack_page(path, route, data)  # raises, and says of which page
+        add_path(path)
+        add_data(data)
+    columns: list[PageColumns] = []
+    others: list[tuple[int, Page]] = []
+    for (route, *_), positions in groups.items():
+        are_all = len(positions) == len(paths)
+        group_paths = paths if are_all else [paths[position] for position in positions]
+        group_data = packed if are_all else [packed[position] for position in positions]
+        found = _columns(route, positions, group_paths, group_data)
+        if found is None:
+            others += zip(positions, map(unpack_page, group_paths, repeat(route), group_data), strict=True)
+        else:
+            columns.append(found)
+    return PageBlock(columns, others)
+
+
+def _columns(route: str, positions: list[int], paths: list[str], data: list[bytes]) -> PageColumns | None:
+    """Pages of one route with equal shapes and lengths.
+
+    None if they are few, or have texts, except for dates that they state.
+    """
+    if len(data) < _MIN_COLUMN_PAGES or {*map(type, paths)} != {str}:
+        return None
+    common = unpack_page(paths[0], route, data[0])
+    version, flags, *_ = _HEAD.unpack_from(data[0])
+    runs = len(common.last_modified_history) + len(common.content_history) + len(common.stated_date_history)
+    end = _FIXED.size + _RUN.size * runs
+    stated_dates = None
+    if flags & _ANY_TEXT:
+        start = end + _LENGTH.size
+        if flags & _ANY_TEXT != _STATED_DATE or {page[end:start] for page in data} != {data[0][end:start]}:
+            return None
+        stated_dates = [page[start:].decode() for page in data]
+    decode = partial(_decode, version, end)
+    return PageColumns(common, positions, paths, data, stated_dates=stated_dates, decode=decode, unpack=unpack_page)
+
+
+def _decode(version: int, end: int, data: Sequence[bytes]) -> Sequence[Sequence[int]]:
+    """The columns of numbers (`page_columns`) of pages with this version, whose texts begin at `end`."""
+    packed = b"".join([page[_HEAD.size : end] for page in data])
+    numbers = struct.unpack(f"<{len(packed) // 8}q", packed)
+    width = len(numbers) // len(data)
+    columns: list[Sequence[int]] = [numbers[place::width] for place in range(width)]
+    marks: Sequence[int] = (0,) * len(data)
+    if version == MARKED_VERSION:
+        marks = [number >> _MARK_SHIFT for number in columns[READ_AT]]
+        columns[READ_AT] = [number & _LOW_BITS for number in columns[READ_AT]]
+    columns.insert(MARK, marks)
+    return columns
 
 
 def _parse_unconfirmed(text: str) -> tuple[UnconfirmedAnswer, ...]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.dates import w3c, w3c_column
+from sitemap_middleware.dates import w3c, w3c_column, w3c_from_timestamp, w3c_from_timestamps
 
 ZONES = st.sampled_from([None, UTC, timezone(timedelta(hours=5, minutes=30))])
 
@@ -16,6 +16,11 @@ ZONES = st.sampled_from([None, UTC, timezone(timedelta(hours=5, minutes=30))])
 @given(st.lists(st.datetimes(min_value=datetime(2, 1, 1), timezones=ZONES)))  # noqa: DTZ001 (hypothesis wants a naive one)
 def test_datetimes_are_written_as_each_is_alone(moments: list[datetime]) -> None:
     assert w3c_column(moments) == [w3c(moment) for moment in moments]
+
+
+@given(st.lists(st.integers(-(2**35), 2**37)))
+def test_times_are_written_as_each_is_alone(moments: list[int]) -> None:
+    assert w3c_from_timestamps(moments) == [w3c_from_timestamp(moment) for moment in moments]
 
 
 @pytest.mark.parametrize(

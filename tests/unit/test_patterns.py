@@ -15,6 +15,12 @@ from werkzeug.routing import Map, RequestRedirect, Rule
 from sitemap_middleware.patterns import Pattern, Patterns
 
 
+@given(st.sampled_from(["/", "/a", "/<x>", "/a/<x>", "*", "/a*"]), st.lists(st.text("/ab\n", max_size=4)))
+def test_matches_are_counted_as_each_path_matches_alone(text: str, paths: list[str]) -> None:
+    pattern = Pattern(text)
+    assert pattern.count_matches(paths) == sum(pattern.matches(path) for path in paths)
+
+
 @pytest.mark.parametrize(
     ("text", "inside", "outside"),
     [

@@ -7,13 +7,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from ...evidence.observations import Observation
+from ...evidence.page_columns import PageBlock
 from ...models import MergeResult, Page, PageLimits
 from ..base import UNLEARNED_BLOCK
 from ..compact_page_list import CompactPageList
 from ..engine_status import EngineStatus, LeaseStatus
 from ..merge_batch_into_pages import BatchMerger
 from ..packed_row_ids_and_path_hashes import MAX_NUMBER, block_of_row, path_hashes, row_id_range, site_of_row
-from ..page_codec import packed_page, unpack_page
+from ..page_codec import packed_page, unpack_block, unpack_page
 from ..page_sample import SiteSize, draw_sample
 from ..page_write_plan import SiteChanges
 from ..permanent_page_slots import PlacementCursor
@@ -118,8 +119,8 @@ class SitePages:
         bounds = (*row_id_range(self.site, UNLEARNED_BLOCK), *row_id_range(self.site, 1, self._last_block()))
         return _unpack(self._session(_SELECT_PAGES_OF_SITE, bounds))
 
-    def block(self, number: int) -> list[Page]:
-        return _unpack(self._session(_SELECT_PAGES_OF_BLOCK, row_id_range(self.site, number)))
+    def block(self, number: int) -> PageBlock:
+        return unpack_block(self._read_range(*row_id_range(self.site, number)))
 
     def find_pages(self, paths: Collection[str]) -> dict[str, Page]:
         return {page.path: page for page in _unpack(self._select_by_path(paths))}

@@ -16,6 +16,7 @@ from psycopg import errors
 from ...bounded_cache import BoundedCache
 from ...crawlers.counted_visits import CrawlerVisit
 from ...evidence.observations import Observation
+from ...evidence.page_columns import PageBlock
 from ...exceptions import StoreError
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from ..base import MAX_LEASE_SECONDS, UNLEARNED_BLOCK, UNLIMITED, Block, RecordOwner
@@ -147,7 +148,7 @@ class PostgresStore:
 
         return self.read(blocks)
 
-    def block(self, site: StoreKey, number: int) -> list[Page]:
+    def block(self, site: StoreKey, number: int) -> PageBlock:
         return self.read(lambda session: SitePages(session, site).block(number))
 
     def sample(self, site: StoreKey, limit: int) -> CompactPageList:

@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from ...evidence.observations import Observation
+from ...evidence.page_columns import PageBlock
 from ...models import MergeResult, Page, PageLimits
 from ..base import UNLEARNED_BLOCK, Block
 from ..compact_page_list import CompactPageList
 from ..merge_batch_into_pages import BatchMerger
 from ..packed_row_ids_and_path_hashes import row_id
-from ..page_codec import packed_page
+from ..page_codec import packed_page, unpack_block
 from ..page_sample import SiteSize, draw_sample
 from ..page_write_plan import SiteChanges
 from ..permanent_page_slots import PlacementCursor
@@ -60,8 +61,8 @@ class SitePages:
     def pages(self) -> list[Page]:
         cursor, unlearned_slots = self._read_cursor()
         segments = [*unlearned_segments(unlearned_slots), *range(1, cursor.block + 1)]
-        pages = {page.path: page for segment in segments for page in self._read_segment(segment)}
-        return [pages[path] for path in sorted(pages)]
+        pages = {stored.path: stored for segment in segments for stored in self._read_segment(segment)}
+        return [pages[path].unpack() for path in sorted(pages)]
 
     def find_pages(self, paths: Collection[str]) -> dict[str, Page]:
         wanted = set(paths)
@@ -79,9 +80,10 @@ class SitePages:
             for number, value in zip(numbers_and_values, numbers_and_values, strict=True)
         ]
 
-    def block(self, number: int) -> list[Page]:
+    def block(self, number: int) -> PageBlock:
         segments = unlearned_segments(self._read_cursor()[1]) if number == UNLEARNED_BLOCK else [number]
-        return [page for segment in segments for page in self._read_segment(segment)]
+        pages = [stored for segment in segments for stored in self._read_segment(segment)]
+        return unpack_block((stored.path, stored.route, stored.data) for stored in pages)
 
     def sample(self, limit: int) -> CompactPageList:
         cursor, unlearned_slots = self._read_cursor()
@@ -174,9 +176,9 @@ class SitePages:
         (value,) = self._client.read_fields(self._key, ["cursor"])
         return parse_cursor(value)
 
-    def _read_segment(self, segment: int) -> list[Page]:
+    def _read_segment(self, segment: int) -> list[StoredPage]:
         data, block = self._client.run(SEGMENT_SCRIPT, self._key, segment)
-        pages = [stored.unpack() for stored in parse_pages(data)]
+        pages = [*parse_pages(data)]
         if block and BLOCK_VALUE.unpack(block)[1] != len(pages):
             raise ValueError(f"block {segment} has {len(pages)} pages")
         return pages

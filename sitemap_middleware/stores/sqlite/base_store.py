@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from ...crawlers.counted_visits import CrawlerVisit
 from ...evidence.observations import Observation
+from ...evidence.page_columns import PageBlock
 from ...exceptions import StoreError
 from ...fork_safety import ForkSafeLock, reset_after_fork
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from ..base import MAX_LEASE_SECONDS, UNLIMITED, Block, RecordOwner
 from ..compact_page_list import CompactPageList
 from ..packed_row_ids_and_path_hashes import row_id_range, site_row_id_ranges
+from ..page_codec import unpack_block
 from .crawler_visits import add_crawler_visits, read_crawler_visits
 from .pages import SELECT_ROWS, SitePages, checked_int, pages_of, select_in_batches, site_number
 from .schema import SCHEMA_VERSION, file_versions
@@ -113,10 +115,10 @@ class BaseSQLiteStore(ABC):
 
         return self._read(select)
 
-    def block(self, site: StoreKey, number: int) -> list[Page]:
-        def select(connection: sqlite3.Connection) -> list[Page]:
+    def block(self, site: StoreKey, number: int) -> PageBlock:
+        def select(connection: sqlite3.Connection) -> PageBlock:
             id_range = row_id_range(site_number(connection, site), number)
-            return pages_of(connection.execute(SELECT_ROWS, id_range))
+            return unpack_block(connection.execute(SELECT_ROWS, id_range))
 
         return self._read(select)
 

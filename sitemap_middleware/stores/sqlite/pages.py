@@ -32,8 +32,13 @@ MAX_STATEMENT_VALUES: Final = 500
 """Values bound in one statement. Older builds of SQLite allow 999."""
 
 SELECT_ROWS: Final = (
-    "SELECT page.path, route.path, page.data, page.id FROM page CROSS JOIN route ON route.id = page.route"
+    "SELECT page.path, route.path, page.data FROM page CROSS JOIN route ON route.id = page.route"
     " AND page.id BETWEEN ? AND ? ORDER BY page.id"
+)
+_SELECT_FIRST_ROWS: Final = (
+    "WITH start (id) AS (VALUES {}) SELECT page.path, route.path, page.data, page.id FROM page"
+    " CROSS JOIN route ON route.id = page.route AND page.id IN (SELECT"
+    " (SELECT id FROM page WHERE page.id >= start.id AND page.id <= ? ORDER BY id LIMIT 1) FROM start) ORDER BY page.id"
 )
 _SELECT_BY_HASH: Final = (
     "SELECT path, route, data, id FROM path_hash LEFT JOIN page ON page.id = path_hash.page WHERE hash IN ({})",
@@ -141,20 +146,18 @@ class SitePages:
         size = SiteSize(learned, last_block, unlearned, slots)
         return draw_sample(self._site, size, limit, self._read_range, self._read_from_each)
 
-    def _read_range(self, first: int, last: int) -> Iterator[tuple[str, str, bytes]]:
-        for path, route, data, _ in self._connection.execute(SELECT_ROWS, (first, last)):
-            yield path, route, data
+    def _read_range(self, first: int, last: int) -> Iterable[tuple[str, str, bytes]]:
+        return self._connection.execute(SELECT_ROWS, (first, last))
 
     def _read_from_each(self, starts: Sequence[int], last: int) -> Iterator[tuple[str, str, bytes]]:
-        row = -1
-        for start in starts:
-            if start <= row:
-                continue
-            found = self._connection.execute(f"{SELECT_ROWS} LIMIT 1", (start, last)).fetchone()
-            if found is None:
-                return
-            path, route, data, row = found
-            yield path, route, data
+        latest = -1
+        for first in range(0, len(starts), MAX_STATEMENT_VALUES):
+            batch = starts[first : first + MAX_STATEMENT_VALUES]
+            query = _SELECT_FIRST_ROWS.format(", ".join(["(?)"] * len(batch)))
+            for path, route, data, row in self._connection.execute(query, (*batch, last)):
+                if row > latest:  # the last row of a batch may be the first one of the next
+                    yield path, route, data
+                    latest = row
 
     # Reading
 
@@ -332,4 +335,4 @@ def select_in_batches(
 
 def pages_of(rows: Iterable[Any]) -> list[Page]:
     """The pages of rows that `SELECT_ROWS` returned."""
-    return [unpack_page(path, route, data) for path, route, data, _ in rows]
+    return [unpack_page(path, route, data) for path, route, data in rows]

@@ -7,10 +7,11 @@ import tracemalloc
 import pytest
 
 from sitemap_middleware.evidence.compact_history_list import CompactHistoryList, frequent_values
-from sitemap_middleware.value_history import History
+from sitemap_middleware.evidence.page_columns import RunColumns
+from sitemap_middleware.value_history import History, Run
 
-ONE_CONTENT: History = ((-(2**63), 1_750_000_000, 1_750_000_060),)
-TWO_CONTENTS: History = ((1, 1_750_000_000, 1_750_000_060), (2, 1_750_000_120, 1_750_000_180))
+ONE_CONTENT: History = (Run(-(2**63), 1_750_000_000, 1_750_000_060),)
+TWO_CONTENTS: History = (Run(1, 1_750_000_000, 1_750_000_060), Run(2, 1_750_000_120, 1_750_000_180))
 
 
 def test_single_contents_are_columns_and_changed_pages_keep_their_history() -> None:
@@ -20,6 +21,19 @@ def test_single_contents_are_columns_and_changed_pages_keep_their_history() -> N
     assert list(zip(table.values, table.first_seen, table.last_seen, strict=True)) == list(ONE_CONTENT)
     assert table.changed == [TWO_CONTENTS]
     assert len(table) == 2
+
+
+def test_histories_in_columns_are_added_as_each_is_alone() -> None:
+    table, other = CompactHistoryList(), CompactHistoryList()
+    for history in (ONE_CONTENT, TWO_CONTENTS, TWO_CONTENTS):
+        other.add(history)
+    table.add_columns([RunColumns(*([number] for number in ONE_CONTENT[0]))])
+    table.add_columns([RunColumns(*([number] * 2 for number in run)) for run in TWO_CONTENTS])
+    table.add_columns([])
+    assert (table.values, table.first_seen, table.last_seen) == (other.values, other.first_seen, other.last_seen)
+    assert table.changed == other.changed
+    assert all(isinstance(run, Run) for history in table.changed for run in history)
+    assert [*table.all_values()] == [ONE_CONTENT[0][0], 1, 2, 1, 2]
 
 
 def test_tables_of_several_routes_are_added_up() -> None:

@@ -16,7 +16,7 @@ from sitemap_middleware.evidence.own_slug_in_content import (
     slug_terms,
     without_slug,
 )
-from sitemap_middleware.evidence.word_and_link_counts import content_size
+from sitemap_middleware.evidence.word_and_link_counts import content_mark, content_size
 
 SLUGS = [
     "foo",
@@ -75,7 +75,7 @@ def test_no_forms_are_missed_because_of_the_sizes(
     slug: str, other: str, forms: list[int], words: int, others: int
 ) -> None:
     pages = [repeating(slug, forms), repeating(other, forms)]
-    sized = [page._replace(size=size_with(page, forms, words, others)) for page in pages]
+    sized = [page._replace(mark=content_mark(page.content, size_with(page, forms, words, others))) for page in pages]
     assert forms_of_pair(*sized) == forms_of_pair(*pages)
 
 
@@ -104,7 +104,10 @@ def test_pages_of_other_sizes_are_not_compared(words: int, others: int, may_be: 
     """Ten forms, each of one word more, are the most that are looked for."""
     one, other = repeating("two-words", [3 * len(_QUOTE_FORMS)]), repeating("one", [3 * len(_QUOTE_FORMS)])
     assert forms_of_pair(one, other) is not None
-    sized = one._replace(size=content_size(words, others)), other._replace(size=content_size(300, 7))
+    sized = (
+        one._replace(mark=content_mark(one.content, content_size(words, others))),
+        other._replace(mark=content_mark(other.content, content_size(300, 7))),
+    )
     assert (forms_of_pair(*sized) is not None) is may_be
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from urllib.parse import quote
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sitemap_middleware.dates import CLOCK_SKEW_SECONDS
 from sitemap_middleware.evidence.compact_history_list import CompactHistoryList
+from sitemap_middleware.evidence.lastmod import lastmod, observed_lastmods
 from sitemap_middleware.evidence.observation_merge import merge
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.site_signals import (
@@ -18,11 +24,13 @@ from sitemap_middleware.evidence.site_signals import (
     deployments,
     is_generated,
     page_as_of,
+    signals_of_blocks,
     site_signals,
 )
 from sitemap_middleware.evidence.template_changes import TemplateChanges
 from sitemap_middleware.models import Page
-from sitemap_middleware.value_history import OVERLAP_SECONDS, Run
+from sitemap_middleware.stores.page_codec import packed_page, unpack_block
+from sitemap_middleware.value_history import OVERLAP_SECONDS, VOLATILE, Run
 
 NOW = 1_750_000_020
 """The beginning of a minute."""
@@ -60,8 +68,11 @@ def test_deployment_is_the_minute_of_most_dates(moments: list[int], minute: tupl
     assert deployment_minute(moments) == deployment_minute(reversed(moments)) == minute
 
 
-def histories(*minutes: int) -> list[tuple[Run, ...]]:
-    return [(Run(minute * DEPLOYMENT_SECONDS, NOW, NOW),) for minute in minutes]
+def histories(*minutes: int) -> CompactHistoryList:
+    found = CompactHistoryList()
+    for minute in minutes:
+        found.add((Run(minute * DEPLOYMENT_SECONDS, NOW, NOW),))
+    return found
 
 
 @pytest.mark.parametrize(
@@ -81,7 +92,9 @@ def test_fifth_of_the_pages_with_a_date_of_two_minutes_is_a_deployment(minutes: 
 
 def test_page_counts_once_in_a_minute() -> None:
     often = tuple(Run(7 * DEPLOYMENT_SECONDS + second, NOW, NOW) for second in range(3))
-    assert deployments([often]) == frozenset()
+    dates = CompactHistoryList()
+    dates.add(often)
+    assert deployments(dates) == frozenset()
 
 
 def test_files_were_deployed_in_the_seconds_and_minutes_found() -> None:
@@ -202,6 +215,75 @@ def test_page_depends_on_signals_if_it_has_dates_or_changed() -> None:
     assert changed_since(stated, NOW)
     assert changed_since(dated("/a", NOW, NOW + 2), NOW + 1)
     assert not changed_since(dated("/a", NOW, NOW + 1), NOW + 1)
+
+
+AGES = st.sampled_from([-1000, 0, 1, 50, 59, 60, 3000, 4000, DAY, 3 * DAY, 90 * DAY])
+SIGHTS = st.lists(
+    st.tuples(AGES, st.none() | AGES, st.none() | st.integers(1, 9) | st.just(VOLATILE)), min_size=1, max_size=3
+)
+
+
+def seen_alike(path: str, kind: Observation, sights: Sequence[tuple[int, int | None, int | None]], later: int) -> Page:
+    """A page that was observed at these ages, each with a Last-Modified of some age and with some content."""
+    page = None
+    for age, modified, digest in sorted(sights, key=lambda sight: -sight[0]):
+        facts = (
+            None
+            if digest is None
+            else HtmlFacts(
+                digest if digest == VOLATILE else digest * len(path), stated_date=None if modified else "2024-05-01"
+            )
+        )
+        at = NOW - age + later
+        last_modified = None if modified is None else at - modified - later * len(path)
+        page = merge(page, kind._replace(path=path, at=at, last_modified=last_modified, html=facts))
+    assert page is not None
+    return page
+
+
+KINDS = st.builds(
+    lambda route, status, learned: Observation("", route, 0, status, "text/html", learned=learned),
+    st.sampled_from(["/a/<x>", "/a/<int:x>"]),
+    st.sampled_from([200, 200, 404]),
+    st.booleans(),
+)
+ALIKE = st.lists(
+    st.builds(
+        lambda kind, sights, paths: [seen_alike(path, kind, sights, later) for path, later in paths],
+        KINDS,
+        SIGHTS,
+        st.lists(
+            st.tuples(st.text("aA0%", min_size=1, max_size=4).map(lambda text: "/a/" + quote(text)), st.integers(0, 2)),
+            max_size=9,
+        ),
+    ),
+    max_size=4,
+).map(lambda kinds: [page for kind in kinds for page in kind])
+"""Pages of which many were observed alike."""
+
+
+@pytest.mark.once
+@given(ALIKE, st.none() | st.sampled_from([NOW - DAY, NOW, NOW + DAY]), st.none() | st.just(NOW - DAY))
+def test_pages_in_columns_give_the_signals_that_each_gives_alone(
+    pages: list[Page], now: int | None, until: int | None
+) -> None:
+    block = unpack_block((page.path, page.route, packed_page(page).data) for page in pages)
+    signals = signals_of_blocks([block], [NOW], until, now=now, installed=[NOW - DAY])
+    expected = site_signals(pages, [NOW], until, now=now, installed=[NOW - DAY])
+    assert signals.as_tuple() == expected.as_tuple()
+    assert signals.soft_not_founds.as_tuple() == expected.soft_not_founds.as_tuple()
+    dates = [
+        (one.seen_dates, one.older_from, one.older_to, one.deployed, one.open_after) for one in (signals, expected)
+    ]
+    assert dates[0] == dates[1]
+    for columns in block.columns:
+        assert observed_lastmods(columns, signals, now or NOW) == [
+            lastmod(None, page, None, expected, now or NOW).text for page in columns.pages()
+        ]
+        alike = columns.pages()
+        assert {depends_on_site_signals(page) for page in alike} == {depends_on_site_signals(columns.common)}
+        for since in (NOW - DAY, NOW):
+            assert columns.any_changed_since(since) is any(changed_since(page, since) for page in alike)
 
 
 def contents(count: int) -> TemplateChanges:

@@ -122,6 +122,47 @@ SETTINGS = st.fixed_dictionaries(
 )
 
 
+ALIKE = st.lists(
+    st.builds(
+        lambda kind, sights, paths: [
+            kind._replace(
+                path=quote(path),
+                at=NOW - max(age, 0) - place,
+                last_modified=None if kind.last_modified is None else kind.last_modified - place * apart,
+                html=None if kind.html is None else kind.html._replace(digest=digest(kind.html.digest, place * apart)),
+            )
+            for place, path in enumerate(paths)
+            for age, apart in sights
+        ],
+        st.builds(
+            observed,
+            path=st.just(""),
+            at=st.just(0),
+            last_modified=st.none() | MOMENTS,
+            html=st.none() | READINGS,
+            may_be_provided=st.just(True),
+            fault=st.just({}) | FAULTS,
+        ),
+        st.lists(st.tuples(AGES, st.sampled_from([0, 1, 700])), min_size=1, max_size=3),
+        st.lists(PATHS | st.integers(1, 30).map(lambda number: f"/p/page-{number}"), max_size=12, unique=True),
+    ),
+    min_size=1,
+    max_size=4,
+).map(lambda kinds: [observation for kind in kinds for observation in kind])
+"""Observations of many pages that are alike, none of them from the future."""
+
+
+def digest(content: int | None, more: int) -> int | None:
+    return content if content in {None, VOLATILE} else content + more
+
+
+@given(ALIKE, ROBOTS, st.just({}) | OPTIONS, st.just({}) | SETTINGS)
+def test_pages_that_are_alike_are_listed_as_the_policy_lists_each_alone(
+    observations: list[Observation], robots: str, options: Any, settings: Any
+) -> None:
+    check(observations, robots, options, settings)
+
+
 @given(OBSERVATIONS, ROBOTS, st.just({}) | OPTIONS, st.just({}) | SETTINGS)
 def test_every_page_is_listed_as_the_policy_lists_it_alone(
     observations: list[Observation], robots: str, options: Any, settings: Any

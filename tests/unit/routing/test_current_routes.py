@@ -25,7 +25,7 @@ from sitemap_middleware import SitemapMiddleware, models, sitemap
 from sitemap_middleware.models import Context, HiddenReason, RouteSettings, Site
 from sitemap_middleware.patterns import Pattern
 from sitemap_middleware.routing.current_routes import AppRoutes
-from sitemap_middleware.routing.prefix_index import PrefixIndex
+from sitemap_middleware.routing.prefix_index import PrefixIndex, common_start
 from sitemap_middleware.routing.route_table import RouteTable
 
 
@@ -353,6 +353,70 @@ def test_prefix_matches_keep_their_insertion_order(prefixes: list[str], path: st
     for number, prefix in enumerate(prefixes):
         index.add(prefix, number)
     assert index.find(path) == [number for number, prefix in enumerate(prefixes) if path.startswith(prefix)]
+
+
+@given(st.lists(st.text("ab/", max_size=4), max_size=12), st.text("ab/", max_size=3), st.text("ab/", max_size=3))
+def test_all_prefixes_are_found_that_a_path_may_have(prefixes: list[str], start: str, end: str) -> None:
+    index: PrefixIndex[int] = PrefixIndex()
+    for number, prefix in enumerate(prefixes):
+        index.add(prefix, number)
+        found = index.find_any(start)
+        assert {*index.find(start + end)} <= {*found}
+        assert found == [
+            n for n, text in enumerate(prefixes[: number + 1]) if text.startswith(start) or start.startswith(text)
+        ]
+
+
+@given(st.lists(st.text("ab/", max_size=5), min_size=1))
+def test_paths_start_alike_up_to_the_first_difference(paths: list[str]) -> None:
+    start = common_start(paths)
+    assert all(path.startswith(start) for path in paths)
+    assert any(path == start for path in paths) or len({path[len(start)] for path in paths}) > 1
+
+
+LEARNED_PATHS = st.lists(st.sampled_from(["a", "b", "c", "ab", "x/y"]), min_size=1, max_size=4)
+
+
+@given(
+    st.lists(routes(), max_size=6),
+    st.lists(TEMPLATES, max_size=3),
+    st.sampled_from(["/", "/a/", "/c/"]),
+    LEARNED_PATHS,
+    HOSTS,
+)
+def test_a_route_of_many_paths_is_that_of_each(
+    routes: list[models.Route], named: list[str], start: str, ends: list[str], host: str | None
+) -> None:
+    table = RouteTable(routes, SitemapMiddleware(APP, include=named, store="memory://").service.options)
+    site, paths = Site("https", "example.com", routed=host), [start + end for end in ends]
+    route = table.learned_route(site, paths, common_start(paths))
+    assert route is None or all(table.find_route(site, path) is route for path in paths)
+    assert route is None or (not route.static and route.builder is None)
+
+
+@pytest.mark.parametrize(
+    ("routes", "options", "paths", "found"),
+    [
+        ([], {"learn": "/a/<x>"}, ["/a/1", "/a/2"], "/a/<x>"),
+        ([], {"learn": "/a/<x>"}, ["/a/1", "/b/2"], None),
+        ([], {"learn": "/a/<x>"}, ["/b/1", "/b/2"], None),
+        ([], {"learn": ["/a/<x>", "/a/b/<x>"]}, ["/a/1", "/a/2"], "/a/<x>"),
+        ([], {"learn": ["/a/b/<x>", "/a/<x>"]}, ["/a/1", "/a/2"], "/a/<x>"),
+        ([], {"learn": ["/a/b/<x>", "/a/*"]}, ["/a/1", "/a/b/2"], None),
+        ([models.Route("/a/1", "view")], {"learn": "/a/<x>"}, ["/a/1", "/a/2"], None),
+        ([models.Route("/a/1", "view")], {"learn": "/a/<x>"}, ["/a/2", "/a/3"], "/a/<x>"),
+        ([models.Route("/a/<x>", "view", static=False, builder=Taker("/a/<x>"))], {"learn": "/a/*"}, ["/a/1"], None),
+        ([models.Route("/a/<token>", "view", static=False)], {"learn": "/a/*"}, ["/a/1"], None),
+        ([models.Route("/a/<token>", "view", static=False)], {"include": "/a/*"}, ["/a/1"], "/a/*"),
+        ([models.Route("/b/<token>", "view", static=False)], {"learn": "/a/*"}, ["/a/1"], "/a/*"),
+    ],
+)  # fmt: skip
+def test_the_learned_route_of_many_paths(
+    routes: list[models.Route], options: Any, paths: list[str], found: str | None
+) -> None:
+    table = RouteTable(routes, SitemapMiddleware(APP, store="memory://", **options).service.options)
+    route = table.learned_route(Site("https", "example.com"), paths, common_start(paths))
+    assert (route and route.path) == found
 
 
 @given(TEMPLATES, PATHS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from sitemap_middleware.evidence.observation_merge import merge_if_changed
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.models import Page, UnconfirmedAnswer
 from sitemap_middleware.stores.compact_page_list import CompactPageList
-from sitemap_middleware.stores.page_codec import MEDIA_TYPES, packed_page, unpack_page
+from sitemap_middleware.stores.page_codec import MEDIA_TYPES, packed_page, unpack_block, unpack_page
 from sitemap_middleware.stores.redis.segments import parse_pages
 from sitemap_middleware.value_history import MAX_RUNS, Run
 
@@ -216,6 +217,107 @@ def test_packed_pages_keep_their_order_and_content(pages: list[Page]) -> None:
         assert list(same) == pages
         assert list(same.paths()) == [page.path for page in pages]
         assert len(same) == len(pages)
+
+
+ALIKE = (
+    st.lists(
+        st.builds(
+            lambda kind, changes: [kind._replace(path=f"/{number}", **change) for number, change in enumerate(changes)],
+            PAGES | MARKED | st.sampled_from([PLAIN, PLAIN._replace(stated_date="2024-05-01")]),
+            st.lists(
+                st.builds(dict, first_seen=NUMBERS, last_seen=NUMBERS, last_seen_fraction=st.integers(0, 255)),
+                max_size=9,
+            ),
+        ),
+        max_size=4,
+    )
+    .map(lambda kinds: [page for kind in kinds for page in kind])
+    .flatmap(st.permutations)
+)
+"""Pages of which many are alike, in any order."""
+
+
+def rows_of(pages: list[Page]) -> list[tuple[str, str, bytes]]:
+    return [(page.path, page.route, packed_page(page).data) for page in pages]
+
+
+@pytest.mark.once
+@given(ALIKE)
+def test_pages_of_a_block_keep_their_order_and_content(pages: list[Page]) -> None:
+    block = unpack_block(rows_of(pages))
+    assert block == pages
+    assert len(block) == len(pages)
+    assert block[:] == pages
+    for columns in block.columns:
+        alike = columns.pages()
+        assert [pages[position] for position in columns.positions] == alike
+        assert [columns.page(index) for index in range(columns.count)] == alike
+        assert [*columns.first_seen] == [page.first_seen for page in alike]
+        assert [*columns.last_seen] == [page.last_seen for page in alike]
+        assert [*columns.read_at] == [page.read_at for page in alike]
+        assert [*columns.content_marks] == [page.content_mark for page in alike]
+        assert [*(columns.stated_dates or [None] * len(alike))] == [page.stated_date for page in alike]
+        assert [*columns.last_modified] == [page.last_modified or 0 for page in alike]
+        for runs, histories in (
+            (columns.last_modified_runs, [page.last_modified_history for page in alike]),
+            (columns.content_runs, [page.content_history for page in alike]),
+        ):
+            assert [*zip(*(zip(*run, strict=True) for run in runs), strict=True)] == [h for h in histories if h]
+        chosen = columns.select([index % 2 for index in range(columns.count)])
+        assert chosen is not None
+        assert chosen.pages() == alike[1::2]
+        assert columns.select([False] * columns.count) is None
+
+
+@pytest.mark.parametrize("stated", [None, "2024-05-01"])
+@pytest.mark.parametrize(
+    ("fields", "in_columns"),
+    [({}, True), ({"obstacle": "is"}, False), ({"media_type": "text/x"}, False), ({"canonical": ""}, False)],
+)
+def test_pages_with_texts_are_not_in_columns_unless_they_state_dates(
+    fields: dict[str, Any], in_columns: bool, stated: str | None
+) -> None:
+    pages = [PLAIN._replace(path=f"/{number}", stated_date=stated, **fields) for number in range(4)]
+    block = unpack_block(rows_of(pages))
+    assert [[*columns.positions] for columns in block.columns] == ([[0, 1, 2, 3]] if in_columns else [])
+    assert [page for _, page in block.others] == ([] if in_columns else pages)
+    assert block[-1] == pages[-1]
+    assert repr(block) == f"PageBlock({pages})"
+    assert block != 1
+
+
+@pytest.mark.parametrize("stated", [None, "2024-05-01"])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda row: (*row[:2], row[2][:-1]),
+        lambda row: (*row[:2], row[2][:5]),
+        lambda row: (*row[:2], b""),
+        lambda row: (*row[:2], b"\x09" + row[2][1:]),
+        lambda row: (*row[:2], row[2][:3] + b"\xff" + row[2][4:]),
+        lambda row: (*row[:2], None),
+        lambda row: (*row[:2], "text"),
+        lambda row: (None, *row[1:]),
+        lambda row: (b"/2", *row[1:]),
+        lambda row: (row[0], None, row[2]),
+        lambda row: (row[0], [], row[2]),
+    ],
+)
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_block_has_no_page_that_cannot_be_read(spoil: Callable[[Any], Any], number: int, stated: str | None) -> None:
+    rows = rows_of([PLAIN._replace(path=f"/{place}", stated_date=stated) for place in range(5)])
+    unpack_block(rows)
+    rows[number] = spoil(rows[number])
+    with pytest.raises(ValueError, match=r"the stored page .* cannot be read|wrong lengths"):
+        unpack_block(rows)
+
+
+def test_a_date_whose_length_is_damaged_is_refused() -> None:
+    rows = rows_of([PLAIN._replace(path=f"/{place}", stated_date="2024-05-01") for place in range(5)])
+    path, route, data = rows[2]
+    rows[2] = path, route, data[:-14] + b"\x09" + data[-13:]
+    with pytest.raises(ValueError, match="wrong lengths"):
+        unpack_block(rows)
 
 
 @pytest.mark.parametrize(
