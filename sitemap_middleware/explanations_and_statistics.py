@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from . import urls
+from .created_when_needed import created_part
 from .models import Site
 from .stores.base import Store, StoreExtras
 
@@ -250,24 +251,29 @@ class ServiceInspection:
         """The figures of `stats` that count visits of crawlers, by the names of the crawlers."""
         return {f"crawler_visits_{name}": counts for name, counts in self.crawler_visits.counts().items()}
 
+    def _figure(self, part: str, read: Callable[[Any], float]) -> float:
+        """A figure of a part; 0 if nothing has needed the part yet, which would take a tenth of a second to import."""
+        created = created_part(self, part)
+        return 0 if created is None else read(created)
+
     def stats(self) -> dict[str, float]:
         """Counters since the process started, and gauges. `prometheus_and_opentelemetry.METRICS` has both."""
         return {
             "seen": self.tracker.buffer.seen + self.tracker.repeated,
             "dropped": self.tracker.buffer.dropped,
-            "merged": self._ingester.merged,
-            "refused": self._ingester.refused,
-            "unwritable": self._ingester.unwritable,
-            "skipped": self._entries.skipped_items(),
-            "listed": self._publisher.entry_count(),
-            "documents": self._publisher.document_count(),
-            "rendered": self._publisher.rendered_blocks,
+            "merged": self._figure("_ingester", lambda ingester: ingester.merged),
+            "refused": self._figure("_ingester", lambda ingester: ingester.refused),
+            "unwritable": self._figure("_ingester", lambda ingester: ingester.unwritable),
+            "skipped": self._figure("_entries", lambda entries: entries.skipped_items()),
+            "listed": self._figure("_publisher", lambda publisher: publisher.entry_count()),
+            "documents": self._figure("_publisher", lambda publisher: publisher.document_count()),
+            "rendered": self._figure("_publisher", lambda publisher: publisher.rendered_blocks),
             **{stat: sum(counts.values()) for stat, counts in self.crawler_stats().items()},
             "crawler_visits_dropped": self.tracker.crawlers.dropped,
             "pending": self.tracker.buffer.pending,
             "last_flush_age_seconds": self.tracker.buffer.last_flush_age_seconds,
             "store_failures": self._guarded_store.failures,
-            "unavailable_responses": self.sitemap_handler.unavailable_responses,
-            "values_age_seconds": self._publisher.values_age(),
+            "unavailable_responses": self._figure("sitemap_handler", lambda handler: handler.unavailable_responses),
+            "values_age_seconds": self._figure("_publisher", lambda publisher: publisher.values_age()),
             **{f"ignored_{reason}": count for reason, count in self.tracker.ignored.counts.items()},
         }
