@@ -1,4 +1,4 @@
-"""What the middleware adds to the start of a small Flask app: time to import and to wrap, and memory."""
+"""What the middleware adds to the start of a small Flask app: time to import and to wrap, memory, first requests."""
 
 from __future__ import annotations
 
@@ -31,8 +31,32 @@ from sitemap_middleware import SitemapMiddleware
 imported = time.process_time()
 app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://example.com", store="memory://")
 ready = time.process_time()
-print(json.dumps([(imported - began) * 1e3, (ready - began) * 1e3, resident() - before]))
+figures = [(imported - began) * 1e3, (ready - began) * 1e3, resident() - before]
+
+def seconds(path):
+    environ = dict(
+        REQUEST_METHOD="GET", SCRIPT_NAME="", PATH_INFO=path, QUERY_STRING="", HTTP_HOST="example.com", SERVER_NAME="x",
+        SERVER_PORT="80",
+    )
+    environ["wsgi.url_scheme"] = "https"
+    began = time.thread_time()
+    list(app.wsgi_app(environ, lambda status, headers, exc_info=None: None))
+    return time.thread_time() - began
+
+apps = [flask.Flask(f"app {number}") for number in range(200)]
+before = resident()
+sites = [SitemapMiddleware(app.wsgi_app, base_url="https://example.com", store="memory://") for app in apps]
+each = (resident() - before) / len(apps) * 1024
+print(json.dumps([*figures, each, seconds("/") * 1e3, seconds("/sitemap.xml") * 1e3]))
 """
+ROWS: Final = (
+    "import, ms",
+    "import and wrap, ms",
+    "memory, MB",
+    "memory of each of 200 further apps, kB",
+    "first page, ms",
+    "first sitemap, ms",
+)
 
 
 def run(rounds: int = ROUNDS) -> Iterator[Table]:
@@ -42,9 +66,7 @@ def run(rounds: int = ROUNDS) -> Iterator[Table]:
         environment["PYTHONPYCACHEPREFIX"] = folder
         _, *figures = [_figures(environment) for _ in range(rounds + 1)]
     table = Table("What the middleware adds to the start of a Flask app", ["", "median", "least", "most"])
-    for name, values in zip(
-        ("import, ms", "import and wrap, ms", "memory, MB"), zip(*figures, strict=True), strict=True
-    ):
+    for name, values in zip(ROWS, zip(*figures, strict=True), strict=True):
         table.add(name, median(values), min(values), max(values))
     yield table
 
