@@ -19,6 +19,7 @@ from ..fork_safety import reset_after_fork
 from ..models import Context, PathBuilder, Provider, Route, Site
 from ..request_response import AsyncCollector
 from ..values_argument_check import unread
+from ..yield_to_other_threads import yield_to_other_threads
 from .async_provider_batches import iterate_in_own_loop
 from .batch_queue import BatchQueue, as_values_error
 from .path_set import PathSet
@@ -37,7 +38,8 @@ RETRY_SECONDS: Final = 60.0
 """Seconds until a provider that hung is called again."""
 
 BATCH_ITEMS: Final = 1000
-"""Items whose entries are built at a time, in one or two milliseconds: as many as a chunk of a document has."""
+"""Items that are worked on at a time: as many as a chunk of a document has. Their paths take a millisecond, and their
+entries another."""
 
 JOINED_SECONDS: Final = 1.0
 """Seconds after which the items of a slow provider are used, however few they are."""
@@ -99,6 +101,7 @@ class Providers:
                 for batch in self._joined(batches):
                     report.count += len(batch)
                     pages = pages_of_items(site, batch, builders, report)
+                    yield_to_other_threads()  # building the entries takes as long again
                     yield pages.select(paths.add(pages.paths))
         except ValuesError as error:
             raise ValuesError(f"the values of {provider.place} failed: {error}") from error.__cause__
