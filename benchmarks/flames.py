@@ -25,6 +25,9 @@ MIN_PERCENT: Final = 2.0
 """The width of the narrowest frame that is drawn."""
 _FRAME: Final = re.compile(r"<g><title>[^<]*, ([0-9.]+)%\)</title>.*?</g>\s*", re.DOTALL)
 
+_TITLE: Final = re.compile(">py-spy record [^<]*<")
+"""The command of py-spy, with the paths of this machine."""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.flames", description="Draw a flame graph.")
@@ -45,7 +48,8 @@ def main() -> None:
     spy = ["py-spy", "record", "--output", arguments.file, "--rate", str(RATE), "--function", "--gil", "--"]
     subprocess.run([*spy, *map(str, command)], env={**os.environ, "PYTHONPATH": str(arguments.of)}, check=True)
     drawn = arguments.file.read_text("utf-8")
-    arguments.file.write_text(_FRAME.sub(_if_wide, drawn), "utf-8")
+    titled = _TITLE.sub(f">A sitemap of {arguments.entries:,} entries, {arguments.variant}<", drawn)
+    arguments.file.write_text(_FRAME.sub(_if_wide, titled), "utf-8")
 
 
 def _if_wide(frame: re.Match[str]) -> str:
