@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from sitemap_middleware.sitemap_protocol_limits import MAX_URLS_PER_DOCUMENT
+from sitemap_middleware.sitemap_limits_and_value_checks import MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 

@@ -15,7 +15,7 @@ from .exceptions import OptionError
 from .models import Changefreq, PageLimits, Provider, Site
 from .option_sources import CONSTRUCTOR_NAME, FLAG_WORDS, Setting
 from .patterns import Pattern, Patterns
-from .sitemap_protocol_limits import unknown_option_error, validate_changefreq, validate_priority
+from .sitemap_limits_and_value_checks import unknown_option_error, validate_changefreq, validate_priority
 from .urls import ascii_host, normal_host, parse_base_url, quote_path
 from .values_argument_check import checked_values
 

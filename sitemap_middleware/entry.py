@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from .exceptions import OptionError
 from .models import Changefreq
-from .sitemap_protocol_limits import (
+from .sitemap_limits_and_value_checks import (
     parse_date,
     unknown_option_error,
     validate_changefreq,

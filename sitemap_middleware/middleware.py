@@ -14,7 +14,7 @@ from .checked_options import refuse_unknown, validate_options
 from .exceptions import OptionError
 from .middleware_lookup import find_middleware
 from .models import Changefreq
-from .nested_middleware_detection import warn_of_nested_middleware
+from .nested_middleware_warning import warn_of_nested_middleware
 from .option_sources import Setting, collect_settings, warn_of_unknown_keys
 from .options_from_framework_config import declared_root, options_from_framework_config
 from .prometheus_and_opentelemetry import metrics_reporter
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from .crawlers.ip_address_verification import Resolver
     from .explanation import Explanation
-    from .report.authorization import ReportRequest
+    from .report.authorization_inputs import ReportRequest
     from .sitemap_decorator import Values
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from .sitemap_protocol_limits import likely_name
+from .sitemap_limits_and_value_checks import likely_name
 from .urls import without_password
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from .crawlers.ip_address_verification import Resolver
     from .models import Changefreq
-    from .report.authorization import ReportRequest
+    from .report.authorization_inputs import ReportRequest
     from .sitemap_decorator import Values
     from .stores import Store
 

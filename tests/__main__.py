@@ -94,7 +94,7 @@ FRAMEWORK_FREE = (
     "unit/crawlers",
     "unit/evidence",
     "unit/linter",
-    "unit/rendering/test_chunk_codec",
+    "unit/rendering/test_stored_chunk_codec",
     "unit/rendering/test_chunked_document",
     "unit/rendering/test_publisher",
     "unit/rendering/test_xml",

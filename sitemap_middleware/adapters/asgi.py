@@ -111,7 +111,7 @@ class ASGIMiddleware:
 
     async def _report_response(self, request: ASGIRequest) -> Response | None:
         """The response if the request is for the report and may read it; None if the app is to answer."""
-        from ..report.authorization import ReportRequest, RequestHeaders
+        from ..report.authorization_inputs import ReportRequest, RequestHeaders
 
         asked = ReportRequest(request.path, RequestHeaders(request.decoded_headers()), scope=request.scope)
         return await self.service.report.answer_async(request, asked, partial(run_sync, limiter=thread_limiter()))

@@ -14,10 +14,10 @@ from starlette.types import ASGIApp, Message, Scope, Send
 from ..listing.batch_queue import BatchQueue, as_values_error
 from ..models import Context, RoutingHeaders
 from ..private_stdlib import mark_coroutine_function
-from ..proxy_headers import is_proxy_header
+from ..proxy_header_names import is_proxy_header
 from ..request_filter.asgi import HOST_NAMES, ignore_reason_of_headers, ignore_reason_of_scope
 from ..request_filter.reasons import IgnoreReason
-from ..request_filter.visitor_identity import visitor_fingerprint
+from ..request_filter.visitor_fingerprint_and_sign_in import visitor_fingerprint
 from ..request_response import (
     KEY_HOST,
     KEY_METHOD,

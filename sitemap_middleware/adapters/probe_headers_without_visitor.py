@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
-from ..proxy_headers import ADDRESS_HEADERS, FORWARDING_HEADERS, SCHEME_HEADERS
+from ..proxy_header_names import ADDRESS_HEADERS, FORWARDING_HEADERS, SCHEME_HEADERS
 from ..request_filter.header_rules import HOST_HEADERS
 from ..request_response import PROBE_USER_AGENT, ProbeRequest, Request
 

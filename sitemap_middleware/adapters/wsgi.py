@@ -96,7 +96,7 @@ class WSGIMiddleware:
 
     def _report_response(self, request: WSGIRequest) -> Response | None:
         """The response if the request is for the report and may read it; None if the app is to answer."""
-        from ..report.authorization import ReportRequest, RequestHeaders
+        from ..report.authorization_inputs import ReportRequest, RequestHeaders
 
         asked = ReportRequest(request.path, RequestHeaders(request.decoded_headers()), environ=request.environ)
         return self.service.report.answer(request, asked)

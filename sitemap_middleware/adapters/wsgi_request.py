@@ -11,10 +11,10 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ..models import RoutingHeaders
-from ..proxy_headers import PROXY_HEADERS, is_proxy_header
+from ..proxy_header_names import PROXY_HEADERS, is_proxy_header
 from ..request_filter.header_rules import HOST_HEADERS
 from ..request_filter.reasons import COOKIE, IgnoreReason
-from ..request_filter.visitor_identity import visitor_fingerprint
+from ..request_filter.visitor_fingerprint_and_sign_in import visitor_fingerprint
 from ..request_filter.wsgi import ignore_reason_of_environ
 from ..request_response import (
     KEY_HOST,

@@ -16,7 +16,7 @@ import click
 
 from .. import __version__
 from ..adapters.asgi import ASGIMiddleware
-from ..linter.checks.coverage_of_app_pages import KnownUrl
+from ..linter.checks.coverage_of_app_and_baseline import KnownUrl
 from ..linter.checks.loc import check_loc, is_local
 from ..linter.document_source import Source
 from ..linter.file_source import FileSource
@@ -41,7 +41,7 @@ from .check_results_as_text import print_result
 from .command_options import command
 from .in_process_app_client import app_client
 from .rule_names import explain, ignored
-from .target_app_and_site import Target, open_target, reporting_errors
+from .target_app_site_and_pages import Target, open_target, reporting_errors
 from .terminal_lines_and_tables import CommandError, print_notes, progress
 
 _HOST_AND_PORT: Final = re.compile(r"[\w.-]+:[0-9]+(/.*)?", re.ASCII)

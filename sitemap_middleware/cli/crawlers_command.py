@@ -22,7 +22,7 @@ from ..stores.sqlite.memory import MemoryStore
 from .command_options import app_options, command
 from .inspection_commands import open_named_store
 from .since_option import parse_since
-from .target_app_and_site import open_target, reporting_errors
+from .target_app_site_and_pages import open_target, reporting_errors
 from .terminal_lines_and_tables import CommandError, Row, console, print_line, print_notes, print_rows, progress
 
 _MAX_LINES: Final = 20

@@ -15,7 +15,7 @@ from ..report.request_handler import EXTRA_MISSING
 from ..stores.default_store import only_existing_files
 from .command_options import app_options, command, output_options
 from .in_process_app_client import app_client
-from .target_app_and_site import open_target, reporting_errors
+from .target_app_site_and_pages import open_target, reporting_errors
 from .terminal_lines_and_tables import CommandError, console, print_line, progress
 
 _WAIT_SECONDS = 60.0

@@ -17,7 +17,7 @@ from .message import Finding, Place
 from .message_collector import quoted
 from .rules import Rule, fetch, lastmod, news, size_and_index, xml
 from .run_context import Run
-from .sitemap_elements import (
+from .sitemap_element_names import (
     ATOM,
     NEWS,
     OLD_SITEMAPS,

@@ -12,7 +12,7 @@ from .entries_check import DocumentContent
 from .message import Place
 from .rules import Rule, fetch, size_and_index, xml
 from .run_context import Run
-from .sitemap_elements import Kind
+from .sitemap_element_names import Kind
 from .temporary_url_database import DocumentRow
 from .xml_reader import Unreadable, XmlReader
 

@@ -22,7 +22,7 @@ from ..evidence.soft_404_by_equal_content import LearnedContents
 from ..exceptions import ValuesError
 from ..models import Page, Provider, Route, Site, SitemapUrl, UrlColumns
 from ..routing.route_table import RouteTable
-from ..sitemap_protocol_limits import validate_date
+from ..sitemap_limits_and_value_checks import validate_date
 from ..warn_once import WarnOnce
 from ..yield_to_other_threads import in_pieces
 from . import auto_priority

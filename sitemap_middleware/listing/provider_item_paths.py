@@ -12,7 +12,7 @@ from ..entry import EMPTY_ENTRY, Entry, params_of, unusable_lastmod_of
 from ..exceptions import ValuesError
 from ..models import PathBuilder, Route, Site
 from ..routing.bulk_path_builder import build_many
-from ..routing.route_of_sections_option import SectionBuilder
+from ..routing.named_section_as_route import SectionBuilder
 from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, quote_paths, resolve_loc
 from .batch_queue import describe_error
 from .provider_item_parameters import AttributeParams, checked_params, entry_of_fields, item_params, split_fields

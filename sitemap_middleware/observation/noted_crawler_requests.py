@@ -17,7 +17,7 @@ from ..crawlers.ip_address_ranges import parse_address
 from ..crawlers.known_crawlers import Crawler, crawler_of_agent
 from ..fork_safety import reset_after_fork
 from ..models import Site
-from ..proxy_headers import is_proxy_header
+from ..proxy_header_names import is_proxy_header
 from ..request_response import Request, Sender
 
 MAX_NOTED_REQUESTS: Final = 10_000

@@ -19,7 +19,7 @@ from ..routing.route_table import LEARNED_SECTION
 from ..stores.base import UNLEARNED_BLOCK, Block
 from ..stores.permanent_page_slots import MAX_BLOCK_BYTES, MAX_BLOCK_PAGES
 from ..yield_to_other_threads import yield_to_other_threads
-from . import chunk_codec
+from . import stored_chunk_codec
 from .chunked_document import EMPTY_CHUNK, NEVER_SECONDS, Chunk, RenderKey
 from .chunking import make_chunks
 from .section import LEASE_SECONDS, WAIT_SECONDS, BackgroundJob, RefreshContext, RenderingResources, SectionDocument
@@ -207,7 +207,9 @@ class LearnedSection:
         finally:
             self._mark_changed(document)
             if records:
-                records[_index_name(document)] = chunk_codec.serialize(chunk for _, chunk in sorted(chunks.items()))
+                records[_index_name(document)] = stored_chunk_codec.serialize(
+                    chunk for _, chunk in sorted(chunks.items())
+                )
                 self._indexes[document] = before  # if it cannot be saved, it is not rendered
                 self._store.save(self._site.base_url, records)
                 self._indexes[document] = chunks
@@ -225,7 +227,7 @@ class LearnedSection:
         )
         key = RenderKey(block.version, evaluation.settings_digest, signals_digest)
         stored = chunk._replace(data=b"", number=block.number, render_key=key, valid_until=valid_until)
-        return stored, chunk_codec.chunk_data(chunk) if chunk.count else None
+        return stored, stored_chunk_codec.chunk_data(chunk) if chunk.count else None
 
     def _render_remaining(self, evaluation: EvaluationContext) -> None:
         """Render all that is stale, with pauses, so that the app's own requests go first."""
@@ -261,7 +263,7 @@ class LearnedSection:
             blocks = self._blocks_by_document.get(number, {})
             self._indexes[number] = {
                 chunk.number: chunk
-                for chunk in chunk_codec.deserialize(stored.get(_index_name(number), b""))
+                for chunk in stored_chunk_codec.deserialize(stored.get(_index_name(number), b""))
                 if chunk.number in blocks
             }
 

@@ -20,7 +20,7 @@ from ..stores.base import Store
 from ..stores.checksums import verify, with_checksum
 from ..stores.requested_refreshes import NO_TOKEN
 from ..yield_to_other_threads import yield_to_other_threads
-from . import chunk_codec
+from . import stored_chunk_codec
 from .chunked_document import Chunk, RenderKey
 from .chunking import group_chunks, make_chunks
 from .section import LEASE_SECONDS, WAIT_SECONDS, SectionDocument
@@ -188,7 +188,7 @@ class ProviderSection:
         size = 0
         chunks: list[Chunk] = []
         for chunk in make_chunks(entries):
-            records[self._chunk_name(slot, len(chunks))] = chunk_codec.chunk_data(chunk)
+            records[self._chunk_name(slot, len(chunks))] = stored_chunk_codec.chunk_data(chunk)
             chunks.append(chunk._replace(data=b"", number=len(chunks), render_key=key))
             size += len(chunk.data)
             if size >= _SAVE_BATCH_BYTES:
@@ -196,7 +196,7 @@ class ProviderSection:
                 records, size = {}, 0
         now = self._clock()
         rendered = RenderedSection(slot, round(now, 3), max(0.0, round(now - began, 3)), key, mark, tuple(chunks))
-        records[self._index_name(slot)] = chunk_codec.serialize(chunks)
+        records[self._index_name(slot)] = stored_chunk_codec.serialize(chunks)
         records |= {self._chunk_name(slot, number): None for number in range(len(chunks), old_count)}
         milliseconds = round(rendered.at * 1000), round(rendered.seconds * 1000)
         head = with_checksum(_HEAD.pack(slot, *milliseconds, *key, mark, len(chunks)))
@@ -246,7 +246,7 @@ class ProviderSection:
 
     def _read_index(self, slot: int) -> tuple[Chunk, ...]:
         name = self._index_name(slot)
-        return tuple(chunk_codec.deserialize(self._store.load(self._site, [name]).get(name, b"")))
+        return tuple(stored_chunk_codec.deserialize(self._store.load(self._site, [name]).get(name, b"")))
 
     def _index_name(self, slot: int) -> str:
         return f"{self._head_name}/{slot}"

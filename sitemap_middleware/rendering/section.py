@@ -16,7 +16,7 @@ from ..models import BaseURL, StoreKey
 from ..request_response import Request
 from ..stores.base import Store
 from ..stores.requested_refreshes import RefreshMarks
-from . import chunk_codec
+from . import stored_chunk_codec
 from .chunked_document import Chunk, RenderKey, latest
 
 WAIT_SECONDS: Final = 1.0
@@ -137,7 +137,7 @@ class SectionDocument:
             return
         stored = store.load(base, self.stored_names)
         for name, chunk in zip(self.stored_names, self.chunks, strict=True):
-            loaded = chunk_codec.with_data(chunk, stored.get(name))
+            loaded = stored_chunk_codec.with_data(chunk, stored.get(name))
             if loaded is None:
                 self.reload_or_discard()
                 raise StoreError(f"chunks of {self.name} of {base} are missing from the store; they are rendered again")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..explanations_and_statistics import ServiceInspection
     from ..hosts import SiteResolver
     from ..stores.base import Store
-    from .authorization import ReportRequest
+    from .authorization_inputs import ReportRequest
     from .served_pages import ReportPages
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -90,7 +90,7 @@ class ReportHandler:
 
     def _allows(self, request: Request, asked: ReportRequest) -> Any:
         """Whether a request may read the report, as a bool; or an awaitable of that."""
-        from .authorization import is_local, is_local_host
+        from .authorization_inputs import is_local, is_local_host
 
         if self._authorize is None:
             if (

@@ -16,7 +16,7 @@ from .reasons import (
     ignore_reason_of_destination,
 )
 from .uptime_monitors import is_monitor
-from .visitor_identity import is_authenticated_user
+from .visitor_fingerprint_and_sign_in import is_authenticated_user
 
 Field = tuple[bytes, bytes]
 """Name and value of a header."""

@@ -18,7 +18,7 @@ from django.utils.module_loading import import_string
 from ..exceptions import OptionError
 from ..models import Context, Provider, Route, RouteSettings
 from ..sitemap_decorator import settings_of
-from ..sitemap_protocol_limits import parse_date, validate_changefreq, validate_priority
+from ..sitemap_limits_and_value_checks import parse_date, validate_changefreq, validate_priority
 from .django_connection_cleanup import own_connections
 from .django_urlconf_walk import resolve
 from .path_builder_base import check_params

@@ -12,8 +12,8 @@ from ..checked_options import RESERVED_SECTIONS, Options
 from ..models import Context, PathBuilder, Provider, Route, RouteSettings, Site
 from ..patterns import Pattern
 from ..sitemap_decorator import NO_SETTINGS
+from .named_section_as_route import named_section_route
 from .prefix_index import PrefixIndex
-from .route_of_sections_option import named_section_route
 
 ROUTES_SECTION, LEARNED_SECTION = RESERVED_SECTIONS
 """The names of two sections, in the URLs of their documents. A provider's section gets another name."""

@@ -9,7 +9,7 @@ from typing import Final
 from ..message import Finding
 from ..message_collector import quoted
 from ..rules import xml as rules
-from ..sitemap_elements import CORE_ELEMENTS
+from ..sitemap_element_names import CORE_ELEMENTS
 
 _MAX_CACHED: Final = 256
 _MAX_CACHED_NAMES: Final = 8

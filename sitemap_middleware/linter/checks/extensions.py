@@ -9,7 +9,7 @@ from typing import Final
 from ..message import Finding
 from ..message_collector import quoted
 from ..rules import hreflang, image, news, video
-from ..sitemap_elements import IMAGE, NEWS, VIDEO, XHTML, local_name, namespace
+from ..sitemap_element_names import IMAGE, NEWS, VIDEO, XHTML, local_name, namespace
 from ..xml_reader import Element
 from .image import check_images
 from .loc import CheckedLoc

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from ..message import Finding
 from ..message_collector import quoted
 from ..rules import fetch as rules
-from ..sitemap_elements import Kind
+from ..sitemap_element_names import Kind
 
 _LOGIN_PATH: Final = re.compile(r"(?:^|[/_-])(?:log-?in|sign-?in|sso|wp-login\.php)(?:$|[/._-])", re.IGNORECASE)
 _XML: Final = re.compile(r"(?:application|text)/(?:[\w.+-]+\+)?xml")

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from ..message import Finding
 from ..message_collector import quoted
 from ..rules import hreflang as rules
-from ..sitemap_elements import XHTML
+from ..sitemap_element_names import XHTML
 from .language_codes import has_ignored_region, is_hreflang
 from .loc import CheckedLoc, check_loc, normal_url
 

@@ -9,7 +9,7 @@ from ..message import Finding
 from ..message_collector import quoted
 from ..rules import image as rules
 from ..rules import loc as loc_rules
-from ..sitemap_elements import IMAGE, local_name
+from ..sitemap_element_names import IMAGE, local_name
 from ..xml_reader import Element
 from .loc import CheckedLoc, check_loc
 

@@ -10,7 +10,7 @@ from ..message import Finding
 from ..message_collector import quoted
 from ..rules import lastmod as lastmod_rules
 from ..rules import video as rules
-from ..sitemap_elements import local_name
+from ..sitemap_element_names import local_name
 from ..xml_reader import Element
 from .lastmod import check_lastmod
 from .loc import CheckedLoc, check_loc

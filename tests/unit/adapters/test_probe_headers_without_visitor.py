@@ -25,7 +25,7 @@ from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters.probe_headers_without_visitor import PROBE_CLIENT_ADDRESS
 from sitemap_middleware.adapters.wsgi_request import request_of
 from sitemap_middleware.observation import probe_client as prober
-from sitemap_middleware.proxy_headers import ADDRESS_HEADERS
+from sitemap_middleware.proxy_header_names import ADDRESS_HEADERS
 from sitemap_middleware.request_response import SYNC_SERVER_WAIT_SECONDS, TEST_CLIENT_WAIT_SECONDS
 
 from ...support.documents import locs

@@ -28,7 +28,7 @@ from sitemap_middleware.rendering.chunked_document import (
 )
 from sitemap_middleware.rendering.chunking import group_chunks, make_chunks
 from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
-from sitemap_middleware.sitemap_protocol_limits import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
+from sitemap_middleware.sitemap_limits_and_value_checks import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.urls import MAX_LOC_CHARS
 
 from ...support.documents import entries, locs

@@ -19,7 +19,7 @@ from sitemap_middleware.rendering import chunking, provider_section, provider_se
 from sitemap_middleware.rendering.chunked_document import RenderKey
 from sitemap_middleware.rendering.provider_section import AlreadyRunning, ProcessEnding, ProviderSection
 from sitemap_middleware.rendering.site_documents import assemble
-from sitemap_middleware.sitemap_protocol_limits import MAX_URLS_PER_DOCUMENT
+from sitemap_middleware.sitemap_limits_and_value_checks import MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores.base import Store
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 

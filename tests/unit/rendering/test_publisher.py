@@ -29,7 +29,7 @@ from sitemap_middleware.listing import site_signals_cache
 from sitemap_middleware.listing.entries_by_section import EntryBuilder
 from sitemap_middleware.models import BaseURL, Page
 from sitemap_middleware.rendering import chunking, learned_section, publisher, site_documents
-from sitemap_middleware.sitemap_protocol_limits import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
+from sitemap_middleware.sitemap_limits_and_value_checks import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores import permanent_page_slots
 from sitemap_middleware.stores.base import UNLEARNED_BLOCK, Store
 from sitemap_middleware.stores.checksums import with_checksum

@@ -16,7 +16,7 @@ from sitemap_middleware.models import CHANGEFREQS, Site, SitemapUrl, UrlColumns
 from sitemap_middleware.rendering.chunked_document import sitemapindex, urlset
 from sitemap_middleware.rendering.chunking import group_chunks, make_chunks
 from sitemap_middleware.rendering.xml import priority_text, render_urls
-from sitemap_middleware.sitemap_protocol_limits import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
+from sitemap_middleware.sitemap_limits_and_value_checks import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.urls import MAX_LOC_CHARS, loc_of, quote_path
 

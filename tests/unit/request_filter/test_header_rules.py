@@ -20,7 +20,7 @@ from sitemap_middleware.request_filter.header_rules import (
 )
 from sitemap_middleware.request_filter.reasons import IGNORE_REASONS, MAX_NAME_CHARS, IgnoreReason
 from sitemap_middleware.request_filter.uptime_monitors import MAX_AGENT_CHARS
-from sitemap_middleware.request_filter.visitor_identity import visitor_fingerprint
+from sitemap_middleware.request_filter.visitor_fingerprint_and_sign_in import visitor_fingerprint
 from sitemap_middleware.request_filter.wsgi import ignore_reason_of_environ
 
 from ...support.sample_sites import Page, SampleSite

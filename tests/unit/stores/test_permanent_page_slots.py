@@ -18,7 +18,7 @@ from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.page_verdict import is_listable
 from sitemap_middleware.models import Page, PageLimits, SitemapUrl, UrlColumns
 from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
-from sitemap_middleware.sitemap_protocol_limits import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
+from sitemap_middleware.sitemap_limits_and_value_checks import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores import permanent_page_slots
 from sitemap_middleware.stores.base import UNLEARNED_BLOCK
 from sitemap_middleware.stores.merge_batch_into_pages import BatchMerger

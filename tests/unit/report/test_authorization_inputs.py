@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sitemap_middleware.report.authorization import ReportRequest, RequestHeaders, is_local
+from sitemap_middleware.report.authorization_inputs import ReportRequest, RequestHeaders, is_local
 
 from ...support.sample_sites import Page, SampleSite
 from ...support.wire import DRIVERS, Answer, RequestSpec

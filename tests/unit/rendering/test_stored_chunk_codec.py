@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.rendering.chunk_codec import (
+from sitemap_middleware.rendering.chunked_document import EMPTY_CHUNK, NEVER_SECONDS, Chunk, RenderKey, compress_chunk
+from sitemap_middleware.rendering.stored_chunk_codec import (
     chunk_data,
     deserialize,
     serialize,
     with_data,
 )
-from sitemap_middleware.rendering.chunked_document import EMPTY_CHUNK, NEVER_SECONDS, Chunk, RenderKey, compress_chunk
 from sitemap_middleware.stores.checksums import with_checksum
 
 eights = st.binary(min_size=8, max_size=8)

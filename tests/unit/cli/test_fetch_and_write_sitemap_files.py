@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from sitemap_middleware.cli import write_sitemap_files as export_module
+from sitemap_middleware.cli import fetch_and_write_sitemap_files as export_module
+from sitemap_middleware.cli.fetch_and_write_sitemap_files import MAX_ROUNDS, RETRY_SECONDS, export
 from sitemap_middleware.cli.main import command
-from sitemap_middleware.cli.write_sitemap_files import MAX_ROUNDS, RETRY_SECONDS, export
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.exceptions import SitemapError
 from sitemap_middleware.models import Site
 from sitemap_middleware.rendering import provider_section_scheduler
 from sitemap_middleware.rendering.chunked_document import sitemapindex
 from sitemap_middleware.request_response import GENERATING_HEADER, Response
-from sitemap_middleware.sitemap_protocol_limits import MAX_URLS_PER_DOCUMENT
+from sitemap_middleware.sitemap_limits_and_value_checks import MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ...apps.terminal_site import BASE, NOW

@@ -9,7 +9,7 @@ from zlib import crc32
 import pytest
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.request_filter.visitor_identity import is_authenticated_user, visitor_fingerprint
+from sitemap_middleware.request_filter.visitor_fingerprint_and_sign_in import is_authenticated_user, visitor_fingerprint
 from sitemap_middleware.request_filter.wsgi import ignore_reason_of_environ
 
 from ...support.url_flood import ENVIRON, SCOPE

@@ -11,8 +11,8 @@ from sitemap_middleware.evidence.observation_merge import merge
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.models import Page as StoredPage
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation.foreign_host_headers import OWN_HOST_WINDOW_SECONDS, ForeignHosts
 from sitemap_middleware.observation.sampling_schedule import MAX_SAMPLE_INTERVAL_SECONDS, MIN_SAMPLE_INTERVAL_SECONDS
+from sitemap_middleware.observation.trust_in_foreign_host_headers import OWN_HOST_WINDOW_SECONDS, ForeignHosts
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ...support.sample_sites import Page, SampleSite
