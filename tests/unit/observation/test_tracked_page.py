@@ -102,6 +102,16 @@ def test_another_answer_starts_the_count_again(protocol: str) -> None:
 
 
 @BOTH
+def test_another_answer_ends_the_pause_though_it_says_nothing_of_the_page(protocol: str) -> None:
+    site = BusySite(protocol)
+    site.pages["/"] = Page(304)
+    site.request(RequestSpec("/", headers=GOOGLEBOT))
+    site.delete()
+    site.browse()
+    assert site.is_seen_as_gone
+
+
+@BOTH
 def test_other_pages_are_observed_meanwhile(protocol: str) -> None:
     site = BusySite(protocol)
     site.pages["/about"] = Page(404)
@@ -112,7 +122,9 @@ def test_other_pages_are_observed_meanwhile(protocol: str) -> None:
 
 @BOTH
 def test_requests_for_the_page_by_another_url_are_observed_meanwhile(protocol: str) -> None:
-    site = BusySite(protocol, base_url="http://testserver")
+    site = BusySite(protocol, 0, base_url="http://testserver")
+    site.browse(scheme="https")
+    site.browse(REPEATS_BEFORE_PAUSE)
     site.delete()
     site.browse(scheme="https")
     assert site.is_seen_as_gone
