@@ -100,14 +100,16 @@ def _may_be_dated_back(age: int) -> bool:
 
 def _is_cached_clock(dates: History) -> bool:
     """Whether the dates are the times at which a cache fetched the page: never old, however rare the visits are."""
-    oldest = max([last - value for value, _, last in dates])
-    gaps = [later.first - earlier.last for earlier, later in pairwise(dates)]
-    unseen: float = gaps[0]
-    if len(gaps) > 1:
-        from statistics import median  # it imports much, for few pages
+    oldest = GENERATED_DATE_SECONDS
+    for value, _, last in dates:  # a loop, because many pages pass here
+        oldest = max(oldest, last - value)
+    if len(dates) == 2:
+        (_, _, earlier), (_, later, _) = dates
+        return later - earlier >= UNSEEN_FACTOR * oldest
+    from statistics import median  # it imports much, for few pages
 
-        unseen = median(gaps)
-    return unseen >= UNSEEN_FACTOR * max(oldest, GENERATED_DATE_SECONDS)
+    gaps = [later.first - earlier.last for earlier, later in pairwise(dates)]
+    return median(gaps) >= UNSEEN_FACTOR * oldest
 
 
 def changes_without_content(dates: History, contents: History, deployed: Callable[[int], bool]) -> bool:

@@ -166,7 +166,9 @@ def _by_last_modified(
     if not EARLIEST_DATE_SECONDS <= moment <= now:
         return LastmodResult(None, f"{source} cannot be true")
     history = () if page is None else page.last_modified_history
-    if any(run.value == moment and not signals.is_distinguishable(run.first) for run in history):
+    if signals.until is not None and any(
+        value == moment and not signals.is_distinguishable(first) for value, first, _ in history
+    ):
         return LastmodResult(None, f"{source} {_TOO_NEW_REASON}")
     if signals.has_deployments:
         was_deployed = any(signals.deployed_at(run.value) for run in history)

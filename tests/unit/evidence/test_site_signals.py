@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.dates import CLOCK_SKEW_SECONDS
+from sitemap_middleware.dates import CLOCK_SKEW_SECONDS, w3c_from_timestamp
 from sitemap_middleware.evidence.compact_history_list import CompactHistoryList
 from sitemap_middleware.evidence.lastmod import lastmod, observed_lastmods
 from sitemap_middleware.evidence.observation_merge import merge
@@ -284,6 +284,23 @@ def test_pages_in_columns_give_the_signals_that_each_gives_alone(
         assert {depends_on_site_signals(page) for page in alike} == {depends_on_site_signals(columns.common)}
         for since in (NOW - DAY, NOW):
             assert columns.any_changed_since(since) is any(changed_since(page, since) for page in alike)
+
+
+@pytest.mark.parametrize("digests", [[1, 2, 3, 4], [VOLATILE] * 4, [1, VOLATILE, 1, 1], [7] * 5, [7] * 5 + [VOLATILE]])
+@pytest.mark.parametrize("until", [None, NOW])
+def test_pages_that_stood_with_any_content_are_as_each_is_alone(digests: list[int], until: int | None) -> None:
+    pages = []
+    for number, digest in enumerate(digests):
+        kind = Observation(f"/a/{number}", "/a/<x>", NOW, 200, "text/html", last_modified=NOW - 9 * DAY + 7 * number)
+        seen = kind._replace(html=HtmlFacts(digest), learned=True)
+        pages.append(merge(merge(None, seen._replace(at=NOW - DAY)), seen))
+    block = unpack_block((page.path, page.route, packed_page(page).data) for page in pages)
+    (columns,) = block.columns
+    signals, expected = signals_of_blocks([block], (), until), site_signals(pages, (), until)
+    assert signals.as_tuple() == expected.as_tuple()
+    assert signals.soft_not_founds == expected.soft_not_founds
+    dates = observed_lastmods(columns, SiteSignals(until=until), NOW)
+    assert dates == [w3c_from_timestamp(NOW - 9 * DAY + 7 * number) for number in range(len(digests))]
 
 
 def contents(count: int) -> TemplateChanges:

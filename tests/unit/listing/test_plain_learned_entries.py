@@ -19,7 +19,7 @@ from sitemap_middleware.rendering.xml import priority_text
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.value_history import VOLATILE
 
-from ...support.documents import entries
+from ...support.documents import entries, locs
 from ...support.sample_sites import Clock
 from ...support.wire import RequestSpec, wsgi
 
@@ -208,6 +208,24 @@ def test_a_page_with_a_date_is_dated_as_the_policy_dates_it_alone(
     html = HtmlFacts(1, stated_date=stated)
     seen = [observed({}, path="/p/a", at=at, last_modified=modified, html=html) for at in (NOW - 9000, NOW - 8000)]
     check([*seen, observed({}, path="/p/b", at=NOW - 7000)], "", {}, settings)
+
+
+def test_pages_of_several_kinds_keep_their_order() -> None:
+    kinds: list[dict[str, Any]] = [{"last_modified": NOW - 10**6}, {}, {"html": HtmlFacts(VOLATILE)}, {"obstacle": ""}]
+    paths = [f"/p/{number:02}" for number in range(20)]
+    seen = [
+        observed(kinds[number % 4], path=path, at=at - number, may_be_provided=True)
+        for at in (NOW - 9000, NOW - 8000)
+        for number, path in enumerate(paths)
+    ]
+    store = MemoryStore()
+    store.merge(Site("https", "example.com").store_key, seen, PageLimits())
+    app = SitemapMiddleware(site("", {}), base_url=BASE, store=store, verify=False, clock=Clock(NOW))
+    assert locs(wsgi(app, RequestSpec("/sitemap.xml", host="example.com")).body)[-20:] == [
+        BASE + path for path in paths
+    ]
+    app.close()
+    check(seen, "", {}, {})
 
 
 def check(observations: list[Observation], robots: str, options: Any, settings: Any) -> None:
