@@ -80,18 +80,23 @@ def test_stats_count_events_and_current_values(protocol: str) -> None:
 
 STATS_OF_A_NEW_PROCESS = """
 import sys
+before = set(sys.modules)  # a tool that measures coverage is there
 import flask
 from sitemap_middleware import SitemapMiddleware
 app = flask.Flask("small")
 site = SitemapMiddleware(app.wsgi_app, base_url="https://bakery.example", store="memory://")
 print({value for value in site.stats().values()})
-print([name for name in ("sqlite3", "sitemap_middleware.rendering", "sitemap_middleware.listing") if name in sys.modules])
+print({"sqlite3", "sitemap_middleware.rendering", "sitemap_middleware.listing"} & (set(sys.modules) - before))
 """
 
 
 def test_stats_of_a_process_that_has_answered_nothing_are_zero_and_import_nothing_that_answers() -> None:
     command = [sys.executable, "-c", STATS_OF_A_NEW_PROCESS]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n") == ["{0}", "[]", ""]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n") == [
+        "{0}",
+        "set()",
+        "",
+    ]
 
 
 def test_flush_age_grows_while_the_store_fails(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import BaseURL, Site
 from sitemap_middleware.observation.background_saving import ResponseBuffer
 from sitemap_middleware.rendering import responses, site_documents
-from sitemap_middleware.rendering.chunked_document import compress_chunk
+from sitemap_middleware.rendering.chunked_document import compress_chunk, urlset
 from sitemap_middleware.rendering.responses import CachedDocument, Freshness
 from sitemap_middleware.rendering.section import SectionDocument
 from sitemap_middleware.rendering.site_documents import SiteDocuments
@@ -319,6 +319,21 @@ def test_one_request_refreshes_early_while_others_are_served(protocol: str) -> N
     assert begun < site.clock.now < begun + responses.FRESH_SECONDS
     site.request(SITEMAP)
     assert store.calls == 0  # the other request has just validated it
+
+
+def test_others_are_served_while_one_request_refreshes_early() -> None:
+    document = CachedDocument(urlset([]), None, 0)
+    table = home("wsgi").app.service.app_routes.table
+    assert document.fresh_until(1000.0, 7) == 0
+    document.mark_fresh(Freshness(7, 1000.0, 1001.0), table)
+    assert document.fresh_until(1000.0, 7) == 1000.0 + responses.REVALIDATE_SECONDS
+    assert [document.fresh_until(1000.6, 7) for _ in range(3)] == [0, 1001.0, 1001.0]
+    assert document.fresh_until(1001.0, 7) == 0
+    document.mark_fresh(Freshness(7, 1000.6, 1000.7), table)
+    assert document.fresh_until(1000.6, 7) == 1000.7
+    assert document.fresh_until(1000.6, 8) == 0
+    document.expire()
+    assert document.fresh_until(1000.6, 7) == 0
 
 
 @BOTH

@@ -24,7 +24,7 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from sitemap_middleware import SitemapMiddleware, models, sitemap
 from sitemap_middleware.models import Context, HiddenReason, RouteSettings, Site
 from sitemap_middleware.patterns import Pattern
-from sitemap_middleware.routing.current_routes import AppRoutes
+from sitemap_middleware.routing.current_routes import RECHECK_SECONDS, AppRoutes
 from sitemap_middleware.routing.prefix_index import PrefixIndex, common_start
 from sitemap_middleware.routing.route_table import RouteTable
 
@@ -140,6 +140,20 @@ def test_whatever_changes_of_the_map_is_seen_at_once(name: str) -> None:
 
 def test_before_the_first_reading_nothing_is_known_to_be_unchanged() -> None:
     assert not routes_of(flask_app("/a")).is_unchanged()
+
+
+def test_a_quick_check_holds_for_a_moment() -> None:
+    app = flask_app("/a")
+    app_routes = routes_of(app)
+    table, now = app_routes.reload(), 1000.0
+    until = app_routes.current_until(table, now)
+    assert until == now + RECHECK_SECONDS
+    app.add_url_rule("/b", "b", page)
+    assert app_routes.current_until(table, now + RECHECK_SECONDS / 2) == until
+    assert app_routes.current_until(table, now) == 0, "the clock stands still"
+    assert app_routes.current_until(table, until) == 0
+    assert app_routes.current_until(app_routes.reload(), until) == until + RECHECK_SECONDS
+    assert app_routes.current_until(table, until) == 0, "it is of an earlier reading"
 
 
 def test_an_app_that_takes_the_place_of_the_one_wrapped_is_read() -> None:
