@@ -7,54 +7,35 @@ All others are the policy's to evaluate, one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from datetime import date
 from itertools import compress
 from operator import add, not_
-from typing import NamedTuple
+from typing import Any
 
 from ..checked_options import Options
 from ..dates import SECONDS_PER_DAY
-from ..evidence.lastmod import lastmod, observed_lastmods
+from ..evidence.lastmod import observed_lastmods
 from ..evidence.page_columns import PageBlock, PageColumns
 from ..evidence.page_verdict import page_verdict
 from ..evidence.soft_404_by_equal_content import SoftNotFounds
-from ..models import Changefreq, Page, Route, SitemapUrl, UrlColumns
+from ..models import Page, Route, SitemapUrl, UrlColumns
 from ..routing.prefix_index import common_start
 from ..urls import MAX_LOC_CHARS, MIN_LOC_CHARS, has_slash_like
 from .candidates import decode_paths
-from .policy import EvaluationContext, is_unrestricted, route_changefreq, route_priority
-
-
-class _RouteSettings(NamedTuple):
-    """What the entries of a route's pages have in common."""
-
-    has_date: bool
-    """Whether the developer dates the pages of the route."""
-    lastmod: str | None
-    changefreq: Changefreq | None
-    priority: float | None
+from .plain_routes import PlainRoutes, RouteEntrySettings
+from .policy import EvaluationContext
 
 
 class PlainLearnedEntries:
     """Builds the entries of learned pages without a verdict for each."""
 
     def __init__(
-        self,
-        options: Options,
-        context: EvaluationContext,
-        developer_lastmod: Callable[[Route], date | None],
-        soft_not_founds: SoftNotFounds,
+        self, options: Options, context: EvaluationContext, routes: PlainRoutes, soft_not_founds: SoftNotFounds
     ) -> None:
-        """`developer_lastmod` returns the lastmod that a route's settings give all its pages.
-
-        `soft_not_founds` are left out, besides those of the site signals.
-        """
+        """`soft_not_founds` are left out, besides those of the site signals."""
         self._options = options
         self._context = context
-        self._developer_lastmod = developer_lastmod
+        self._routes = routes
         self._soft_not_founds = [*filter(None, (soft_not_founds, context.site_signals.signals.soft_not_founds))]
-        self._settings: dict[int, _RouteSettings | None] = {}
-        """By the id of the route."""
 
     def entries(
         self, block: PageBlock, evaluate: Callable[[list[Page]], Iterator[tuple[str, SitemapUrl]]]
@@ -70,8 +51,13 @@ class PlainLearnedEntries:
             paths = decode_paths(pages.paths)
             start = common_start(paths)
             route = self._context.snapshot.table.learned_route(self._context.snapshot.site, paths, start)
-            settings = None if route is None else self._settings_of(route)
-            if route is None or settings is None or not self._may_be_listed(pages.common):
+            settings = None if route is None else self._routes.settings(route)
+            if (
+                route is None
+                or settings is None
+                or "auto" in (settings.changefreq, settings.priority)
+                or not self._may_be_listed(pages.common)
+            ):
                 others += pages.rows()
                 continue
             odd = self._odd_pages(pages, route, paths, start)
@@ -129,31 +115,16 @@ class PlainLearnedEntries:
     def _is_soft_not_found(self, page: Page) -> bool:
         return any(found.first_equal_page(page) is not None for found in self._soft_not_founds)
 
-    def _add(self, entries: UrlColumns, pages: PageColumns, settings: _RouteSettings) -> None:
+    def _add(self, entries: UrlColumns, pages: PageColumns, settings: RouteEntrySettings) -> None:
         """Add the entries of pages that are all listed."""
         context = self._context
         base = context.snapshot.site.base_url
+        words: list[Any] = [settings.changefreq] * pages.count
+        priorities: list[Any] = [settings.priority] * pages.count
         entries.locs.extend([base + path for path in pages.paths])
         if settings.has_date:
             entries.lastmods.extend([settings.lastmod] * pages.count)
         else:
             entries.lastmods.extend(observed_lastmods(pages, context.site_signals.signals, context.snapshot.now))
-        entries.changefreqs.extend([settings.changefreq] * pages.count)
-        entries.priorities.extend([settings.priority] * pages.count)
-
-    def _settings_of(self, route: Route) -> _RouteSettings | None:
-        """What the entries of a route's pages have in common; None if the policy has to evaluate each."""
-        if id(route) not in self._settings:
-            self._settings[id(route)] = self._read_settings(route)
-        return self._settings[id(route)]
-
-    def _read_settings(self, route: Route) -> _RouteSettings | None:
-        context, options = self._context, self._options
-        priority, word = route_priority(options, route), route_changefreq(options, route)
-        if priority == "auto" or word == "auto" or not is_unrestricted(options, context, route):
-            return None
-        given = self._developer_lastmod(route)
-        if given is None:
-            return _RouteSettings(False, None, word, priority)
-        text = lastmod(given, None, None, context.site_signals.signals, context.snapshot.now).text
-        return _RouteSettings(True, text, word, priority)
+        entries.changefreqs.extend(words)
+        entries.priorities.extend(priorities)
