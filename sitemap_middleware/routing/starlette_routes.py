@@ -212,12 +212,8 @@ def _flatten(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
     FastAPI since 0.137 keeps an included router as one opaque route: its routes are yielded in its place.
     """
     iter_route_contexts = getattr(sys.modules.get("fastapi.routing"), "iter_route_contexts", None)
-    if iter_route_contexts is None:
-        for route in routes:
-            yield route, route
-        return
     for route in routes:
-        if not hasattr(route, "original_router"):
+        if iter_route_contexts is None or not hasattr(route, "original_router"):
             yield route, route
             continue
         for context in iter_route_contexts([route]):
