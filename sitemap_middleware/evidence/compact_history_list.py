@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, repeat
-from typing import Final
+from itertools import chain
 
-from ..value_history import History, Run
-from .page_columns import RunColumns
-
-_make: Final = tuple.__new__  # builds a named tuple in half the time of calling its class
+from ..value_history import History
+from .page_columns import RunColumns, histories
 
 
 class CompactHistoryList:
@@ -40,8 +37,7 @@ class CompactHistoryList:
     def add_columns(self, runs: Sequence[RunColumns]) -> None:
         """Add the histories of many pages, which have equal numbers of runs. If that is zero, nothing is added."""
         if len(runs) != 1:
-            histories = zip(*(map(_make, repeat(Run), zip(*run, strict=True)) for run in runs), strict=True)
-            self.changed += histories
+            self.changed += histories(runs, 0)
             return
         self.values.extend(runs[0].values)
         self.first_seen.extend(runs[0].first_seen)

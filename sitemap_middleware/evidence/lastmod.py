@@ -7,7 +7,7 @@ may be wrong is left out. Pure functions; every time is passed in, as POSIX seco
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date, datetime
 from itertools import compress
 from typing import Final, NamedTuple
@@ -28,7 +28,7 @@ from ..models import Page
 from ..value_history import VOLATILE, History, last_change
 from .daily_number_changes import may_be_daily_counter
 from .generated_dates import SHORTEST_STEP, changes_without_content, is_credible
-from .page_columns import PageColumns
+from .page_columns import PageColumns, histories
 from .site_signals import GENERATED_DATE_SECONDS, SiteSignals, depends_on_site_signals, page_as_of
 
 
@@ -80,34 +80,54 @@ def lastmod(
 def observed_lastmods(pages: PageColumns, signals: SiteSignals, now: int) -> list[str | None]:
     """The text of `lastmod` for each of many pages that have no date by the developer.
 
-    A page that has had one Last-Modified, which stood and is no deployment's, has this date. To see that first takes
-    a tenth of the time.
+    Most pages have a date by their Last-Modified, which is found without making pages of the columns.
     """
     common = pages.common
-    known: Sequence[object] = (False,) * pages.count
+    texts: list[str | None] = [None] * pages.count
     if max(pages.last_seen) <= now and max(pages.read_at) <= now:
         if not depends_on_site_signals(common):
-            return [None] * pages.count
+            return texts
         if common.last_modified is not None and len(common.last_modified_history) == 1:
-            (run,) = pages.last_modified_runs
-            latest = math.inf if signals.until is None else signals.until
-            deployed_at, has_deployments = signals.deployed_at, signals.has_deployments
-            known = [
-                value == moment
-                and last - first >= GENERATED_DATE_SECONDS
-                and moment % SHORTEST_STEP
-                and EARLIEST_DATE_SECONDS <= moment <= now
-                and first <= latest
-                and not (has_deployments and deployed_at(moment))
-                for moment, value, first, last in zip(pages.last_modified, *run, strict=True)
+            texts = _lastmods_of_steady_pages(pages, signals, now)
+        elif common.last_modified is not None:
+            texts = [
+                _by_sent_date(moment, history, contents, signals, now).text
+                for moment, history, contents in zip(
+                    pages.last_modified,
+                    histories(pages.last_modified_runs, pages.count),
+                    histories(pages.content_runs, pages.count),
+                    strict=True,
+                )
             ]
+    if None not in texts:
+        return texts
+    return [
+        lastmod(None, pages.page(index), None, signals, now).text if text is None else text
+        for index, text in enumerate(texts)
+    ]
+
+
+def _lastmods_of_steady_pages(pages: PageColumns, signals: SiteSignals, now: int) -> list[str | None]:
+    """The date of each page that has had this one Last-Modified, if it stood and is no deployment's; else None.
+
+    It takes a tenth of the time to see that first.
+    """
+    (run,) = pages.last_modified_runs
+    latest = math.inf if signals.until is None else signals.until
+    deployed_at, has_deployments = signals.deployed_at, signals.has_deployments
+    known = [
+        value == moment
+        and last - first >= GENERATED_DATE_SECONDS
+        and moment % SHORTEST_STEP
+        and EARLIEST_DATE_SECONDS <= moment <= now
+        and first <= latest
+        and not (has_deployments and deployed_at(moment))
+        for moment, value, first, last in zip(pages.last_modified, *run, strict=True)
+    ]
     if all(known):
         return [*w3c_from_timestamps(pages.last_modified)]
     dates = iter(w3c_from_timestamps(compress(pages.last_modified, known)))
-    return [
-        next(dates) if is_known else lastmod(None, pages.page(index), None, signals, now).text
-        for index, is_known in enumerate(known)
-    ]
+    return [next(dates) if is_known else None for is_known in known]
 
 
 def date_evidence(
@@ -150,22 +170,32 @@ def _by_last_modified(
     page: Page | None, file_modified: int | None, signals: SiteSignals, now: int
 ) -> LastmodResult | None:
     """The page's Last-Modified (RFC 9110, section 8.8.2) or its file's time, unless a server or a deployment set it."""
-    moment, source = file_modified, "the file's modification time"
-    if page is not None and page.last_modified is not None:
-        moment, source = page.last_modified, "Last-Modified"
-        history = page.last_modified_history
-        if file_modified != moment and not is_credible(history, page.last_modified):
-            return LastmodResult(
-                None,
-                "its Last-Modified is the time of the response, or has not stayed the same long enough",
-            )
-        if file_modified != moment and changes_without_content(history, page.content_history, signals.deployed_at):
-            return LastmodResult(None, "its Last-Modified changes while its content stays the same")
-    if moment is None:
-        return None
+    history = () if page is None else page.last_modified_history
+    if page is None or page.last_modified is None:
+        if file_modified is None:
+            return None
+        return _unless_deployed(file_modified, "the file's modification time", history, signals, now)
+    if page.last_modified == file_modified:
+        return _unless_deployed(file_modified, "Last-Modified", history, signals, now)
+    return _by_sent_date(page.last_modified, history, page.content_history, signals, now)
+
+
+def _by_sent_date(moment: int, history: History, contents: History, signals: SiteSignals, now: int) -> LastmodResult:
+    """The latest Last-Modified of a page that is not the time of its file, by the histories of both."""
+    if not is_credible(history, moment):
+        return LastmodResult(
+            None,
+            "its Last-Modified is the time of the response, or has not stayed the same long enough",
+        )
+    if changes_without_content(history, contents, signals.deployed_at):
+        return LastmodResult(None, "its Last-Modified changes while its content stays the same")
+    return _unless_deployed(moment, "Last-Modified", history, signals, now)
+
+
+def _unless_deployed(moment: int, source: str, history: History, signals: SiteSignals, now: int) -> LastmodResult:
+    """A date of a page with this history of dates, unless it cannot be true or is that of a deployment."""
     if not EARLIEST_DATE_SECONDS <= moment <= now:
         return LastmodResult(None, f"{source} cannot be true")
-    history = () if page is None else page.last_modified_history
     if signals.until is not None and any(
         value == moment and not signals.is_distinguishable(first) for value, first, _ in history
     ):

@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple, overload
 
 from ..models import Page
+from ..value_history import History, Run
 
 FIRST_SEEN, LAST_SEEN, LAST_MODIFIED, READ_AT, MARK = range(5)
 """The first columns of `PageColumns.numbers`. The runs follow, three columns each."""
@@ -21,6 +22,7 @@ RUNS: Final = MARK + 1
 
 _POSITION: Final = itemgetter(0)
 _PAGE: Final = itemgetter(1)
+_make: Final = tuple.__new__  # builds a named tuple in half the time of calling its class
 
 Column = Sequence[int]
 
@@ -31,6 +33,13 @@ class RunColumns(NamedTuple):
     values: Column
     first_seen: Column
     last_seen: Column
+
+
+def histories(runs: Sequence[RunColumns], count: int) -> Iterator[History]:
+    """The history of each of `count` pages, of all their runs."""
+    if not runs:
+        return repeat((), count)
+    return zip(*(map(_make, repeat(Run), zip(*run, strict=True)) for run in runs), strict=True)
 
 
 class PageColumns:
