@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import compress
 from operator import add, not_
-from typing import Any
+from typing import Any, Final
 
 from ..checked_options import Options
 from ..dates import SECONDS_PER_DAY
@@ -20,9 +20,13 @@ from ..evidence.soft_404_by_equal_content import SoftNotFounds
 from ..models import Page, Route, SitemapUrl, UrlColumns
 from ..routing.prefix_index import common_start
 from ..urls import MAX_LOC_CHARS, MIN_LOC_CHARS, has_slash_like
+from ..yield_to_other_threads import yield_to_other_threads
 from .candidates import decode_paths
 from .plain_routes import PlainRoutes, RouteEntrySettings
 from .policy import EvaluationContext
+
+_MANY_PAGES: Final = 250
+"""Pages that take about a millisecond: other threads may run before them."""
 
 
 class PlainLearnedEntries:
@@ -48,6 +52,8 @@ class PlainLearnedEntries:
         positions: list[int] = []
         entries = UrlColumns([], [], [], [])
         for pages in block.columns:
+            if len(pages.paths) >= _MANY_PAGES:
+                yield_to_other_threads()
             paths = decode_paths(pages.paths)
             start = common_start(paths)
             route = self._context.snapshot.table.learned_route(self._context.snapshot.site, paths, start)

@@ -228,6 +228,17 @@ def test_pages_of_several_kinds_keep_their_order() -> None:
     check(seen, "", {}, {})
 
 
+def test_many_pages_that_are_alike_are_all_listed_in_their_order() -> None:
+    paths = [f"/p/{number:03}" for number in range(600)]
+    seen = [observed({}, path=path, at=NOW - 9000 - number) for number, path in enumerate(paths)]
+    store = MemoryStore()
+    store.merge(Site("https", "example.com").store_key, seen, PageLimits())
+    app = SitemapMiddleware(site("", {}), base_url=BASE, store=store, verify=False, clock=Clock(NOW))
+    listed = locs(wsgi(app, RequestSpec("/sitemap.xml", host="example.com")).body)
+    assert [loc for loc in listed if "/p/" in loc] == [BASE + path for path in paths]
+    app.close()
+
+
 def check(observations: list[Observation], robots: str, options: Any, settings: Any) -> None:
     store = MemoryStore()
     store.merge(Site("https", "example.com").store_key, observations, PageLimits())
