@@ -97,6 +97,13 @@ def test_a_page_without_any_evidence_has_no_dates_to_tell_of() -> None:
     assert (told.date, told.counts, told.reason) == (served_file.text, True, "the file's modification time")
 
 
+def test_a_last_modified_that_is_the_time_of_the_served_file_needs_no_second_visit() -> None:
+    page = page_of("/a", (NOW, NOW - DAY))
+    assert lastmod(None, page, None, EVERYWHERE, NOW).text is None
+    served_file = lastmod(None, page, NOW - DAY, EVERYWHERE, NOW)
+    assert (served_file.text, served_file.source) == (w3c_from_timestamp(NOW - DAY), "Last-Modified")
+
+
 # Migrations: all pages bear one date, and are then edited one by one
 
 
