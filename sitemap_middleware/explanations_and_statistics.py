@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .listing.policy import EvaluationContext
     from .listing.route_report import RouteReport
     from .observation.parse_and_store import Ingester
-    from .observation.tracked_page_cache import ResponseTracker
+    from .observation.tracked_page_cache import TrackedPageCache
     from .observation.verified_visit_counting import CrawlerVisitCounts
     from .rendering.publisher import Publisher
     from .rendering.site_documents import PublishedDocument
@@ -49,7 +49,7 @@ class ServiceInspection:
     options: Options
     store: Store
     app_routes: AppRoutes
-    tracker: ResponseTracker
+    tracker: TrackedPageCache
     site_resolver: SiteResolver
     _entries: EntryBuilder
     _guarded_store: GuardedStore

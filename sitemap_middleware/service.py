@@ -23,7 +23,7 @@ from .observation.noted_crawler_requests import CrawlerRequests, NotedDocument
 from .observation.probe_client import ProbeClient
 from .observation.shutdown import flush_on_sigterm
 from .observation.tracked_page import TrackedPage
-from .observation.tracked_page_cache import ResponseTracker
+from .observation.tracked_page_cache import TrackedPageCache
 from .observation.varying_content_prober import VaryingContentProber
 from .report.request_handler import ReportHandler
 from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
@@ -65,7 +65,7 @@ class SitemapService(ServiceParts):
             on_shutdown=self.stop_background_work,
             on_exit=StoreExtras.of(store).release or store.close,
         )
-        self.tracker: ResponseTracker = ResponseTracker(
+        self.tracker: TrackedPageCache = TrackedPageCache(
             buffer,
             self.app_routes,
             options.clock,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 @dataclass(slots=True)
-class LogReport:
+class ImportSummary:
     """What a log had."""
 
     file: Path

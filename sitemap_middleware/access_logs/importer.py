@@ -21,7 +21,7 @@ from ..stores.base import Store, StoreExtras, store_name
 from ..stores.checksums import verify, with_checksum
 from ..urls import quote_path
 from .duckdb_line_grouping import LineGroup, LogQueries, broken_lines
-from .import_summary import LogReport
+from .import_summary import ImportSummary
 from .imported_positions import imported_lengths, load_marks, marks_as_record, record_name
 from .line_reader import COPIED_BYTES, DIGEST_BYTES, LineReader, LogReadError, Piece, open_log, read_head
 from .log_formats_as_sql import FORMATS, TABLE, LogFormat, with_fields
@@ -122,7 +122,7 @@ class LogImporter:
 
     def import_log(
         self, file: Path, log_format: LogFormat | None = None, progress: Callable[[int], None] = lambda _: None
-    ) -> LogReport:
+    ) -> ImportSummary:
         """Import a log, from where it was imported last.
 
         What cannot be read is a problem of the report. Each piece is stored at once with the mark that it was, so an
@@ -136,12 +136,12 @@ class LogImporter:
         Raises:
             StoreError: the store failed.
         """
-        report = LogReport(file)
+        report = ImportSummary(file)
         with _reporting_problems(report):
             self._import(file, log_format, progress, report)
         return report
 
-    def import_table(self, file: Path, progress: Callable[[int], None] = lambda _: None) -> LogReport:
+    def import_table(self, file: Path, progress: Callable[[int], None] = lambda _: None) -> ImportSummary:
         """Import a table of groups of lines, as another engine made it, in CSV or Parquet.
 
         A table of the same content is imported once. It is stored some rows at a time, each time with the number of
@@ -154,12 +154,12 @@ class LogImporter:
         Raises:
             StoreError: the store failed.
         """
-        report = LogReport(file, "table")
+        report = ImportSummary(file, "table")
         with _reporting_problems(report):
             self._import_table(file, progress, report)
         return report
 
-    def _import_table(self, file: Path, progress: Callable[[int], None], report: LogReport) -> None:
+    def _import_table(self, file: Path, progress: Callable[[int], None], report: ImportSummary) -> None:
         copy, digest, head = self._piece_file.with_name("table"), blake2b(digest_size=DIGEST_BYTES), b""
         with open_log(file) as (read, raw), copy.open("wb") as out:
             while data := read(COPIED_BYTES):
@@ -184,7 +184,7 @@ class LogImporter:
         report.skipped_rows = min(done.values())
 
     def _import(
-        self, file: Path, log_format: LogFormat | None, progress: Callable[[int], None], report: LogReport
+        self, file: Path, log_format: LogFormat | None, progress: Callable[[int], None], report: ImportSummary
     ) -> None:
         with open_log(file) as (read, _):
             head = read_head(read)
@@ -256,7 +256,7 @@ class LogImporter:
             yield piece, batches
 
     def _visits(
-        self, groups: Iterable[LineGroup], log_format: LogFormat, report: LogReport
+        self, groups: Iterable[LineGroup], log_format: LogFormat, report: ImportSummary
     ) -> Mapping[StoreKey, list[CrawlerVisit]]:
         """Verify the crawlers of groups, and return their visits by site."""
         found = list(self._found(groups, log_format, report))
@@ -287,7 +287,7 @@ class LogImporter:
         return dict(zip(claims, self._verifying.map(lambda claim: self._identify(*claim), claims), strict=True))
 
     def _found(
-        self, groups: Iterable[LineGroup], log_format: LogFormat, report: LogReport
+        self, groups: Iterable[LineGroup], log_format: LogFormat, report: ImportSummary
     ) -> Iterator[tuple[Site, str, Crawler, str, LineGroup]]:
         for group in groups:
             if group.kind != "visit":
@@ -308,7 +308,7 @@ class LogImporter:
 
 
 @contextmanager
-def _reporting_problems(report: LogReport) -> Iterator[None]:
+def _reporting_problems(report: ImportSummary) -> Iterator[None]:
     """Write errors into a report, except those of the store."""
     try:
         yield

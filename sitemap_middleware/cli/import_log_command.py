@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-from ..access_logs.import_summary import LogReport
+from ..access_logs.import_summary import ImportSummary
 from ..access_logs.importer import LogImporter
 from ..access_logs.log_formats_as_sql import FORMATS, LogFormat
 from ..crawlers.ip_address_ranges import unpack_ranges
@@ -117,7 +117,7 @@ def _import_files(
     log_format: LogFormat | None,
     *,
     aggregated: bool,
-) -> Iterator[LogReport]:
+) -> Iterator[ImportSummary]:
     sizes = [file.stat().st_size if file.is_file() else 0 for file in files]
     for number, file in enumerate(files):
 
@@ -182,7 +182,7 @@ def _only_site(store: Store) -> Site:
     return parse_base_url(sites[0], "--base-url")
 
 
-def _as_json(store: str, sites: Sequence[Site], reports: Sequence[LogReport]) -> dict[str, Any]:
+def _as_json(store: str, sites: Sequence[Site], reports: Sequence[ImportSummary]) -> dict[str, Any]:
     return {
         "store": store,
         "sites": [site.base_url for site in sites],
@@ -201,7 +201,7 @@ def _as_json(store: str, sites: Sequence[Site], reports: Sequence[LogReport]) ->
     }
 
 
-def _print(reports: Sequence[LogReport]) -> None:
+def _print(reports: Sequence[ImportSummary]) -> None:
     out = console()
     for report in reports:
         print_rows(out, [_heading(report)])
@@ -220,7 +220,7 @@ def _print(reports: Sequence[LogReport]) -> None:
         print_rows(out, ((f"  {name}", f"{count:,}", "") for name, count in visits.most_common()))
 
 
-def _heading(report: LogReport) -> Row:
+def _heading(report: ImportSummary) -> Row:
     if report.problem and not report.lines.total():
         return str(report.file), "not imported", "yellow"
     before = report.skipped_bytes or report.skipped_rows

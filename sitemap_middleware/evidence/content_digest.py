@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from .digest_cost_limit import BudgetExceeded, WorkBudget
+from .hashes_summed_to_digest import digest_term
 from .json_ld import content_facts
+from .numbers_of_words_and_links import content_mark, content_size
 from .relative_time import TEXT_SEPARATOR, may_be_age, without_ages, without_short_ages
-from .word_and_link_counts import content_mark, content_size
-from .word_and_link_hashes import digest_term
 
 MAX_CACHED_WORDS: Final = 8192
 """Words whose terms are cached."""
@@ -51,7 +51,7 @@ class ContentDigest(NamedTuple):
     digest: int
     """A signed 64-bit number."""
     mark: int
-    """What `word_and_link_counts.content_mark` makes of the content: its size, tied to its digest."""
+    """What `numbers_of_words_and_links.content_mark` makes of the content: its size, tied to its digest."""
 
 
 def content_digest(tree: LexborHTMLParser, data: Iterable[Any]) -> ContentDigest | None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from ..value_history import RUN_ORDER, VOLATILE, History, Run
-from .word_and_link_hashes import integer_change
+from .hashes_summed_to_digest import integer_change
 
 _LONGEST_SECONDS: Final = SECONDS_PER_DAY + CLOCK_SKEW_SECONDS
 """For how long a daily counter may show one number."""

@@ -1,8 +1,8 @@
 """Parses a page's HTML: its robots meta tags, canonical links, refresh and dates, and the digest of its content.
 
-Runs on the background thread. selectolax (lexbor) does the parsing; `html_length_to_parse` bounds its time first. Of a
-page that is too large or too deeply nested, only the first 64 kB are read. They hold its metadata; it gets no digest,
-because a digest of a part would change with what surrounds the part.
+Runs on the background thread. selectolax (lexbor) does the parsing; `linear_time_html_prefix` bounds its time first.
+Of a page that is too large or too deeply nested, only the first 64 kB are read. They hold its metadata; it gets no
+digest, because a digest of a part would change with what surrounds the part.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import urljoin
 
 from ..captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from ..dates import w3c
-from .html_length_to_parse import safe_length
+from .linear_time_html_prefix import safe_length
 from .observations import HtmlFacts
 from .robots_directives import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
 

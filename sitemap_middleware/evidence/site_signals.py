@@ -17,7 +17,7 @@ from typing import Final
 from ..dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
 from ..models import Page
 from ..value_history import OVERLAP_SECONDS, History, without_future
-from .compact_history_list import CompactHistoryList
+from .compact_content_histories import CompactContentHistories
 from .page_columns import PageBlock, PageColumns, RunColumns
 from .soft_404_by_equal_content import NO_SOFT_NOT_FOUNDS, LearnedContents, SoftNotFounds
 from .template_changes import TemplateChanges
@@ -167,9 +167,9 @@ class _ObservedHistories:
         self._now = now
         self.moments: list[int] = []
         """When pages were modified, by what they said last."""
-        self.dates = CompactHistoryList()
+        self.dates = CompactContentHistories()
         """The values of Last-Modified of each page that has any, without generated dates."""
-        self.contents: defaultdict[str, CompactHistoryList] = defaultdict(CompactHistoryList)
+        self.contents: defaultdict[str, CompactContentHistories] = defaultdict(CompactContentHistories)
         """By route."""
         self.learned = LearnedContents()
 
@@ -249,7 +249,7 @@ def has_steady_age(lags: Sequence[int]) -> bool:
     return len(lags) == MIN_STEADY_DATES and max(lags) - min(lags) <= CLOCK_JITTER_SECONDS
 
 
-def _older_date_spans(dates: CompactHistoryList) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _older_date_spans(dates: CompactContentHistories) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The spans of time in which a page kept a date: modified before the span, and seen with that date after it.
 
     The first seconds of all spans, and their last seconds, each sorted.
@@ -299,7 +299,7 @@ def changed_since(page: Page, since: int) -> bool:
     return False
 
 
-def deployments(dates: CompactHistoryList) -> frozenset[int]:
+def deployments(dates: CompactContentHistories) -> frozenset[int]:
     """The present and earlier deployments: minutes of which a fifth of the dated pages, and at least three, had a date.
 
     A fifth is enough, because while workers see the pages move from one deployment's date to the next, neither date is

@@ -20,8 +20,8 @@ from itertools import chain, combinations, compress
 from typing import Final, NamedTuple
 
 from ..value_history import OVERLAP_SECONDS, RUN_ORDER, VOLATILE, History, Run
-from .compact_history_list import CompactHistoryList, frequent_values
-from .template_change_periods import (
+from .compact_content_histories import CompactContentHistories, frequent_values
+from .periods_of_many_changes import (
     LIFESPAN_ORDER,
     MIN_PAGES,
     TEMPLATE_CHANGE_SHARE,
@@ -60,14 +60,14 @@ class _ContentStep(NamedTuple):
 class TemplateChanges:
     """The observed changes of content on a site, to tell edits of a page from template changes."""
 
-    def __init__(self, contents_by_route: Mapping[str, CompactHistoryList]) -> None:
+    def __init__(self, contents_by_route: Mapping[str, CompactContentHistories]) -> None:
         """Find the template changes.
 
         Args:
             contents_by_route: the contents of each route's pages. Finding differences may take quadratic time, so a
                 large site gives a sample of 10,000 pages.
         """
-        contents_by_group: defaultdict[str, CompactHistoryList] = defaultdict(CompactHistoryList)
+        contents_by_group: defaultdict[str, CompactContentHistories] = defaultdict(CompactContentHistories)
         for route, contents in contents_by_route.items():
             contents_by_group[route if len(contents) >= MIN_PAGES_AROUND_CHANGE else ""].extend(contents)
         values = chain.from_iterable(contents.all_values() for contents in contents_by_group.values())
@@ -123,7 +123,7 @@ class TemplateChanges:
             own.append(run)
         return tuple(sorted((*own, *volatile), key=RUN_ORDER))
 
-    def _settled_lifespans(self, contents: CompactHistoryList) -> Lifespans:
+    def _settled_lifespans(self, contents: CompactContentHistories) -> Lifespans:
         """When the pages were seen and changed, without known template changes and without pages that always change."""
         lifespans = Lifespans()
         stable = [value != VOLATILE for value in contents.values]
@@ -140,7 +140,7 @@ class TemplateChanges:
             return -1
         return max(end for difference, _, end, *_ in _content_steps(runs) if difference in self._flapping)
 
-    def _find_differences(self, contents_by_group: Mapping[str, CompactHistoryList]) -> None:
+    def _find_differences(self, contents_by_group: Mapping[str, CompactContentHistories]) -> None:
         """Find the differences that are not edits, in the pages that changed."""
         histories = (self._own_runs(history) for contents in contents_by_group.values() for history in contents.changed)
         changed = [runs for runs in histories if len(runs) > 1]

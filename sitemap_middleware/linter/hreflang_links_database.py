@@ -43,7 +43,7 @@ class VersionPair(NamedTuple):
     version: str
 
 
-class LanguageVersions:
+class HreflangLinks:
     """The versions that pages name. Its database is that of the run, with the table `urls`."""
 
     def __init__(self, database: sqlite3.Connection) -> None:

@@ -16,7 +16,7 @@ MAX_TEXT_CHARS: Final = 500
 """Characters of a message and of its URL. Values of a document are hostile, and may be long."""
 
 
-class Report:
+class MessageCollector:
     """The messages of one run.
 
     Args:

@@ -15,12 +15,12 @@ from .document_source import Source
 from .hreflang_links_database import VersionPair
 from .listed_pages_check import PageChecks, PageClient, Pages, check_site_robots
 from .message import Message, Place
-from .message_collector import DEFAULT_LIMIT, Report
+from .message_collector import DEFAULT_LIMIT, MessageCollector
 from .rules import RULES, Rule, hreflang, listed_page, size_and_index
 from .rules.base import Severity
 from .run_context import Run
-from .statistics_of_all_urls import SetFacts
-from .temporary_url_database import SitemapSet
+from .statistics_of_all_urls import UrlStatistics
+from .temporary_url_database import UrlDatabase
 
 DEFAULT_MAX_DOCUMENTS: Final = 5_000
 CONCURRENT: Final = 4
@@ -94,12 +94,12 @@ async def check_sitemap(
         on_progress: called with the number of documents that were read, and that of all; then with those of pages.
         comparison: with what the listed URLs are compared.
     """
-    report = Report(settings.ignored, settings.limit)
-    with SitemapSet() as documents:
+    report = MessageCollector(settings.ignored, settings.limit)
+    with UrlDatabase() as documents:
         first = [*await source.first_documents()]
         for name in first:
             documents.add_first(name, source.location)
-        run = Run(report, documents, SetFacts(source.request_time), clock())
+        run = Run(report, documents, UrlStatistics(source.request_time), clock())
         read = await _read_documents(source, run, settings.max_documents, on_progress)
         for finding, url in run.facts.findings():
             report.add(finding[0], url or source.name, finding[1], Place(source.name))
@@ -117,7 +117,7 @@ async def check_sitemap(
         return Result(messages, read, documents.urls, counts, report.omitted(), pages, documents.is_complete)
 
 
-def _position(message: Message, documents: SitemapSet) -> tuple[int, int, str]:
+def _position(message: Message, documents: UrlDatabase) -> tuple[int, int, str]:
     """Where a message stands: by document, and those about pages last, by line, because pages answer in any order."""
     document = documents.position(message.place.document)
     is_of_page = RULES[message.code].family == listed_page.FAMILY.name

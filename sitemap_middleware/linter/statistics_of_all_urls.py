@@ -40,7 +40,7 @@ class _OneValue:
         return self.is_same and self.count == urls >= MIN_URLS
 
 
-class SetFacts:
+class UrlStatistics:
     """Facts about all URLs of one run.
 
     Args:

@@ -9,7 +9,7 @@ from enum import Enum, auto
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from .hreflang_links_database import LanguageVersions
+from .hreflang_links_database import HreflangLinks
 
 _SCHEMA: Final = """
 PRAGMA journal_mode = OFF;
@@ -68,14 +68,14 @@ class UrlRow(NamedTuple):
     """As written."""
 
 
-class SitemapSet:
+class UrlDatabase:
     """The documents and the URLs of one run. It is a context manager, and not for several threads."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None)  # a file of its own, once its cache is full
         self._database.executescript(_SCHEMA)
         self._pending: list[tuple[str, int, int, int, int, bool, str, int | None]] = []
-        self._versions = LanguageVersions(self._database)
+        self._versions = HreflangLinks(self._database)
         self._written = 0
         self._last_document = self._complete = 0
         self._first = self._first_location = ""
@@ -197,7 +197,7 @@ class SitemapSet:
         self._pending.clear()
 
     @property
-    def versions(self) -> LanguageVersions:
+    def versions(self) -> HreflangLinks:
         """The versions in other languages of all URLs."""
         self._write()
         return self._versions

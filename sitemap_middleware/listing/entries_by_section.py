@@ -26,6 +26,7 @@ from ..sitemap_limits_and_value_checks import validate_date
 from ..warn_once import WarnOnce
 from ..yield_to_other_threads import in_pieces
 from . import auto_priority
+from .bulk_learned_entries import BulkLearnedEntries
 from .bulk_unobserved_entries import UnobservedEntries
 from .candidates import (
     Candidate,
@@ -37,7 +38,6 @@ from .candidates import (
     provider_candidates,
     route_candidates,
 )
-from .plain_learned_entries import PlainLearnedEntries
 from .plain_routes import PlainRoutes
 from .policy import EvaluationContext, ListingPolicy, route_changefreq, route_priority
 from .provider_item_paths import ProviderReport
@@ -188,7 +188,7 @@ class EntryBuilder:
                     candidates.append(candidate)
                     yield from zip(repeat(candidate.path), self._entries(context, "learned", (candidate,)))
 
-        plain = PlainLearnedEntries(self._options, context, self._plain_routes(context), soft_not_founds)
+        plain = BulkLearnedEntries(self._options, context, self._plain_routes(context), soft_not_founds)
         entries = plain.entries(block, evaluate)
         self._priorities.setdefault((context.snapshot.site.base_url, "learned"), set()).update(entries.priorities)
         return entries, self._signals_digest(context, block, candidates)

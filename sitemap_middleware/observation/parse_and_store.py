@@ -30,7 +30,7 @@ from ..stores.store_clock import StoreClock
 from ..urls import loc_of, quote_path
 from ..warn_once import WarnOnce
 from .asgi_pathsend_files import read_sent_file
-from .tracked_page_cache import ResponseTracker
+from .tracked_page_cache import TrackedPageCache
 from .trust_in_foreign_host_headers import ForeignHosts
 from .unusual_routing_headers import HOST, UsualHeaders, doubtful_evidence
 from .varying_content_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, VaryingContentProber
@@ -83,7 +83,7 @@ class Ingester:
         providers: Providers,
         options: Options,
         store_clock: StoreClock,
-        tracker: ResponseTracker,
+        tracker: TrackedPageCache,
         varying_content_prober: VaryingContentProber | None,
         may_store: Callable[[Site], bool],
     ) -> None:

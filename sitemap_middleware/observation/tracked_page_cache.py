@@ -20,7 +20,7 @@ MAX_TRACKED_PAGES: Final = 1000
 """Tracked pages, and keys of requests for them. If there are more, all are dropped; popular ones soon return."""
 
 
-class ResponseTracker(ObserverContext):
+class TrackedPageCache(ObserverContext):
     """The tracked pages of one app, and what their observers share."""
 
     def __init__(

@@ -24,8 +24,8 @@ from ..request_response import Request
 from ..robots import RobotsUnknown
 from ..stores.base import StoreExtras
 from .evaluated_urls_database import PageRow, SiteIndex, monday
-from .reasons_without_details import UNDATED, reason_group
-from .service_inputs import ReportSources
+from .reasons_without_details import UNDATED, without_details
+from .service_inputs import ServiceInputs
 
 MAX_SITES: Final = 8
 """Sites whose pages are kept for the report at one time."""
@@ -140,7 +140,7 @@ def _rows(service: ServiceInspection, evaluation: Evaluation, items: Iterator[Ev
                 status=page.status if page else None,
                 times=change_times(item, media_types, now),
                 last_seen=page.last_seen if page else 0,
-                group=reason_group(item.verdict.reason) if entry is None else lastmod_from or UNDATED,
+                group=without_details(item.verdict.reason) if entry is None else lastmod_from or UNDATED,
             )
     except ValuesError as error:
         evaluation.problem = str(error)
@@ -180,7 +180,7 @@ def _with_pauses(
 class EvaluationCache:
     """The latest evaluation of each site."""
 
-    def __init__(self, sources: ReportSources) -> None:
+    def __init__(self, sources: ServiceInputs) -> None:
         self._sources = sources
         self._service = sources.service
         self._lock = threading.Lock()

@@ -27,7 +27,7 @@ _GENERAL_FORMS: Final = (
 )
 
 
-def reason_group(reason: str) -> str:
+def without_details(reason: str) -> str:
     """The group of a reason why a page is not listed."""
     for form, group in _GENERAL_FORMS:
         if form.fullmatch(reason):

@@ -131,11 +131,11 @@ class ReportHandler:
 
     def _make_pages(self) -> ReportPages:
         """What makes the pages. Raises `OptionError` if the extra is not installed."""
-        from .service_inputs import ReportSources
+        from .service_inputs import ServiceInputs
 
         try:
             from .served_pages import ReportPages
         except ModuleNotFoundError as error:
             raise OptionError(f"{EXTRA_MISSING} ({error})") from error
         service = self._service
-        return ReportPages(ReportSources(service, self._store, self._site_resolver, service.sitemap_handler))
+        return ReportPages(ServiceInputs(service, self._store, self._site_resolver, service.sitemap_handler))

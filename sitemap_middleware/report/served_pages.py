@@ -14,7 +14,7 @@ from . import template_contexts
 from .background_evaluation import Evaluation, EvaluationCache
 from .evaluated_urls_database import SORTS, PageQuery
 from .report_page_links import NAMES, ServerLinks
-from .service_inputs import ReportSources
+from .service_inputs import ServiceInputs
 from .store_and_process_health import health
 from .template_rendering import STYLE, render, render_parts
 
@@ -46,7 +46,7 @@ _SECURITY: Final[Headers] = (
 class ReportPages:
     """The report of all sites of one service."""
 
-    def __init__(self, sources: ReportSources) -> None:
+    def __init__(self, sources: ServiceInputs) -> None:
         self._sources = sources
         self._evaluations = EvaluationCache(sources)
         path = sources.service.options.report

@@ -11,7 +11,7 @@ from ..stores.base import Store
 
 
 @dataclass(frozen=True, slots=True)
-class ReportSources:
+class ServiceInputs:
     """The parts of a service that the report reads."""
 
     service: ServiceInspection

@@ -10,7 +10,6 @@ from ..crawlers.counted_visits import CrawlerVisit
 from ..evidence.observations import Observation
 from ..models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from .compact_page_list import CompactPageList
-from .engine_status import EngineStatus
 
 UNLIMITED: Final = PageLimits()
 """The default limits."""
@@ -127,6 +126,32 @@ STORE_METHODS: Final = frozenset(
     name for name, value in vars(Store).items() if callable(value) and not name.startswith("_")
 )
 """The names of the methods of the contract."""
+
+
+class LeaseStatus(NamedTuple):
+    """A job that only one worker may do at a time."""
+
+    site: str
+    """The base URL or the store key that the job is about."""
+    name: str
+    until: int
+    """POSIX seconds."""
+
+
+class EngineStatus(NamedTuple):
+    """The optional part of a store's status; None stands for what the engine does not know."""
+
+    engine: str
+    version: str | None
+    """Versions of the engine and of the schema."""
+    size: int | None
+    """Bytes on disk or in memory."""
+    sites: list[str]
+    """Store keys: of the requested sites, or of all."""
+    last_changed: Mapping[str, int]
+    """For each base URL, since when its newest document is unchanged, in POSIX seconds."""
+    leases: list[LeaseStatus] | None
+    """The leases that have not ended."""
 
 
 class StoreExtras(NamedTuple):

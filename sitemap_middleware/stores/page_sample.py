@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from .base import UNLEARNED_BLOCK
 from .compact_page_list import CompactPageList
-from .packed_row_ids_and_path_hashes import row_id_range
+from .sql_row_id_layout_and_path_hash import row_id_range
 
 
 class SiteSize(NamedTuple):
@@ -34,7 +34,7 @@ def draw_sample(
     """At most `limit` pages of a site, spread evenly: half learned and half unlearned ones, if it has enough of both.
 
     Args:
-        site: its number in row ids (`packed_row_ids_and_path_hashes`).
+        site: its number in row ids (`sql_row_id_layout_and_path_hash`).
         size: what the site has.
         limit: how many pages are wanted.
         read_range: reads the rows from a first to a last id.

@@ -12,9 +12,8 @@ from typing import NamedTuple
 from ..exceptions import OptionError, StoreError
 from ..models import StoreKey
 from ..urls import parse_base_url
-from .base import UNLEARNED_BLOCK, Store, StoreExtras, store_name
+from .base import UNLEARNED_BLOCK, EngineStatus, LeaseStatus, Store, StoreExtras, store_name
 from .default_store import FallbackStore
-from .engine_status import EngineStatus, LeaseStatus
 from .sqlite.memory import MemoryStore
 from .sqlite.readonly import ReadOnlySQLiteStore
 from .sqlite.store import SQLiteStore

@@ -26,11 +26,10 @@ from sitemap_middleware.evidence.observation_merge import (
 from sitemap_middleware.evidence.observations import INDEXABLE_TYPES, HtmlFacts, Observation
 from sitemap_middleware.models import MergeResult, Page, PageLimits
 from sitemap_middleware.stores import open_store
-from sitemap_middleware.stores.base import Block
+from sitemap_middleware.stores.base import Block, LeaseStatus
 from sitemap_middleware.stores.default_store import FallbackStore, only_existing_files
-from sitemap_middleware.stores.engine_status import LeaseStatus
 from sitemap_middleware.stores.merge_batch_into_pages import UNREPEATED_CONTENT_SECONDS, VOLATILE_RECHECK_SECONDS
-from sitemap_middleware.stores.packed_row_ids_and_path_hashes import path_hashes
+from sitemap_middleware.stores.sql_row_id_layout_and_path_hash import path_hashes
 from sitemap_middleware.stores.sqlite import pages as shelf
 from sitemap_middleware.stores.sqlite import store as sqlite
 from sitemap_middleware.stores.sqlite.schema import PATH_HASH_BITS, SCHEMA_VERSION

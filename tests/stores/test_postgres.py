@@ -20,11 +20,11 @@ import pytest
 from sitemap_middleware import OptionError, StoreError
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.stores import open_store
-from sitemap_middleware.stores.packed_row_ids_and_path_hashes import path_hashes
 from sitemap_middleware.stores.postgres import pool
 from sitemap_middleware.stores.postgres import store as engine
 from sitemap_middleware.stores.postgres.schema import SCHEMA_LOCK_ID, SCHEMA_VERSION
 from sitemap_middleware.stores.postgres.store import PostgresStore
+from sitemap_middleware.stores.sql_row_id_layout_and_path_hash import path_hashes
 from sitemap_middleware.stores.store_status import open_readonly, store_status
 
 from ..support.forking import fork_children, run_in_fresh_process

@@ -27,7 +27,7 @@ from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import UNLEARNED_BLOCK
 from sitemap_middleware.stores.redis import client
 from sitemap_middleware.stores.redis import store as engine
-from sitemap_middleware.stores.redis.segments import hash_path
+from sitemap_middleware.stores.redis.packed_pages_and_segments import hash_path
 from sitemap_middleware.stores.store_status import store_status
 
 from ..support.forking import fork_children, run_in_fresh_process

@@ -9,16 +9,15 @@ from typing import Any, Final
 from ...evidence.observations import Observation
 from ...evidence.page_columns import PageBlock
 from ...models import MergeResult, Page, PageLimits
-from ..base import UNLEARNED_BLOCK
+from ..base import UNLEARNED_BLOCK, EngineStatus, LeaseStatus
 from ..compact_page_list import CompactPageList
-from ..engine_status import EngineStatus, LeaseStatus
 from ..merge_batch_into_pages import BatchMerger
-from ..packed_row_ids_and_path_hashes import MAX_NUMBER, block_of_row, path_hashes, row_id_range, site_of_row
 from ..page_codec import packed_page, unpack_block, unpack_page
 from ..page_sample import SiteSize, draw_sample
 from ..page_write_plan import SiteChanges
 from ..permanent_page_slots import PlacementCursor
 from ..site_versions import next_version
+from ..sql_row_id_layout_and_path_hash import MAX_NUMBER, block_of_row, path_hashes, row_id_range, site_of_row
 from .pipelined_page_batches import (
     SELECT_PAGES,
     SELECT_PAGES_BY_HASH,

@@ -10,10 +10,10 @@ from itertools import islice
 from typing import Any, Final, Protocol
 
 from ...models import Page
-from ..packed_row_ids_and_path_hashes import consecutive_row_ids, path_hashes, site_of_row
 from ..page_codec import PackedPage, unpack_page
 from ..page_write_plan import NewPages, SiteChanges
 from ..permanent_page_slots import Slot
+from ..sql_row_id_layout_and_path_hash import consecutive_row_ids, path_hashes, site_of_row
 from .pool import PendingResult
 
 BATCH_PAGES: Final = 250

@@ -19,9 +19,8 @@ from ...evidence.observations import Observation
 from ...evidence.page_columns import PageBlock
 from ...exceptions import StoreError
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
-from ..base import MAX_LEASE_SECONDS, UNLEARNED_BLOCK, UNLIMITED, Block, RecordOwner
+from ..base import MAX_LEASE_SECONDS, UNLEARNED_BLOCK, UNLIMITED, Block, EngineStatus, RecordOwner
 from ..compact_page_list import CompactPageList
-from ..engine_status import EngineStatus
 from .crawler_visits import add_crawler_visits, read_crawler_visits
 from .pages import SitePages, register_site, schema_status
 from .pool import LOCK_TIMEOUT_SECONDS, SERVER_FULL_MESSAGES, STATEMENT_TIMEOUT_SECONDS, Pool, Session

@@ -12,23 +12,13 @@ from ...models import MergeResult, Page, PageLimits
 from ..base import UNLEARNED_BLOCK, Block
 from ..compact_page_list import CompactPageList
 from ..merge_batch_into_pages import BatchMerger
-from ..packed_row_ids_and_path_hashes import row_id
 from ..page_codec import packed_page, unpack_block
 from ..page_sample import SiteSize, draw_sample
 from ..page_write_plan import SiteChanges
 from ..permanent_page_slots import PlacementCursor
+from ..sql_row_id_layout_and_path_hash import row_id
 from .client import RedisClient
-from .scripts import (
-    BLOCKS_SCRIPT,
-    FIND_SCRIPT,
-    FORGET_SCRIPT,
-    MAX_COMMAND_VALUES,
-    MERGE_SCRIPT,
-    PATH_HASH_BYTES,
-    SEGMENT_SCRIPT,
-    TURN_SCRIPT,
-)
-from .segments import (
+from .packed_pages_and_segments import (
     BLOCK_VALUE,
     EMPTY_SLOT,
     StoredPage,
@@ -40,6 +30,16 @@ from .segments import (
     serialize_cursor,
     slot_in_block,
     unlearned_segments,
+)
+from .scripts import (
+    BLOCKS_SCRIPT,
+    FIND_SCRIPT,
+    FORGET_SCRIPT,
+    MAX_COMMAND_VALUES,
+    MERGE_SCRIPT,
+    PATH_HASH_BYTES,
+    SEGMENT_SCRIPT,
+    TURN_SCRIPT,
 )
 
 MAX_SEGMENTS_READ: Final = 50

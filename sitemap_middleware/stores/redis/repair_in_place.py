@@ -9,8 +9,7 @@ from ..base import UNLEARNED_BLOCK
 from ..permanent_page_slots import MAX_BLOCK_PAGES
 from ..recount_after_damage import RebuiltSite
 from .client import RedisClient
-from .scripts import MAX_COMMAND_VALUES, PATH_HASH_BYTES, REPAIR_SCRIPT
-from .segments import (
+from .packed_pages_and_segments import (
     BLOCK_VALUE,
     EMPTY_SLOT,
     StoredPage,
@@ -20,6 +19,7 @@ from .segments import (
     serialize_cursor,
     slot_in_block,
 )
+from .scripts import MAX_COMMAND_VALUES, PATH_HASH_BYTES, REPAIR_SCRIPT
 
 
 def delete_other_types(client: RedisClient, keys: Iterable[str]) -> int:

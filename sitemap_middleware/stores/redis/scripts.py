@@ -13,7 +13,7 @@ evicted the key, nothing. The fields:
     route:<route>       number of learned pages of a route
     block:<number>      4 bytes document, 4 bytes number of pages, 8 bytes version of the last change
     segment:<number>    the path hashes in up to 1,000 slots, in order; zeros for an empty slot
-    p<path hash>        a page (`segments`)
+    p<path hash>        a page (`packed_pages_and_segments`)
 
 Redis refuses the first write of a script if it is out of memory, and none after that. So each script first executes a
 command that can be refused, and writes everything or nothing. KEYS[1] is the hash, ARGV are the arguments.

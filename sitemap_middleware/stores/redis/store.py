@@ -20,9 +20,8 @@ from ...evidence.page_columns import PageBlock
 from ...exceptions import StoreError
 from ...fork_safety import reset_after_fork
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
-from ..base import MAX_LEASE_SECONDS, UNLIMITED, Block, RecordOwner
+from ..base import MAX_LEASE_SECONDS, UNLIMITED, Block, EngineStatus, LeaseStatus, RecordOwner
 from ..compact_page_list import CompactPageList
-from ..engine_status import EngineStatus, LeaseStatus
 from .client import WRONG_TYPE, DamagedError, RedisClient
 from .crawler_visits import add_crawler_visits, read_crawler_visits
 from .keys import KEY_KINDS, parse_key, pattern_of_keys, site_key

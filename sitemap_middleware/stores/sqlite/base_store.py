@@ -21,8 +21,8 @@ from ...fork_safety import ForkSafeLock, reset_after_fork
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from ..base import MAX_LEASE_SECONDS, UNLIMITED, Block, RecordOwner
 from ..compact_page_list import CompactPageList
-from ..packed_row_ids_and_path_hashes import row_id_range, site_row_id_ranges
 from ..page_codec import unpack_block
+from ..sql_row_id_layout_and_path_hash import row_id_range, site_row_id_ranges
 from .crawler_visits import add_crawler_visits, read_crawler_visits
 from .pages import SELECT_ROWS, SitePages, checked_int, pages_of, select_in_batches, site_number
 from .schema import SCHEMA_VERSION, file_versions

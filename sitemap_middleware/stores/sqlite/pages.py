@@ -10,7 +10,12 @@ from ...evidence.observations import Observation
 from ...models import MergeResult, Page, PageLimits
 from ..base import UNLEARNED_BLOCK
 from ..compact_page_list import CompactPageList
-from ..packed_row_ids_and_path_hashes import (
+from ..page_codec import PackedPage, packed_page, unpack_page
+from ..page_sample import SiteSize, draw_sample
+from ..page_write_plan import NewPages, SiteChanges
+from ..permanent_page_slots import MAX_BLOCK_PAGES, PlacementCursor, Slot
+from ..site_versions import VERSION_STEPS, next_version
+from ..sql_row_id_layout_and_path_hash import (
     MAX_NUMBER,
     block_of_row,
     consecutive_row_ids,
@@ -18,11 +23,6 @@ from ..packed_row_ids_and_path_hashes import (
     row_id_range,
     site_of_row,
 )
-from ..page_codec import PackedPage, packed_page, unpack_page
-from ..page_sample import SiteSize, draw_sample
-from ..page_write_plan import NewPages, SiteChanges
-from ..permanent_page_slots import MAX_BLOCK_PAGES, PlacementCursor, Slot
-from ..site_versions import VERSION_STEPS, next_version
 from .schema import PATH_HASH_BITS
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...exceptions import StoreError
-from ..engine_status import EngineStatus, LeaseStatus
-from ..packed_row_ids_and_path_hashes import site_row_id_ranges
+from ..base import EngineStatus, LeaseStatus
+from ..sql_row_id_layout_and_path_hash import site_row_id_ranges
 from .base_store import BaseSQLiteStore
 from .pages import site_number
 from .schema import APPLICATION_ID, SCHEMA_VERSION, file_versions

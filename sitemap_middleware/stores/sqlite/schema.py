@@ -77,7 +77,7 @@ CREATE_STATEMENTS: Final = (
 |---|---|
 | `site` | the number and the version of each site; whether some of its paths differ by a trailing slash only |
 | `route` | the number of each route, and how many of its pages were learned |
-| `page` | pages; `id` (`packed_row_ids_and_path_hashes`) holds site, block and position; `data`: see `page_codec` |
+| `page` | pages; `id` (`sql_row_id_layout_and_path_hash`) holds site, block and position; `data`: see `page_codec` |
 | `path_hash` | the pages of each path hash |
 | `recent_path_hash` | those added recently; later merges move them to `path_hash` |
 | `block` | per block: its document, its pages, the slots handed out, the bytes that their entries may take |

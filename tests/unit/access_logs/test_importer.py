@@ -17,7 +17,7 @@ import duckdb
 import pytest
 
 from sitemap_middleware.access_logs import duckdb_line_grouping, line_reader
-from sitemap_middleware.access_logs.import_summary import LogReport
+from sitemap_middleware.access_logs.import_summary import ImportSummary
 from sitemap_middleware.access_logs.imported_positions import load_marks, record_name
 from sitemap_middleware.access_logs.importer import LEASE_SECONDS, LogImporter
 from sitemap_middleware.access_logs.log_formats_as_sql import FORMATS
@@ -98,7 +98,7 @@ class FailingStore(SQLiteStore):
 
 def run(
     store: MemoryStore | SQLiteStore, *files: Path, sites: Sequence[Site] = (BAKERY,), **options: object
-) -> list[LogReport]:
+) -> list[ImportSummary]:
     with LogImporter(store, sites, identify, clock=lambda: NOW, **options) as importer:  # type: ignore[arg-type]
         return [importer.import_log(file) for file in files]
 
@@ -107,7 +107,7 @@ def visits(store: MemoryStore | SQLiteStore, site: Site = BAKERY) -> set[Crawler
     return set(store.crawler_visits(site.store_key))
 
 
-def counted(report: LogReport) -> dict[str, int]:
+def counted(report: ImportSummary) -> dict[str, int]:
     return {name: count for name, count in report.lines.items() if count}
 
 
@@ -751,7 +751,7 @@ def write_log_copy(folder: Path) -> Path:
     return file
 
 
-def import_table(store: MemoryStore | SQLiteStore, file: Path, *other_sites: Site) -> LogReport:
+def import_table(store: MemoryStore | SQLiteStore, file: Path, *other_sites: Site) -> ImportSummary:
     with LogImporter(store, [BAKERY, *other_sites], identify, clock=lambda: NOW) as importer:
         return importer.import_table(file)
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.evidence.changefreq import changefreq
 from sitemap_middleware.evidence.daily_number_changes import may_be_daily_counter, without_number_changes
+from sitemap_middleware.evidence.hashes_summed_to_digest import digest_term, integer_change
 from sitemap_middleware.evidence.html_facts import parse_html
 from sitemap_middleware.evidence.lastmod import lastmod
 from sitemap_middleware.evidence.observation_merge import merge_if_changed
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals
-from sitemap_middleware.evidence.word_and_link_hashes import digest_term, integer_change
 from sitemap_middleware.models import Page
 from sitemap_middleware.value_history import VOLATILE, History, Run, add_sighting
 

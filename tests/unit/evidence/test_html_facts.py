@@ -15,7 +15,7 @@ from sitemap_middleware.evidence.html_facts import (
     decode_html,
     parse_html,
 )
-from sitemap_middleware.evidence.html_length_to_parse import MAX_ATTRIBUTES, MAX_ELEMENT_DEPTH, MAX_OPTIONS, MAX_TAGS
+from sitemap_middleware.evidence.linear_time_html_prefix import MAX_ATTRIBUTES, MAX_ELEMENT_DEPTH, MAX_OPTIONS, MAX_TAGS
 from sitemap_middleware.evidence.observations import HtmlFacts
 
 

@@ -28,6 +28,7 @@ from sitemap_middleware.evidence.delisting_confirmation import (
 )
 from sitemap_middleware.evidence.generated_dates import GENERATED_DATE_SECONDS
 from sitemap_middleware.evidence.lastmod import lastmod
+from sitemap_middleware.evidence.numbers_of_words_and_links import content_mark, size_by_mark
 from sitemap_middleware.evidence.observation_merge import REFRESH_SECONDS, merge, merge_if_changed
 from sitemap_middleware.evidence.observations import INDEXABLE_TYPES, HtmlFacts, Observation
 from sitemap_middleware.evidence.page_verdict import is_listable, page_verdict
@@ -35,7 +36,6 @@ from sitemap_middleware.evidence.response_headers import canonical_links
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.evidence.robots_directives import parse_robots
 from sitemap_middleware.evidence.site_signals import SiteSignals, changed_since, deployment_minute, site_signals
-from sitemap_middleware.evidence.word_and_link_counts import content_mark, size_by_mark
 from sitemap_middleware.models import Page, Site, UnconfirmedAnswer
 from sitemap_middleware.value_history import VOLATILE, last_change, significant
 

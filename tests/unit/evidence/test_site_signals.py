@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.dates import CLOCK_SKEW_SECONDS, w3c_from_timestamp
-from sitemap_middleware.evidence.compact_history_list import CompactHistoryList
+from sitemap_middleware.evidence.compact_content_histories import CompactContentHistories
 from sitemap_middleware.evidence.lastmod import lastmod, observed_lastmods
 from sitemap_middleware.evidence.observation_merge import merge
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
@@ -68,8 +68,8 @@ def test_deployment_is_the_minute_of_most_dates(moments: list[int], minute: tupl
     assert deployment_minute(moments) == deployment_minute(reversed(moments)) == minute
 
 
-def histories(*minutes: int) -> CompactHistoryList:
-    found = CompactHistoryList()
+def histories(*minutes: int) -> CompactContentHistories:
+    found = CompactContentHistories()
     for minute in minutes:
         found.add((Run(minute * DEPLOYMENT_SECONDS, NOW, NOW),))
     return found
@@ -92,7 +92,7 @@ def test_fifth_of_the_pages_with_a_date_of_two_minutes_is_a_deployment(minutes: 
 
 def test_page_counts_once_in_a_minute() -> None:
     often = tuple(Run(7 * DEPLOYMENT_SECONDS + second, NOW, NOW) for second in range(3))
-    dates = CompactHistoryList()
+    dates = CompactContentHistories()
     dates.add(often)
     assert deployments(dates) == frozenset()
 
@@ -304,7 +304,7 @@ def test_pages_that_stood_with_any_content_are_as_each_is_alone(digests: list[in
 
 
 def contents(count: int) -> TemplateChanges:
-    pages = CompactHistoryList()
+    pages = CompactContentHistories()
     for number in range(count):
         pages.add((Run(number, NOW, NOW + DAY),))
     return TemplateChanges({"/": pages})

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.captured_response import CapturedResponse
+from sitemap_middleware.evidence.hashes_summed_to_digest import digest_term
 from sitemap_middleware.evidence.observation_merge import merge
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.evidence.soft_404_by_equal_content import (
@@ -20,7 +21,6 @@ from sitemap_middleware.evidence.soft_404_by_equal_content import (
     LearnedContents,
     SoftNotFounds,
 )
-from sitemap_middleware.evidence.word_and_link_hashes import digest_term
 from sitemap_middleware.models import Page, Site
 from sitemap_middleware.value_history import VOLATILE, Run
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.compact_history_list import CompactHistoryList
-from sitemap_middleware.evidence.template_change_periods import MIN_PAGES
+from sitemap_middleware.evidence.compact_content_histories import CompactContentHistories
+from sitemap_middleware.evidence.periods_of_many_changes import MIN_PAGES
 from sitemap_middleware.evidence.template_changes import (
     MIN_PAGES_AROUND_CHANGE,
     MIN_SAME_DIFFERENCE_PAGES,
@@ -44,7 +44,7 @@ def number(which: int, content: int = 0) -> int:
 def dated(pages: list[History], which: int = 0, routes: list[str] | None = None) -> tuple[int, int] | None:
     """When a page changed, in hours."""
     routes = routes or ["/{x}"] * len(pages)
-    of_route = defaultdict(CompactHistoryList)
+    of_route = defaultdict(CompactContentHistories)
     for route, history in zip(routes, pages, strict=True):
         of_route[route].add(history)
     change = last_change(TemplateChanges(of_route).own_history(routes[which], pages[which]))
@@ -398,7 +398,7 @@ def test_sum_of_a_template_and_a_flapping_difference_is_flapping() -> None:
 
 
 def changes_of(*pages: History) -> TemplateChanges:
-    contents = CompactHistoryList()
+    contents = CompactContentHistories()
     for history in pages:
         contents.add(history)
     return TemplateChanges({"/{x}": contents})

@@ -13,13 +13,13 @@ from sitemap_middleware.exceptions import SitemapError
 from sitemap_middleware.linter import entries_check, xml_reader
 from sitemap_middleware.linter.document_source import DocumentFeed
 from sitemap_middleware.linter.file_source import FileSource
-from sitemap_middleware.linter.message_collector import Report, shortened
+from sitemap_middleware.linter.message_collector import MessageCollector, shortened
 from sitemap_middleware.linter.rules import loc
 from sitemap_middleware.linter.run_context import Run
 from sitemap_middleware.linter.runner import Settings, check_sitemap
-from sitemap_middleware.linter.statistics_of_all_urls import SetFacts
+from sitemap_middleware.linter.statistics_of_all_urls import UrlStatistics
 from sitemap_middleware.linter.streamed_document_check import DocumentCheck
-from sitemap_middleware.linter.temporary_url_database import SitemapSet
+from sitemap_middleware.linter.temporary_url_database import UrlDatabase
 
 from .test_rules import NOW, check
 from .web_site import NAMESPACE, index, urlset
@@ -153,12 +153,12 @@ def test_document_gives_its_codes(name: str, is_compressed: bool, tmp_path: Path
 
 
 def fed(pieces: Iterable[bytes]) -> Sequence[str]:
-    report = Report()
-    with SitemapSet() as documents:
+    report = MessageCollector()
+    with UrlDatabase() as documents:
         documents.add_first("sitemap.xml", None)
         document = documents.next_document()
         assert document is not None
-        feed = DocumentFeed(DocumentCheck(Run(report, documents, SetFacts(None), NOW), document, None))
+        feed = DocumentFeed(DocumentCheck(Run(report, documents, UrlStatistics(None), NOW), document, None))
         for piece in pieces:
             feed.feed(piece)
         feed.close()
@@ -239,7 +239,7 @@ def test_hosts_and_clusters_beyond_the_limits_are_not_kept(monkeypatch: pytest.M
 
 
 def test_report_shortens_what_is_long() -> None:
-    report = Report()
+    report = MessageCollector()
     report.add(loc.RELATIVE, "a" * 10_000, "b" * 10_000)
     assert len(report.messages[0].url) == len(report.messages[0].message) == 500
     assert shortened("a" * 500) == "a" * 500

@@ -13,13 +13,13 @@ from sitemap_middleware.models import Site
 from sitemap_middleware.observation import tracked_page_cache
 from sitemap_middleware.observation.observer import NO_ANSWER
 from sitemap_middleware.observation.tracked_page import TrackedPage
-from sitemap_middleware.observation.tracked_page_cache import ResponseTracker
+from sitemap_middleware.observation.tracked_page_cache import TrackedPageCache
 
 SITE = Site("https", "example.com")
 
 
 @pytest.fixture
-def tracker() -> Iterator[ResponseTracker]:
+def tracker() -> Iterator[TrackedPageCache]:
     def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
         raise AssertionError("no request is sent to it")
 
@@ -30,36 +30,36 @@ def tracker() -> Iterator[ResponseTracker]:
 
 
 def track(
-    tracker: ResponseTracker, key: str | None, path: str = "/", version: int = 0, *, is_foreign_host: bool = False
+    tracker: TrackedPageCache, key: str | None, path: str = "/", version: int = 0, *, is_foreign_host: bool = False
 ) -> TrackedPage:
     return tracker.track(None if key is None else (key,), SITE, path, version, is_foreign_host=is_foreign_host)
 
 
-def keys(tracker: ResponseTracker) -> set[str]:
+def keys(tracker: TrackedPageCache) -> set[str]:
     return {key for (key,) in tracker.tracked_pages}
 
 
-def test_page_is_one_object_under_all_its_keys(tracker: ResponseTracker) -> None:
+def test_page_is_one_object_under_all_its_keys(tracker: TrackedPageCache) -> None:
     page = track(tracker, "one")
     assert track(tracker, "two") is page
     assert tracker.tracked_pages == {("one",): page, ("two",): page}
     assert (page.site, page.path, page.page_key, page.is_foreign_host) == (SITE, "/", (SITE.store_key, "/"), False)
 
 
-def test_other_paths_and_foreign_hosts_have_other_pages(tracker: ResponseTracker) -> None:
+def test_other_paths_and_foreign_hosts_have_other_pages(tracker: TrackedPageCache) -> None:
     own, foreign = track(tracker, "one"), track(tracker, "two", is_foreign_host=True)
     assert len({own, foreign, track(tracker, "three", "/about")}) == 3
     assert own.page_key != foreign.page_key
     assert (foreign.path, foreign.is_foreign_host) == ("/", True)
 
 
-def test_page_without_a_key_is_not_looked_up(tracker: ResponseTracker) -> None:
+def test_page_without_a_key_is_not_looked_up(tracker: TrackedPageCache) -> None:
     page = track(tracker, None)
     assert tracker.tracked_pages == {}
     assert track(tracker, "one") is page
 
 
-def test_pages_are_tracked_again_once_their_routes_are_others(tracker: ResponseTracker) -> None:
+def test_pages_are_tracked_again_once_their_routes_are_others(tracker: TrackedPageCache) -> None:
     assert tracker.routes_version == 0
     page = track(tracker, "one")
     assert track(tracker, "one") is page
@@ -69,7 +69,7 @@ def test_pages_are_tracked_again_once_their_routes_are_others(tracker: ResponseT
     assert keys(tracker) == {"two", "three"}
 
 
-def test_pages_are_kept_while_they_are_to_be_resolved_again(tracker: ResponseTracker) -> None:
+def test_pages_are_kept_while_they_are_to_be_resolved_again(tracker: TrackedPageCache) -> None:
     page, other = track(tracker, "one"), track(tracker, "two", "/about")
     tracker.require_track()
     assert tracker.tracked_pages == {}
@@ -79,7 +79,7 @@ def test_pages_are_kept_while_they_are_to_be_resolved_again(tracker: ResponseTra
 
 @pytest.mark.parametrize("many", ["keys of one page", "pages without keys", "pages with keys"])
 def test_all_pages_are_dropped_if_there_are_too_many(
-    tracker: ResponseTracker, many: str, monkeypatch: pytest.MonkeyPatch
+    tracker: TrackedPageCache, many: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tracked_page_cache, "MAX_TRACKED_PAGES", 3)
 
@@ -97,7 +97,7 @@ def test_all_pages_are_dropped_if_there_are_too_many(
     assert track_one(0) is pages[0], "two are not too many"
 
 
-def test_what_is_forgotten_is_compared_with_no_answer(tracker: ResponseTracker) -> None:
+def test_what_is_forgotten_is_compared_with_no_answer(tracker: TrackedPageCache) -> None:
     page = track(tracker, "one")
     page.last_answer = None  # type: ignore[assignment] # any answer
     tracker.forget()
@@ -107,7 +107,7 @@ def test_what_is_forgotten_is_compared_with_no_answer(tracker: ResponseTracker) 
 
 @pytest.mark.parametrize("starts_over", [True, False])
 def test_schedules_are_forgotten_only_if_the_store_has_lost_its_pages(
-    tracker: ResponseTracker, *, starts_over: bool
+    tracker: TrackedPageCache, *, starts_over: bool
 ) -> None:
     page = track(tracker, "one")
     html = [("content-type", "text/html")]
@@ -121,7 +121,7 @@ def test_schedules_are_forgotten_only_if_the_store_has_lost_its_pages(
 
 
 @pytest.mark.parametrize("path", ["/", "/never-requested"])
-def test_response_of_a_probe_makes_the_last_answer_another_one(tracker: ResponseTracker, path: str) -> None:
+def test_response_of_a_probe_makes_the_last_answer_another_one(tracker: TrackedPageCache, path: str) -> None:
     page = track(tracker, "one")
     page.last_answer = None  # type: ignore[assignment] # any answer
     probed = CapturedResponse(SITE, path, at=1000, status=404)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sitemap_middleware.report import svg_charts, template_rendering
-from sitemap_middleware.report.reasons_without_details import reason_group
+from sitemap_middleware.report.reasons_without_details import without_details
 
 
 @pytest.mark.parametrize(
@@ -81,4 +81,4 @@ def test_texts_of_charts_are_escaped() -> None:
     ],
 )
 def test_reasons_that_differ_in_a_detail_are_one_group(reason: str, group: str) -> None:
-    assert reason_group(reason) == group
+    assert without_details(reason) == group

@@ -15,7 +15,7 @@ from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.models import Page, UnconfirmedAnswer
 from sitemap_middleware.stores.compact_page_list import CompactPageList
 from sitemap_middleware.stores.page_codec import MEDIA_TYPES, packed_page, unpack_block, unpack_page
-from sitemap_middleware.stores.redis.segments import parse_pages
+from sitemap_middleware.stores.redis.packed_pages_and_segments import parse_pages
 from sitemap_middleware.value_history import MAX_RUNS, Run
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)

@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from sitemap_middleware.evidence.compact_history_list import CompactHistoryList, frequent_values
+from sitemap_middleware.evidence.compact_content_histories import CompactContentHistories, frequent_values
 from sitemap_middleware.evidence.page_columns import RunColumns
 from sitemap_middleware.value_history import History, Run
 
@@ -15,7 +15,7 @@ TWO_CONTENTS: History = (Run(1, 1_750_000_000, 1_750_000_060), Run(2, 1_750_000_
 
 
 def test_single_contents_are_columns_and_changed_pages_keep_their_history() -> None:
-    table = CompactHistoryList()
+    table = CompactContentHistories()
     table.add(ONE_CONTENT)
     table.add(TWO_CONTENTS)
     assert list(zip(table.values, table.first_seen, table.last_seen, strict=True)) == list(ONE_CONTENT)
@@ -24,7 +24,7 @@ def test_single_contents_are_columns_and_changed_pages_keep_their_history() -> N
 
 
 def test_histories_in_columns_are_added_as_each_is_alone() -> None:
-    table, other = CompactHistoryList(), CompactHistoryList()
+    table, other = CompactContentHistories(), CompactContentHistories()
     for history in (ONE_CONTENT, TWO_CONTENTS, TWO_CONTENTS):
         other.add(history)
     table.add_columns([RunColumns(*([number] for number in ONE_CONTENT[0]))])
@@ -37,7 +37,7 @@ def test_histories_in_columns_are_added_as_each_is_alone() -> None:
 
 
 def test_tables_of_several_routes_are_added_up() -> None:
-    table, other = CompactHistoryList(), CompactHistoryList()
+    table, other = CompactContentHistories(), CompactContentHistories()
     table.add(ONE_CONTENT)
     other.add(((2**63 - 1, 3, 4),))
     other.add(TWO_CONTENTS)
@@ -49,13 +49,13 @@ def test_tables_of_several_routes_are_added_up() -> None:
 
 def test_times_before_1970_are_held() -> None:
     """A test's clock may start at any time."""
-    table = CompactHistoryList()
+    table = CompactContentHistories()
     table.add(((7, -120, -60),))
     assert (table.first_seen[0], table.last_seen[0]) == (-120, -60)
 
 
 def test_page_with_one_content_takes_24_bytes() -> None:
-    table = CompactHistoryList()
+    table = CompactContentHistories()
     tracemalloc.start()
     try:
         for number in range(10_000):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.template_change_periods import (
+from sitemap_middleware.evidence.periods_of_many_changes import (
     CHANGE_SLACK_SECONDS,
     MAX_ROLLBACK_SECONDS,
     MIN_PAGES,

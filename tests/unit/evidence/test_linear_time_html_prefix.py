@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence import html_length_to_parse
+from sitemap_middleware.evidence import linear_time_html_prefix
 from sitemap_middleware.evidence.html_facts import parse_html
-from sitemap_middleware.evidence.html_length_to_parse import (
+from sitemap_middleware.evidence.linear_time_html_prefix import (
     MAX_ATTRIBUTES,
     MAX_ELEMENT_DEPTH,
     MAX_OPTIONS,
@@ -147,7 +147,7 @@ def test_text_ends_where_parsing_is_stopped() -> None:
 
 
 def test_the_work_of_a_page_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(html_length_to_parse, "MAX_PARSER_STEPS", 1000)
+    monkeypatch.setattr(linear_time_html_prefix, "MAX_PARSER_STEPS", 1000)
     assert safe_length("<p>" * 2000)[1] == "nests too many elements"
 
 

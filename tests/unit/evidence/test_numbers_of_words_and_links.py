@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.word_and_link_counts import (
+from sitemap_middleware.evidence.numbers_of_words_and_links import (
     content_mark,
     content_size,
     has_as_many_others,

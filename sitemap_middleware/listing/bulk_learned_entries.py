@@ -29,7 +29,7 @@ _MANY_PAGES: Final = 250
 """Pages that take about a millisecond: other threads may run before them."""
 
 
-class PlainLearnedEntries:
+class BulkLearnedEntries:
     """Builds the entries of learned pages without a verdict for each."""
 
     def __init__(

@@ -13,7 +13,7 @@ from ..value_history import History
 from .page_columns import RunColumns, histories
 
 
-class CompactHistoryList:
+class CompactContentHistories:
     """The content histories of the pages of a route."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class CompactHistoryList:
         self.first_seen.extend(runs[0].first_seen)
         self.last_seen.extend(runs[0].last_seen)
 
-    def extend(self, other: CompactHistoryList) -> None:
+    def extend(self, other: CompactContentHistories) -> None:
         """Add the pages of another table."""
         self.values += other.values
         self.first_seen += other.first_seen

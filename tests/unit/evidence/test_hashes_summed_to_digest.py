@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sitemap_middleware.evidence.word_and_link_hashes import digest_term, integer_change
+from sitemap_middleware.evidence.hashes_summed_to_digest import digest_term, integer_change
 
 
 def test_terms_keep_their_values() -> None:
