@@ -58,7 +58,9 @@ class PageColumns:
     ) -> None:
         """`decode` makes `numbers` of `data`. `unpack` makes a page of a path, a route and packed data."""
         self.common: Page = common
-        """One of the pages. All others are like it in every field without a column, and have as many runs."""
+        """One of the pages. All others have as many runs, and are like it in what has no column, but for fractions of
+        seconds.
+        """
         self.positions: Sequence[int] = positions
         """Where each page stands among those that it was read with."""
         self.paths: Sequence[str] = paths
