@@ -49,6 +49,8 @@ def main() -> None:
     subprocess.run([*spy, *map(str, command)], env={**os.environ, "PYTHONPATH": str(arguments.of)}, check=True)
     drawn = arguments.file.read_text("utf-8")
     titled = _TITLE.sub(f">A sitemap of {arguments.entries:,} entries, {arguments.variant}<", drawn)
+    for folder in (arguments.of.resolve(), Path(__file__).resolve().parents[1]):
+        titled = titled.replace(f"{folder}/", "")
     arguments.file.write_text(_FRAME.sub(_if_wide, titled), "utf-8")
 
 

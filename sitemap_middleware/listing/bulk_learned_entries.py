@@ -22,8 +22,8 @@ from ..routing.prefix_index import common_start
 from ..urls import MAX_LOC_CHARS, MIN_LOC_CHARS, has_slash_like
 from ..yield_to_other_threads import yield_to_other_threads
 from .candidates import decode_paths
-from .plain_routes import PlainRoutes, RouteEntrySettings
 from .policy import EvaluationContext
+from .unrestricted_routes import RouteEntrySettings, UnrestrictedRoutes
 
 _MANY_PAGES: Final = 250
 """Pages that take about a millisecond: other threads may run before them."""
@@ -33,7 +33,7 @@ class BulkLearnedEntries:
     """Builds the entries of learned pages without a verdict for each."""
 
     def __init__(
-        self, options: Options, context: EvaluationContext, routes: PlainRoutes, soft_not_founds: SoftNotFounds
+        self, options: Options, context: EvaluationContext, routes: UnrestrictedRoutes, soft_not_founds: SoftNotFounds
     ) -> None:
         """`soft_not_founds` are left out, besides those of the site signals."""
         self._options = options

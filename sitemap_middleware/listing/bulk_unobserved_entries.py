@@ -16,15 +16,15 @@ from ..entry import Entry, changefreq_of, lastmod_of, priority_of
 from ..evidence.lastmod import lastmod
 from ..models import Route, UrlColumns
 from ..urls import quote_path
-from .plain_routes import PlainRoutes
 from .policy import EvaluationContext
 from .provider_item_paths import ProvidedPages
+from .unrestricted_routes import UnrestrictedRoutes
 
 
 class UnobservedEntries:
     """Builds the entries of a provider's pages without evaluating each."""
 
-    def __init__(self, options: Options, context: EvaluationContext, routes: PlainRoutes) -> None:
+    def __init__(self, options: Options, context: EvaluationContext, routes: UnrestrictedRoutes) -> None:
         self._context = context
         self._routes = routes
         self._own_path = quote_path(options.path)

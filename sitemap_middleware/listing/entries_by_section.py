@@ -38,11 +38,11 @@ from .candidates import (
     provider_candidates,
     route_candidates,
 )
-from .plain_routes import PlainRoutes
 from .policy import EvaluationContext, ListingPolicy, route_changefreq, route_priority
 from .provider_item_paths import ProviderReport
 from .provider_reader import Providers
 from .site_signals_cache import CachedSiteSignals, SiteSignalsCache
+from .unrestricted_routes import UnrestrictedRoutes
 
 _HIGH_PRIORITY: Final = 0.5
 """A site whose pages all have the same priority above this one gets a warning."""
@@ -149,7 +149,7 @@ class EntryBuilder:
             ValuesError: the provider fails.
         """
         report, snapshot = ProviderReport(), context.snapshot
-        plain = UnobservedEntries(self._options, context, self._plain_routes(context))
+        plain = UnobservedEntries(self._options, context, self._unrestricted_routes(context))
         priorities = self._priorities.setdefault((snapshot.site.base_url, provider.place), set())
         for batch in provider_batches(snapshot, self._providers, provider, routes, report):
             entries = plain.entries(batch.pages) if isinstance(batch, ProvidedBatch) else None
@@ -188,7 +188,7 @@ class EntryBuilder:
                     candidates.append(candidate)
                     yield from zip(repeat(candidate.path), self._entries(context, "learned", (candidate,)))
 
-        plain = BulkLearnedEntries(self._options, context, self._plain_routes(context), soft_not_founds)
+        plain = BulkLearnedEntries(self._options, context, self._unrestricted_routes(context), soft_not_founds)
         entries = plain.entries(block, evaluate)
         self._priorities.setdefault((context.snapshot.site.base_url, "learned"), set()).update(entries.priorities)
         return entries, self._signals_digest(context, block, candidates)
@@ -224,8 +224,8 @@ class EntryBuilder:
                 priorities.add(entry.priority)
                 yield entry
 
-    def _plain_routes(self, context: EvaluationContext) -> PlainRoutes:
-        return PlainRoutes(self._options, context, self._developer_lastmod)
+    def _unrestricted_routes(self, context: EvaluationContext) -> UnrestrictedRoutes:
+        return UnrestrictedRoutes(self._options, context, self._developer_lastmod)
 
     def _developer_lastmod(self, route: Route) -> date | None:
         """The lastmod of a route's `@sitemap`. A callable that fails gives none, and is logged once."""

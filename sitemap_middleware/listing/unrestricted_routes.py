@@ -22,7 +22,7 @@ class RouteEntrySettings(NamedTuple):
     priority: float | Literal["auto"] | None
 
 
-class PlainRoutes:
+class UnrestrictedRoutes:
     """The routes of which no option, and no rule of robots.txt, may keep a page from being listed."""
 
     def __init__(
