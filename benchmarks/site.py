@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.evidence.numbers_of_words_and_links import content_mark, content_size
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
+from sitemap_middleware.evidence.packed_content_size import content_mark, content_size
 from sitemap_middleware.models import PageLimits
 from sitemap_middleware.stores.base import Store
 

@@ -207,7 +207,7 @@ class Page(NamedTuple):
     unread_reason: str = ""
     """Why its HTML was not read completely, as a phrase that follows "it"; empty if it was."""
     content_mark: int = 0
-    """The size of the content last read, and which digest has it (`numbers_of_words_and_links`); 0 if unknown."""
+    """The size of the content last read, and which digest has it (`packed_content_size`); 0 if unknown."""
     read_fraction: int = 0
     """How much later than `read_at` that was, in 1/256 seconds."""
     content_history: History = ()

@@ -20,8 +20,8 @@ from ..request_response import (
     Response,
     as_exception,
 )
-from .evidence_of_truncated_responses import is_endless, truncated_response
 from .probe_headers_without_visitor import headers_of_probe, probe_client_address
+from .usable_part_of_truncated_response import is_endless, truncated_response
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment

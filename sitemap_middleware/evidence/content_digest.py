@@ -20,7 +20,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from .digest_cost_limit import BudgetExceeded, WorkBudget
 from .hashes_summed_to_digest import digest_term
 from .json_ld import content_facts
-from .numbers_of_words_and_links import content_mark, content_size
+from .packed_content_size import content_mark, content_size
 from .relative_time import TEXT_SEPARATOR, may_be_age, without_ages, without_short_ages
 
 MAX_CACHED_WORDS: Final = 8192
@@ -51,7 +51,7 @@ class ContentDigest(NamedTuple):
     digest: int
     """A signed 64-bit number."""
     mark: int
-    """What `numbers_of_words_and_links.content_mark` makes of the content: its size, tied to its digest."""
+    """What `packed_content_size.content_mark` makes of the content: its size, tied to its digest."""
 
 
 def content_digest(tree: LexborHTMLParser, data: Iterable[Any]) -> ContentDigest | None:

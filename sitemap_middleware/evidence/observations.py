@@ -36,7 +36,7 @@ class HtmlFacts(NamedTuple):
     has_head: bool = True
     """Whether its head was read. If not, all fields but `unread_reason` are meaningless."""
     content_mark: int = 0
-    """The size of the content, and to which digest it belongs (see `numbers_of_words_and_links`); 0 if unknown."""
+    """The size of the content, and to which digest it belongs (see `packed_content_size`); 0 if unknown."""
 
 
 class Observation(NamedTuple):

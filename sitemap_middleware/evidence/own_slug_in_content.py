@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from .hashes_summed_to_digest import digest_term, wrapped_terms
-from .numbers_of_words_and_links import has_as_many_others, may_be_more_words, more_words, size_by_mark
+from .packed_content_size import has_as_many_others, may_be_more_words, more_words, size_by_mark
 
 _MAX_CACHED_PAIRS: Final = 4096
 """Pairs of pages of which it is remembered how they differ."""
@@ -77,7 +77,7 @@ class LearnedContent(NamedTuple):
     content: int
     rank: Rank
     mark: int = 0
-    """The mark of the content that was last read (see `numbers_of_words_and_links`); 0 if it is unknown."""
+    """The mark of the content that was last read (see `packed_content_size`); 0 if it is unknown."""
 
     @property
     def size(self) -> int | None:

@@ -23,7 +23,7 @@ from ..urls import MAX_LOC_CHARS, MIN_LOC_CHARS, has_slash_like
 from ..yield_to_other_threads import yield_to_other_threads
 from .candidates import decode_paths
 from .policy import EvaluationContext
-from .unrestricted_routes import RouteEntrySettings, UnrestrictedRoutes
+from .route_entry_settings import RouteEntrySettings, UnrestrictedRoutes
 
 _MANY_PAGES: Final = 250
 """Pages that take about a millisecond: other threads may run before them."""

@@ -18,7 +18,7 @@ from ..models import Route, UrlColumns
 from ..urls import quote_path
 from .policy import EvaluationContext
 from .provider_item_paths import ProvidedPages
-from .unrestricted_routes import UnrestrictedRoutes
+from .route_entry_settings import UnrestrictedRoutes
 
 
 class UnobservedEntries:

@@ -41,8 +41,8 @@ from .candidates import (
 from .policy import EvaluationContext, ListingPolicy, route_changefreq, route_priority
 from .provider_item_paths import ProviderReport
 from .provider_reader import Providers
+from .route_entry_settings import UnrestrictedRoutes
 from .site_signals_cache import CachedSiteSignals, SiteSignalsCache
-from .unrestricted_routes import UnrestrictedRoutes
 
 _HIGH_PRIORITY: Final = 0.5
 """A site whose pages all have the same priority above this one gets a warning."""

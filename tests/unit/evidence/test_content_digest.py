@@ -9,7 +9,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from sitemap_middleware.evidence.content_digest import _content_digest, content_digest, outermost_nodes
 from sitemap_middleware.evidence.digest_cost_limit import MAX_COST_MICROSECONDS, BudgetExceeded, WorkBudget
-from sitemap_middleware.evidence.numbers_of_words_and_links import content_size, size_by_mark
+from sitemap_middleware.evidence.packed_content_size import content_size, size_by_mark
 
 Facts = list[dict[str, Any]]
 NO_FACTS: Facts = []

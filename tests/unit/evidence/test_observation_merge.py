@@ -28,9 +28,9 @@ from sitemap_middleware.evidence.delisting_confirmation import (
 )
 from sitemap_middleware.evidence.generated_dates import GENERATED_DATE_SECONDS
 from sitemap_middleware.evidence.lastmod import lastmod
-from sitemap_middleware.evidence.numbers_of_words_and_links import content_mark, size_by_mark
 from sitemap_middleware.evidence.observation_merge import REFRESH_SECONDS, merge, merge_if_changed
 from sitemap_middleware.evidence.observations import INDEXABLE_TYPES, HtmlFacts, Observation
+from sitemap_middleware.evidence.packed_content_size import content_mark, size_by_mark
 from sitemap_middleware.evidence.page_verdict import is_listable, page_verdict
 from sitemap_middleware.evidence.response_headers import canonical_links
 from sitemap_middleware.evidence.response_parser import ResponseParser

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.numbers_of_words_and_links import content_mark, content_size
 from sitemap_middleware.evidence.own_slug_in_content import (
     _QUOTE_FORMS,
     LearnedContent,
@@ -17,6 +16,7 @@ from sitemap_middleware.evidence.own_slug_in_content import (
     slug_terms,
     without_slug,
 )
+from sitemap_middleware.evidence.packed_content_size import content_mark, content_size
 
 SLUGS = [
     "foo",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.numbers_of_words_and_links import (
+from sitemap_middleware.evidence.packed_content_size import (
     content_mark,
     content_size,
     has_as_many_others,
