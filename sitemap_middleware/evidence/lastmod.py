@@ -28,8 +28,9 @@ from ..models import Page
 from ..value_history import VOLATILE, History, last_change
 from .daily_number_changes import may_be_daily_counter
 from .generated_dates import SHORTEST_STEP, changes_without_content, is_credible
+from .page_as_of import page_as_of
 from .page_columns import PageColumns, histories
-from .site_signals import GENERATED_DATE_SECONDS, SiteSignals, depends_on_site_signals, page_as_of
+from .site_signals import GENERATED_DATE_SECONDS, SiteSignals, depends_on_site_signals
 
 
 class LastmodResult(NamedTuple):
@@ -78,27 +79,26 @@ def lastmod(
 
 
 def observed_lastmods(pages: PageColumns, signals: SiteSignals, now: int) -> list[str | None]:
-    """The text of `lastmod` for each of many pages that have no date by the developer.
+    """The text of `lastmod` for each of many pages, as of now, that have no date by the developer.
 
     Most pages have a date by their Last-Modified, which is found without making pages of the columns.
     """
     common = pages.common
     texts: list[str | None] = [None] * pages.count
-    if max(pages.last_seen) <= now and max(pages.read_at) <= now:
-        if not depends_on_site_signals(common):
-            return texts
-        if common.last_modified is not None and len(common.last_modified_history) == 1:
-            texts = _lastmods_of_steady_pages(pages, signals, now)
-        elif common.last_modified is not None:
-            texts = [
-                _by_sent_date(moment, history, contents, signals, now).text
-                for moment, history, contents in zip(
-                    pages.last_modified,
-                    histories(pages.last_modified_runs, pages.count),
-                    histories(pages.content_runs, pages.count),
-                    strict=True,
-                )
-            ]
+    if not depends_on_site_signals(common):
+        return texts
+    if common.last_modified is not None and len(common.last_modified_history) == 1:
+        texts = _lastmods_of_steady_pages(pages, signals, now)
+    elif common.last_modified is not None:
+        texts = [
+            _by_sent_date(moment, history, contents, signals, now).text
+            for moment, history, contents in zip(
+                pages.last_modified,
+                histories(pages.last_modified_runs, pages.count),
+                histories(pages.content_runs, pages.count),
+                strict=True,
+            )
+        ]
     if None not in texts:
         return texts
     return [

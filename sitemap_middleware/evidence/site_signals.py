@@ -14,10 +14,11 @@ from itertools import compress, repeat
 from operator import le, not_
 from typing import Final
 
-from ..dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
+from ..dates import timestamp_of_w3c
 from ..models import Page
-from ..value_history import OVERLAP_SECONDS, History, without_future
+from ..value_history import OVERLAP_SECONDS, History
 from .compact_content_histories import CompactContentHistories
+from .page_as_of import block_as_of
 from .page_columns import PageBlock, PageColumns, RunColumns
 from .soft_404_by_equal_content import NO_SOFT_NOT_FOUNDS, LearnedContents, SoftNotFounds
 from .template_changes import TemplateChanges
@@ -61,6 +62,8 @@ class SiteSignals:
     soft_not_founds: SoftNotFounds = NO_SOFT_NOT_FOUNDS
     until: int | None = None
     """The time up to which the signals are known, if they come from a sample of the pages; None: all, up to now."""
+    is_complete: bool = True
+    """Whether all evidence counts: none was from the future, so that it would count later."""
 
     @property
     def has_deployments(self) -> bool:
@@ -138,8 +141,10 @@ def signals_of_blocks(
     installed: Collection[int] = (),
 ) -> SiteSignals:
     """The same for pages in blocks, read once and one after the other."""
-    observed = _ObservedHistories(now)
-    for block in blocks:
+    observed, is_complete = _ObservedHistories(), True
+    for stored in blocks:
+        block = stored if now is None else block_as_of(stored, now)
+        is_complete = is_complete and block is stored
         for pages in block.columns:
             observed.add_columns(pages)
         for _, page in block.others:
@@ -157,14 +162,14 @@ def signals_of_blocks(
         soft_not_founds=observed.learned.soft_not_founds(alike=until is None),
         templates=TemplateChanges(observed.contents),
         until=until,
+        is_complete=is_complete,
     )
 
 
 class _ObservedHistories:
     """Collects what the signals are computed from."""
 
-    def __init__(self, now: int | None) -> None:
-        self._now = now
+    def __init__(self) -> None:
         self.moments: list[int] = []
         """When pages were modified, by what they said last."""
         self.dates = CompactContentHistories()
@@ -173,8 +178,7 @@ class _ObservedHistories:
         """By route."""
         self.learned = LearnedContents()
 
-    def add(self, stored: Page) -> None:
-        page = stored if self._now is None else page_as_of(stored, self._now)
+    def add(self, page: Page) -> None:
         if page.status != 200:
             return
         generated = is_generated(page.last_modified_history)
@@ -190,11 +194,7 @@ class _ObservedHistories:
 
     def add_columns(self, pages: PageColumns) -> None:
         """Add many pages, as `add` does one."""
-        common, now = pages.common, self._now
-        if now is not None and (max(pages.last_seen) > now or max(pages.read_at) > now):
-            for page in pages.pages():
-                self.add(page)
-            return
+        common = pages.common
         if common.status != 200:
             return
         runs = pages.last_modified_runs
@@ -209,26 +209,6 @@ class _ObservedHistories:
         if common.content_history:
             self.contents[common.route].add_columns(pages.content_runs)
             self.learned.add_columns(pages)
-
-
-def page_as_of(page: Page, now: int) -> Page:
-    """The page without dates and contents seen later than now, by a worker whose clock was ahead."""
-    if page.last_seen <= now and page.read_at <= now:
-        return page
-    moments, contents = without_future(page.last_modified_history, now), without_future(page.content_history, now)
-    statements = without_future(page.stated_date_history, now)
-    last_modified, stated = page.last_modified, page.stated_date
-    if page.last_seen > now + CLOCK_SKEW_SECONDS:
-        last_modified = moments[-1].value if moments else None
-    if page.read_at > now + CLOCK_SKEW_SECONDS:
-        stated = None
-    return page._replace(
-        last_modified=last_modified,
-        stated_date=stated,
-        last_modified_history=moments,
-        content_history=contents,
-        stated_date_history=statements,
-    )
 
 
 def is_generated(moments: Sequence[tuple[int, int, int]]) -> bool:

@@ -8,6 +8,8 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from ..entry import Entry
+from ..evidence.page_as_of import block_as_of, page_as_of
+from ..evidence.page_columns import PageBlock
 from ..evidence.page_verdict import is_listable
 from ..models import Page, Provider, Route, Site
 from ..request_response import AsyncCollector
@@ -37,6 +39,11 @@ class SiteSnapshot:
     """POSIX seconds."""
     async_collector: AsyncCollector | None = None
     """Reads async providers on the app's own event loop; None if that loop is out of reach."""
+
+    def find_pages(self, paths: Collection[str]) -> dict[str, Page]:
+        """What was observed, as of now, of those of these percent-encoded paths that were."""
+        found = self.store.find_pages(self.site.store_key, paths)
+        return {path: page_as_of(page, self.now) for path, page in found.items()}
 
 
 class Candidate(NamedTuple):
@@ -131,6 +138,7 @@ class _ObservedPages:
     """Finds what was observed of the pages of a provider."""
 
     def __init__(self, snapshot: SiteSnapshot) -> None:
+        self._snapshot = snapshot
         self._store = snapshot.store
         self._site = snapshot.site.store_key
         self._version = 0
@@ -143,12 +151,13 @@ class _ObservedPages:
         if version != self._version:
             self._version = version
             few = sum(block.pages for block in self._store.blocks(self._site)) <= FEW_PAGES
-            self._all = {page.path: page for page in self._store.pages(self._site)} if few else None
-        return self._store.find_pages(self._site, paths) if self._all is None else self._all
+            now, pages = self._snapshot.now, self._store.pages(self._site) if few else None
+            self._all = None if pages is None else {page.path: page_as_of(page, now) for page in pages}
+        return self._snapshot.find_pages(paths) if self._all is None else self._all
 
 
 def learned_candidates(snapshot: SiteSnapshot, pages: Iterable[Page]) -> list[Candidate]:
-    """Those of these pages that are learned from traffic, in the order given."""
+    """Those of these pages, as of now, that are learned from traffic, in the order given."""
     learned, wanted = [], []
     find_route, site = snapshot.table.find_route, snapshot.site
     for page in pages:
@@ -160,7 +169,7 @@ def learned_candidates(snapshot: SiteSnapshot, pages: Iterable[Page]) -> list[Ca
                 wanted.append(toggle_trailing_slash(path))
     if not wanted:
         return [_make(Candidate, (page.path, route, page, None, None, None)) for page, route in learned]
-    variants = snapshot.store.find_pages(snapshot.site.store_key, wanted)
+    variants = snapshot.find_pages(wanted)
     return [
         Candidate(
             page.path,
@@ -177,7 +186,8 @@ def stored_candidates(snapshot: SiteSnapshot) -> Iterator[Candidate]:
     store, site = snapshot.store, snapshot.site
     for block in store.blocks(site.store_key):
         if block.number != UNLEARNED_BLOCK:
-            yield from learned_candidates(snapshot, store.block(site.store_key, block.number))
+            pages = PageBlock.of(store.block(site.store_key, block.number))
+            yield from learned_candidates(snapshot, block_as_of(pages, snapshot.now))
 
 
 def decode_path(path: str) -> str:
@@ -193,7 +203,7 @@ def decode_paths(paths: Collection[str]) -> Collection[str]:
 def _with_pages(snapshot: SiteSnapshot, routes: Iterable[Route]) -> list[Candidate]:
     """Static routes as candidates, with what was observed of each. A path that no URL can express is left out."""
     quoted = {path: route for route in routes if (path := quote_path(route.path))}
-    pages = snapshot.store.find_pages(snapshot.site.store_key, quoted)
+    pages = snapshot.find_pages(quoted)
     return [Candidate(path, quoted[path], pages.get(path)) for path in sorted(quoted)]
 
 

@@ -169,7 +169,7 @@ class EntryBuilder:
         self._skipped[snapshot.site.base_url, provider.place] = report.skipped
 
     def block_entries(self, context: EvaluationContext, pages: Sequence[Page]) -> tuple[UrlColumns, bytes]:
-        """The entries of a block of learned pages, and a digest of the site signals that they depend on.
+        """The entries of a block of learned pages, as of now, and a digest of the site signals that they depend on.
 
         The digest is empty if they depend on none.
         """

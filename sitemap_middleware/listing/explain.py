@@ -48,7 +48,7 @@ def _explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Ex
     if candidate is None:
         excluded = None if route is None else entries.policy.exclusion(route, path)
         reason = excluded.reason if excluded else _no_candidate_reason(snapshot, route, path)
-        page = snapshot.store.find_pages(snapshot.site.store_key, [quoted]).get(quoted)
+        page = snapshot.find_pages([quoted]).get(quoted)
         return Explanation(path, loc, False, reason, route=route if report else None, page=page, skipped=skipped)
     _, verdict = entries.policy.evaluate(context, candidate)
     if not verdict.listed:
@@ -106,7 +106,7 @@ def _find_candidate(snapshot: SiteSnapshot, route: Route | None, quoted: str) ->
     """The candidate of a percent-encoded path that no provider gives: a static route, or a learned page."""
     if route is None or route.builder is not None:
         return None
-    page = snapshot.store.find_pages(snapshot.site.store_key, [quoted]).get(quoted)
+    page = snapshot.find_pages([quoted]).get(quoted)
     if route.static:
         return Candidate(quoted, route, page)
     return next(iter(learned_candidates(snapshot, [page])), None) if page else None

@@ -18,6 +18,7 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from ..dates import CLOCK_SKEW_SECONDS
+from ..evidence.page_as_of import page_as_of
 from ..evidence.site_signals import SiteSignals, signals_of_blocks
 from ..fork_safety import WorkerId
 from ..stores.checksums import verify, with_checksum
@@ -132,7 +133,7 @@ class SiteSignalsCache:
         if record.files != _digest(files):  # another machine computed them, and has other static files
             return self._compute(snapshot, _load_sample(snapshot), files, at=record.at, saving=False)
         return self._cache(
-            snapshot, record, lambda: _compute_signals(_load_sample(snapshot), files, record.at, snapshot.now)
+            snapshot, record, lambda: _compute_signals(_load_sample(snapshot), files, record.at, record.at)
         )
 
     def _acquire_lease(self, snapshot: SiteSnapshot, seconds: int) -> bool:
@@ -150,10 +151,13 @@ class SiteSignalsCache:
         version: int = 0,
         saving: bool,
     ) -> CachedSiteSignals:
-        """Compute the signals of these pages now."""
-        computed = _compute_signals(pages, files, at or None, snapshot.now)
+        """Compute the signals of these pages at the time `at`, or now if it is 0.
+
+        Signals of all pages are not saved while evidence from the future is missing from them.
+        """
+        computed = _compute_signals(pages, files, at or None, at or snapshot.now)
         record = _make_record(computed, files, at, version)
-        if saving:
+        if saving and (at or computed[0].is_complete):
             documents: dict[str, bytes | None] = {_RECORD_NAME: with_checksum(_RECORD_FORMAT.pack(*record))}
             if at:
                 documents[_SAMPLE_NAME] = with_checksum(zlib.compress(pages.data, 1))
@@ -194,7 +198,8 @@ def _compute_signals(
 ) -> tuple[SiteSignals, frozenset[str]]:
     """The signals of these pages, and the paths that have others below them."""
     # A file counts once: by the Last-Modified that was observed, else by its modification time.
-    observed = {decode_path(page.path) for page in pages if page.last_modified is not None} if files else ()
+    known = (page_as_of(page, now) for page in pages) if files else ()
+    observed = {decode_path(page.path) for page in known if page.last_modified is not None}
     file_times = [last_modified for path, last_modified in files if path not in observed]
     signals = signals_of_blocks(in_pieces(pages.blocks(), 1), file_times, until, now=now, installed=install_times())
     return signals, hub_paths(map(decode_path, pages.paths()))

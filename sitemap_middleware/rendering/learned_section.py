@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from ..evidence.page_as_of import block_as_of
 from ..evidence.page_columns import PageBlock
 from ..evidence.page_verdict import expires_after
 from ..listing.policy import EvaluationContext
@@ -215,19 +216,23 @@ class LearnedSection:
                 self._indexes[document] = chunks
 
     def _render_block(self, evaluation: EvaluationContext, block: Block) -> tuple[Chunk, bytes | None]:
-        pages = PageBlock.of(self._store.block(self._site.store_key, block.number))
+        stored, now = PageBlock.of(self._store.block(self._site.store_key, block.number)), evaluation.snapshot.now
+        pages = block_as_of(stored, now)
         yield_to_other_threads()
         entries, signals_digest = self._resources.entries.block_entries(evaluation, pages)
         yield_to_other_threads()
         chunk = next(make_chunks([entries], MAX_BLOCK_PAGES, 2 * MAX_BLOCK_BYTES), EMPTY_CHUNK)
         valid_until = min(
             # Pages that expire are never in columns.
-            (end for _, page in pages.others for end in expires_after(page, evaluation.snapshot.now)),
+            (end for _, page in pages.others for end in expires_after(page, now)),
             default=NEVER_SECONDS,
         )
+        if pages is not stored:
+            # Evidence from the future counts later.
+            valid_until = min(valid_until, now + max(1, int(self._resources.max_age)))
         key = RenderKey(block.version, evaluation.settings_digest, signals_digest)
-        stored = chunk._replace(data=b"", number=block.number, render_key=key, valid_until=valid_until)
-        return stored, stored_chunk_codec.chunk_data(chunk) if chunk.count else None
+        rendered = chunk._replace(data=b"", number=block.number, render_key=key, valid_until=valid_until)
+        return rendered, stored_chunk_codec.chunk_data(chunk) if chunk.count else None
 
     def _render_remaining(self, evaluation: EvaluationContext) -> None:
         """Render all that is stale, with pauses, so that the app's own requests go first."""

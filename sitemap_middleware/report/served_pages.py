@@ -123,7 +123,7 @@ class ReportPages:
             explanation = self._sources.service.explain_now(site, unquote(path))
             return _page(request, "unknown_page.html", {**context, "path": path, "explanation": explanation}, 404)
         visits = list(evaluation.index.visits(unquote(path)))
-        stored = self._sources.store.find_pages(site.store_key, [path]).get(path)
+        stored = evaluation.snapshot.find_pages([path]).get(path)
         return _page(request, "page.html", context | template_contexts.page(row, stored, visits))
 
 

@@ -141,7 +141,7 @@ class StaticReport:
         snapshot = self._evaluation.snapshot
         for start in range(0, len(rows), BATCH_PAGES):
             batch = rows[start : start + BATCH_PAGES]
-            stored = snapshot.store.find_pages(snapshot.site.store_key, [row.path for row in batch])
+            stored = snapshot.find_pages([row.path for row in batch])
             for row in batch:
                 visits = list(self._index.visits(decode_path(row.path)))
                 context = template_contexts.page(row, stored.get(row.path), visits)

@@ -19,7 +19,6 @@ from sitemap_middleware.evidence.site_signals import (
     MIN_STEADY_DATES,
     SiteSignals,
     is_generated,
-    page_as_of,
     site_signals,
 )
 from sitemap_middleware.models import Page
@@ -336,23 +335,6 @@ def test_change_seen_by_a_fast_clock_has_no_future_date(ahead: int) -> None:
     text = dates([page, *others], now + HOUR)["/"]
     assert text is not None
     assert w3c_from_timestamp(NOW + DAY)[: len(text)] <= text <= w3c_from_timestamp(now + HOUR)
-
-
-def test_statements_seen_by_a_fast_clock_are_left_out() -> None:
-    page = page_of("/", (NOW, NOW - DAY), (NOW + 9 * DAY, NOW + 8 * DAY))._replace(stated_date="2025-06-20")
-    assert page_as_of(page, NOW + 9 * DAY) is page
-    then = page_as_of(page, NOW + DAY)
-    assert (then.last_modified, then.stated_date, then.last_modified_history) == (
-        NOW - DAY,
-        None,
-        (Run(NOW - DAY, NOW, NOW),),
-    )
-    assert then.content_history == (Run(1, NOW, NOW + DAY),)
-    soon = page_as_of(page, NOW + 9 * DAY - 60)
-    assert (soon.last_modified, soon.stated_date) == (NOW + 8 * DAY, "2025-06-20"), "clocks differ a little"
-    assert page_as_of(page, NOW - DAY).last_modified is None
-    read = page._replace(last_seen=NOW)
-    assert (page_as_of(read, NOW + DAY).last_modified, page_as_of(read, NOW + DAY).stated_date) == (NOW + 8 * DAY, None)
 
 
 histories = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 100)), max_size=12)

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.dates import CLOCK_SKEW_SECONDS, w3c_from_timestamp
+from sitemap_middleware.dates import w3c_from_timestamp
 from sitemap_middleware.evidence.compact_content_histories import CompactContentHistories
 from sitemap_middleware.evidence.lastmod import lastmod, observed_lastmods
 from sitemap_middleware.evidence.observation_merge import merge
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
+from sitemap_middleware.evidence.page_as_of import block_as_of
 from sitemap_middleware.evidence.site_signals import (
     DEPLOYMENT_SECONDS,
     GENERATED_DATE_SECONDS,
@@ -23,7 +24,6 @@ from sitemap_middleware.evidence.site_signals import (
     deployment_minute,
     deployments,
     is_generated,
-    page_as_of,
     signals_of_blocks,
     site_signals,
 )
@@ -158,6 +158,7 @@ def test_evidence_from_the_future_is_ignored_if_the_time_is_given() -> None:
     pages = [dated(f"/{number}", NOW, NOW + DAY) for number in range(3)]
     assert site_signals(pages, now=NOW).deployed == (1, 0)
     assert site_signals(pages).deployed == (NOW, NOW)
+    assert [site_signals(pages, now=now).is_complete for now in (NOW, NOW + DAY)] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -183,19 +184,6 @@ def test_dates_of_a_steady_age_are_generated(lags: list[int], *, generated: bool
 @pytest.mark.parametrize(("stays", "generated"), [(GENERATED_DATE_SECONDS - 1, True), (GENERATED_DATE_SECONDS, False)])
 def test_date_that_stays_for_a_minute_is_not_generated(stays: int, *, generated: bool) -> None:
     assert is_generated((Run(NOW, NOW, NOW + stays),)) is generated
-
-
-@pytest.mark.parametrize("ahead", [0, CLOCK_SKEW_SECONDS, CLOCK_SKEW_SECONDS + 1])
-def test_page_as_of_a_time_has_no_dates_from_the_future(ahead: int) -> None:
-    html = HtmlFacts(7, stated_date="2025-06-01")
-    page = dated("/a", NOW - DAY, NOW, html=html)
-    page = merge(page, Observation("/a", "/a", NOW + ahead, 200, "text/html", last_modified=NOW + 1, html=html))
-    known = page_as_of(page, NOW)
-    if ahead > CLOCK_SKEW_SECONDS:
-        assert (known.last_modified, known.stated_date) == (NOW - DAY, None)
-    else:
-        assert (known.last_modified, known.stated_date) == (NOW + 1, "2025-06-01")
-    assert all(run.last <= NOW for run in (*known.last_modified_history, *known.content_history))
 
 
 # What the signals depend on
@@ -276,7 +264,7 @@ def test_pages_in_columns_give_the_signals_that_each_gives_alone(
         (one.seen_dates, one.older_from, one.older_to, one.deployed, one.open_after) for one in (signals, expected)
     ]
     assert dates[0] == dates[1]
-    for columns in block.columns:
+    for columns in block_as_of(block, now or NOW).columns:
         assert observed_lastmods(columns, signals, now or NOW) == [
             lastmod(None, page, None, expected, now or NOW).text for page in columns.pages()
         ]

@@ -127,7 +127,7 @@ ALIKE = st.lists(
         lambda kind, sights, paths: [
             kind._replace(
                 path=quote(path),
-                at=NOW - max(age, 0) - place,
+                at=NOW - age - place,
                 last_modified=None if kind.last_modified is None else kind.last_modified - place * apart,
                 html=None if kind.html is None else kind.html._replace(digest=digest(kind.html.digest, place * apart)),
             )
@@ -149,7 +149,7 @@ ALIKE = st.lists(
     min_size=1,
     max_size=4,
 ).map(lambda kinds: [observation for kind in kinds for observation in kind])
-"""Observations of many pages that are alike, none of them from the future."""
+"""Observations of many pages that are alike. A worker whose clock is ahead made those from the future."""
 
 
 def digest(content: int | None, more: int) -> int | None:
@@ -210,6 +210,30 @@ def test_a_page_with_a_date_is_dated_as_the_policy_dates_it_alone(
     check([*seen, observed({}, path="/p/b", at=NOW - 7000)], "", {}, settings)
 
 
+@pytest.mark.parametrize("ahead", [1, 500, 2000, 10**6])
+@pytest.mark.parametrize("options", [{}, {"changefreq": "auto"}])
+@pytest.mark.parametrize("late_pages", [5, 9])
+def test_contents_that_become_equal_in_the_future_are_no_soft_404s_until_then(
+    ahead: int, options: dict[str, Any], late_pages: int
+) -> None:
+    seen = [
+        observed({}, path=f"/p/{number}", at=at, html=HtmlFacts(content), last_modified=modified)
+        for number in range(9)
+        for at, content, modified in [
+            (NOW - 9000, 1000 + 77 * number, NOW - 10**6),
+            (NOW - 8000, 1000 + 77 * number, NOW - 10**6),
+            *[(NOW + ahead + later, 5, NOW + ahead - 90) for later in (0, 100) if number < late_pages],
+        ]
+    ]
+    check(seen, "", options, {})
+
+
+@pytest.mark.parametrize("ahead", [1, 350, 2000])
+def test_a_date_from_the_future_counts_once_its_time_has_come(ahead: int) -> None:
+    sights = [(NOW - 9000, None), (NOW + ahead, NOW - 10**6), (NOW + ahead + 3000, NOW - 10**6)]
+    check([observed({}, path="/p/a", at=at, last_modified=modified) for at, modified in sights], "", {}, {})
+
+
 def test_pages_of_several_kinds_keep_their_order() -> None:
     kinds: list[dict[str, Any]] = [{"last_modified": NOW - 10**6}, {}, {"html": HtmlFacts(VOLATILE)}, {"obstacle": ""}]
     paths = [f"/p/{number:02}" for number in range(20)]
@@ -242,13 +266,24 @@ def test_many_pages_that_are_alike_are_all_listed_in_their_order() -> None:
 def check(observations: list[Observation], robots: str, options: Any, settings: Any) -> None:
     store = MemoryStore()
     store.merge(Site("https", "example.com").store_key, observations, PageLimits())
-    app = SitemapMiddleware(
-        site(robots, settings), base_url=BASE, store=store, verify=False, clock=Clock(NOW), **options
+    clock = Clock(NOW)
+    app, other = (
+        SitemapMiddleware(site(robots, settings), base_url=BASE, store=store, verify=False, clock=clock, **options)
+        for _ in range(2)
     )
+    for seconds in (0, 400, 5000):  # past `max_age`, so that a document is checked again
+        clock.pass_(seconds)
+        compare(app, other, {observation.path for observation in observations}, options)
+    app.close()
+    other.close()
+
+
+def compare(app: SitemapMiddleware, other: SitemapMiddleware, paths: set[str], options: Any) -> None:
+    """Compare the documents of a process with what `explain` says in another."""
     answer = wsgi(app, RequestSpec(options.get("path", "/sitemap.xml"), host="example.com"))
     listed = entries(answer.body) if answer.status == 200 else {}
-    for path in {observation.path for observation in observations}:
-        explained = app.explain(unquote(path))
+    for path in paths:
+        explained = other.explain(unquote(path))
         written = listed.pop(BASE + path, None)
         assert (written is not None) == explained.listed, explained
         if written is not None:
@@ -258,7 +293,6 @@ def check(observations: list[Observation], robots: str, options: Any, settings: 
             expected = entry.lastmod, entry.changefreq, priority
             assert (written.get("lastmod"), written.get("changefreq"), written.get("priority")) == expected, explained
     assert listed.keys() <= {f"{BASE}/robots.txt"}
-    app.close()
 
 
 def site(robots: str, settings: Any) -> Any:
