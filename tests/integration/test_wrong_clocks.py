@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
 
-from sitemap_middleware import Store
+from sitemap_middleware import SitemapMiddleware, Store
+from sitemap_middleware.evidence.observations import Observation
+from sitemap_middleware.models import PageLimits
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import MAX_LEASE_SECONDS
 from sitemap_middleware.stores.store_clock import MAX_WORKERS, MEASUREMENT_SECONDS, StoreClock
@@ -264,3 +270,20 @@ def test_few_worker_clocks_are_remembered_and_no_one_misleads_the_others() -> No
     assert keeper.agreed_time(SITE, "right".ljust(16)) == 1000
     clock.pass_(HOUR)
     assert keeper.agreed_time(SITE, "right".ljust(16)) == 1000 + HOUR
+
+
+def test_files_of_a_deployment_are_known_although_their_pages_were_seen_by_a_fast_clock_alone(tmp_path: Path) -> None:
+    clock, store = Clock(), open_for_test("memory://")
+    copied, ahead = int(clock.now) - 9 * DAY, int(clock.now) + DAY
+    for number in range(4):
+        (tmp_path / f"{number}.html").write_text("<p>A page.")
+        os.utime(tmp_path / f"{number}.html", (copied, copied))
+    seen = [Observation(path, path, ahead, 200, "text/html", last_modified=copied) for path in ("/2.html", "/3.html")]
+    store.merge(SITE, seen, PageLimits())
+    files = Starlette(routes=[Mount("/", StaticFiles(directory=tmp_path, html=True))])
+    app = SitemapMiddleware(files, store=store, clock=clock, base_url=LOCAL, verify=False)
+    _closing.callback(app.close)
+    for number in range(4):
+        entry = app.explain(f"/{number}.html").entry
+        assert entry is not None
+        assert entry.lastmod is None
