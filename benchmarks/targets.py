@@ -140,7 +140,7 @@ TARGETS: Final = (
     Target("Flask, added to a page that is compared, µs", 2.0, False, _added("Flask")),
     Target("ASGI, added to the first request of a second, µs", 1.8, False, _added(RAW_ASGI, request.FIRST)),
     Target("the same, times the least that records", 1.2, False, _beside_least(RAW_ASGI, first=True)),
-    Target("hello on uvicorn, browsers, very often, speed beside the bare app", 0.96, True, _speed("uvicorn", servers.OURS)),
+    Target("hello of browsers on uvicorn, speed beside the bare app", 0.96, True, _speed("uvicorn", servers.OURS)),
     Target("hello on granian, the same", 0.96, True, _speed("granian", servers.OURS)),
     Target("gzipped document on uvicorn, speed beside a Response", 0.95, True, _speed("uvicorn", servers.DOCUMENT)),
     Target("the same on granian", 0.95, True, _speed("granian", servers.DOCUMENT)),
