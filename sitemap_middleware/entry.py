@@ -7,7 +7,7 @@ import reprlib
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from operator import attrgetter
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from .exceptions import OptionError
 from .models import Changefreq
@@ -151,7 +151,7 @@ class Entry:
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in _FIELDS)
 
-    __hash__ = None  # type: ignore[assignment] # as that of the parameters
+    __hash__: ClassVar[None] = None  # type: ignore[assignment] # as that of the parameters
 
     def __repr__(self) -> str:
         return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in _FIELDS)})"

@@ -151,9 +151,11 @@ class SitemapService(ServiceParts):
     def note_document(self, request: Request, response: Response) -> None:
         """Note a crawler's request that is answered with a document of the sitemap, or robots.txt."""
         crawlers = self.tracker.crawlers
-        if not crawlers.is_enabled or crawler_of_agent(request.user_agent) is None:
+        if not crawlers.is_enabled:
             return
         try:
+            if crawler_of_agent(request.user_agent) is None:
+                return
             crawlers.learn(request)
             site, trust = self.site_resolver.resolve_request(request)
             if site is not None and trust == "own":

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, compress, repeat
 from operator import itemgetter
-from typing import Final, NamedTuple, overload
+from typing import ClassVar, Final, NamedTuple, overload
 
 from ..models import Page
 from ..value_history import History, Run
@@ -180,7 +180,7 @@ class PageBlock(Sequence[Page]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and [*self] == [*other]
 
-    __hash__ = None  # type: ignore[assignment] # as of a list
+    __hash__: ClassVar[None] = None  # type: ignore[assignment] # as of a list
 
     def __repr__(self) -> str:
         return f"PageBlock({[*self]})"

@@ -263,6 +263,29 @@ def test_many_pages_that_are_alike_are_all_listed_in_their_order() -> None:
     app.close()
 
 
+def alike(*ages: int, content: int = 1000, apart: int = 77) -> list[Observation]:
+    """Observations of twelve pages with as many contents, or with the same one, each seen at these ages in seconds."""
+    return [
+        observed({}, path=f"/p/{number}", at=NOW - age, html=HtmlFacts(content + apart * number), may_be_provided=True)
+        for age in ages
+        for number in range(12)
+    ]
+
+
+@pytest.mark.parametrize("lastmod", [date(2020, 1, 1), datetime(2099, 1, 1, tzinfo=UTC), lambda: None])
+def test_pages_that_are_alike_have_the_date_of_their_route(lastmod: Any) -> None:
+    check(alike(9000, 8000), "", {}, {"lastmod": lastmod})
+
+
+@pytest.mark.parametrize(
+    ("observations", "options"),
+    [(alike(9000, 8000, apart=0), {}), (alike(91 * SECONDS_PER_DAY, 90 * SECONDS_PER_DAY), {"max_age_days": 60})],
+    ids=["soft 404s", "not visited any more"],
+)
+def test_of_pages_that_are_alike_none_may_be_listed(observations: list[Observation], options: dict[str, Any]) -> None:
+    check(observations, "", options, {})
+
+
 def check(observations: list[Observation], robots: str, options: Any, settings: Any) -> None:
     store = MemoryStore()
     store.merge(Site("https", "example.com").store_key, observations, PageLimits())

@@ -438,6 +438,25 @@ def test_thread_flushes_and_survives_a_failing_merge(caplog: pytest.LogCaptureFi
     buffer.close()
 
 
+def test_thread_survives_whatever_else_fails_at_a_flush(caplog: pytest.LogCaptureFixture) -> None:
+    failing = [RuntimeError("the visits of crawlers cannot be counted")]
+
+    def on_flush(_: object) -> None:
+        if failing:
+            raise failing.pop()
+
+    merged = Merged()
+    buffer = ResponseBuffer(merged, lambda _: True, interval=0.01, on_flush=on_flush)
+    buffer.record(captured("/a"))
+    _until(lambda: bool(caplog.records))
+    buffer.record(captured("/b"))
+    _until(lambda: merged.paths == ["/a", "/b"])
+    (record,) = caplog.records
+    assert record.getMessage() == "the observations of the last seconds could not be saved"
+    assert str((record.exc_info or (None, None))[1]) == "the visits of crawlers cannot be counted"
+    buffer.close()
+
+
 def test_failing_store_is_logged_once_and_responses_wait(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
