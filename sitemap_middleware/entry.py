@@ -153,6 +153,10 @@ class Entry:
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment] # as that of the parameters
 
+    def __getstate__(self) -> object:
+        # Protocols 0 and 1 of pickle refuse a class with slots that leaves this to `object`.
+        return object.__getstate__(self)
+
     def __repr__(self) -> str:
         return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in _FIELDS)})"
 
@@ -188,6 +192,12 @@ def copy_item(item: Any) -> Any:
         if hasattr(item, "keys"):
             return dict(item)
     return item
+
+
+def plain_entry(item: Entry) -> Entry:
+    """An entry of a subclass as an `Entry`. If the subclass did not call `__init__`, raises what reading it raises."""
+    lastmod = item.lastmod if item.unusable_lastmod is None else item.unusable_lastmod
+    return Entry(item.params, lastmod=lastmod, priority=item.priority, changefreq=item.changefreq)
 
 
 EMPTY_ENTRY: Final = Entry({})

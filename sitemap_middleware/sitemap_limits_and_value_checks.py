@@ -36,7 +36,7 @@ def validate_priority(value: object, place: object, option: str | None = None) -
     """
     number = math.nan
     if not isinstance(value, bool) and isinstance(value, Real | Decimal):
-        with contextlib.suppress(ValueError, OverflowError):  # a signaling NaN; an integer past all floats
+        with contextlib.suppress(Exception):  # a signaling NaN; an integer past all floats; a class of the app
             number = float(value)
     if not 0.0 <= number <= 1.0:
         raise OptionError(
@@ -70,9 +70,11 @@ def validate_date(value: object, place: object, fix: str) -> date:
         value = parsed
     if not isinstance(value, date):
         raise OptionError(f"{place}: lastmod={value!r} is not a date; {fix}")
-    if isinstance(value, datetime) and (value.tzinfo is not None or type(value) is not datetime):
+    if type(value) is not date and (type(value) is not datetime or value.tzinfo is not None):
         try:
-            value.astimezone(UTC)
+            value = _plain_date(value)
+            if isinstance(value, datetime):
+                value.astimezone(UTC)
         except OverflowError:
             raise OptionError(f"{place}: lastmod={value!r} is outside the calendar in UTC") from None
         except Exception:  # pandas.NaT is a datetime by its class only
@@ -80,9 +82,19 @@ def validate_date(value: object, place: object, fix: str) -> date:
     return value
 
 
+def _plain_date(value: date) -> date:
+    """A date or datetime as one of the standard library: the methods of a subclass may return anything."""
+    if not isinstance(value, datetime):
+        return date(value.year, value.month, value.day)
+    day = value.year, value.month, value.day
+    return datetime(
+        *day, value.hour, value.minute, value.second, value.microsecond, tzinfo=value.tzinfo, fold=value.fold
+    )
+
+
 def parse_date(text: str) -> date | None:
     """Parse a date or datetime in ISO 8601, in the forms that front matter uses; None if it is not one."""
-    match = _ISO_DATE.fullmatch(text.strip())
+    match = _ISO_DATE.fullmatch(str.strip(text))
     if match is None:
         return None
     day, time, zone = match.groups()

@@ -15,7 +15,7 @@ from numbers import Number
 from typing import Any, Final
 from uuid import UUID
 
-from ..entry import EMPTY_ENTRY, Entry, copy_item
+from ..entry import EMPTY_ENTRY, Entry, copy_item, plain_entry
 from ..exceptions import OptionError
 
 _SCALAR_TYPES: Final = (str, Number, UUID, date, time, Enum)
@@ -77,8 +77,10 @@ def read_item(item: Any, names: Collection[str]) -> Any:
 
 
 def _read_other_item(item: Any, names: Collection[str]) -> Any:
+    if isinstance(item, Entry):
+        return plain_entry(item)
     item = copy_item(item)
-    if type(item) is dict or item is None or isinstance(item, (Entry, *_SCALAR_TYPES, *_BYTES_TYPES)):
+    if type(item) is dict or item is None or isinstance(item, (*_SCALAR_TYPES, *_BYTES_TYPES)):
         return item
     row = _get_attribute(item, "_mapping")  # a SQLAlchemy row: the methods of tuple may hide its attributes
     if not isinstance(row, Mapping):

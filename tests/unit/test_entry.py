@@ -88,5 +88,6 @@ class TestEntry:
         assert repr(RYE) == expected
 
     def test_can_be_copied_and_pickled(self) -> None:
-        for same in (copy.copy(RYE), copy.deepcopy(RYE), pickle.loads(pickle.dumps(RYE))):
+        pickled = [pickle.loads(pickle.dumps(RYE, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
+        for same in (copy.copy(RYE), copy.deepcopy(RYE), *pickled):
             assert same == RYE

@@ -478,6 +478,122 @@ def test_priority_auto_takes_enumerated_pages_for_articles() -> None:
     assert [fields["priority"] for fields in site.entries().values()] == ["0.6", "0.6"]
 
 
+# Values of classes of the app's own
+
+MARKUP = "<&>"
+
+
+class OwnText(str):
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return MARKUP
+
+    def strip(self, *_: object) -> str:
+        return MARKUP
+
+    def replace(self, *_: object) -> str:
+        return MARKUP
+
+
+class OwnDate(dt.date):
+    def isoformat(self) -> str:
+        return MARKUP
+
+    def __str__(self) -> str:
+        return MARKUP
+
+
+class OwnDatetime(dt.datetime):
+    def isoformat(self, *_: object) -> str:
+        return MARKUP
+
+    def astimezone(self, *_: object) -> Any:
+        return MARKUP
+
+    def toordinal(self) -> Any:
+        return MARKUP
+
+
+class OwnFloat(float):
+    def __str__(self) -> str:
+        return MARKUP
+
+    def __round__(self, *_: object) -> Any:
+        return MARKUP
+
+    def __abs__(self) -> Any:
+        return MARKUP
+
+
+class OwnInt(int):
+    def __str__(self) -> str:
+        return MARKUP
+
+    def __float__(self) -> float:
+        return OwnFloat(1)
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        ({"lastmod": OwnText("2024-05-01")}, {"lastmod": "2024-05-01"}),
+        ({"lastmod": OwnDate(2024, 5, 1)}, {"lastmod": "2024-05-01"}),
+        ({"lastmod": OwnDatetime(2024, 5, 1, 10)}, {"lastmod": "2024-05-01T10:00:00Z"}),
+        ({"lastmod": OwnDatetime(2024, 5, 1, 10, tzinfo=dt.UTC)}, {"lastmod": "2024-05-01T10:00:00Z"}),
+        ({"changefreq": OwnText("daily")}, {"changefreq": "daily"}),
+        ({"priority": OwnFloat(0.25)}, {"priority": "0.25"}),
+        ({"priority": OwnInt(1)}, {"priority": "1.0"}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*__float__ returned non-float:DeprecationWarning")
+def test_a_value_is_written_as_its_base_class_writes_it(given: dict[str, Any], written: dict[str, str]) -> None:
+    on_page, on_route = Site(on_flask([Entry({"slug": "one"}, **given)])), flask.Flask("site", static_folder=None)
+    on_route.add_url_rule("/posts/<slug>", "post", text([{"slug": "one"}], **given))
+    assert on_page.entries() == Site(on_route).entries() == {PAGES[0]: written}
+
+
+class NoNumber(float):
+    def __float__(self) -> float:
+        raise RuntimeError("no")
+
+
+def test_a_priority_that_cannot_be_read_is_refused() -> None:
+    with pytest.raises(OptionError, match="give a number"):
+        Entry({"slug": "one"}, priority=NoNumber(0.5))
+
+
+def test_text_of_any_class_makes_a_path_or_is_left_out() -> None:
+    for listed in (on_flask([{"slug": OwnText("one")}]), on_flask([OwnText("one")])):
+        assert Site(listed).entries().keys() <= {PAGES[0], f"{LOCAL}/posts/%3C&%3E"}
+
+
+class Post(Entry):
+    """An entry that gives its own account of its page."""
+
+    def __init__(self, slug: str, **fields: Any) -> None:
+        super().__init__({"slug": slug}, **fields)
+
+
+class Unmade(Entry):
+    def __init__(self, slug: str) -> None:
+        self.slug = slug
+
+
+def test_entry_of_a_class_of_the_app_says_the_same(caplog: pytest.LogCaptureFixture) -> None:
+    site = Site(on_flask([Post("one", lastmod="2024-05-01", priority=0.5), Post("two", lastmod="soon")]))
+    assert site.entries() == {
+        PAGES[0]: {"lastmod": "2024-05-01", "priority": "0.5"},
+        f"{LOCAL}/posts/two": {},
+    }
+    assert "have a lastmod that is not a date, so it is not used, such as 'soon' of /posts/two" in caplog.text
+
+
+def test_entry_that_was_never_initialised_costs_itself_only(caplog: pytest.LogCaptureFixture) -> None:
+    assert Site(on_flask([SLUGS[0], Unmade("two"), SLUGS[1]])).locs() == PAGES
+    assert "one item was left out: it is of type Unmade, and cannot be read (AttributeError)" in caplog.text
+
+
 # Hostile items
 
 
