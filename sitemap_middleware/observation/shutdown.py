@@ -46,6 +46,12 @@ class Buffer(Protocol):
 buffers: Final[weakref.WeakSet[Buffer]] = weakref.WeakSet()
 """The buffers of this process that are to be flushed at its end."""
 
+_stopped_threads: Final[weakref.WeakKeyDictionary[Buffer, threading.Thread]] = weakref.WeakKeyDictionary()
+"""The thread of each buffer that was stopped last. It may still flush."""
+
+_pending_signals: Final[list[int]] = []
+"""The signal that is to end the process when a thread has flushed."""
+
 
 def flush_at_exit(buffer: Buffer) -> None:
     """Have a buffer flushed when the process ends, if the buffer still exists then."""
@@ -86,6 +92,7 @@ def _flush_and_terminate(  # pragma: no cover (its process ends in it)
     if _is_importing(frame):
         # The flush may wait for this import, so the interrupted code goes on meanwhile.
         signal.signal(number, signal.SIG_DFL)  # only this thread can
+        _pending_signals.append(number)
         with contextlib.suppress(RuntimeError):  # no thread can start any more
             _thread.start_new_thread(_close_all_and_kill, (number,))
             return
@@ -97,6 +104,12 @@ def _flush_and_terminate(  # pragma: no cover (its process ends in it)
 def _close_all_and_kill(number: int) -> None:  # pragma: no cover (its process ends in it)
     close_all()
     os.kill(os.getpid(), number)
+
+
+def _close_at_exit() -> None:  # pragma: no cover (its process ends in it)
+    close_all()
+    for number in _pending_signals:  # the interrupted code came to its end first
+        os.kill(os.getpid(), number)
 
 
 def _is_importing(frame: FrameType | None) -> bool:  # pragma: no cover (its process ends soon)
@@ -136,10 +149,17 @@ def _begin_shutdown() -> None:
 
 
 def close_all(timeout: float = SHUTDOWN_TIMEOUT_SECONDS) -> None:
-    """Have all buffers flush at the same time, and close the stores of those that finish before one deadline."""
+    """Have all buffers flush at the same time, and close the stores of those that finish before one deadline.
+
+    A second call, by another thread or a signal handler, waits for the same flushes.
+    """
     deadline = time.monotonic() + timeout
-    threads = [(buffer, buffer.stop()) for buffer in list(buffers)]
-    for buffer, thread in threads:
+    stopped = list(buffers)
+    for buffer in stopped:
+        if (thread := buffer.stop()) is not None:
+            _stopped_threads[buffer] = thread
+    for buffer in stopped:
+        thread = _stopped_threads.get(buffer)
         with contextlib.suppress(Exception):
             if thread is not None:
                 thread.join(max(0.0, deadline - time.monotonic()))
@@ -178,5 +198,5 @@ def _flush_at_uwsgi_exit() -> None:
             uwsgi.atexit = _UwsgiExitHook(previous)
 
 
-atexit.register(close_all)
+atexit.register(_close_at_exit)
 call_before_threads_are_joined(_begin_shutdown)

@@ -711,15 +711,16 @@ INTERRUPTED_IMPORT = """
 
     sys.meta_path.insert(0, Interrupts())
     import sitemap_middleware.stores.merge_batch_into_pages  # which the flush needs too
-    signal.pause()
+    {end}
 """
 
 
-def test_sigterm_during_an_import_that_the_flush_needs_flushes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", ["signal.pause()", "", "sys.exit(3)"], ids=["waits", "ends", "exits"])
+def test_sigterm_during_an_import_that_the_flush_needs_flushes(tmp_path: Path, end: str) -> None:
     from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(INTERRUPTED_IMPORT)],
+        [sys.executable, "-c", textwrap.dedent(INTERRUPTED_IMPORT).format(end=end)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         cwd=tmp_path,
         timeout=30,
@@ -804,6 +805,30 @@ def test_process_exit_waits_once_for_all_buffers(monkeypatch: pytest.MonkeyPatch
     assert sum(waits) < 2.5  # a second for a thread that hangs and one for the sound one at most, not one for each
     assert released == ["sound"]
     hung.set()
+
+
+def test_second_end_of_a_process_waits_for_the_flush_that_the_first_began() -> None:
+    began, may_end = threading.Event(), threading.Event()
+    calls: list[str] = []
+
+    def ingest(_: list[CapturedResponse]) -> None:
+        began.set()
+        may_end.wait(30)
+        calls.append("saved")
+
+    buffer = ResponseBuffer(ingest, lambda _: True, 10, 3600, on_exit=lambda: calls.append("closed"))
+    buffer.record(captured())
+    first = threading.Thread(target=shutdown.close_all)
+    first.start()
+    assert began.wait(10)
+    shutdown.close_all(0.01)
+    assert calls == [], "the store is open as long as the flush runs"
+    second = threading.Thread(target=shutdown.close_all)
+    second.start()
+    may_end.set()
+    first.join(10)
+    second.join(10)
+    assert calls == ["saved", "closed", "closed"]
 
 
 def _until(true: object, seconds: float = 10) -> None:

@@ -38,7 +38,8 @@ from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ...support import servers
 from ...support.documents import NS, entries, locs, parsed
-from ...support.sample_sites import Clock
+from ...support.sample_sites import Clock, SampleSite
+from ...support.sample_sites import Page as SamplePage
 from ...support.wire import Answer, Headers, RequestSpec, asgi, wsgi
 
 BASE = "https://example.com"
@@ -891,6 +892,40 @@ def test_block_lost_right_after_rendering_is_rendered_again() -> None:
     assert not store.loses
     clock.pass_(2)
     assert locs(site.request().body) == [f"{BASE}/p/1", f"{BASE}/p/2"]
+
+
+class SometimesDown(MemoryStore):
+    """Is out of order while `is_down` is set."""
+
+    is_down = False
+
+    def version(self, site: Any) -> int:
+        if self.is_down:
+            raise StoreError("the store is down")
+        return super().version(site)
+
+
+def test_a_document_that_is_gone_is_no_longer_the_last_good_one() -> None:
+    store = SometimesDown()
+    site = SampleSite("wsgi", {"/a": SamplePage()}, store=store)
+    site.visit("/a")
+    assert site.request("/sitemap.xml").status == 200
+    store.is_down = True
+    site.clock.pass_(600)
+    assert site.request("/sitemap.xml").status == 200, "the last good one"
+    store.is_down = False
+    site.pages["/a"] = SamplePage(404)
+    site.visit("/a")
+    site.clock.pass_(600)
+    assert site.request("/sitemap.xml").status == 404
+    store.is_down = True
+    site.clock.pass_(600)
+    answer = site.request("/sitemap.xml")
+    assert (answer.status, b"<loc>" in answer.body) == (503, False)
+    store.is_down = False
+    site.clock.pass_(600)
+    assert site.request("/sitemap.xml").status == 404
+    site.app.close()
 
 
 def test_a_store_that_was_replaced_is_read_from_its_beginning(tmp_path: Path) -> None:
