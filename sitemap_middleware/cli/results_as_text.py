@@ -109,6 +109,8 @@ def print_route_report(
     out.print(_route_table(out, reports))
     _print_warned_routes(out, _UNDECIDED_ROUTES_HINT, (report for report in reports if report.undecided))
     _print_warned_routes(out, _UNMATCHED_PATTERNS_HINT, (report for report in reports if report.unmatched))
+    failing_hint = f"these values fail, so without an earlier sitemap {sitemap_path} answers 503 for all pages:"
+    _print_warned_routes(out, failing_hint, (report for report in reports if report.failing))
     for note in notes:
         print_line(out, f"note: {note}", "dim")
 
@@ -118,7 +120,7 @@ def _print_warned_routes(out: Console, hint: str, reports: Iterable[RouteReport]
         if not number:
             print_line(out, f"warning: {hint}", "yellow")
         reason, route = report.verdict.reason, report.route
-        print_line(out, f"  {reason if report.unmatched else f'{route.path} ({route.endpoint})'}")
+        print_line(out, f"  {reason if report.unmatched or report.failing else f'{route.path} ({route.endpoint})'}")
 
 
 def _route_table(out: Console, reports: Sequence[RouteReport]) -> Table:

@@ -39,6 +39,8 @@ class RouteReport:
     """Whether it has parameters, and neither its settings nor the options say what becomes of its pages."""
     unmatched: bool = False
     """Whether it is a pattern of an option that matches nothing."""
+    failing: bool = False
+    """Whether its `values` fail, as the verdict says."""
 
 
 _UNREACHABLE: Final = Verdict(False, UNREACHABLE_REASON)
@@ -135,7 +137,8 @@ def _report(
         verdict = _provider_verdict(provider_report, tally.provided, listed)
     elif not route.static:
         verdict, undecided = _parametrised_verdict(policy, options, route, tally.known, listed)
-    return RouteReport(site, route, verdict, tally.known, listed, tally.lastmod, undecided)
+    failing = not route.static and provider_report is not None and provider_report.failure is not None
+    return RouteReport(site, route, verdict, tally.known, listed, tally.lastmod, undecided, failing=failing)
 
 
 def _provider_verdict(report: ProviderReport, count: int, listed: int) -> Verdict:

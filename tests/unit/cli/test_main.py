@@ -307,6 +307,20 @@ def test_the_table_is_the_same_wherever_it_is_printed(store: Path, monkeypatch: 
         """)
 
 
+def test_values_that_fail_are_named_as_the_cause_of_a_503(store: Path) -> None:
+    def failing() -> Iterator[str]:
+        raise ValueError("no database")
+
+    app = flask.Flask("failing")
+    app.add_url_rule("/posts/<slug>", "post", sitemap(values=failing)(lambda slug: slug))
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", store="memory://")  # type: ignore[method-assign]
+    lines = cli_runner().invoke(commands_for(app), ["routes"]).stdout.splitlines()
+    hint = "warning: these values fail, so without an earlier sitemap /sitemap.xml answers 503 for all pages:"
+    cause = lines[lines.index(hint) + 1]
+    assert cause.startswith("  the values of @sitemap on test_values_that_fail")
+    assert cause.endswith("failed: no database")
+
+
 @EVERY_SHOP
 def test_strict_makes_an_undecided_route_an_exit_status_of_1(shop: str, store: Path) -> None:
     answer = send_request(shop, "routes", "--strict")
