@@ -92,6 +92,11 @@ class SitemapService(ServiceParts):
 
         import_parser()
         _ = self._ingester, self.crawler_visits
+        if self.varying_content_prober is not None:
+            _ = self._policy, self.robots  # for `_may_probe`
+        if (import_driver := StoreExtras.of(self.store).import_driver) is not None:
+            with self.log_fault.guard("the driver of the store could not be imported"):
+                import_driver()
 
     def with_site(self, site: Site) -> SitemapService:
         """A service of the same app and store whose `base_url` is another site's."""

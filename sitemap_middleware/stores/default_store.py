@@ -123,6 +123,14 @@ class FallbackStore:
         """The counted visits of crawlers (`StoreExtras`)."""
         return cast("VisitStore", self._store()).crawler_visits(site)
 
+    @staticmethod
+    def import_driver() -> None:
+        """Import what both choices need (`StoreExtras`)."""
+        from .sqlite.memory import MemoryStore  # noqa: F401 (to have it imported)
+        from .sqlite.store import SQLiteStore
+
+        SQLiteStore.import_driver()
+
     def release(self) -> None:
         """Close at process exit (`StoreExtras`)."""
         if self._chosen is not None:

@@ -53,6 +53,8 @@ _parent_connections: Final[list[sqlite3.Connection]] = []
 
 
 def _close_connections(connections: list[sqlite3.Connection]) -> None:
+    if not connections:
+        return  # without an import, on whatever thread collects the garbage
     import sqlite3
 
     for connection in connections:
@@ -172,6 +174,14 @@ class BaseSQLiteStore(ABC):
     def crawler_visits(self, site: StoreKey) -> Iterator[CrawlerVisit]:
         """The counted visits of crawlers (`StoreExtras`)."""
         return read_crawler_visits(self._read, site)
+
+    @staticmethod
+    def import_driver() -> None:
+        """Import what the first connection needs (`StoreExtras`)."""
+        with contextlib.suppress(ImportError):  # the first call says so
+            import sqlite3  # noqa: F401 (to have it imported)
+        with contextlib.suppress(ImportError):  # Windows has none
+            import fcntl  # noqa: F401 (as above)
 
     def close(self) -> None:
         with self._lock:

@@ -732,6 +732,61 @@ def test_sigterm_during_an_import_that_the_flush_needs_flushes(tmp_path: Path, e
     store.close()
 
 
+PREPARED = """
+    import sys
+    from flask import Flask
+    from sitemap_middleware import SitemapMiddleware
+    app = Flask("site")
+    app.add_url_rule("/", view_func=lambda: "<p>home")
+    app.wsgi_app = middleware = SitemapMiddleware(app.wsgi_app, store={store!r}, base_url="https://example.com")
+    assert "sqlite3" not in sys.modules, "the start of the app does not need it"
+    buffer = middleware.service.tracker.buffer
+    buffer.interval = 3600
+    app.test_client().get("/", base_url="https://example.com", headers={{"Accept": "text/html"}})
+    assert buffer.pending
+    buffer.prepare()  # as the thread does at its start
+    before = set(sys.modules)
+    assert "sqlite3" in before
+    middleware.flush()
+    assert not buffer.pending
+    print(sorted(set(sys.modules) - before))
+"""
+
+
+@pytest.mark.parametrize("store", ["sqlite:///pages.sqlite3", "memory://", None])
+def test_first_flush_imports_nothing_that_was_not_prepared(store: str | None, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(PREPARED).format(store=store)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        timeout=30,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
+
+
+def test_store_that_nothing_has_used_is_collected_without_an_import(tmp_path: Path) -> None:
+    code = """
+import sys
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
+store = SQLiteStore("pages.sqlite3")
+del store
+print("sqlite3" in sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        timeout=30,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "False\n", done.stderr
+
+
 DROPPED = """
 import asyncio, sys
 from starlette.applications import Starlette
