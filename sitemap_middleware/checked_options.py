@@ -182,7 +182,8 @@ def _strings(setting: Setting) -> Setting:
     try:
         items = tuple(value)
     except TypeError:
-        raise OptionError(f"{setting.place}={value!r} is not a list of strings; give a tuple of them") from None
+        hint = ", or did you mean @sitemap(learn=True) on a view?" if setting.name == "learn" and value is True else ""
+        raise OptionError(f"{setting.place}={value!r} is not a list of strings; give a tuple of them{hint}") from None
     for item in items:
         if not isinstance(item, str):
             raise OptionError(f"{setting.place} holds {item!r}, which is not a string")

@@ -111,7 +111,7 @@ class Entry:
         place = _EntryLocation(copied)
         if unknown:
             raise unknown_option_error(place, next(iter(unknown)), _FIELDS)
-        fix = "give a datetime.date or a datetime.datetime"
+        fix = 'give a datetime.date, a datetime.datetime, or text such as "2024-05-01"'
         unusable_lastmod = None
         if isinstance(lastmod, str) and parse_date(lastmod) is None:
             unusable_lastmod, lastmod = lastmod, None

@@ -306,6 +306,13 @@ NUMBER = r"outside the protocol; give a number from 0\.0 to 1\.0"
         ("media_types", "text/html; charset=utf-8", "media_types holds 'text/html; charset=utf-8'"),
         ("media_types", "tëxt/html", "media_types holds"),
         ("media_types", 5, "media_types=5 is not a list of strings; give a tuple of them"),
+        (
+            "learn",
+            True,
+            r"learn=True is not .* give a tuple of them, or did you mean @sitemap\(learn=True\) on a view\?$",
+        ),
+        ("learn", False, "learn=False is not a list of strings; give a tuple of them$"),
+        ("include", True, "include=True is not a list of strings; give a tuple of them$"),
         ("media_types", [5], "media_types holds 5, which is not a string"),
         ("allowed_hosts", "*", r"allowed_hosts holds '\*', which is not a host; give \"example.com\""),
         ("allowed_hosts", ["example.com", "https://example.com"], "allowed_hosts holds 'https://example.com'"),

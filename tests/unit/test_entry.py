@@ -91,3 +91,10 @@ class TestEntry:
         pickled = [pickle.loads(pickle.dumps(RYE, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
         for same in (copy.copy(RYE), copy.deepcopy(RYE), *pickled):
             assert same == RYE
+
+
+def test_the_error_of_a_number_as_date_names_each_accepted_form() -> None:
+    with pytest.raises(OptionError) as caught:
+        Entry({"slug": "rye"}, lastmod=1_700_000_000)  # type: ignore[arg-type] # the mistake
+    expected = 'is not a date; give a datetime.date, a datetime.datetime, or text such as "2024-05-01"'
+    assert str(caught.value).endswith(f"lastmod=1700000000 {expected}")
