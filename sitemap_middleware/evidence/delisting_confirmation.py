@@ -13,8 +13,7 @@ One client can send many User-Agents at once. The minute gives the prober time t
 time to get a good answer. With `verify=False`, a client that returns after a minute with another User-Agent can delist
 a page until someone else visits it.
 
-The answers form a set, so that the order in which they arrive does not matter: the latest answer of each kind, visitor
-and minute.
+Of each kind, visitor and minute, only the latest answer is kept. So the order in which answers arrive does not matter.
 """
 
 from __future__ import annotations

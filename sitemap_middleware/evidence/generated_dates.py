@@ -99,7 +99,7 @@ def _may_be_dated_back(age: int) -> bool:
 
 
 def _is_cached_clock(dates: History) -> bool:
-    """Whether the dates are the times at which a cache fetched the page: never old, however rare the visits are."""
+    """Whether a cache makes the dates, each when it fetches the page. They are never old, even if visits are rare."""
     oldest = GENERATED_DATE_SECONDS
     for value, _, last in dates:  # a loop, because many pages pass here
         oldest = max(oldest, last - value)

@@ -108,9 +108,9 @@ def observed_lastmods(pages: PageColumns, signals: SiteSignals, now: int) -> lis
 
 
 def _lastmods_of_steady_pages(pages: PageColumns, signals: SiteSignals, now: int) -> list[str | None]:
-    """The date of each page that has had this one Last-Modified, if it stood and is no deployment's; else None.
+    """The dates of pages whose Last-Modified never changed; None for one that is too new or that of a deployment.
 
-    It takes a tenth of the time to see that first.
+    This short cut takes a tenth of the time of the whole check.
     """
     (run,) = pages.last_modified_runs
     latest = math.inf if signals.until is None else signals.until

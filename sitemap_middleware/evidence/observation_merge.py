@@ -109,8 +109,8 @@ def merge_without_future(page: Page | None, observation: Observation) -> Page:
 def page_to_store(stored: Page | None, merged: Page, listed_types: frozenset[str] = INDEXABLE_TYPES) -> Page:
     """The merged page if it differs significantly from the stored one, else the stored object itself.
 
-    Call it after merging the whole batch: an observation that changes nothing may still outrank another one of its
-    second.
+    Call it after merging the whole batch. Observations of one second are ranked, and even one that changes nothing by
+    itself may outrank another.
     """
     return merged if stored is None or _is_significant_change(stored, merged, listed_types) else stored
 
@@ -290,7 +290,7 @@ def _is_known_date(dates: History, value: int, at: int) -> bool:
 
 
 def _is_significant_change(page: Page, merged: Page, listed_types: frozenset[str]) -> bool:
-    """Whether anything changed besides the time of the last visit or reading, by less than `REFRESH_SECONDS`.
+    """False if only the times of the last visit or reading moved, by less than `REFRESH_SECONDS`.
 
     A later visit is significant if the page's Last-Modified, or the date that it states, becomes credible by it. An
     observation that arrives late leaves `last_seen` as it is, but it may show that two values were served at one time,

@@ -137,7 +137,7 @@ class AmbiguousPeriods:
         return self._turns[-1] if self._turns else 0
 
     def settled_turns(self) -> object:
-        """The turns that later visits cannot change: all but a last one that makes it ambiguous."""
+        """The boundaries of the periods, without the start of an ambiguous period that is still open."""
         return self._begins_ambiguous, self._turns if self.ambiguous_since is None else self._turns[:-1]
 
     def overlaps(self, start: int, end: int) -> bool:
@@ -147,7 +147,7 @@ class AmbiguousPeriods:
 
 
 def change_gap(before: list[Run], after: Run) -> tuple[int, int]:
-    """The interval in which a content appeared: from when an earlier one was last seen to when it was first seen."""
+    """The interval in which a content appeared: from the last sight of an earlier content to the first of this one."""
     return max((run.last for run in before if run.last <= after.first), default=after.first), after.first
 
 

@@ -39,7 +39,7 @@ _make: Final = tuple.__new__  # builds a named tuple in half the time of calling
 
 
 class SoftNotFounds(NamedTuple):
-    """What equal pages have in common, and the rank of the first of them, which is not a soft 404."""
+    """What equal pages have in common. The rank is that of the first of these pages, which is no soft 404 itself."""
 
     contents: Mapping[tuple[str, int], Rank] = {}
     """By route and content."""
@@ -111,7 +111,8 @@ class LearnedContents:
         """Find the soft 404s.
 
         Args:
-            alike: whether two equal pages are enough if their paths differ only by case or leading zeros.
+            alike: True if two equal pages suffice to recognise a soft 404 when their paths differ only by case or
+                leading zeros.
         """
         contents: dict[tuple[str, int], Rank] = {}
         normalized_paths: dict[tuple[str, str, int], Rank] = {}
@@ -211,7 +212,7 @@ class _RouteContents:
         return [*map(self.__getitem__, range(len(self.contents)))]
 
     def by_rank(self) -> list[int]:
-        """The indexes of the pages, ordered by rank: part by part, the last one first."""
+        """The indexes of the pages, ordered by rank. The sort is stable, so the least significant part comes first."""
         order = [*range(len(self.contents))]
         order.sort(key=self._paths.__getitem__)
         parts: tuple[list[Any], ...] = self._capitals, self._first_seen, self._zeros

@@ -97,11 +97,11 @@ class TemplateChanges:
         return sorted(self._common), sorted(self._shared), sorted(self._flapping), self._site.settled_turns(), groups
 
     def own_history(self, route: str, contents: History) -> History:
-        """A page's content history since the last change that may have been a template's, without shared differences.
+        """A page's content history without shared differences, from the last possible template change on.
 
-        What came before such a change is left out with it, because an edit may hide behind it. Then the date of an
-        earlier edit would be wrong. A content that was seen only once, after one that was seen twice, leaves nothing
-        out, because it is not confirmed.
+        All history before that change is dropped: an edit may hide behind the change, and then the date of an earlier
+        edit would be wrong. A content that was seen once, after one that was seen twice, is not confirmed. It does not
+        count as such a change, so nothing is dropped because of it.
         """
         if len(contents) < 2:
             return contents
@@ -196,12 +196,12 @@ def _flapping_differences(alone: Collection[int], templates: Sequence[int]) -> s
     """The differences that come and go, alone or together with a template change.
 
     If a banner appears between two visits and the template changes as well, the page shows the sum of both differences.
-    Several pages may show the sum at one time, so it looks like another template change. But more pages show the
-    template change alone, so it comes first in `templates`.
+    The sum is a third difference, and looks like another template change if several pages show it at one time. More
+    pages show the template change alone, so it comes first in `templates`, and its sums are set aside.
 
     Args:
-        alone: differences that come and go.
-        templates: differences of template changes, the most frequent first.
+        alone: the differences that come and go.
+        templates: the differences that look like template changes, the most frequent first.
     """
     own: set[int] = set()
     sums: set[int] = set()

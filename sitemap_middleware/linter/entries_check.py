@@ -204,7 +204,7 @@ class DocumentContent:
         date: str = "",
         versions: Sequence[tuple[str, str]] = (),
     ) -> None:
-        """Take a URL of a page, with its date as written."""
+        """Report what is wrong with a URL of a page, and add the URL to the database with its date as written."""
         for finding in checked.findings:
             self._add(finding, checked.url or self._document.url, where)
         if checked.host:
@@ -276,7 +276,7 @@ class DocumentContent:
         return fields, extensions
 
     def _without_prefix(self, name: str) -> str:
-        """The name of an element of the protocol; nothing for other elements."""
+        """The name of an element without the prefix of the protocol; an empty string for other elements."""
         bare = name.removeprefix(self._prefix)
         return bare if name.startswith(self._prefix) and " " not in bare else ""
 

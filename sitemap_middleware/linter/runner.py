@@ -127,7 +127,7 @@ def _position(message: Message, documents: UrlDatabase) -> tuple[int, int, str]:
 async def _check_answers(
     client: PageClient | None, run: Run, urls: list[str], pages: Pages, on_progress: OnProgress
 ) -> int:
-    """Check the listed pages, and the robots.txt of these sitemaps; return how many pages were requested."""
+    """Check the robots.txt of these sitemaps, and request the listed pages; return how many were requested."""
     if client is None:
         return 0
     if urls[0].startswith(("http://", "https://")):
@@ -136,7 +136,7 @@ async def _check_answers(
 
 
 def _compare(run: Run, comparison: Comparison, name: str) -> None:
-    """Compare what is listed with what was listed before, and hand it on."""
+    """Report URLs that were listed before and are not now, and pass each listed URL to `comparison.on_url`."""
     if comparison.earlier is not None and run.documents.is_complete:
         pairs = ((url, normal_url(check_loc(url))) for url in comparison.earlier())
         for finding, url in vanished_findings(run.documents.missing(pairs)):

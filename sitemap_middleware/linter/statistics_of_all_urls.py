@@ -1,6 +1,6 @@
-"""Counts the values of all URLs of a sitemap as they pass, and finds what only all of them show.
+"""Counts the values of all URLs of a sitemap as they are read, and finds problems that only all together show.
 
-Such as: all have the same lastmod or priority, or some have https and others http.
+For example: all have the same lastmod or priority, or some have https and others http.
 """
 
 from __future__ import annotations

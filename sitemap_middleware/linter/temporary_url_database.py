@@ -91,7 +91,7 @@ class UrlDatabase:
     # Documents
 
     def add_first(self, name: str, location: str | None) -> None:
-        """Add a document with which a run begins, and which is served at a location, if that is known."""
+        """Add a document with which a run begins. `location` is the URL at which it is served, or None if not known."""
         if not self._first:
             self._first, self._first_location = name, location or name
         self.add_document(name)
@@ -176,8 +176,8 @@ class UrlDatabase:
 
         Args:
             loc: the URL as written.
-            key: URLs with an equal key may be one page.
-            page: URLs with an equal text are one page.
+            key: groups URLs that may be one page.
+            page: identifies the page: URLs with equal text here are one page.
             document: the id of the document that lists it.
             line: its line there.
             extended: whether its entry has images, videos or news.

@@ -91,7 +91,7 @@ class BulkLearnedEntries:
         )
 
     def _may_be_listed(self, common: Page) -> bool:
-        """Whether pages are listed that differ from this one only in what has a column, unless anything else is odd."""
+        """True if pages that share all fields of this one that have no column are listed, apart from odd ones."""
         return page_verdict(common, self._options.media_types, self._context.snapshot.now).listed
 
     def _odd_pages(self, pages: PageColumns, route: Route, paths: Collection[str], start: str) -> Sequence[bool]:

@@ -112,7 +112,7 @@ class EntryBuilder:
         return report, candidates()
 
     def complete_routes(self, site: Site, table: RouteTable) -> None:
-        """Read the providers whose routes match no path until then, unless this process has read them."""
+        """Read the providers that this process has not read and whose routes match no path before they are read."""
         for provider, routes in table.providers(site).values():
             if provider.examples and not self._providers.were_read(site, provider):
                 with suppress(ValuesError):  # the next reader of its pages gets the error

@@ -39,9 +39,9 @@ class ListingPolicy:
     """Evaluates candidates by the options, their routes and what was observed of them."""
 
     def __init__(self, options: Options, probe_status: Callable[[Site, str], int | None]) -> None:
-        """`probe_status` returns the status that this process got for a decoded path of a site, if it is no evidence.
+        """`probe_status` takes a site and a decoded path, and returns the status of this process's own request.
 
-        It is 0 if there is none, and None if this process has not requested the path from the app.
+        It returns 0 if that answer is evidence or there was none, and None if this process has not requested the path.
         """
         self._options = options
         self._probe_status = probe_status
@@ -130,7 +130,7 @@ class ListingPolicy:
         return verdict
 
     def _is_unread(self, candidate: Candidate, page: Page) -> bool:
-        """Whether a probe can show what the HTML of a static route says: whoever requested it did not read its body."""
+        """Whether a probe is needed to read the HTML of a static route, because no body of it was sampled yet."""
         return (
             self._options.verify
             and not page.unread_reason

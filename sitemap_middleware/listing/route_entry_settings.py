@@ -1,4 +1,4 @@
-"""Finds the routes to whose pages no rule applies, and what the developer says of all their pages."""
+"""Finds the routes whose pages no rule restricts, and what the developer says of all pages of a route."""
 
 from __future__ import annotations
 

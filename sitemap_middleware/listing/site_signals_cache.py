@@ -105,9 +105,9 @@ class SiteSignalsCache:
         """The signals of a site, computed again if they are due.
 
         Args:
-            snapshot: the site.
-            page_count: how many pages the store has of it.
-            version: of these pages.
+            snapshot: the site as it is now.
+            page_count: the number of pages that the store has of the site.
+            version: the store's version of the site's pages.
             learning: whether computed signals are saved in the store.
 
         Raises:
@@ -170,7 +170,7 @@ class SiteSignalsCache:
         record: SignalsRecord,
         compute: Callable[[], tuple[SiteSignals, frozenset[str]]],
     ) -> CachedSiteSignals:
-        """The cached signals if they have this record; else new ones."""
+        """The cached signals if they were made from this record; else new ones, which are cached."""
         cached = self._cached.get(snapshot.site.base_url)
         if cached is None or cached.record != record:
             cached = CachedSiteSignals(record, compute)

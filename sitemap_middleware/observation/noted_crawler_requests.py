@@ -2,9 +2,9 @@
 
 Of most visitors' requests only the number of header fields is looked up: browsers send
 more of them than crawlers do, behind the same proxies. So nearly all requests whose
-User-Agent is not a crawler's are passed over without reading it. Numbers that crawlers
-may send are never passed over; others only once a request with as many was looked at
-and was not a crawler's, until the next flush.
+User-Agent is not a crawler's are skipped without reading it. After a request with some
+number of header fields proved not to be a crawler's, further ones with that number are
+skipped until the next flush. Requests with a number that crawlers may send are never skipped.
 """
 
 from __future__ import annotations

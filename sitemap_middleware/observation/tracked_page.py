@@ -105,13 +105,13 @@ class TrackedPage:
         """Whether to sample the next body whatever the schedule says: the last response failed, or was not a page."""
 
     def passes_over(self, pause: Pause, key: RequestKey, field_count: int) -> bool:
-        """Whether a request for this page goes to the app unobserved. It is only counted then.
+        """True during a pause, unless the request may be a crawler's. The request is then counted, but not observed.
 
-        It does until the pause ends, unless it may be a crawler's: visits of crawlers are counted one by one.
+        Visits of crawlers are counted one by one, so each is observed.
 
         Args:
-            pause: that of the last answer.
-            key: the request's.
+            pause: the pause of the last answer.
+            key: the key of the request.
             field_count: the number of its header fields; in WSGI, of all keys of the environ.
         """
         began_at, ends_at, paused_key = pause

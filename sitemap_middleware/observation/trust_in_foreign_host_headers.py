@@ -56,10 +56,10 @@ class ForeignHosts:
         """Whether a response for a foreign Host counts as evidence.
 
         Args:
-            response: the response.
-            observation: what it says.
-            page: what is known about its page.
-            is_probed: whether the prober requests pages of its route. It then reports unknown pages by itself.
+            response: the response to judge.
+            observation: what the response says.
+            page: what is known about the page of the response; None if nothing is.
+            is_probed: whether the prober requests pages of the route. The prober then finds unknown pages by itself.
         """
         host_key = response.site.store_key, response.host
         if response.is_probe:  # under the Host of the live request, because the app refused the site's own

@@ -6,7 +6,8 @@ stranger who sends one of them can be answered 404 for a page that exists. A for
 Host can have the same effect, and a proxy may rewrite Host as well. Therefore:
 
 - A header is usual if nine of ten answers with a page went to requests that carried
-  it, and half of them carried this value; or any value, if none is that frequent.
+  it, and this value is the one of at least half of them. If no value is that frequent,
+  every value is usual.
 - With usual headers, all answers count. A proxy sends its headers with every request.
 - With unusual ones, an answer that would delist a page needs confirmation, and new
   content does not count.

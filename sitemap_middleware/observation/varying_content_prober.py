@@ -83,9 +83,9 @@ class VaryingContentProber(BackgroundProber):
             self._requests.clear()
 
     def remember_request(self, site: Site, request: Request) -> None:
-        """Remember a live request, to run a background job behind it once there are pages to check.
+        """Keep a live request, from which the background job gets its requests once there are pages to check.
 
-        A server with one thread cannot run one, so its requests are not remembered.
+        A server with one thread cannot run a background job, so its requests are not kept.
         """
         if request.wait_seconds is None and (site.store_key in self._requests or len(self._requests) < MAX_SITES):
             self._requests[site.store_key] = request.detached()

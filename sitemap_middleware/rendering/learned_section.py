@@ -66,7 +66,7 @@ class LearnedSection:
 
     @property
     def unlearned_version(self) -> int:
-        """The version in the store of the pages that are not learned."""
+        """The store's version of the block of pages that are not learned; 0 if there are none."""
         block = self._blocks.get(UNLEARNED_BLOCK)
         return 0 if block is None else block.version
 
@@ -120,7 +120,7 @@ class LearnedSection:
         return False
 
     def documents(self) -> list[SectionDocument]:
-        """The documents that have entries, or may have, as far as they are rendered."""
+        """The rendered documents that have entries, or that may have some because they are incomplete."""
         documents = [self._document(number) for number in sorted(self._indexes)]
         return [document for document in documents if document.chunks or document.is_incomplete]
 

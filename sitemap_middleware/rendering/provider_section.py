@@ -91,7 +91,7 @@ class ProviderSection:
 
     @property
     def age(self) -> float:
-        """The age in seconds of the documents when a request last needed them; if there are none, how long it waits."""
+        """The age in seconds of the documents when a request last needed them, or its wait if there were none."""
         return max(0.0, self._needed_at - (self._started_at if self.rendered is None else self.rendered.at))
 
     def refresh(self, *, mark: bytes = NO_TOKEN, expired: bool = False) -> None:

@@ -145,7 +145,7 @@ class Publisher:
             table: the routes as they are now.
             rules: the site's robots.txt.
             request: the one that the document is made for.
-            freshness: of the document that is returned; None if the next request is to look again.
+            freshness: how long the returned document counts as fresh; None if the next request has to look again.
             path: of the document.
             marks: what `refresh` asked for.
 

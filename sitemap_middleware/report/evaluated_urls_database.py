@@ -289,7 +289,7 @@ def sort_value(row: PageRow, sort: str) -> int:
 
 
 def _after(column: str, after: tuple[int, str] | None) -> list[tuple[list[str], list[Any]]]:
-    """The conditions of the rows after one, as queries to run in turn: each reads an index from a position on."""
+    """The conditions of the queries for the rows after a given one. The queries run in turn, each along an index."""
     if after is None:
         return [([], [])]
     value, path = after

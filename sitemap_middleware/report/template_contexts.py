@@ -138,7 +138,7 @@ def pages(evaluation: Evaluation, query: PageQuery, links: Links, name: str) -> 
 def changes(
     evaluation: Evaluation, since_day: int, after: tuple[int, str] | None, links: Links, refused: str = ""
 ) -> Context:
-    """The changes since a day, in days since 1970. `refused`: what was asked for in its place, and is no day."""
+    """The changes since a day, in days since 1970. `refused` is the text of the request if that text is no day."""
     since = since_day * SECONDS_PER_DAY
     day = w3c_day_from_timestamp(since)
 

@@ -30,7 +30,7 @@ class Shape(NamedTuple):
     segments: tuple[str | None, ...]
     """The text of each segment; None for a segment that has a parameter."""
     is_open: bool
-    """Whether anything may follow below them."""
+    """Whether the template takes the rest of any path that begins with these segments."""
 
     @property
     def literal_path(self) -> str | None:
@@ -84,8 +84,8 @@ class BulkBuilder:
         """Compare a template with all others.
 
         Args:
-            marked: the template, its parameters in the order of `parameters`.
-            parameters: their names, and whether each takes only integers that are not negative.
+            marked: the template, with `PARAMETER` or `REST` in place of each parameter, in the order of `parameters`.
+            parameters: the names of the parameters, and whether each takes only integers that are not negative.
             others: the marked templates of the routes that may take its paths first.
             literals_first: see `may_overlap`.
         """
@@ -183,7 +183,7 @@ def build_many(builder: PathBuilder, items: Sequence[Mapping[str, Any]]) -> list
 def checked_by_first(
     builder: PathBuilder, items: Sequence[Mapping[str, Any]], paths: Sequence[str | None], prefix: str
 ) -> list[str | None]:
-    """Add a prefix to paths that were built in bulk. All are None if the first of them is not what the router builds.
+    """Add a prefix to paths that were built in bulk. If the router builds the first one differently, all are None.
 
     An app may have changed how its router builds or matches, in a way that nobody could foresee.
     """

@@ -84,8 +84,8 @@ class AppRoutes:
         """The time until which a table counts as current, by a quick check; 0 if it is not.
 
         Args:
-            table: of an earlier `reload`.
-            now: POSIX seconds. If the clock stands still, each call makes a new check.
+            table: the table that an earlier `reload` returned.
+            now: the time in POSIX seconds. While the clock stands still, each call makes a new check.
         """
         latest = self._latest
         if latest is None or latest[0] is not table:

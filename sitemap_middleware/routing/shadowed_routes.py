@@ -19,7 +19,7 @@ _EarlierRoute = tuple[int, re.Pattern[str], str, str, object]
 
 
 class EarlierRoutes:
-    """The routes up to now that may take the GET requests of later static routes.
+    """Routes registered so far that may take the GET requests of static routes registered later.
 
     A regular expression is tried only on paths with the literal beginning and end of its
     template: with 10,000 routes, trying each on each path would take seconds.

@@ -14,7 +14,8 @@
 
 Integers are little-endian. A page that was seen and read once takes 67 bytes.
 
-If the version is `MARKED_VERSION`, HTML read at takes the low four of its eight bytes, and the content mark the others.
+If the version is `MARKED_VERSION`, the eight bytes of HTML read at hold two values: that time in the low four, and the
+content mark in the high four.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class BlockChange(NamedTuple):
 class SiteChanges(Generic[Location]):
     """What one transaction changes of a site: where pages are written, and which blocks change.
 
-    A page keeps its slot while it remains learned, or remains unlearned; when that changes, it moves to a new slot.
+    A page keeps its slot until it becomes learned, or is learned no longer. Then it moves to a new slot.
 
     Args:
         store_key: the site's key.
@@ -125,7 +125,7 @@ class SiteChanges(Generic[Location]):
         """The paths that differ from a changed page's only by a trailing slash.
 
         One of two such pages may be a copy of the other, so a change of one may list or unlist the other.
-        There are none as long as every learned page ends with a slash if its route does, and only then.
+        There are none while each learned page ends with a slash exactly if its route does.
         """
         if not self.has_slash_variants:
             return set()

@@ -16,8 +16,8 @@ def next_version(version: int) -> int:
     """The version after this one: microseconds since 1970, or slightly more than this one if that is greater.
 
     A counter could repeat: a store restored from a backup would reach a version for a
-    second time with other pages. If a clock that was far ahead made the versions, their
-    random steps prevent that.
+    second time with other pages. Times do not repeat. After a clock was far ahead, the
+    version grows by random steps instead, which makes repeats unlikely.
     """
     new = max(version + 1 + secrets.randbelow(_MAX_RANDOM_STEP), time.time_ns() // 1000)
     return new + (version + 1 - new) % VERSION_STEPS
