@@ -153,8 +153,9 @@ class Publisher:
             Unavailable: there is no earlier document, and it cannot be made now.
         """
         sitemap = self._sitemap_of(site)
-        last_good = sitemap.documents.cached(path)
-        if not sitemap.lock.acquire(timeout=FIRST_WAIT_SECONDS if last_good is None else WAIT_SECONDS):
+        documents = sitemap.documents
+        if not sitemap.lock.acquire(timeout=FIRST_WAIT_SECONDS if documents.cached(path) is None else WAIT_SECONDS):
+            last_good = documents.cached(path)  # looked up again: the other thread may have dropped or replaced it
             if last_good is None:
                 raise BeingGenerated
             return last_good
@@ -163,9 +164,10 @@ class Publisher:
                 site, table, self._store, rules, self._store_clock.now(site.store_key), request.async_collector
             )
             self._refresh(sitemap, snapshot, path, request, marks)
-            return sitemap.documents.assemble(path, table, self._limited(freshness, sitemap.inputs))
+            return documents.assemble(path, table, self._limited(freshness, sitemap.inputs))
         except (StoreError, ValuesError, Unavailable) as error:
             sitemap.inputs = None  # chunks may be missing from the store: the next request looks at everything
+            last_good = documents.cached(path)
             if last_good is None:
                 raise _as_unavailable(error) from error
             return last_good
@@ -238,7 +240,9 @@ class Publisher:
         )
         context = RefreshContext(evaluation, key, request, None if part is None else part[1], marks)
         are_complete = [section.refresh(context) for section in sitemap.sections]
-        sitemap.documents.of_sections = [document for section in sitemap.sections for document in section.documents()]
+        sitemap.documents.replace_sections(
+            [document for section in sitemap.sections for document in section.documents()]
+        )
         sitemap.inputs = inputs if all(are_complete) else None
         self._entries.warn_of_flat_priorities(snapshot.site, sitemap.documents.entry_count())
 

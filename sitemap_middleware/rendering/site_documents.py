@@ -49,7 +49,20 @@ class SiteDocuments:
         self._cached: OrderedDict[str, CachedDocument] = OrderedDict()
         """Those in memory, by path."""
         self.of_sections: Sequence[SectionDocument] = ()
-        """The documents of all sections, as they were last brought up to date."""
+        """The documents of all sections, as they were last brought up to date; set by `replace_sections`."""
+
+    def replace_sections(self, documents: Sequence[SectionDocument]) -> None:
+        """Take the documents of all sections as they are now, and drop those in memory that no longer exist.
+
+        Otherwise they would be served as the last good ones when the store fails, with pages that have been removed.
+        """
+        self.of_sections = documents
+        existing = {document.name for document in documents if document.chunks or document.is_incomplete}
+        paths = {self._options.path} if existing else set()
+        if not _fits_one_document(documents):
+            paths |= {f"{self._stem}-{name}.xml" for name in existing}
+        for path in self._cached.keys() - paths:
+            self._cached.pop(path).expire()
 
     def cached(self, path: str) -> CachedDocument | None:
         """A document as it was last assembled, fresh or not."""

@@ -451,7 +451,7 @@ def test_document_that_another_one_replaces_is_fresh_no_more() -> None:
     )
     replaced = []
     for line in (b"<url>1</url>", b"<url>2</url>"):
-        documents.of_sections = [SectionDocument("routes-1", [compress_chunk(line, 1, None)])]
+        documents.replace_sections([SectionDocument("routes-1", [compress_chunk(line, 1, None)])])
         replaced.append(documents.assemble(SITEMAP, table, Freshness(0, 1000.0, 2000.0)))
     assert [document is not None and document.fresh_until(1000.1, 0) for document in replaced] == [0, 1000.5]
 
