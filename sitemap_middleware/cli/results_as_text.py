@@ -101,9 +101,10 @@ def print_route_report(
 ) -> None:
     out = console()
     pages_seen, pages_listed = sum(report.known for report in reports), sum(report.listed for report in reports)
+    routes = sum(not report.is_pattern for report in reports)
     heading = (
         f"{snapshots[0].site.base_url}{sitemap_path}:"
-        f" routes {len(reports)}, pages seen {pages_seen}, pages listed {pages_listed}"
+        f" routes {routes}, pages seen {pages_seen}, pages listed {pages_listed}"
     )
     print_line(out, heading, "bold")
     out.print(_route_table(out, reports))

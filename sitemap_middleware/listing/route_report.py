@@ -21,6 +21,9 @@ from .unmatched_patterns import unmatched_patterns
 _STATIC_FILES_RULE: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")
 """The endpoint and path under which Flask and its blueprints serve their static folders."""
 
+_PATTERN_ENDPOINTS: Final = frozenset({"learned from traffic", "named by an option"})
+"""What stands in place of an endpoint for a pattern of an option."""
+
 
 @dataclass(frozen=True, slots=True)
 class RouteReport:
@@ -41,6 +44,11 @@ class RouteReport:
     """Whether it is a pattern of an option that matches nothing."""
     failing: bool = False
     """Whether its `values` fail, as the verdict says."""
+
+    @property
+    def is_pattern(self) -> bool:
+        """Whether it is about a pattern of an option, and no route of the app."""
+        return self.route.endpoint in _PATTERN_ENDPOINTS
 
 
 _UNREACHABLE: Final = Verdict(False, UNREACHABLE_REASON)
