@@ -145,7 +145,8 @@ class Publisher:
             table: the routes as they are now.
             rules: the site's robots.txt.
             request: the one that the document is made for.
-            freshness: how long the returned document counts as fresh; None if the next request has to look again.
+            freshness: what to keep with the returned document, so that requests need no other check for a while; None
+                if the next request has to check again.
             path: of the document.
             marks: what `refresh` asked for.
 
