@@ -126,5 +126,5 @@ def _mounted_apps(layer: Any) -> Iterator[Any]:
     if is_starlette(layer):
         for route in layer.routes:
             mounted = get_attribute(route, "app")
-            if mounted is not None and not hasattr(route, "methods"):
+            if mounted is not None and get_attribute(route, "endpoint") is None:
                 yield mounted

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from .option_sources import collect_settings
 from .routing import app_layers_and_mounts
-from .routing.framework_detection import is_starlette
+from .routing.framework_detection import get_attribute, is_starlette
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -55,9 +55,10 @@ def _nested_in_starlette(app: Any, kind: type, outer: Any, prefix: str, depth: i
             if settings["enabled"].value is not False:
                 yield f"{prefix}{settings['path'].value}"
     for route in app.routes:
-        mounted = getattr(route, "app", None)
-        if mounted is not None and not hasattr(route, "methods"):
-            yield from _nested_sitemap_paths(mounted, kind, outer, prefix + getattr(route, "path", ""), depth + 1)
+        mounted = get_attribute(route, "app")
+        if mounted is not None and get_attribute(route, "endpoint") is None:
+            below = prefix + (get_attribute(route, "path") or "")
+            yield from _nested_sitemap_paths(mounted, kind, outer, below, depth + 1)
 
 
 def _mounts(layer: Any) -> Mapping[str, Any]:

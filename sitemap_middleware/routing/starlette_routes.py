@@ -29,12 +29,14 @@ from ..sitemap_decorator import (
 )
 from .app_layers_and_mounts import layers
 from .declared_responses import INTERNAL_MODULE, DeclaredResponses, internal_reason
+from .framework_detection import get_attribute
 from .mounted_app_position import DiscoveryPosition, MatchBelow
 from .prefix_index import PrefixIndex
 from .route_change_detector import ReadState, Snapshot
 from .shadowed_routes import EarlierRoutes, restrict_to_free_paths
 from .starlette_paths import StarlettePathBuilder, TakenPaths
 from .static_html_files import html_files
+from .unreadable_routes import warn_of_unreadable_route
 
 _new_route: Final = partial(tuple.__new__, Route)
 """Makes a route of all its fields, in half of the time of `Route`."""
@@ -63,71 +65,74 @@ def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
     endpoint: Any
     # There may be 10,000 routes: this loop avoids calls.
     for route, original in _pairs([*app.routes]):
-        if (  # most routes of Starlette: what follows takes three times as long, and finds the same
-            type(route) is StarletteRoute
-            and original is route
-            and "{" not in (path := route.path)
-            and type(endpoint := route.endpoint) is FunctionType
-            and "GET" in (route.methods or ())
-            and route.include_in_schema
-            and endpoint.__module__ != INTERNAL_MODULE
-            and not may_inherit
-            and not (shadows.any and shadows.known.get(path[: path.rfind("/")]) != [])
-            and not (has_settings and hasattr(route, ATTRIBUTE))
-        ):
-            settings = settings_of(endpoint) if has_settings else NO_SETTINGS
+        try:
+            if (  # most routes: what follows takes three times as long, and finds the same
+                type(route) is StarletteRoute
+                and original is route
+                and "{" not in (path := route.path)
+                and type(endpoint := route.endpoint) is FunctionType
+                and "GET" in (route.methods or ())
+                and route.include_in_schema
+                and endpoint.__module__ != INTERNAL_MODULE
+                and not may_inherit
+                and not (shadows.any and shadows.known.get(path[: path.rfind("/")]) != [])
+                and not (has_settings and hasattr(route, ATTRIBUTE))
+            ):
+                settings = settings_of(endpoint) if has_settings else NO_SETTINGS
+                yield _new_route(
+                    (prefix + path, endpoint.__qualname__, True, host, settings, None, None, None, None, None, None)
+                )
+                earlier.append(route)
+                continue
+            path, endpoint = getattr(route, "path", None), getattr(route, "endpoint", None)
+            if endpoint is None:
+                yield from _routes_below(route, original, reading)
+                continue
+            methods = getattr(original, "methods", ())
+            if path is None or not (methods is None or "GET" in methods):
+                continue
+            static = "{" not in path
+            if not static and mounts and _is_mounted_path(path, mounts):
+                continue
+            # A class without `get` takes GET requests and answers 405.
+            answers = methods is not None or not isinstance(endpoint, type) or hasattr(endpoint, "get")
+            may_be_shadowed = static and shadows.any and shadows.known.get(path[: path.rfind("/")]) != []
+            shadowed_by = shadows.shadowing_path(path) if may_be_shadowed else None
+            if not (static and answers):
+                shadows.add(path, route.path_regex, prefix, endpoint)
+            if not answers:
+                continue
+            settings = own_settings = settings_of(endpoint)
+            if getattr(original, ATTRIBUTE, None) is not None:
+                settings = own_settings = merge_settings(settings_of(original), settings)
+            if may_inherit:
+                around = merge_settings(included_routers.settings(endpoint, path), app_settings)
+                settings = merge_settings(settings, around)
+            settings, not_learned_reason = (
+                inherited_settings(prefix + path, own_settings, settings) if settings.learn else (settings, None)
+            )
             yield _new_route(
-                (prefix + path, endpoint.__qualname__, True, host, settings, None, None, None, None, None, None)
+                (
+                    prefix + path,
+                    endpoint_name(endpoint),
+                    static,
+                    host,
+                    settings,
+                    None
+                    if type(original) is StarletteRoute and original.include_in_schema
+                    else hidden_reason(route, original, static),
+                    internal_reason(endpoint),
+                    None,
+                    not_learned_reason,
+                    shadowed_by,
+                    None
+                    if static or not settings.values
+                    else StarlettePathBuilder(path, prefix, earlier.is_free_below(prefix)),
+                )
             )
             earlier.append(route)
-            continue
-        path, endpoint = getattr(route, "path", None), getattr(route, "endpoint", None)
-        if endpoint is None:
-            yield from _routes_below(route, original, reading)
-            continue
-        methods = getattr(original, "methods", ())
-        if path is None or not (methods is None or "GET" in methods):
-            continue
-        static = "{" not in path
-        if not static and mounts and _is_mounted_path(path, mounts):
-            continue
-        # A class without `get` takes GET requests and answers 405.
-        answers = methods is not None or not isinstance(endpoint, type) or hasattr(endpoint, "get")
-        may_be_shadowed = static and shadows.any and shadows.known.get(path[: path.rfind("/")]) != []
-        shadowed_by = shadows.shadowing_path(path) if may_be_shadowed else None
-        if not (static and answers):
-            shadows.add(path, route.path_regex, prefix, endpoint)
-        if not answers:
-            continue
-        settings = own_settings = settings_of(endpoint)
-        if getattr(original, ATTRIBUTE, None) is not None:
-            settings = own_settings = merge_settings(settings_of(original), settings)
-        if may_inherit:
-            around = merge_settings(included_routers.settings(endpoint, path), app_settings)
-            settings = merge_settings(settings, around)
-        settings, not_learned_reason = (
-            inherited_settings(prefix + path, own_settings, settings) if settings.learn else (settings, None)
-        )
-        yield _new_route(
-            (
-                prefix + path,
-                endpoint_name(endpoint),
-                static,
-                host,
-                settings,
-                None
-                if type(original) is StarletteRoute and original.include_in_schema
-                else hidden_reason(route, original, static),
-                internal_reason(endpoint),
-                None,
-                not_learned_reason,
-                shadowed_by,
-                None
-                if static or not settings.values
-                else StarlettePathBuilder(path, prefix, earlier.is_free_below(prefix)),
-            )
-        )
-        earlier.append(route)
+        except Exception as error:  # an attribute of the app's own class may raise anything
+            warn_of_unreadable_route(route, error)
     for path, files in _frontends(app):
         yield from _with_outer_settings(
             shadows.with_shadowed(html_files(files, snapshot, prefix + path, host), prefix), app_settings
@@ -179,7 +184,7 @@ def matching_template(app: Any, path: str, host: str | None, match_below: MatchB
             if original.host.lower() == host:
                 return match_below(route.app, path, None)
             continue
-        regex = getattr(route, "path_regex", None)
+        regex = get_attribute(route, "path_regex")
         match = regex.match(path) if regex is not None else None
         if match is None:
             continue
@@ -213,7 +218,7 @@ def _flatten(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
     """
     iter_route_contexts = getattr(sys.modules.get("fastapi.routing"), "iter_route_contexts", None)
     for route in routes:
-        if iter_route_contexts is None or not hasattr(route, "original_router"):
+        if iter_route_contexts is None or get_attribute(route, "original_router") is None:
             yield route, route
             continue
         for context in iter_route_contexts([route]):
@@ -242,7 +247,7 @@ def _add_routes(read_routes: ReadState, snapshot: Snapshot, seen: set[int]) -> N
     for route in read_routes() or ():
         if type(route) in _OWN_TYPES:
             continue
-        inner = getattr(route, "original_router", None)
+        inner = get_attribute(route, "original_router")
         if inner is not None and id(inner) not in seen:
             seen.add(id(inner))
             _add_router(inner, snapshot, seen)
@@ -310,8 +315,8 @@ class _IncludedRouters:
             _add_routes(partial(_routes_of, weakref.ref(router)), snapshot, set())
             routes = list(_flatten(getattr(router, "routes", ())))
             for route, _ in routes:
-                path = getattr(route, "path", None) or ""
-                target = getattr(route, "endpoint", None) or getattr(route, "app", None)
+                path = get_attribute(route, "path") or ""
+                target = get_attribute(route, "endpoint") or get_attribute(route, "app")
                 self._settings.setdefault(id(target), []).append((len(path), len(routes), path, settings))
 
     def __bool__(self) -> bool:

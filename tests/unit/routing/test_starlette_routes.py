@@ -89,6 +89,24 @@ class Unreachable(BaseRoute):
         return Match.NONE, {}
 
 
+class Lazy(Unreachable):
+    """A custom route class of which no attribute can be read yet."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+class LazyMount(Mount):
+    """A mount whose app cannot be made."""
+
+    def __init__(self) -> None:
+        super().__init__("/lazy", Starlette())
+        del self.app
+
+    def __getattr__(self, name: str) -> Any:
+        raise NotImplementedError(name)
+
+
 async def pass_on(request: Any, call_next: Any) -> Any:
     return await call_next(request)
 
@@ -145,6 +163,29 @@ def test_a_route_is_listed_when_a_crawler_gets_one_page_by_it(routes: list[Any],
     assert listed(app) == expected
     for path in expected:
         assert asgi(app, RequestSpec(path.replace("%C3%BC", "ü").replace("%20", " "))).text == "a page"
+
+
+@pytest.mark.parametrize("make", [Starlette, FastAPI])
+@pytest.mark.parametrize(("kind", "error"), [(Lazy, "RuntimeError"), (LazyMount, "NotImplementedError")])
+def test_a_route_that_cannot_be_read_costs_itself_only(
+    make: Any, kind: Any, error: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Odd(kind):  # type: ignore[misc] # each class is warned of once
+        pass
+
+    Odd.__qualname__ = f"{kind.__name__}Below{make.__name__}"
+    app = make(routes=[Route("/", page), Odd(), Route("/a", page), Odd(), Route("/posts/{slug}", page)])
+    marked = sitemap(priority=0.3)(Router(routes=[Odd(), Route("/b", page)]))
+    app.mount("/m", marked)
+    site = SitemapMiddleware(app, store="memory://", verify=False, learn=("/posts/*",))
+    asgi(site, RequestSpec("/posts/x"))
+    site.flush()
+    for _ in range(3):
+        expected = ["/", "/a", "/m/b", "/posts/x"]
+        assert [loc.removeprefix("http://testserver") for loc in answered(site)] == expected
+    (record,) = caplog.records
+    expected_start = f"a route of the class {__name__}.{Odd.__qualname__} cannot be read ({error}) and is left out;"
+    assert record.getMessage().startswith(expected_start)
 
 
 def test_catch_all_mount_hides_the_routes_after_it() -> None:
