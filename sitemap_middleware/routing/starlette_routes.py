@@ -181,7 +181,7 @@ def matching_template(app: Any, path: str, host: str | None, match_below: MatchB
     """
     for route, original in _flatten(app.routes):
         if isinstance(original, Host):
-            if original.host.lower() == host:
+            if original.host.partition(":")[0].lower() == host:
                 return match_below(route.app, path, None)
             continue
         regex = get_attribute(route, "path_regex")
@@ -258,7 +258,7 @@ def _routes_of_host(route: Any, original: Host, position: DiscoveryPosition) -> 
     position.snapshot.add(partial(getattr, original, "app"))
     if "{" in original.host:
         return iter(())
-    return position.below(route.app, host=original.host.lower())
+    return position.below(route.app, host=original.host.partition(":")[0].lower())  # Starlette ignores the port
 
 
 def _mounted_routes(mount: Any, position: DiscoveryPosition) -> Iterator[Route]:

@@ -341,6 +341,15 @@ def test_a_host_with_routes_of_its_own_is_a_site_of_its_own(host: str, base_url:
     assert listed(hosted(), host, base_url=base_url) == ["/archive/old", "/posts"]
 
 
+@pytest.mark.parametrize("pattern", ["blog.example", "blog.example:8443"])
+@pytest.mark.parametrize("host", ["blog.example", "blog.example:8443", "blog.example:9000"])
+def test_the_port_of_a_host_route_means_nothing(pattern: str, host: str) -> None:
+    post = sitemap(values=[{"slug": "rye"}])(copy_of(page))
+    app = Starlette(routes=[Host(pattern, Router([Route("/own", page)])), Route("/", page), Route("/v/{slug}", post)])
+    answering = [path for path in ("/", "/own", "/v/rye") if asgi(app, RequestSpec(path, host=host)).status == 200]
+    assert listed(app, host, base_url=f"http://{host}") == answering == ["/own"]
+
+
 def test_the_main_site_has_all_other_routes() -> None:
     assert listed(hosted(), "localhost:8000") == ["/"]
     assert listed(hosted(), "example.com", base_url="http://example.com") == ["/"]
