@@ -87,7 +87,6 @@ class SiteDocuments:
         elif not is_single:
             index = self._index(documents)
         if not any(document.chunks or document.is_incomplete for document in documents):
-            self._drop(path)
             return None
         digests = tuple(chunk.digest for chunk in _chunks_of(documents)) if index is None else (index.etag.encode(),)
         cached = self._cached.get(path)
@@ -100,11 +99,6 @@ class SiteDocuments:
             self._cached.move_to_end(path)
         cached.mark_fresh(freshness, table)
         return cached
-
-    def _drop(self, path: str) -> None:
-        """Forget a document that is no more: it must not be served as the last good one."""
-        if (gone := self._cached.pop(path, None)) is not None:
-            gone.expire()
 
     def _put(self, path: str, document: CachedDocument) -> None:
         """Keep a document; drop those that were requested longest ago if all take too many bytes."""
