@@ -109,7 +109,8 @@ def _format(ordinal: int, hour: int, minute: int, second: int) -> str:
 
 @lru_cache(_MAX_CACHED_DAYS)
 def _format_day(ordinal: int) -> str:
-    return date.fromordinal(ordinal).isoformat()
+    """The date of a day. A day beyond the calendar, of a damaged time, is the last or the first one of the calendar."""
+    return date.fromordinal(min(max(ordinal, date.min.toordinal()), date.max.toordinal())).isoformat()
 
 
 def w3c_day_from_timestamp(seconds: int) -> str:

@@ -58,6 +58,7 @@ TESTS = {
     "evidence.content_digest": "unit/evidence/test_content_digest unit/evidence/test_html_facts unit/evidence/test_json_ld unit/evidence/test_template_changes",
     "evidence.own_slug_in_content": "unit/evidence/test_own_slug_in_content unit/evidence/test_soft_404_by_equal_content",
     "evidence.page_columns": "unit/evidence/test_compact_content_histories unit/evidence/test_site_signals unit/stores/test_page_codec unit/listing/test_bulk_learned_entries",
+    "evidence.changes_by_time": "unit/evidence/test_changes_by_time",
     "evidence.page_as_of": "unit/evidence/test_page_as_of unit/evidence/test_site_signals",
     "evidence.soft_404_by_equal_content": "unit/evidence/test_soft_404_by_equal_content",
     "evidence.digest_cost_limit": "unit/evidence/test_content_digest unit/evidence/test_relative_time unit/evidence/test_json_ld",

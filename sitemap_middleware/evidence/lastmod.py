@@ -157,11 +157,17 @@ def _results(
         yield _by_content_change(page, signals)
 
 
+def futurity(developer_date: date, now: int) -> int:
+    """0 if a developer's date is not in the future, 1 if a wrong clock may explain that it is, else 2."""
+    moment = timestamp_of(developer_date)
+    return (moment > now) + (moment > now + CLOCK_SKEW_SECONDS)
+
+
 def _by_developer(developer_date: date, now: int) -> LastmodResult:
-    text = w3c(developer_date)
-    if timestamp_of(developer_date) > now + CLOCK_SKEW_SECONDS:
+    text, future = w3c(developer_date), futurity(developer_date, now)
+    if future > 1:
         return LastmodResult(None, f"the developer's date, {text}, is in the future")
-    if timestamp_of(developer_date) > now:  # such as `datetime.now()` on a machine whose clock is a little ahead
+    if future:  # such as `datetime.now()` on a machine whose clock is a little ahead
         text = w3c_from_timestamp(now) if isinstance(developer_date, datetime) else w3c_day_from_timestamp(now)
     return LastmodResult(text, "the developer's date")
 

@@ -15,7 +15,7 @@ from ..dates import w3c
 from ..entry import EMPTY_ENTRY
 from ..evidence import changefreq
 from ..evidence.changefreq import ChangefreqResult
-from ..evidence.lastmod import LastmodResult, lastmod
+from ..evidence.lastmod import LastmodResult, futurity, lastmod
 from ..evidence.page_columns import PageBlock
 from ..evidence.site_signals import changed_since, depends_on_site_signals
 from ..evidence.soft_404_by_equal_content import LearnedContents
@@ -273,20 +273,17 @@ class EntryBuilder:
         """A digest of all that decides on learned pages besides their own history and the dated site signals."""
         options = self._options
         learned = [route for route in snapshot.table.routes if not route.static and route.builder is None]
+        dates = [*map(self._developer_lastmod, learned)]
         inputs = (
             snapshot.site.base_url,
             [pattern.text for patterns in (options.include, options.exclude, options.learn) for pattern in patterns],
             (options.path, options.priority, options.changefreq, options.max_age_days, sorted(options.media_types)),
             [
-                (
-                    route.path,
-                    route.settings.priority,
-                    route.settings.changefreq,
-                    route.settings.exclude,
-                    self._developer_lastmod(route),
-                )
-                for route in learned
+                (route.path, route.settings.priority, route.settings.changefreq, route.settings.exclude, given)
+                for route, given in zip(learned, dates, strict=True)
             ],
+            # A date in the future is left out, and one of a clock that is a little ahead is replaced by the present.
+            [given and futurity(given, snapshot.now) for given in dates],
             snapshot.table.digest,
             snapshot.rules.text,
             site_signals.record.soft_404_digest,

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from ..dates import SECONDS_PER_DAY
+from ..evidence.changes_by_time import changes_after, unavailable_from
 from ..evidence.page_as_of import block_as_of
 from ..evidence.page_columns import PageBlock
-from ..evidence.page_verdict import expires_after
 from ..listing.policy import EvaluationContext
 from ..models import Site
 from ..routing.route_table import LEARNED_SECTION
@@ -222,17 +223,21 @@ class LearnedSection:
         entries, signals_digest = self._resources.entries.block_entries(evaluation, pages)
         yield_to_other_threads()
         chunk = next(make_chunks([entries], MAX_BLOCK_PAGES, 2 * MAX_BLOCK_BYTES), EMPTY_CHUNK)
-        valid_until = min(
-            # Pages that expire are never in columns.
-            (end for _, page in pages.others for end in expires_after(page, now)),
-            default=NEVER_SECONDS,
-        )
-        if pages is not stored:
-            # Evidence from the future counts later.
-            valid_until = min(valid_until, now + max(1, int(self._resources.max_age)))
+        valid_until = self._valid_until(pages, now, hides_future=pages is not stored)
         key = RenderKey(block.version, evaluation.settings_digest, signals_digest)
         rendered = chunk._replace(data=b"", number=block.number, render_key=key, valid_until=valid_until)
         return rendered, stored_chunk_codec.chunk_data(chunk) if chunk.count else None
+
+    def _valid_until(self, pages: PageBlock, now: int, *, hides_future: bool) -> int:
+        """When a block has to be rendered again if nobody visits its pages.
+
+        Pages that are unavailable by their own account go at once. For all else a block is rendered at most once in
+        `max_age`: each of its pages may be due at a time of its own.
+        """
+        pause = max(1, int(self._resources.max_age))
+        changes = changes_after(pages, now, self._resources.max_age_days * SECONDS_PER_DAY)
+        due = now if hides_future else min(changes, default=NEVER_SECONDS)
+        return min(max(due, now + pause), NEVER_SECONDS, *unavailable_from(pages, now))
 
     def _render_remaining(self, evaluation: EvaluationContext) -> None:
         """Render all that is stale, with pauses, so that the app's own requests go first."""

@@ -82,7 +82,7 @@ class Publisher:
         self._clock = options.clock
         self._store_clock = store_clock
         self._sites: OrderedDict[str, _SiteSitemap] = OrderedDict()
-        self._resources = RenderingResources(entries, store, options.clock, options.max_age)
+        self._resources = RenderingResources(entries, store, options.clock, options.max_age, options.max_age_days)
         self._stem = options.path.removesuffix(".xml")
         self._part_path = re.compile(re.escape(self._stem) + r"-(([A-Za-z0-9_.~-]+?)(-[1-9][0-9]{0,4})?)\.xml")
         self._section_names = frozenset(provider.section for provider in options.sections)

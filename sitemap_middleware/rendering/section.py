@@ -49,6 +49,8 @@ class RenderingResources:
     clock: Callable[[], float]
     max_age: int
     """Seconds."""
+    max_age_days: int
+    """How long after its last visit a learned page is listed."""
     worker_id: WorkerId = field(default_factory=WorkerId)
     closing: threading.Event = field(default_factory=threading.Event)
     """Set when the process ends: then nothing more is rendered in the background."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.dates import w3c, w3c_column, w3c_from_timestamp, w3c_from_timestamps
+from sitemap_middleware.dates import w3c, w3c_column, w3c_day_from_timestamp, w3c_from_timestamp, w3c_from_timestamps
 
 ZONES = st.sampled_from([None, UTC, timezone(timedelta(hours=5, minutes=30))])
 
@@ -36,3 +36,18 @@ def test_times_are_written_as_each_is_alone(moments: list[int]) -> None:
 )  # fmt: skip
 def test_columns_of_dates(moments: list[date | None], texts: list[str | None]) -> None:
     assert w3c_column(moments) == texts
+
+
+@pytest.mark.parametrize(
+    ("damaged", "text"),
+    [
+        (2**63 - 1, "9999-12-31T15:30:07Z"),
+        (253_402_300_800, "9999-12-31T00:00:00Z"),
+        (-62_135_596_801, "0001-01-01T23:59:59Z"),
+        (-(2**63), "0001-01-01T08:29:52Z"),
+    ],
+)
+def test_a_damaged_time_has_the_nearest_day_of_the_calendar(damaged: int, text: str) -> None:
+    assert w3c_from_timestamp(damaged) == text
+    assert w3c_from_timestamps([damaged]) == [text]
+    assert w3c_day_from_timestamp(damaged) == text[:10]

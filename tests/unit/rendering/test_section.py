@@ -20,7 +20,7 @@ class Behind:
 
 def test_work_that_was_to_end_ends_although_the_app_goes_on() -> None:
     nothing: Any = None
-    resources, request = RenderingResources(nothing, nothing, float, 300), Behind()
+    resources, request = RenderingResources(nothing, nothing, float, 300, 400), Behind()
     before = resources.closing
     resources.run_in_background(request, lambda: None)  # type: ignore[arg-type]
     assert resources.closing is before
