@@ -753,11 +753,17 @@ PREPARED = """
 """
 
 
+def environment_without_coverage() -> dict[str, str]:
+    """The environment of a program that must not import sqlite3, as coverage does."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    return {**kept, "PYTHONPATH": str(ROOT)}
+
+
 @pytest.mark.parametrize("store", ["sqlite:///pages.sqlite3", "memory://", None])
 def test_first_flush_imports_nothing_that_was_not_prepared(store: str | None, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(PREPARED).format(store=store)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment_without_coverage(),
         cwd=tmp_path,
         timeout=30,
         check=False,
@@ -777,7 +783,7 @@ print("sqlite3" in sys.modules)
 """
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment_without_coverage(),
         cwd=tmp_path,
         timeout=30,
         check=False,
