@@ -20,26 +20,27 @@ def _no_switches() -> Iterator[None]:
     sys.setswitchinterval(interval)
 
 
+# That the other thread does not run without the pauses is not tested: the system may always let it run.
+
+
 @pytest.mark.usefixtures("_no_switches")
-@pytest.mark.parametrize("yields", [True, False])
-def test_another_thread_runs_before_the_work_ends(*, yields: bool) -> None:
+def test_another_thread_runs_before_the_work_ends() -> None:
     def work() -> None:
         for _ in range(20):
             sum(range(50_000))
-            if yields:
-                yield_to_other_threads()
+            yield_to_other_threads()
 
-    assert runs_beside(work) is yields
+    assert runs_beside(work)
 
 
 @pytest.mark.usefixtures("_no_switches")
-@pytest.mark.parametrize(("size", "yields"), [(1, True), (10, True), (21, False)])
-def test_another_thread_runs_between_pieces(size: int, *, yields: bool) -> None:
+@pytest.mark.parametrize("size", [1, 10])
+def test_another_thread_runs_between_pieces(size: int) -> None:
     def work() -> None:
         for _ in in_pieces(range(20), size):
             sum(range(50_000))
 
-    assert runs_beside(work) is yields
+    assert runs_beside(work)
 
 
 def test_pieces_leave_out_nothing() -> None:
