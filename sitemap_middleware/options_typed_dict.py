@@ -1,4 +1,4 @@
-"""The options of `SitemapMiddleware` as a TypedDict: for type checkers, where a plugin passes them on."""
+"""The options of `SitemapMiddleware` as a TypedDict. A plugin that passes options on annotates them with it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ requests that are passed over. It is one object, so that no thread reads half of
 
 
 class _Context(Protocol):
-    """What an observer needs of what all of them share."""
+    """The part of `ObserverContext` that an observer uses."""
 
     buffer: ResponseBuffer
     log_fault: FaultLog

@@ -29,7 +29,7 @@ _MAX_ROUTING_HEADERS_CHARS: Final = 4000
 REPEATS_BEFORE_PAUSE: Final = 50
 """Equal responses in a row, within one second, after which a page is not observed for the rest of that second.
 
-To compare as many takes less than a ten-thousandth of the second, so a smaller number would save nothing. Pages that
+To compare as many takes about a ten-thousandth of the second, so a smaller number would save little. Pages that
 are requested less often are compared each time."""
 
 _REREADABLE_TYPES: Final = frozenset({list, tuple})

@@ -25,7 +25,7 @@ HISTORIES = ("last_modified_history", "content_history", "stated_date_history")
 
 
 def damaged_pages(time: int) -> dict[str, StoredPage]:
-    """The page with each of its times replaced, by the name of what was."""
+    """Copies of the page, each with one time replaced, by the name of that time."""
     fields = ("first_seen", "last_seen", "last_modified", "read_at", "expires_at", "html_expires_at")
     pages = {field: SOUND._replace(**{field: time}) for field in fields}
     for name in HISTORIES:

@@ -1,4 +1,4 @@
-"""Rules: the declarations of what can be reported, by code. Each module declares one family.
+"""The rules of the linter, by code. Each module declares one family.
 
 `checks/` finds what they declare; its modules have the same names.
 """
