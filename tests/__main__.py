@@ -119,6 +119,12 @@ KEPT: ContextVar[list[str] | None] = ContextVar("KEPT", default=None)
 SECONDS: list[tuple[str, float, int]] = []
 """The title, seconds and exit status of each command that was run."""
 
+FAILED: list[tuple[str, list[str]]] = []
+"""The title of each command that failed, and the lines of its output that tell why."""
+
+MOST_LINES = 60
+"""So many lines of each failed command are printed again at the end: services keep the end of a long log only."""
+
 BEING_MADE: dict[tuple[str, str], Future[Path]] = {}
 """The environments that are made in the background, by interpreter and versions."""
 
@@ -151,6 +157,8 @@ def main(arguments: list[str]) -> int:
     print("\n seconds  check")
     for title, seconds, status in SECONDS:
         print(f"{seconds:8.0f}  {title}{': FAILED' * (status != 0)}")
+    for title, lines in FAILED:
+        print(f"\n== {title}: FAILED", *lines, sep="\n")
     print(f"\n{time.monotonic() - started:.0f} s; checks: {len(statuses) - failed} passed, {failed} failed", flush=True)
     return int(failed > 0)
 
@@ -225,6 +233,7 @@ def versions(uv: Path, _more: list[str], wanted: str) -> Iterator[int]:
     selected = cells(uv, wanted)
     if not selected:
         say(f"Python {wanted} is not installed")
+        FAILED.append(("versions", [f"Python {wanted} is not installed"]))
         yield 1
         return
     *others, last = selected
@@ -271,22 +280,40 @@ def run(
     say(f"\n== {title}")
     started = time.monotonic()
     path = f"{Path(command[0]).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
+    at_terminal = kept is None and not after and sys.stdout.isatty()  # it has colours, and keeps what it printed
+    lines: list[str] = []
+    with subprocess.Popen(
         [str(part) for part in command],
         cwd=cwd,
         env={**os.environ, "PATH": path, **(env or {})},
-        stdout=None if kept is None and not after else subprocess.PIPE,
+        stdout=None if at_terminal else subprocess.PIPE,
         stderr=None if kept is None else subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    seconds = time.monotonic() - started
-    SECONDS.append((title, seconds, done.returncode))
-    if done.stdout:
-        say((done.stdout.rpartition(after)[2] if after else done.stdout).strip())
-    if done.returncode:
-        say(f"== {title}: FAILED with status {done.returncode}")
-    return done.returncode
+        encoding="utf-8",
+        errors="replace",
+    ) as process:
+        for line in process.stdout or ():
+            lines.append(line.rstrip("\n"))
+            if kept is None and not after:
+                print(line, end="", flush=True)
+    status = process.returncode
+    SECONDS.append((title, time.monotonic() - started, status))
+    if after:
+        lines = "\n".join(lines).rpartition(after)[2].strip().splitlines()
+    if lines and (kept is not None or after):
+        say("\n".join(lines))
+    if status:
+        FAILED.append((title, telling_lines(lines)))
+        say(f"== {title}: FAILED with status {status}")
+    return status
+
+
+def telling_lines(output: list[str]) -> list[str]:
+    """Return the lines of a failed command's output to print again: its end; of pytest, the failures and their names."""
+    starts = [number for number, line in enumerate(output) if re.fullmatch(r"=+ (FAILURES|ERRORS) =+", line)]
+    telling = output[starts[0] :] if starts else output
+    if starts and len(telling) > MOST_LINES:  # leave out the sources in the tracebacks
+        telling = [line for line in telling if re.match(r"E  |[=_]{3}|FAILED |ERROR |\S+:\d+: ", line)]
+    return telling[-MOST_LINES:]
 
 
 def installed_uv() -> Path:
@@ -436,7 +463,9 @@ def same_bytes(built: list[Path], other: Path) -> int:
     say("\n== reproducible builds")
     differing = [path.name for path in built if path.read_bytes() != (other / path.name).read_bytes()]
     say(f"== FAILED: {', '.join(differing)} differ" if differing else f"{len(built)} files are equal")
-    return int(bool(differing) or len(built) != 2)
+    if failed := bool(differing) or len(built) != 2:
+        FAILED.append(("reproducible builds", differing or [f"{len(built)} distributions were built instead of 2"]))
+    return int(failed)
 
 
 CHECKS = {
