@@ -183,7 +183,7 @@ def known(page: SimulatedPage, kind: str, random: Random, looks: list[float]) ->
         head = Observation(page.path, page.path, moment, 200, "text/html", last_modified=last_modified)
         response = CapturedResponse(PLACE, page.path, at=moment, status=200, headers=[("content-length", str(number))])
         page_state = merge.merge_if_changed(page_state, head)
-        if not sampler.is_fresh(response):
+        if sampler.is_due(response):
             sampler.schedule(response)
             sampler.record_digest(response.page_key, page.digests[number])
             page_state = merge.merge_if_changed(

@@ -53,7 +53,7 @@ class ServiceInspection:
     site_resolver: SiteResolver
     _entries: EntryBuilder
     _guarded_store: GuardedStore
-    robots: RobotsTxt
+    robots_txt: RobotsTxt
     sitemap_handler: SitemapHandler
     _store_clock: StoreClock
     _publisher: Publisher
@@ -209,7 +209,7 @@ class ServiceInspection:
         from .listing.candidates import SiteSnapshot
 
         now = self._store_clock.now(site.store_key) if store is self._guarded_store else int(self.clock())
-        return SiteSnapshot(site, self.app_routes.reload(), store, self.robots.cached_rules(site, store), now)
+        return SiteSnapshot(site, self.app_routes.reload(), store, self.robots_txt.cached_rules(site, store), now)
 
     def snapshot_now(self, site: Site) -> SiteSnapshot:
         """The inputs of a site's sitemap now, as the app itself has them."""

@@ -96,7 +96,7 @@ class ServiceParts(ServiceInspection):
             options=self.options,
             app_routes=self.app_routes,
             site_resolver=self.site_resolver,
-            robots=self.robots,
+            robots=self.robots_txt,
             publisher=self._publisher,
             buffer=self.tracker.buffer,
             prober=self.unvisited_prober,
@@ -127,7 +127,7 @@ class ServiceParts(ServiceInspection):
         return Publisher(self._entries, self._guarded_store, self.options, self._store_clock)
 
     @created_when_needed
-    def robots(self) -> RobotsTxt:
+    def robots_txt(self) -> RobotsTxt:
         """The app's robots.txt."""
         from .robots import RobotsTxt
 

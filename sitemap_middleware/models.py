@@ -108,7 +108,7 @@ class PathBuilder(Protocol):
     """
 
     @property
-    def names(self) -> Collection[str]:
+    def parameter_names(self) -> Collection[str]:
         """The names of the required parameters."""
 
     def build(self, params: Mapping[str, Any]) -> str:

@@ -93,7 +93,7 @@ class SitemapService(ServiceParts):
         import_parser()
         _ = self._ingester, self.crawler_visits
         if self.varying_content_prober is not None:
-            _ = self._policy, self.robots  # for `_may_probe`
+            _ = self._policy, self.robots_txt  # for `_may_probe`
         if (import_driver := StoreExtras.of(self.store).import_driver) is not None:
             with self.log_fault.guard("the driver of the store could not be imported"):
                 import_driver()
@@ -128,7 +128,7 @@ class SitemapService(ServiceParts):
                 if not self.tracker.ignored.count_repeated(path, reason):
                     self.tracker.ignored.count(request.path, reason)
                 return None
-            if len(path) > _MAX_PATH_CHARS or self.report.is_below(request):
+            if len(path) > _MAX_PATH_CHARS or self.report.handles(request):
                 return None
             self.tracker.crawlers.learn(request)
             routes_version = self.app_routes.version
@@ -243,7 +243,7 @@ class SitemapService(ServiceParts):
             route is not None
             and loc is not None
             and self._policy.may_be_probed(route, path)
-            and self.robots.cached_rules(site).allows(loc)
+            and self.robots_txt.cached_rules(site).allows(loc)
         )
 
     def _observe_probe(self, captured: CapturedResponse) -> None:
@@ -256,7 +256,7 @@ class SitemapService(ServiceParts):
         )
         self.tracker.record(captured)
         if captured.status == 200 and self.tracker.schedule_sample(captured):
-            self.tracker.buffer.sample(captured)
+            self.tracker.buffer.record_sample(captured)
 
     def _has_route(self, captured: CapturedResponse) -> bool:
         """Whether the page is one of the app's, rather than a path that somebody made up."""

@@ -253,7 +253,7 @@ class SitemapHandler:
             last_good = self._publisher.cached_document(site, path)
             if last_good is not None:
                 return last_good
-            marks = self._refresher.latest(site.store_key)
+            marks = self._refresher.last_loaded(site.store_key)
         rules = self._robots.rules(site, request, self._clock(), marks.everything)
         if self._options.verify:
             self._prober.probe(request, site, lambda: self._evaluation_context(site))

@@ -187,7 +187,7 @@ class Traffic:
             self._process_until(at)
             visit = self._visit(page, at, worker, random)
             sampler = self._samplers[worker]
-            if visit.captured.status == 200 and not sampler.is_fresh(visit.captured):
+            if visit.captured.status == 200 and sampler.is_due(visit.captured):
                 sampler.schedule(visit.captured)
                 visit.captured.body = visit.answer.body
             for _ in range(2 if random.random() < 0.01 else 1):  # 1 % are stored twice

@@ -99,7 +99,7 @@ class LogQueries:
     def close(self) -> None:
         self._connection.close()
 
-    def groups(self, file: Path, log_format: LogFormat) -> Iterator[list[LineGroup]]:
+    def line_groups(self, file: Path, log_format: LogFormat) -> Iterator[list[LineGroup]]:
         """The lines of a file, as `line_reader` writes it, in groups, some at a time, those of an address together.
 
         Raises:

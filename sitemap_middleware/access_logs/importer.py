@@ -252,7 +252,7 @@ class LogImporter:
                 with self._piece_file.open("rb") as lines:
                     batches.append([broken_lines(sum(not line.startswith(b"#") for line in lines))])
             else:
-                batches += self._queries.groups(self._piece_file, described)
+                batches += self._queries.line_groups(self._piece_file, described)
             yield piece, batches
 
     def _visits(

@@ -125,7 +125,7 @@ class AppPages:
                 return PageResponse(url, 200, redirects=(*redirects,))
         return PageResponse(url, 0, redirects=(*redirects,), failure=f"{url} redirects without an end", is_loop=True)
 
-    async def robots(self, url: str) -> RobotsText | None:
+    async def robots_txt(self, url: str) -> RobotsText | None:
         """Request the app's robots.txt, once. None if the app is mounted below a path, or the URL is elsewhere."""
         if self._root or not self._is_own(url):
             return None

@@ -40,7 +40,7 @@ from .app_source_for_check import AppPages, AppSource, unobserved
 from .check_results_as_text import print_result
 from .command_options import command
 from .in_process_app_client import app_client
-from .rule_names import explain, ignored
+from .rule_names import ignored, print_rule_or_family
 from .target_app_site_and_pages import Target, open_target, reporting_errors
 from .terminal_lines_and_tables import CommandError, print_notes, progress
 
@@ -51,7 +51,7 @@ def _explain(context: click.Context, _parameter: click.Parameter, code: str | No
     """Print what a rule means, and end."""
     if code is None or context.resilient_parsing:
         return
-    explain(code)
+    print_rule_or_family(code)
     context.exit()
 
 

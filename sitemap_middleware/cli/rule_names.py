@@ -10,7 +10,7 @@ from .check_results_as_text import print_family, print_rule
 from .terminal_lines_and_tables import CommandError
 
 
-def explain(name: str) -> None:
+def print_rule_or_family(name: str) -> None:
     """Print what a rule means, or which rules a family has. Raises `CommandError` if there is none of this name."""
     family = next((family for family in FAMILIES if family.name == name), None)
     if name in RULES:

@@ -13,7 +13,7 @@ from ..created_when_needed import created_part
 from ..request_response import DOCUMENT_SUFFIXES
 from .get_response_as_app import get_response_as_app
 from .requests import asgi_request, wsgi_request
-from .responses import http_response, observe
+from .responses import http_response, observe_response
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -64,7 +64,7 @@ class SitemapMiddleware:
             return http_response(response, is_async=False)
         answer = self.get_response(request)
         if page is not None:
-            observe(answer, own, page)
+            observe_response(answer, own, page)
         return answer
 
     async def _respond(self, request: HttpRequest) -> HttpResponseBase:
@@ -89,7 +89,7 @@ class SitemapMiddleware:
             return http_response(response, is_async=True)
         answer: HttpResponseBase = await self.get_response(request)
         if page is not None:
-            observe(answer, own, page)
+            observe_response(answer, own, page)
         return answer
 
     def _tracked_page(self, own: Any) -> TrackedPage | None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..request_response import Response
 
 
-def observe(answer: Any, own: Any, page: TrackedPage) -> None:
+def observe_response(answer: Any, own: Any, page: TrackedPage) -> None:
     """Observe a response of the project, which is returned to Django unchanged.
 
     Args:

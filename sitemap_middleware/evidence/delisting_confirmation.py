@@ -89,7 +89,9 @@ def may_be_listed(observation: Observation) -> bool:
         and observation.media_type in observation.listed_types
         and not (observation.noindex or observation.private or observation.obstacle or observation.canonical)
         and observation.expires_at is None
-        and (html is None or not (html.noindex or html.canonical or html.refresh or html.expires_at is not None))
+        and (
+            html is None or not (html.noindex or html.canonical or html.instant_refresh or html.expires_at is not None)
+        )
     )
 
 

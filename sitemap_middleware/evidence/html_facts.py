@@ -78,7 +78,7 @@ def parse_html(body: bytes, charset: str | None = None, *, is_truncated: bool = 
         robots.noindex,
         head.canonical(),
         next(filter(None, map(_w3c, (*head.stated(), *dates_modified(data), *head.times()))), None),
-        head.refresh(),
+        head.instant_refresh(),
         robots.expires_at,
     )
     content = None if unread else content_digest(tree, data)
@@ -132,7 +132,7 @@ class _Head:
                 canonical = target
         return canonical
 
-    def refresh(self) -> str | None:
+    def instant_refresh(self) -> str | None:
         """The target of an instant refresh. One in a noscript element does not count: search engines run scripts."""
         for meta in self._tree.css("meta[http-equiv][content]"):
             attributes = meta.attributes

@@ -182,7 +182,7 @@ def _html_snapshot(facts: HtmlFacts) -> _HtmlSnapshot:
         facts.noindex,
         facts.canonical or None,
         facts.stated_date or None,
-        refresh_obstacle(facts.refresh),
+        refresh_obstacle(facts.instant_refresh),
         facts.expires_at,
         facts.unread_reason,
         facts.content_mark,

@@ -27,7 +27,7 @@ class HtmlFacts(NamedTuple):
     """The canonical URL it names; None if it names several. Of an `Observation`: None if that is the page itself."""
     stated_date: str | None = None
     """When the page says it was modified: a W3C date, or a W3C datetime in UTC."""
-    refresh: str | None = None
+    instant_refresh: str | None = None
     """The target of an instant refresh. Of an `Observation`: None if that is the page itself."""
     expires_at: int | None = None
     """The unavailable_after of its robots meta tag, in POSIX seconds."""

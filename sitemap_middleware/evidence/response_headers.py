@@ -93,7 +93,7 @@ class ResponseHeaders:
         return ""
 
     @property
-    def refresh(self) -> str | None:
+    def instant_refresh(self) -> str | None:
         """The target of an instant Refresh header, or None."""
         from .robots_directives import refresh_target
 

@@ -63,7 +63,7 @@ class ResponseParser:
         html = self._html_facts(captured, headers, loc, is_own_url)
         if html is not None and captured.is_volatile:
             html = html._replace(digest=VOLATILE)
-        robots, refresh = headers.robots, headers.refresh
+        robots, refresh = headers.robots, headers.instant_refresh
         if refresh is not None and is_own_url(refresh):
             refresh = None
         return Observation(
@@ -109,12 +109,12 @@ class ResponseParser:
             is_file = captured.file_path is not None or headers.has_other_body
             return HtmlFacts(None, unread_reason=UNREADABLE_FILE_REASON, has_head=False) if is_file else None
         facts = self._parse_html(captured.body, headers, is_truncated=captured.is_truncated)
-        canonical, refresh = facts.canonical, facts.refresh
+        canonical, refresh = facts.canonical, facts.instant_refresh
         if canonical is not None and (is_own_url(canonical) or not is_page_url(loc, canonical)):
             canonical = None
         if refresh is not None and is_own_url(refresh):
             refresh = None
-        return facts._replace(canonical=canonical, refresh=refresh)
+        return facts._replace(canonical=canonical, instant_refresh=refresh)
 
     def _parse_html(self, body: bytes, headers: ResponseHeaders, *, is_truncated: bool) -> HtmlFacts:
         codings, charset = headers.codings, headers.charset

@@ -60,7 +60,9 @@ class SoftNotFounds(NamedTuple):
         if learned is None:
             return None
         ranks = [self.contents.get((learned.route, learned.content))]
-        ranks.append(self.normalized_paths.get((learned.route, normalize_path(learned.path), learned.content)))
+        ranks.append(
+            self.normalized_paths.get((learned.route, path_without_case_and_zeros(learned.path), learned.content))
+        )
         slug_forms = self.slug_forms.get(learned.route, ())
         ranks += [
             self.remainders.get((learned.route, place, without_slug(learned, forms) or 0))
@@ -126,7 +128,7 @@ class LearnedContents:
                     normalized_paths.update(
                         _first_of_each(
                             [
-                                ((route, normalize_path(learned.path), learned.content), learned)
+                                ((route, path_without_case_and_zeros(learned.path), learned.content), learned)
                                 for learned in learned_pages
                             ],
                             2,
@@ -281,7 +283,7 @@ def _count_capitals(path: str) -> int:
     return 0 if path.islower() else sum(map(str.isupper, path))
 
 
-def normalize_path(path: str) -> str:
+def path_without_case_and_zeros(path: str) -> str:
     """A decoded path in lower case, its numbers without leading zeros."""
     return _LEADING_ZEROS.sub("", unquote(path).casefold())
 

@@ -60,7 +60,7 @@ class PageClient(Protocol):
         """Request a page, and follow redirects. None if this program may not request it, or cannot."""
         ...
 
-    async def robots(self, url: str) -> RobotsText | None:
+    async def robots_txt(self, url: str) -> RobotsText | None:
         """Request the robots.txt of the host of a URL. None if there is no response."""
         ...
 
@@ -117,15 +117,15 @@ class PageChecks:
         return done
 
     def _rows(self, mode: Pages) -> tuple[Iterator[UrlRow], int]:
-        urls = self._run.documents.urls
+        urls = self._run.documents.url_count
         step = max(1, -(-urls // SAMPLE_PAGES)) if mode is Pages.SAMPLE else 1
-        return self._run.documents.pages(step), urls // step
+        return self._run.documents.unique_urls(step), urls // step
 
     async def _check_row(self, row: UrlRow) -> None:
         loc = check_loc(row.loc)
         document = self._run.documents.document(row.document)
         place = Place(document.url if document else "", row.line)
-        robots_text = await self._client.robots(loc.url)
+        robots_text = await self._client.robots_txt(loc.url)
         if robots_text is not None and not robots_text.allows(loc.url):
             self._run.report.add(listed_page.ROBOTS, row.loc, f"{robots_text.url} forbids it", place)
             return
@@ -168,7 +168,7 @@ async def check_site_robots(client: PageClient, run: Run, urls: list[str]) -> No
         run: what the checks of the run share.
         urls: the URL that the run is about, and those of the documents with which it began.
     """
-    file = await client.robots(urls[0])
+    file = await client.robots_txt(urls[0])
     if file is None or file.status != 200:
         if file is not None and file.status in (404, 410):
             text = "there is no robots.txt, so it does not name the sitemap"

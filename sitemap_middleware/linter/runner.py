@@ -114,7 +114,7 @@ async def check_sitemap(
         _compare(run, comparison, source.name)
         counts = {severity: report.count(severity) for severity in Severity}
         messages = sorted(report.messages, key=lambda message: _position(message, documents))
-        return Result(messages, read, documents.urls, counts, report.omitted(), pages, documents.is_complete)
+        return Result(messages, read, documents.url_count, counts, report.omitted(), pages, documents.is_complete)
 
 
 def _position(message: Message, documents: UrlDatabase) -> tuple[int, int, str]:
@@ -174,13 +174,13 @@ async def _read_documents(source: Source, run: Run, limit: int, on_progress: OnP
             done, reading = await asyncio.wait(reading, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
-            on_progress(started - len(reading), run.documents.documents)
+            on_progress(started - len(reading), run.documents.document_count)
     finally:
         for task in reading:
             task.cancel()
         await asyncio.gather(*reading, return_exceptions=True)
     if run.documents.next_document() is not None:
-        text = f"the sitemap has {run.documents.documents:,} documents, and {limit:,} were checked"
+        text = f"the sitemap has {run.documents.document_count:,} documents, and {limit:,} were checked"
         run.report.add(size_and_index.NOT_ALL_READ, source.name, text)
     return started
 

@@ -151,10 +151,10 @@ class UrlDatabase:
     @property
     def is_complete(self) -> bool:
         """Whether all documents were read to their end."""
-        return self._complete == self.documents
+        return self._complete == self.document_count
 
     @property
-    def documents(self) -> int:
+    def document_count(self) -> int:
         """How many documents were added."""
         return int(self._database.execute("SELECT count(*) FROM documents").fetchone()[0])
 
@@ -203,7 +203,7 @@ class UrlDatabase:
         return self._versions
 
     @property
-    def urls(self) -> int:
+    def url_count(self) -> int:
         """How many URLs were added."""
         return self._written + len(self._pending)
 
@@ -211,7 +211,7 @@ class UrlDatabase:
         """Return each URL, in the order of the documents."""
         yield from self._select("ORDER BY id")
 
-    def pages(self, every: int) -> Iterator[UrlRow]:
+    def unique_urls(self, every: int) -> Iterator[UrlRow]:
         """Return each URL, or every n-th, in the order of the documents. One that is listed again is left out."""
         self._write()
         self._database.execute("CREATE INDEX IF NOT EXISTS by_page ON urls (page)")

@@ -197,7 +197,7 @@ class PoliteClient:
         async with self.stream(url) as answer:
             return await self._read(answer, max_bytes)
 
-    async def robots(self, url: str) -> RobotsAnswer:
+    async def robots_txt(self, url: str) -> RobotsAnswer:
         """Return the robots.txt of the host of a URL. It is requested once."""
         host = self._host(url)
         async with host.robots_turn:
@@ -246,7 +246,7 @@ class PoliteClient:
             return Answer(url, failure=Failure.LOCAL, reason=f"{loc.host} is not on the web")
         if not obey_robots:
             return None
-        robots = await self.robots(url)
+        robots = await self.robots_txt(url)
         if robots.forbids_all:
             reason = f"{robots.url} answers {robots.status}, so crawlers request nothing of this host"
             return Answer(url, failure=Failure.ROBOTS, reason=reason)

@@ -40,9 +40,9 @@ class WebPages:
             answer.failure is Failure.REDIRECTS,
         )
 
-    async def robots(self, url: str) -> RobotsText | None:
+    async def robots_txt(self, url: str) -> RobotsText | None:
         """Request the robots.txt of the host of a URL, once. None if there is no response."""
-        answer = await self._client.robots(url)
+        answer = await self._client.robots_txt(url)
         if not answer.status:
             return None
         text = answer.file.text if answer.file else ""

@@ -53,7 +53,7 @@ class WebSource:
         parts = urlsplit(self.name)
         if parts.path not in ("", "/") or parts.query:
             return [self.name]
-        robots = await self._client.robots(self.name)
+        robots = await self._client.robots_txt(self.name)
         named = named_sitemaps(robots.file.text) if robots.file else []
         found = [*dict.fromkeys(resolved(robots.url, url) for url in named)]
         return found or [urljoin(self.name, "/sitemap.xml")]
@@ -79,7 +79,7 @@ class WebSource:
                 await self._read_body(answer, document, run)
 
     async def _crawlers_may_request(self, url: str) -> bool:
-        robots = await WebPages(self._client).robots(url)
+        robots = await WebPages(self._client).robots_txt(url)
         return robots is None or robots.allows(url)
 
     async def _answers_browsers(self, url: str) -> bool:

@@ -57,7 +57,7 @@ class BulkLearnedEntries:
             paths = decode_paths(pages.paths)
             start = common_start(paths)
             route = self._context.snapshot.table.learned_route(self._context.snapshot.site, paths, start)
-            settings = None if route is None else self._routes.settings(route)
+            settings = None if route is None else self._routes.entry_settings(route)
             if (
                 route is None
                 or settings is None

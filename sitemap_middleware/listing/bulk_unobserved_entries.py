@@ -35,7 +35,7 @@ class UnobservedEntries:
         route = pages.routes
         if not isinstance(route, Route) or pages.locs is not None or self._own_path in pages.paths:
             return None
-        settings = self._routes.settings(route)
+        settings = self._routes.entry_settings(route)
         if settings is None:
             return None
         priorities: list[Any] = [*map(priority_of, pages.entries)]

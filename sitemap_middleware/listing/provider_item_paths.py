@@ -113,7 +113,7 @@ def pages_of_items(site: Site, items: Sequence[Any], builders: Builders, report:
     if len(builders) > 1:
         return _pages_of_rows([page for item in items for page in _pages_of_item(site, item, builders, report)])
     ((route, builder),) = builders
-    params, entries = _params_and_entries(items, frozenset(builder.names))
+    params, entries = _params_and_entries(items, frozenset(builder.parameter_names))
     paths = quote_paths(site, build_many(builder, params))
     known = [path for path in paths if path is not None]
     if len(known) == len(items) and not any(map(unusable_lastmod_of, entries)):
@@ -175,10 +175,12 @@ def _pages_of_item(site: Site, item: Any, builders: Builders, report: ProviderRe
     for route, builder in builders:
         page_entry, failure = entry, None
         try:
-            path = builder.build(checked_params(params) if type(params) is dict else item_params(params, builder.names))
+            path = builder.build(
+                checked_params(params) if type(params) is dict else item_params(params, builder.parameter_names)
+            )
         except Exception as error:
             failure = error
-            own_params, fields = split_fields(item, builder.names)
+            own_params, fields = split_fields(item, builder.parameter_names)
             if fields:
                 try:
                     path, page_entry, failure = builder.build(checked_params(own_params)), entry_of_fields(fields), None

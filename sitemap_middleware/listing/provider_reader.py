@@ -94,7 +94,7 @@ class Providers:
             ValuesError: the provider fails.
         """
         builders = [(route, route.builder) for route in routes if route.builder]
-        names = frozenset(name for _, builder in builders for name in builder.names)
+        names = frozenset(name for _, builder in builders for name in builder.parameter_names)
         paths = PathSet()
         try:
             with closing(self._items(provider, builders[0][1], names, async_collector)) as batches:

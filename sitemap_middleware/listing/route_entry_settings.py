@@ -35,7 +35,7 @@ class UnrestrictedRoutes:
         self._settings: dict[int, RouteEntrySettings | None] = {}
         """By the id of the route."""
 
-    def settings(self, route: Route) -> RouteEntrySettings | None:
+    def entry_settings(self, route: Route) -> RouteEntrySettings | None:
         """What the entries of a route's pages have in common; None if the policy has to evaluate each page."""
         if id(route) not in self._settings:
             self._settings[id(route)] = self._read_settings(route)

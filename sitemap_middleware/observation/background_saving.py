@@ -142,7 +142,7 @@ class ResponseBuffer:
         else:
             self.record(captured)
 
-    def sample(self, captured: CapturedResponse) -> None:
+    def record_sample(self, captured: CapturedResponse) -> None:
         """Keep a response with its body until the next flush; if there are too many, drop and count it."""
         size = len(captured.body or b"")
         if self._sample_bytes + size > MAX_PENDING_BODY_BYTES or len(self._samples) >= self._capacity:
@@ -210,7 +210,7 @@ class ResponseBuffer:
         """Keep a batch that could not be saved, unless newer responses have taken its place."""
         for captured in batch:
             if captured.body is not None or captured.file_path is not None:
-                self.sample(captured)
+                self.record_sample(captured)
             elif len(self._pending) < self._capacity:
                 self._pending.setdefault(captured.buffer_key, captured)
             elif captured.buffer_key not in self._pending:

@@ -137,7 +137,7 @@ class Observer(CapturedResponse):
         sample.file_path = file_path
         sample.visitor = self.visitor
         sample.routing_headers = self.routing_headers
-        self._page.context.buffer.sample(sample)
+        self._page.context.buffer.record_sample(sample)
 
 
 def status_code(status: Any) -> int:

@@ -118,12 +118,12 @@ class Refresher:
             marks = self._latest[site] = self._marks.load(site, sections)
         except StoreError as error:
             log.debug("refresh marks not read: %s", error)
-            return self.latest(site)
+            return self.last_loaded(site)
         finally:
             reading.release()
         return marks
 
-    def latest(self, site: StoreKey) -> RefreshMarks:
+    def last_loaded(self, site: StoreKey) -> RefreshMarks:
         """The marks of a site that were read last."""
         return self._latest.get(site, RefreshMarks())
 

@@ -38,15 +38,15 @@ class SampleSchedule:
     """Its Content-Type header."""
     digest: int | None
 
-    def is_fresh(self, at: float, headers: RawHeaders) -> bool:
-        """Whether no sample is needed now: the last one is recent, and length and type are the same."""
+    def is_due(self, at: float, headers: RawHeaders) -> bool:
+        """Whether a sample is needed now: the last one is not recent, or had another length or type."""
         # A sample that is due too far ahead was planned when the clock was wrong.
         if not self.due_at - MAX_SAMPLE_INTERVAL_SECONDS <= at < self.due_at:
-            return False
-        if self.length in headers and self.media_type in headers:
             return True
+        if self.length in headers and self.media_type in headers:
+            return False
         length, media_type = _field(headers, _CONTENT_LENGTH_NAMES), _field(headers, _CONTENT_TYPE_NAMES)
-        return _is_equal(length, self.length) and _is_equal(media_type, self.media_type)
+        return not (_is_equal(length, self.length) and _is_equal(media_type, self.media_type))
 
 
 class BodySampler:
@@ -64,10 +64,10 @@ class BodySampler:
         """The schedule of a page; None if it has not been sampled, or not recently."""
         return self._schedules.get(hash(key))
 
-    def is_fresh(self, captured: CapturedResponse) -> bool:
-        """Whether a page need not be sampled now."""
+    def is_due(self, captured: CapturedResponse) -> bool:
+        """Whether a page is to be sampled now."""
         schedule = self.find(captured.page_key)
-        return schedule is not None and schedule.is_fresh(captured.at, captured.headers)
+        return schedule is None or schedule.is_due(captured.at, captured.headers)
 
     def schedule(self, captured: CapturedResponse) -> SampleSchedule:
         """Schedule the next sample of a page that is being sampled."""

@@ -209,7 +209,7 @@ class TrackedPage:
                 self.must_sample = True
             else:
                 schedule = self.schedule or context.sampler.find(self.page_key)
-                if schedule is None or self.must_sample or not schedule.is_fresh(now, headers):
+                if schedule is None or self.must_sample or schedule.is_due(now, headers):
                     schedule = context.schedule_sample(captured)
                     captured.chunks = None if schedule is None else []
                 self.schedule = schedule

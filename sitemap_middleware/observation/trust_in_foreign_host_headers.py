@@ -92,7 +92,7 @@ def _is_good(observation: Observation) -> bool:
     if observation.noindex or observation.private or observation.canonical or observation.obstacle:
         return False
     html = observation.html
-    return html is None or not (html.noindex or html.canonical or html.refresh)
+    return html is None or not (html.noindex or html.canonical or html.instant_refresh)
 
 
 def _has_known_content(observation: Observation, page: Page | None) -> bool:

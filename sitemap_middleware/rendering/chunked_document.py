@@ -145,11 +145,11 @@ def sitemapindex(documents: Iterable[tuple[str, str | None]]) -> Document:
     rest, chunks = iter(documents), []
     while batch := list(islice(rest, _INDEX_CHUNK_ENTRIES)):
         lines = b"".join([render_sitemap(loc, lastmod) for loc, lastmod in batch])
-        chunks.append(compress_chunk(lines, len(batch), latest(lastmod for _, lastmod in batch)))
+        chunks.append(compress_chunk(lines, len(batch), latest_lastmod(lastmod for _, lastmod in batch)))
     return _document(_INDEX_FRAME, chunks)
 
 
-def latest(lastmods: Iterable[str | None]) -> str | None:
+def latest_lastmod(lastmods: Iterable[str | None]) -> str | None:
     """The latest of some lastmods; None if there is none."""
     return max(filter(None, lastmods), default=None)
 

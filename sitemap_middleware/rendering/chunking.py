@@ -8,7 +8,7 @@ from typing import Final
 
 from ..models import UrlColumns
 from ..sitemap_limits_and_value_checks import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
-from .chunked_document import Chunk, compress_chunk, latest
+from .chunked_document import Chunk, compress_chunk, latest_lastmod
 from .xml import URLSET_FRAME, render_urls
 
 _FRAME_BYTES: Final = sum(map(len, URLSET_FRAME))
@@ -39,12 +39,12 @@ def make_chunks(batches: Iterable[UrlColumns], max_entries: int = 1000, max_byte
 def _chunks_of_run(run: UrlColumns, max_bytes: int) -> Iterator[Chunk]:
     text = render_urls(run)
     if len(text) <= max_bytes:
-        yield compress_chunk(text.encode("ascii"), len(run.locs), latest(run.lastmods))
+        yield compress_chunk(text.encode("ascii"), len(run.locs), latest_lastmod(run.lastmods))
         return
     lines = [f"{line}\n" for line in text.removesuffix("\n").split("\n")]
     for start, end in _split_lines(lines, max_bytes):
         body = "".join(lines[start:end]).encode("ascii")
-        yield compress_chunk(body, end - start, latest(run.lastmods[start:end]))
+        yield compress_chunk(body, end - start, latest_lastmod(run.lastmods[start:end]))
 
 
 def _split_lines(lines: list[str], max_bytes: int) -> Iterator[tuple[int, int]]:

@@ -17,7 +17,7 @@ from ..request_response import Request
 from ..stores.base import Store
 from ..stores.requested_refreshes import RefreshMarks
 from . import stored_chunk_codec
-from .chunked_document import Chunk, RenderKey, latest
+from .chunked_document import Chunk, RenderKey, latest_lastmod
 
 WAIT_SECONDS: Final = 1.0
 """Seconds that a request waits for documents that are being generated if there are earlier ones to serve."""
@@ -125,7 +125,7 @@ class SectionDocument:
     @cached_property
     def lastmod(self) -> str | None:
         """The latest lastmod of its entries."""
-        return latest(chunk.lastmod for chunk in self.chunks)
+        return latest_lastmod(chunk.lastmod for chunk in self.chunks)
 
     @cached_property
     def count(self) -> int:

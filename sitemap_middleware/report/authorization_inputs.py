@@ -44,7 +44,7 @@ class ReportRequest:
     """The scope of an ASGI app; None in a WSGI app."""
 
 
-def is_local(request: ReportRequest) -> bool:
+def is_this_machine(request: ReportRequest) -> bool:
     """Whether the server and the client of a request are this machine, as far as their addresses tell.
 
     Browsers do not send HTTP/1.0, but proxies do that add no header, such as nginx without `proxy_set_header`.

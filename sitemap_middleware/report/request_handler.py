@@ -44,7 +44,7 @@ class ReportHandler:
         if self._authorize is not None and self._path is None:
             log.warning("authorize has no effect without the option report: give report a path")
 
-    def is_below(self, request: Request) -> bool:
+    def handles(self, request: Request) -> bool:
         """Whether a request is for the path of the report, or one below it."""
         path = self._path
         if path is None or path not in request.key[KEY_PATH]:
@@ -84,17 +84,17 @@ class ReportHandler:
 
     def _handles(self, request: Request) -> bool:
         """Whether the request may be answered with the report, if it is allowed to read it."""
-        if request.method not in ("GET", "HEAD") or not self.is_below(request):
+        if request.method not in ("GET", "HEAD") or not self.handles(request):
             return False
         return not self._app_routes.keeps(request.path, "the option report")
 
     def _allows(self, request: Request, asked: ReportRequest) -> Any:
         """Whether a request may read the report, as a bool; or an awaitable of that."""
-        from .authorization_inputs import is_local, is_local_host
+        from .authorization_inputs import is_local_host, is_this_machine
 
         if self._authorize is None:
             if (
-                not is_local(asked)
+                not is_this_machine(asked)
                 or not is_local_host(normal_host(request.host, request.scheme) or "")
                 or request.is_forwarded
             ):

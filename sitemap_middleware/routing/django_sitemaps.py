@@ -159,10 +159,10 @@ class _LocationBuilder:
     def __init__(self, section: SitemapSection, prefix: str) -> None:
         self._section = section
         self._prefix = prefix
-        self.names = frozenset({section.name})
+        self.parameter_names = frozenset({section.name})
 
     def build(self, params: Mapping[str, Any]) -> str:
-        check_params(params, self.names, self.names)
+        check_params(params, self.parameter_names, self.parameter_names)
         path = str(params[self._section.name])
         if not path.startswith("/"):
             raise ValueError(f"{path} leads to no view of the project")

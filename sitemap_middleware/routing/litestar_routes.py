@@ -254,7 +254,7 @@ class _PathBuilder(BasePathBuilder):
 
     def leads_here(self, path: str) -> bool:
         handler, _, params = _find(self._app, path)
-        return handler is self._handler and self.names == params.keys() and path == normalize_path(path)
+        return handler is self._handler and self.parameter_names == params.keys() and path == normalize_path(path)
 
 
 def _text(value: Any, kind: type) -> str:

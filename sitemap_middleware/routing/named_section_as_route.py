@@ -14,7 +14,7 @@ LOC: Final = "loc"
 class SectionBuilder:
     """Gives the items of a named section their parameter. The app's router takes no part in it."""
 
-    names: frozenset[str] = frozenset({LOC})
+    parameter_names: frozenset[str] = frozenset({LOC})
 
     def __init__(self, new_context: Callable[[], Context | None]) -> None:
         self._new_context = new_context

@@ -18,11 +18,11 @@ class BasePathBuilder(ABC):
     def __init__(self, template: str, names: Iterable[str], prefix: str) -> None:
         self._template = template
         self._prefix = prefix
-        self.names: frozenset[str] = frozenset(names)
+        self.parameter_names: frozenset[str] = frozenset(names)
 
     def build(self, params: Mapping[str, Any]) -> str:
         """The decoded path for some parameters. Raises `ValueError` if they do not fit the route."""
-        check_params(params, self.names, self.names)
+        check_params(params, self.parameter_names, self.parameter_names)
         path = self.write_path(params)
         if not self.leads_here(path):
             raise ValueError(f"{self._prefix}{path} does not lead back to {self._prefix}{self._template}")

@@ -117,7 +117,7 @@ class _RestrictedBuilder:
     def __init__(self, builder: PathBuilder, is_free: IsFree) -> None:
         self._builder = builder
         self._is_free = is_free
-        self.names = builder.names
+        self.parameter_names = builder.parameter_names
         self.context: Callable[[], Context | None] = builder.context
 
     def build(self, params: Mapping[str, Any]) -> str:

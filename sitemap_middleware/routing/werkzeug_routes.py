@@ -135,7 +135,7 @@ class _PathBuilder:
         self._rule = rule
         self._prefix = prefix
         self._adapter = _map_adapter(rule)
-        self.names = frozenset(rule.arguments - set(rule.defaults or ()))
+        self.parameter_names = frozenset(rule.arguments - set(rule.defaults or ()))
         self._rules: list[Rule] | None = None
         """The rules of the map that `_bulk` was made for."""
         self._bulk: BulkBuilder | None = None
@@ -151,7 +151,7 @@ class _PathBuilder:
 
     def build(self, params: Mapping[str, Any]) -> str:
         rule = self._rule
-        check_params(params, self.names, rule.arguments)
+        check_params(params, self.parameter_names, rule.arguments)
         for name, value in params.items():
             if isinstance(value, str) and value.startswith("/"):
                 raise ValueError(f"its {name} begins with a slash, which Werkzeug's router removes")

@@ -411,7 +411,7 @@ def test_sampling_interval_grows_while_nothing_changes() -> None:
     sampler, at, sample_times = BodySampler(), 0.0, []
     while at < 10_000:
         response = response_of(at=at)
-        if not sampler.is_fresh(response):
+        if sampler.is_due(response):
             sampler.schedule(response)
             sampler.record_digest(response.page_key, 7)
             sample_times.append(at)
@@ -420,12 +420,12 @@ def test_sampling_interval_grows_while_nothing_changes() -> None:
     assert gaps[0] == MIN_SAMPLE_INTERVAL_SECONDS
     assert gaps == sorted(gaps)
     assert gaps[-1] == MAX_SAMPLE_INTERVAL_SECONDS
-    assert sampler.is_fresh(response_of(at=at - 1))
-    assert not sampler.is_fresh(response_of(at=at - 1, length=101)), "another length is news"
+    assert not sampler.is_due(response_of(at=at - 1))
+    assert sampler.is_due(response_of(at=at - 1, length=101)), "another length is news"
     sampler.record_digest(response_of().page_key, 8)
     sampler.schedule(response_of(at=at))
-    assert sampler.is_fresh(response_of(at=at + MIN_SAMPLE_INTERVAL_SECONDS - 1))
-    assert not sampler.is_fresh(response_of(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
+    assert not sampler.is_due(response_of(at=at + MIN_SAMPLE_INTERVAL_SECONDS - 1))
+    assert sampler.is_due(response_of(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
 
 
 def test_a_content_that_is_new_is_soon_looked_at_again() -> None:
@@ -435,9 +435,9 @@ def test_a_content_that_is_new_is_soon_looked_at_again() -> None:
         sampler.record_digest(response_of().page_key, 7)
         at += MAX_SAMPLE_INTERVAL_SECONDS
     sampler.schedule(response_of(at=at))
-    assert sampler.is_fresh(response_of(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
+    assert not sampler.is_due(response_of(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
     sampler.record_digest(response_of().page_key, 8)
-    assert not sampler.is_fresh(response_of(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
+    assert sampler.is_due(response_of(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
 
 
 def test_the_plans_of_a_sampler_are_bounded() -> None:
@@ -446,10 +446,10 @@ def test_the_plans_of_a_sampler_are_bounded() -> None:
         sampler.schedule(response_of(f"/{number}"))
     assert (
         MAX_SAMPLED_PAGES // 2
-        <= sum(sampler.is_fresh(response_of(f"/{index}")) for index in range(2 * MAX_SAMPLED_PAGES))
+        <= sum(not sampler.is_due(response_of(f"/{index}")) for index in range(2 * MAX_SAMPLED_PAGES))
         <= MAX_SAMPLED_PAGES
     )
-    assert not sampler.is_fresh(response_of("/0"))
+    assert sampler.is_due(response_of("/0"))
     sampler.record_digest(response_of("/0").page_key, 7)
 
 
@@ -457,7 +457,7 @@ def test_the_plans_of_pages_that_were_sampled_last_are_kept() -> None:
     sampler = BodySampler()
     for number in range(2 * MAX_SAMPLED_PAGES):
         sampler.schedule(response_of(f"/{number}"))
-        assert sampler.is_fresh(response_of(f"/{max(0, number - MAX_SAMPLED_PAGES // 2 + 1)}"))
+        assert not sampler.is_due(response_of(f"/{max(0, number - MAX_SAMPLED_PAGES // 2 + 1)}"))
 
 
 def test_sampling_interval_survives_traffic_to_other_pages() -> None:
@@ -469,11 +469,11 @@ def test_sampling_interval_survives_traffic_to_other_pages() -> None:
         sampler.schedule(response_of(f"/{number}"))
         if number % (MAX_SAMPLED_PAGES // 2) == 100:
             sampler.schedule(response_of("/often", at=300))
-            assert sampler.is_fresh(response_of("/often", at=300 + 2 * MIN_SAMPLE_INTERVAL_SECONDS))
+            assert not sampler.is_due(response_of("/often", at=300 + 2 * MIN_SAMPLE_INTERVAL_SECONDS))
 
 
 def test_pages_that_are_sampled_again_drive_out_no_others() -> None:
     sampler = BodySampler()
     for number in (*range(MAX_SAMPLED_PAGES), *range(MAX_SAMPLED_PAGES // 2, MAX_SAMPLED_PAGES)):
         sampler.schedule(response_of(f"/{number}"))
-    assert all(sampler.is_fresh(response_of(f"/{number}")) for number in range(MAX_SAMPLED_PAGES))
+    assert not any(sampler.is_due(response_of(f"/{number}")) for number in range(MAX_SAMPLED_PAGES))

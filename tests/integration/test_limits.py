@@ -62,7 +62,7 @@ def test_bodies_that_wait_are_bounded_in_bytes() -> None:
     merged: list[CapturedResponse] = []
     buffer = ResponseBuffer(merged.extend, lambda _: True, interval=3600)
     for number in range(40):
-        buffer.sample(response_of(f"/{number}", body=b"x" * (MAX_PENDING_BODY_BYTES // 32)))
+        buffer.record_sample(response_of(f"/{number}", body=b"x" * (MAX_PENDING_BODY_BYTES // 32)))
     assert buffer.dropped == 8
     buffer.flush()
     assert len(merged) == 32
@@ -71,7 +71,7 @@ def test_bodies_that_wait_are_bounded_in_bytes() -> None:
 def test_bodies_that_wait_are_bounded_in_number() -> None:
     buffer = ResponseBuffer(lambda _: None, lambda _: True, capacity=10, interval=3600)
     for number in range(12):
-        buffer.sample(response_of(f"/{number}", body=b""))
+        buffer.record_sample(response_of(f"/{number}", body=b""))
     assert (buffer.pending, buffer.dropped) == (10, 2)
 
 
@@ -84,7 +84,7 @@ def test_body_whose_merge_failed_stays_pending() -> None:
             raise StoreError("down")
 
     buffer = ResponseBuffer(merge, lambda _: True, interval=3600)
-    buffer.sample(response_of(body=b"x"))
+    buffer.record_sample(response_of(body=b"x"))
     with pytest.raises(StoreError):
         buffer.flush()
     buffer.flush()
@@ -361,7 +361,7 @@ def test_document_request_without_a_method_is_left_to_the_app() -> None:
 def test_a_page_of_no_stated_length_rests_until_it_is_due() -> None:
     sampler, page = BodySampler(), response_of()
     sampler.schedule(page)
-    assert sampler.is_fresh(page)
+    assert not sampler.is_due(page)
 
 
 @pytest.mark.parametrize("field", [(), ([], "1"), None], ids=["an empty pair", "a name that is a list", "no pair"])
@@ -369,8 +369,8 @@ def test_malformed_header_gives_no_length(field: Any) -> None:
     sampler, page = BodySampler(), response_of()
     page.headers = [field, ("content-length", "9")]
     sampler.schedule(page)
-    assert sampler.is_fresh(page)
-    assert not sampler.is_fresh(CapturedResponse(SITE, "/", at=1000, status=200, headers=[("content-length", "9")]))
+    assert not sampler.is_due(page)
+    assert sampler.is_due(CapturedResponse(SITE, "/", at=1000, status=200, headers=[("content-length", "9")]))
 
 
 # Made-up requests

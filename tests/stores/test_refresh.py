@@ -44,7 +44,7 @@ class Shop:
         self.items = ["rye"]
         self.modified = "2024-05-01"
         self.closed = False
-        self.robots = ""
+        self.robots_txt = ""
         self.reads = 0
         self.requests: list[str] = []
 
@@ -80,7 +80,7 @@ class Shop:
 
         @app.get("/robots.txt")
         def robots() -> tuple[str, int, Headers]:
-            return self.robots, 200, [("Content-Type", "text/plain")]
+            return self.robots_txt, 200, [("Content-Type", "text/plain")]
 
         return Worker(SitemapMiddleware(app, **{"base_url": BASE, "store": store, **options}))
 
@@ -510,7 +510,7 @@ def test_an_outage_before_pages_are_requested_has_them_requested_later(monkeypat
     shop.requests.clear()
     worker.app.refresh("/offers")
     with monkeypatch.context() as patch:
-        patch.setattr(worker.app.service.robots, "cached_rules", failing)
+        patch.setattr(worker.app.service.robots_txt, "cached_rules", failing)
         assert sorted(worker.listed()) == ALL
     worker.listed_later()
     assert shop.requests == ["/offers"]

@@ -648,7 +648,7 @@ def test_rules_of_a_bounded_number_of_sites_are_kept() -> None:
         sample.locs(host=host)
 
     def known() -> list[str]:
-        robots = sample.app.service.robots
+        robots = sample.app.service.robots_txt
         return [host for host in hosts if not robots.cached_rules(Site("http", host)).allows(f"http://{host}/private")]
 
     assert known() == hosts[-MAX_CACHED_SITES:]

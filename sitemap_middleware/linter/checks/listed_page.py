@@ -98,7 +98,7 @@ def _html_findings(url: str, lastmod: str, headers: ResponseHeaders, html: HtmlF
     named = [*(target for target, anchor in headers.canonical if anchor is None), *filter(None, [html.canonical])]
     if (other := next((target for target in named if _is_other_page(url, target)), None)) is not None:
         yield rules.CANONICAL, f"the page names {quoted(other)} as its canonical URL"
-    refresh = headers.refresh if headers.refresh is not None else html.refresh
+    refresh = headers.instant_refresh if headers.instant_refresh is not None else html.instant_refresh
     if refresh is not None and _is_other_page(url, refresh):
         yield rules.REFRESH, f"the page leads to {quoted(refresh)} at once"
     yield from _date_findings(lastmod, html.stated_date, now)

@@ -57,11 +57,11 @@ class Connection(psycopg.Connection[Any]):
     """A connection with a timeout for every response. TCP alone notices no server process that is merely stopped."""
 
     created_at: float
-    is_fresh = True
+    is_unused = True
     """Nothing was executed since it left the pool. If it does not respond now, it was lost while idle."""
 
     def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
-        timeout = CONNECT_TIMEOUT_SECONDS if self.is_fresh else RESPONSE_TIMEOUT_SECONDS
+        timeout = CONNECT_TIMEOUT_SECONDS if self.is_unused else RESPONSE_TIMEOUT_SECONDS
         return super().wait(_with_timeout(gen, timeout), *args, **options)
 
 
@@ -108,7 +108,7 @@ class Pool:
             is_new = connection is None
             connection = connection or self._connect()
             self._used.add(connection)
-            connection.is_fresh = True
+            connection.is_unused = True
             try:
                 yield connection, is_new
             except BaseException:

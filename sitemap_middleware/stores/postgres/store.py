@@ -292,7 +292,7 @@ class PostgresStore:
                 connection.execute(begin)
             except psycopg.OperationalError as error:
                 raise error if is_new else _StaleConnectionError from None
-            connection.is_fresh = False
+            connection.is_unused = False
             result = work(session)
             if not session.was_committed:
                 connection.execute(b"ROLLBACK" if session.was_rolled_back else b"COMMIT")
@@ -304,7 +304,7 @@ class PostgresStore:
         if version < MIN_SERVER_VERSION:
             raise SchemaError(f"its server is PostgreSQL {version}; the minimum is {MIN_SERVER_VERSION}")
         session.connection.execute(_BEGIN_READ)
-        session.connection.is_fresh = False
+        session.connection.is_unused = False
         ready = is_ready(session, self.schema)
         session.connection.execute(b"COMMIT")
         if not ready and not self._may_create:

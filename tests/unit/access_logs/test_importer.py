@@ -145,7 +145,7 @@ def test_memory_holds_some_groups_at_a_time_and_nothing_is_lost_between_them(
     monkeypatch.setattr(duckdb_line_grouping, "ROWS_AT_ONCE", 2)
     log = write_log(tmp_path / "access.log", "combined", TRUTH)
     with contextlib.closing(duckdb_line_grouping.LogQueries(tmp_path, "UTC", ["googlebot"], NOW)) as queries:
-        batches = list(queries.groups(log, FORMATS["combined"]))
+        batches = list(queries.line_groups(log, FORMATS["combined"]))
     assert {len(batch) for batch in batches} <= {1, 2}
     addresses = [group.address for batch in batches for group in batch if group.kind == "visit"]
     assert addresses == sorted(addresses)

@@ -335,9 +335,9 @@ def test_redirects_of_an_app() -> None:
 def test_pages_elsewhere_are_not_those_of_the_app() -> None:
     pages = pages_of({"/robots.txt": (200, "")})
     assert asyncio.run(pages.page("https://shop.example/")) is None
-    assert asyncio.run(pages.robots("https://shop.example/")) is None
-    assert asyncio.run(pages.robots(f"{BAKERY}/")) is not None
+    assert asyncio.run(pages.robots_txt("https://shop.example/")) is None
+    assert asyncio.run(pages.robots_txt(f"{BAKERY}/")) is not None
 
 
 def test_app_below_a_path_has_no_robots_file() -> None:
-    assert asyncio.run(pages_of({"/robots.txt": (200, "")}, root="/shop").robots(f"{BAKERY}/shop/")) is None
+    assert asyncio.run(pages_of({"/robots.txt": (200, "")}, root="/shop").robots_txt(f"{BAKERY}/shop/")) is None

@@ -95,7 +95,7 @@ def test_robots_meta_tags(head: str, *, noindex: bool) -> None:
     ],
 )
 def test_refresh_target_is_read(head: str, refresh: str | None) -> None:
-    assert reading(head).refresh == refresh
+    assert reading(head).instant_refresh == refresh
 
 
 @pytest.mark.parametrize(

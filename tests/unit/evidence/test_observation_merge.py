@@ -348,7 +348,7 @@ read = st.builds(
         HtmlFacts,
         st.sampled_from([1, 2, 3, 4, VOLATILE, None]),
         st.booleans(),
-        refresh=st.sampled_from([None, "/elsewhere"]),
+        instant_refresh=st.sampled_from([None, "/elsewhere"]),
         expires_at=st.none() | st.integers(NOW, NOW + 20 * DAY),
         content_mark=st.integers(0, 2),
         unread_reason=st.sampled_from(["", "is large"]),

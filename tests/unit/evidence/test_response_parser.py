@@ -142,7 +142,7 @@ def test_html_of_a_sampled_page_is_read() -> None:
     html = observation(body=BODY).html
     assert html is not None
     assert html.digest is not None
-    assert (html.noindex, html.canonical, html.refresh) == (False, None, None)
+    assert (html.noindex, html.canonical, html.instant_refresh) == (False, None, None)
 
 
 @pytest.mark.parametrize(

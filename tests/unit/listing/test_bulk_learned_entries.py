@@ -66,7 +66,7 @@ EXPIRIES = st.sampled_from([NOW - 1, NOW, NOW + 1])
 HTML_FAULTS = st.one_of(
     st.builds(dict, noindex=st.just(True)),
     st.builds(dict, canonical=st.just(f"{BASE}/other")),
-    st.builds(dict, refresh=st.just("/b")),
+    st.builds(dict, instant_refresh=st.just("/b")),
     st.builds(dict, expires_at=EXPIRIES),
     st.builds(dict, unread_reason=st.just("is too long"), digest=st.none()),
     st.builds(dict, digest=st.just(VOLATILE)),
@@ -180,7 +180,7 @@ LATER = {**GOOD, "at": NOW - 8000}
         ([observed({"private": True}, **LATER)], {}),
         ([observed({"html": HtmlFacts(1, noindex=True)}, **LATER)], {}),
         ([observed({"html": HtmlFacts(1, canonical=f"{BASE}/b")}, **LATER)], {}),
-        ([observed({"html": HtmlFacts(1, refresh="/b")}, **LATER)], {}),
+        ([observed({"html": HtmlFacts(1, instant_refresh="/b")}, **LATER)], {}),
         ([observed({"html": HtmlFacts(1, expires_at=NOW)}, **LATER)], {}),
         ([observed({"status": 302, "visitor": 1}, **LATER)], {}),
         ([observed({"status": 302, "visitor": visitor, "at": NOW - 1000 * visitor}, **GOOD) for visitor in (1, 2)], {}),

@@ -184,7 +184,7 @@ def test_batch_has_the_responses_and_then_the_samples_in_their_order() -> None:
     for response in batch[:2]:
         buffer.record(response)
     for response in batch[2:]:
-        buffer.sample(response)
+        buffer.record_sample(response)
     assert (buffer.pending, buffer.seen, buffer.dropped) == (4, 2, 0)
     buffer.flush()
     assert merged == batch
@@ -195,7 +195,7 @@ def test_batch_has_the_responses_and_then_the_samples_in_their_order() -> None:
 def test_samples_are_bounded_in_number() -> None:
     buffer = new_buffer(Merged(), capacity=3)
     for _ in range(5):
-        buffer.sample(sampled())
+        buffer.record_sample(sampled())
     assert (buffer.pending, buffer.dropped) == (3, 2)
 
 
@@ -204,11 +204,11 @@ def test_samples_are_bounded_in_bytes() -> None:
     half = bytes(MAX_PENDING_BODY_BYTES // 2)
     dropped = []
     for body in (half, half[1:], b"xx", b"x", b"x", b"", None):
-        buffer.sample(sampled(body=body))
+        buffer.record_sample(sampled(body=body))
         dropped.append(buffer.dropped)
     assert dropped == [0, 0, 1, 1, 2, 2, 2]
     buffer.flush()
-    buffer.sample(sampled(body=half + half))
+    buffer.record_sample(sampled(body=half + half))
     assert (buffer.pending, buffer.dropped) == (1, 2), "a flush has made room"
 
 
@@ -262,7 +262,7 @@ def test_failed_batch_keeps_its_samples(sample: CapturedResponse) -> None:
     buffer = new_buffer(merged)
     response = captured()
     buffer.record(response)
-    buffer.sample(sample)
+    buffer.record_sample(sample)
     merged.failing = True
     with pytest.raises(RuntimeError):
         buffer.flush()
@@ -281,7 +281,7 @@ def test_buffer_is_idle_if_nothing_is_pending_and_no_flush_runs() -> None:
     assert not buffer.is_idle
     buffer.flush()
     assert (idle, buffer.is_idle) == ([False], True)
-    buffer.sample(sampled())
+    buffer.record_sample(sampled())
     assert not buffer.is_idle
     buffer.close()
 
@@ -344,7 +344,7 @@ def test_callbacks_of_the_last_flush(*, fails: bool) -> None:
         on_shutdown=lambda: calls.append("shutdown"),
         on_exit=lambda: calls.append("exit"),
     )
-    buffer.sample(sampled())  # starts no thread
+    buffer.record_sample(sampled())  # starts no thread
     buffer.prepare()
     buffer.begin_shutdown()
     with pytest.raises(RuntimeError) if fails else contextlib.nullcontext():

@@ -21,45 +21,45 @@ DUE_AT = 10_000.0
 
 
 @pytest.mark.parametrize(
-    ("at", "is_fresh"),
+    ("at", "is_due"),
     [
-        (DUE_AT - MAX_SAMPLE_INTERVAL_SECONDS - 1, False),
-        (DUE_AT - MAX_SAMPLE_INTERVAL_SECONDS, True),
-        (DUE_AT - 0.1, True),
-        (DUE_AT, False),
-        (DUE_AT + 1, False),
+        (DUE_AT - MAX_SAMPLE_INTERVAL_SECONDS - 1, True),
+        (DUE_AT - MAX_SAMPLE_INTERVAL_SECONDS, False),
+        (DUE_AT - 0.1, False),
+        (DUE_AT, True),
+        (DUE_AT + 1, True),
     ],
     ids=["the clock was wrong", "just sampled", "soon due", "due", "overdue"],
 )
-def test_no_sample_is_needed_before_it_is_due(at: float, *, is_fresh: bool) -> None:
+def test_no_sample_is_due_before_its_time(at: float, *, is_due: bool) -> None:
     schedule = SampleSchedule(DUE_AT, 5, LENGTH, TYPE, None)
-    assert schedule.is_fresh(at, [TYPE, LENGTH]) is is_fresh
+    assert schedule.is_due(at, [TYPE, LENGTH]) is is_due
 
 
 @pytest.mark.parametrize(
-    ("length", "media_type", "headers", "is_fresh"),
+    ("length", "media_type", "headers", "is_due"),
     [
-        (LENGTH, TYPE, [LENGTH, TYPE], True),
-        (LENGTH, TYPE, [("content-length", "5"), ("content-type", "text/html")], True),
-        (LENGTH, TYPE, [("content-length", "6"), TYPE], False),
-        (LENGTH, TYPE, [LENGTH, ("content-type", "text/plain")], False),
-        (LENGTH, TYPE, [TYPE], False),
-        (LENGTH, TYPE, [LENGTH], False),
-        (LENGTH, TYPE, [], False),
-        (None, TYPE, [TYPE], True),
-        (None, TYPE, [TYPE, LENGTH], False),
-        (LENGTH, None, [LENGTH], True),
-        (None, None, [], True),
-        ((b"content-length", b"5"), None, [(b"content-length", b"5")], True),
-        ((b"content-length", b"5"), None, [(b"content-length", b"6")], False),
-        (None, None, [(["content-length"], "5")], True),
-        (None, None, [()], True),
+        (LENGTH, TYPE, [LENGTH, TYPE], False),
+        (LENGTH, TYPE, [("content-length", "5"), ("content-type", "text/html")], False),
+        (LENGTH, TYPE, [("content-length", "6"), TYPE], True),
+        (LENGTH, TYPE, [LENGTH, ("content-type", "text/plain")], True),
+        (LENGTH, TYPE, [TYPE], True),
+        (LENGTH, TYPE, [LENGTH], True),
+        (LENGTH, TYPE, [], True),
+        (None, TYPE, [TYPE], False),
+        (None, TYPE, [TYPE, LENGTH], True),
+        (LENGTH, None, [LENGTH], False),
+        (None, None, [], False),
+        ((b"content-length", b"5"), None, [(b"content-length", b"5")], False),
+        ((b"content-length", b"5"), None, [(b"content-length", b"6")], True),
+        (None, None, [(["content-length"], "5")], False),
+        (None, None, [()], False),
     ],
 )
-def test_sample_is_needed_at_once_if_length_or_type_is_another(
-    length: Any, media_type: Any, headers: Any, *, is_fresh: bool
+def test_sample_is_due_at_once_if_length_or_type_is_another(
+    length: Any, media_type: Any, headers: Any, *, is_due: bool
 ) -> None:
-    assert SampleSchedule(DUE_AT, 5, length, media_type, None).is_fresh(DUE_AT - 1, headers) is is_fresh
+    assert SampleSchedule(DUE_AT, 5, length, media_type, None).is_due(DUE_AT - 1, headers) is is_due
 
 
 def response(at: float, path: str = "/", headers: Any = (LENGTH, TYPE)) -> CapturedResponse:
@@ -81,15 +81,15 @@ def test_schedule_has_what_was_sent_with_the_sample() -> None:
     assert sampler.find(response(0, "/other").page_key) is None
 
 
-def test_page_is_fresh_until_its_sample_is_due() -> None:
+def test_next_sample_of_page_is_due_after_an_interval() -> None:
     sampler = BodySampler()
-    assert not sampler.is_fresh(response(1000))
+    assert sampler.is_due(response(1000))
     sampler.schedule(response(1000))
     times = (1000, 1000 + MIN_SAMPLE_INTERVAL_SECONDS - 0.1, 1000 + MIN_SAMPLE_INTERVAL_SECONDS)
-    assert [sampler.is_fresh(response(at)) for at in times] == [True, True, False]
-    assert not sampler.is_fresh(response(1000, "/other"))
+    assert [sampler.is_due(response(at)) for at in times] == [False, False, True]
+    assert sampler.is_due(response(1000, "/other"))
     sampler.forget()
-    assert not sampler.is_fresh(response(1000))
+    assert sampler.is_due(response(1000))
 
 
 def test_interval_doubles_up_to_a_quarter_of_an_hour_while_the_digest_is_equal() -> None:

@@ -129,7 +129,7 @@ BAD = [
     GOOD._replace(obstacle="is a download"),
     GOOD._replace(html=HtmlFacts(7, noindex=True)),
     GOOD._replace(html=HtmlFacts(7, canonical="/x")),
-    GOOD._replace(html=HtmlFacts(7, refresh="/b")),
+    GOOD._replace(html=HtmlFacts(7, instant_refresh="/b")),
 ]
 
 

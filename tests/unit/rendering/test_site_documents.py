@@ -498,7 +498,7 @@ def test_buffer_is_not_idle_while_responses_wait_or_are_merged() -> None:
     buffer = ResponseBuffer(lambda _: idle.append(buffer.is_idle), lambda _: True)
     response = CapturedResponse(Site("http", "example.com"), "/", at=0.0, status=200, body=b"Hello")
     assert buffer.is_idle
-    buffer.sample(response)
+    buffer.record_sample(response)
     assert not buffer.is_idle
     buffer.flush()
     buffer.record(response)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sitemap_middleware.report.authorization_inputs import ReportRequest, RequestHeaders, is_local
+from sitemap_middleware.report.authorization_inputs import ReportRequest, RequestHeaders, is_this_machine
 
 from ...support.sample_sites import Page, SampleSite
 from ...support.wire import DRIVERS, Answer, RequestSpec
@@ -221,17 +221,17 @@ def test_every_response_is_neither_stored_nor_indexed(protocol: str) -> None:
 )
 def test_only_loopback_addresses_are_this_machine(server: Any, client: Any, *, expected: bool) -> None:
     environ = {"SERVER_NAME": server, "REMOTE_ADDR": client}
-    assert is_local(ReportRequest("/", RequestHeaders([]), environ=environ)) is expected
+    assert is_this_machine(ReportRequest("/", RequestHeaders([]), environ=environ)) is expected
     scope = {"server": server and (server, 80), "client": client and (client, 1)}
-    assert is_local(ReportRequest("/", RequestHeaders([]), scope=scope)) is expected
+    assert is_this_machine(ReportRequest("/", RequestHeaders([]), scope=scope)) is expected
 
 
 @pytest.mark.parametrize(("version", "expected"), [("0.9", False), ("1.0", False), ("1.1", True), ("2", True)])
 def test_http_1_0_is_that_of_a_proxy(version: str, *, expected: bool) -> None:
     environ = {"SERVER_NAME": "127.0.0.1", "REMOTE_ADDR": "127.0.0.1", "SERVER_PROTOCOL": f"HTTP/{version}"}
-    assert is_local(ReportRequest("/", RequestHeaders([]), environ=environ)) is expected
+    assert is_this_machine(ReportRequest("/", RequestHeaders([]), environ=environ)) is expected
     scope = {"server": ("127.0.0.1", 80), "client": ("127.0.0.1", 1), "http_version": version}
-    assert is_local(ReportRequest("/", RequestHeaders([]), scope=scope)) is expected
+    assert is_this_machine(ReportRequest("/", RequestHeaders([]), scope=scope)) is expected
 
 
 def test_headers_match_in_any_case() -> None:
