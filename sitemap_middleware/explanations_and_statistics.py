@@ -127,7 +127,9 @@ class ServiceInspection:
         hosts = {snapshot.site.routed for snapshot in snapshots}
         elsewhere = Verdict(False, "it answers on none of the hosts looked at")
         return reports + [
-            RouteReport(None, route, elsewhere) for route in snapshots[0].table.routes if route.host not in hosts
+            RouteReport(None, route, elsewhere)
+            for route in snapshots[0].table.routes
+            if not any(map(route.answers_on, hosts))
         ]
 
     def url_report(self, snapshots: Sequence[SiteSnapshot]) -> Iterator[UrlReportLine]:

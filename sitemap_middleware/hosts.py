@@ -186,7 +186,8 @@ class SiteResolver:
         if self._first is not None:
             return self._first
         root = self._declared_root()
-        return replace(self._base or Site("http", "localhost", loopback=True), root=root)
+        site = self._base or Site("http", "localhost", loopback=True)
+        return replace(site, root=root, routed=self._routed_host(site.host))
 
     def _resolve_new(self, scheme: str, host: str, root: str) -> tuple[Site | None, HostTrust]:
         base = self._base

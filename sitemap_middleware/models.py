@@ -55,7 +55,7 @@ class Site:
     root: str = ""
     loopback: bool = False
     routed: str | None = None
-    """The host as the routes write it, if the app has routes for this host only."""
+    """The host as the routes write it, if the app routes this host by itself."""
 
     base_url: BaseURL = field(init=False, compare=False)
     """The beginning of every loc of this site: ASCII, no trailing slash."""
@@ -138,7 +138,7 @@ class Route(NamedTuple):
     endpoint: str
     static: bool = True
     host: str | None = None
-    """The only host it answers on; None for any host of the site."""
+    """The only host it answers on; None for any host but those of `except_hosts`."""
     settings: RouteSettings = RouteSettings()
     hidden: HiddenReason | None = None
     """Why it is not listed before a response shows that it is a page."""
@@ -150,8 +150,14 @@ class Route(NamedTuple):
     """Why its pages are not learned although its blueprint or router opts in; a phrase that follows "it"."""
     shadowed_by: str | None = None
     """An earlier route that matches the same paths and so takes its GET requests."""
+    except_hosts: tuple[str, ...] = ()
+    """Hosts for which other routes take all requests, so that none gets here."""
     builder: PathBuilder | None = None
     """Builds the paths of its provider's items, if it has a provider. Ignored when routes are compared."""
+
+    def answers_on(self, host: str | None) -> bool:
+        """Whether requests for a host may get here. None stands for a host that no route names."""
+        return self.host == host or (self.host is None and host not in self.except_hosts)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Route) and self[:-1] == other[:-1]

@@ -122,6 +122,8 @@ def _no_candidate_reason(snapshot: SiteSnapshot, route: Route | None, path: str)
     if route is not None:
         return f"its route {route.path} is learned, but no visit has shown that it is a page"
     matching = snapshot.table.matching_route(snapshot.site, path)
+    if matching is None and snapshot.table.has_explicit_route(path):
+        return f"the app has a route of this path for other hosts, and none that answers on {snapshot.site.host}"
     if matching is None:
         return "the app has no static route of this path, and no pattern of learn or include matches it"
     if matching.not_learned_reason is None:

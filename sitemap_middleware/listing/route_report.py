@@ -69,9 +69,9 @@ def route_report(entries: EntryBuilder, options: Options, context: EvaluationCon
     """Report on each route that answers on this site, in the app's order, and then on each pattern of the options."""
     snapshot = context.snapshot
     routes = [
-        *(route for route in snapshot.table.routes if route.host == snapshot.site.routed),
+        *(route for route in snapshot.table.routes if route.answers_on(snapshot.site.routed)),
         *snapshot.table.static(snapshot.site),
-        *(_pattern_routes(options) if snapshot.site.routed is None else ()),
+        *(_pattern_routes(options) if snapshot.table.is_main(snapshot.site) else ()),
     ]
     tallies: dict[tuple[bool, str], _RouteTally] = {}
     for route in routes:
@@ -88,7 +88,9 @@ def route_report(entries: EntryBuilder, options: Options, context: EvaluationCon
         _with_pages_elsewhere(_report(entries.policy, options, context, tally, provider_reports), elsewhere)
         for tally in tallies.values()
     ]
-    return reports if snapshot.site.routed is not None else _with_unmatched_patterns(reports, options, snapshot)
+    return (
+        reports if not snapshot.table.is_main(snapshot.site) else _with_unmatched_patterns(reports, options, snapshot)
+    )
 
 
 def _routes_of_examples(snapshot: SiteSnapshot, provider: Provider, routes: Sequence[Route]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from ..checked_options import Options
 from ..models import Context, Provider, Route
 from ..sitemap_decorator import NO_SETTINGS
+from ..urls import bare_host
 from ..warn_once import WarnOnce
 from .app_layers_and_mounts import framework_app, only_routes_answer, proxy_middleware, root_path
 from .framework_detection import framework_of
@@ -106,7 +107,7 @@ class AppRoutes:
             if table and snapshot and snapshot.is_current():
                 return table
             snapshot = Snapshot()
-            routes = tuple(discover_routes(self._app, snapshot))
+            routes = tuple(discover_routes(self._app, snapshot, self._known_hosts))
         except Exception:
             log.exception("the app's routes could not be read; those read before stay in use")
             snapshot = Snapshot()
@@ -158,6 +159,12 @@ class AppRoutes:
     def trusted_hosts(self) -> tuple[str, ...]:
         """The hosts that the app's own settings trust."""
         return trusted_hosts(self._app)
+
+    def _known_hosts(self) -> tuple[str, ...]:
+        """The hosts that the options and the app's own settings name in full."""
+        base = [self._options.site.host] if self._options.site is not None else []
+        named = (bare_host(host) for host in (*base, *self._options.allowed_hosts, *self.trusted_hosts))
+        return tuple(dict.fromkeys(host for host in named if host and not host.startswith((".", "*"))))
 
     def _warn_of_unused_values(self, routes: Iterable[Route]) -> None:
         """Warn once of each provider that has only static routes."""

@@ -25,6 +25,8 @@ class DiscoveryPosition(NamedTuple):
     prefix: str = ""
     host: str | None = None
     """The host that the app is mounted for; None for every host."""
+    known_hosts: Callable[[], tuple[str, ...]] = tuple
+    """The hosts that the options and the app's settings name. Routes for a pattern of hosts are read for these."""
     depth: int = 0
 
     def below(self, app: Any, path: str = "", host: str | None = None) -> Iterator[Route]:

@@ -6,7 +6,7 @@ A framework's module is imported only if an app is of that framework.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -18,12 +18,18 @@ from .route_readers import reader_of
 from .shadowed_routes import restrict_to_free_paths
 
 
-def discover_routes(app: Any, snapshot: Snapshot) -> Iterator[Route]:
+def discover_routes(
+    app: Any, snapshot: Snapshot, known_hosts: Callable[[], tuple[str, ...]] = tuple
+) -> Iterator[Route]:
     """Every route that answers GET, of an app, of the apps that it wraps and of those mounted in it.
 
-    Everything that is read is added to the snapshot.
+    Args:
+        app: the app.
+        snapshot: gets everything that is read.
+        known_hosts: returns hosts that settings name, in lower case and without ports. Routes for a pattern of hosts
+            are read for those of them that match it.
     """
-    return _routes(app, DiscoveryPosition(_routes, snapshot))
+    return _routes(app, DiscoveryPosition(_routes, snapshot, known_hosts=known_hosts))
 
 
 def matching_template(app: Any, path: str, host: str | None, depth: int = 0) -> str | None:

@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
 from hashlib import blake2b
+from itertools import chain
 from typing import Final
 
 from ..checked_options import RESERVED_SECTIONS, Options
 from ..models import Context, PathBuilder, Provider, Route, RouteSettings, Site
 from ..patterns import Pattern
 from ..sitemap_decorator import NO_SETTINGS
+from ..urls import bare_host
 from .named_section_as_route import named_section_route
 from .prefix_index import PrefixIndex
 
@@ -43,11 +45,15 @@ class RouteTable:
         self.routes: tuple[Route, ...] = tuple(routes)
         self._match_template = match_template
         self._static: dict[str | None, dict[str, Route]] = {None: {}}
-        """Static routes, by host and path."""
+        """Static routes, by the host that they are for and by path."""
+        self._static_on_host: dict[str, dict[str, Route]] = {}
+        """Static routes that answer on a host, by path: its own, and those of every host."""
         self._shadowed: dict[tuple[str | None, str], Route] = {}
         parametrised: list[Route] = []
-        host, of_host = None, self._static[None]
+        host, of_host, except_hosts = None, self._static[None], set[tuple[str, ...]]()
         for route in self.routes:  # there may be 10,000: most have the host of the one before
+            if route.except_hosts:
+                except_hosts.add(route.except_hosts)
             if route.shadowed_by is not None:
                 self._shadowed.setdefault((route.host, route.path), route)
                 continue
@@ -59,8 +65,13 @@ class RouteTable:
                 of_host = self._static.setdefault(host, {})
             of_host.setdefault(route.path, route)
         self.hosts: frozenset[str] = frozenset(
-            host for host in (*self._static, *(route.host for route in parametrised)) if host
+            host for host in chain(self._static, (route.host for route in parametrised), *except_hosts) if host
         )
+        """The hosts for which not the same routes answer as for all others."""
+        self._main_host = options.site and bare_host(options.site.host)
+        self._parametrised = {
+            (route.path, route.host, route.except_hosts): route for route in reversed(parametrised)
+        }.values()
         self._templates = {route.path: route for route in reversed(parametrised)}
         self._provided = [(route.builder, route) for route in parametrised if route.builder]
         self._sections = options.sections
@@ -87,8 +98,8 @@ class RouteTable:
                 self._named.setdefault(pattern.text, Route(pattern.text, "named by an option"))
             else:
                 route = self._templates.get(pattern.text) or Route(pattern.text, "learned from traffic", static=False)
-                self._learned.add(pattern.prefix, (pattern, route._replace(host=None)))
-        for route in self._templates.values():
+                self._learned.add(pattern.prefix, (pattern, route._replace(host=None, except_hosts=())))
+        for route in self._parametrised:
             if route.settings.learn and not route.builder:
                 pattern = Pattern(route.path)
                 self._learned.add(pattern.prefix, (pattern, route))
@@ -105,23 +116,41 @@ class RouteTable:
 
     def static(self, site: Site) -> list[Route]:
         """The static routes of a site, one for each path."""
-        of_host = self._static.get(site.routed, {})
-        named = self._named if site.routed is None else {}
-        return [*of_host.values(), *(route for path, route in named.items() if path not in of_host)]
+        on_host = self._static_on(site.routed)
+        named = self._named if self.is_main(site) else {}
+        return [*on_host.values(), *(route for path, route in named.items() if path not in on_host)]
+
+    def _static_on(self, host: str | None) -> dict[str, Route]:
+        """The static routes that answer on a host, by path. Of two with one path the first answers."""
+        if host not in self.hosts:
+            return self._static[None]
+        on_host = self._static_on_host.get(host)
+        if on_host is None:
+            on_host = {}
+            for route in self.routes:
+                if route.static and route.shadowed_by is None and route.answers_on(host):
+                    on_host.setdefault(route.path, route)
+            self._static_on_host[host] = on_host
+        return on_host
+
+    def is_main(self, site: Site) -> bool:
+        """Whether patterns and sections of the options are about a site: its host is base_url's, or in no route."""
+        return site.routed is None or bare_host(site.host) == self._main_host
 
     def is_static(self, site: Site, path: str) -> bool:
         """Whether a site has a static route of a decoded path."""
-        return path in self._static.get(site.routed, ()) or (site.routed is None and path in self._named)
+        return path in self._static_on(site.routed) or (path in self._named and self.is_main(site))
 
     def has_static(self, site: Site, paths: Collection[str]) -> bool:
         """Whether a site has a static route of any of these decoded paths."""
-        if not self._static.get(site.routed, {}).keys().isdisjoint(paths):
+        if not self._static_on(site.routed).keys().isdisjoint(paths):
             return True
-        return site.routed is None and not self._named.keys().isdisjoint(paths)
+        return not self._named.keys().isdisjoint(paths) and self.is_main(site)
 
     def shadowed(self, site: Site, path: str) -> Route | None:
         """The static route of a decoded path whose requests another route takes."""
-        return self._shadowed.get((site.routed, path))
+        shadowed = (self._shadowed.get((host, path)) for host in (site.routed, None))
+        return next((route for route in shadowed if route is not None and route.answers_on(site.routed)), None)
 
     def has_explicit_route(self, path: str) -> bool:
         """Whether the app has a static route of a decoded path, on any host."""
@@ -132,8 +161,9 @@ class RouteTable:
     def providers(self, site: Site) -> dict[str, tuple[Provider, list[Route]]]:
         """The providers of a site and their routes, by the name of the provider's section."""
         sections: dict[str, tuple[Provider, list[Route]]] = {}
-        for route in (*self._named_section_routes, *(route for _, route in self._provided)):
-            if route.host == site.routed and (provider := route.settings.values):
+        named = self._named_section_routes if self.is_main(site) else ()
+        for route in (*named, *(route for _, route in self._provided)):
+            if route.answers_on(site.routed) and (provider := route.settings.values):
                 sections.setdefault(self._provider_names[provider], (provider, []))[1].append(route)
         return sections
 
@@ -163,17 +193,17 @@ class RouteTable:
     def find_route(self, site: Site, path: str) -> Route | None:
         """The route whose page a decoded path is: static, or with a provider, or learned; None if there is none."""
         host = site.routed
-        route = self._static.get(host, {}).get(path)
-        if route is None and host is None:
+        route = self._static_on(host).get(path)
+        if route is None and self._named and self.is_main(site):
             route = self._named.get(path)
         if route is not None:
             return route
         if self._builders:
             for builder, provided in self._builders.find(path):
-                if provided.host == host and builder.matches(path):
+                if provided.answers_on(host) and builder.matches(path):
                     return provided
         for pattern, learned in self._learned.find(path):
-            if learned.host in (None, host) and pattern.matches(path):
+            if learned.answers_on(host) and pattern.matches(path):
                 if pattern.text in self._unsafe_secrets and self._has_secret(path):
                     continue
                 return learned
@@ -188,7 +218,7 @@ class RouteTable:
         if self.has_static(site, paths) or self._builders.find_any(start):
             return None
         for pattern, learned in self._learned.find_any(start):
-            matches = pattern.count_matches(paths) if learned.host in (None, host) else 0
+            matches = pattern.count_matches(paths) if learned.answers_on(host) else 0
             if not matches:
                 continue
             if matches < len(paths) or pattern.literal or learned.static or learned.builder is not None:
@@ -223,7 +253,13 @@ class RouteTable:
     def digest(self) -> bytes:
         """Sixteen bytes that are equal for tables with the same routes, settings and named paths."""
         routes = [
-            (route.host, route.path, route.static, route.builder is None, _settings_text(route.settings))
+            (
+                route.host or route.except_hosts or None,
+                route.path,
+                route.static,
+                route.builder is None,
+                _settings_text(route.settings),
+            )
             for route in self.routes
         ]
         return blake2b(repr((routes, sorted(self._named))).encode(), digest_size=16).digest()

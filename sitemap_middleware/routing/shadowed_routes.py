@@ -101,7 +101,7 @@ class EarlierRoutes:
         return (self._shadowed(route, prefix) for route in routes) if self.any else routes
 
     def _shadowed(self, route: Route, prefix: str) -> Route:
-        name = self.shadowing_path(route.path.removeprefix(prefix)) if route.static and route.host is None else None
+        name = self.shadowing_path(route.path.removeprefix(prefix)) if route.static else None
         return route._replace(shadowed_by=name) if name and route.shadowed_by is None else route
 
 

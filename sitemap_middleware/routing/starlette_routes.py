@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-import sys
-import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from types import FunctionType
 from typing import Any, Final, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.datastructures import State
-from starlette.routing import BaseRoute, Host, Mount, Router, WebSocketRoute
+from starlette.routing import BaseRoute, Host, Mount, Router
 from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
 
@@ -23,26 +21,23 @@ from ..sitemap_decorator import (
     endpoint_name,
     inherited_settings,
     merge_settings,
-    routers_with_settings,
     settings_count,
     settings_of,
 )
+from ..urls import bare_host
 from .app_layers_and_mounts import layers
 from .declared_responses import INTERNAL_MODULE, DeclaredResponses, internal_reason
 from .framework_detection import get_attribute
 from .mounted_app_position import DiscoveryPosition, MatchBelow
 from .prefix_index import PrefixIndex
-from .route_change_detector import ReadState, Snapshot
 from .shadowed_routes import EarlierRoutes, restrict_to_free_paths
+from .starlette_included_routers import IncludedRouters, flatten, routes_and_originals
 from .starlette_paths import StarlettePathBuilder, TakenPaths
 from .static_html_files import html_files
 from .unreadable_routes import warn_of_unreadable_route
 
 _new_route: Final = partial(tuple.__new__, Route)
 """Makes a route of all its fields, in half of the time of `Route`."""
-
-_OWN_TYPES: Final = {StarletteRoute, Mount, Host, WebSocketRoute}
-"""Routes that stand for no others."""
 
 
 def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
@@ -51,20 +46,18 @@ def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
     Routers try routes in order, so a route that an earlier one shadows says which one that is.
     """
     snapshot, prefix, host = position.snapshot, position.prefix, position.host
-    _add_router(app, snapshot, set())
+    elsewhere: tuple[str, ...] = ()
     app_settings = merge_settings(settings_of(app), settings_of(getattr(app, "router", None)))
-    included_routers = _IncludedRouters(snapshot)
+    included_routers = IncludedRouters(snapshot)
     may_inherit = bool(included_routers) or app_settings is not NO_SETTINGS
-    hidden_reason = DeclaredResponses().hidden_reason
-    mounts: PrefixIndex[re.Pattern[str]] = PrefixIndex()
-    earlier, shadows = TakenPaths(), EarlierRoutes()
-    reading = _Reading(position, included_routers, app_settings, mounts, earlier, shadows)
-    has_settings = settings_count() > 0
+    hidden_reason, has_settings = DeclaredResponses().hidden_reason, settings_count() > 0
+    reading = _Reading(position, included_routers, app_settings, PrefixIndex(), TakenPaths(), EarlierRoutes())
+    mounts, earlier, shadows = reading.mounts, reading.earlier, reading.shadows
     route: Any
     path: Any
     endpoint: Any
     # There may be 10,000 routes: this loop avoids calls.
-    for route, original in _pairs([*app.routes]):
+    for route, original in routes_and_originals(app, snapshot):
         try:
             if (  # most routes: what follows takes three times as long, and finds the same
                 type(route) is StarletteRoute
@@ -80,13 +73,30 @@ def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
             ):
                 settings = settings_of(endpoint) if has_settings else NO_SETTINGS
                 yield _new_route(
-                    (prefix + path, endpoint.__qualname__, True, host, settings, None, None, None, None, None, None)
+                    (
+                        prefix + path,
+                        endpoint.__qualname__,
+                        True,
+                        host,
+                        settings,
+                        None,
+                        None,
+                        None,
+                        None,
+                        None,
+                        elsewhere,
+                        None,
+                    )
                 )
                 earlier.append(route)
                 continue
             path, endpoint = getattr(route, "path", None), getattr(route, "endpoint", None)
             if endpoint is None:
-                yield from _routes_below(route, original, reading)
+                hosts = _hosts_of(original, position, elsewhere)
+                yield from _except(_routes_below(route, original, hosts, reading), elsewhere)
+                elsewhere += hosts
+                if host in hosts:  # all requests for the only host of this app get there
+                    return
                 continue
             methods = getattr(original, "methods", ())
             if path is None or not (methods is None or "GET" in methods):
@@ -125,6 +135,7 @@ def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
                     None,
                     not_learned_reason,
                     shadowed_by,
+                    elsewhere,
                     None
                     if static or not settings.values
                     else StarlettePathBuilder(path, prefix, earlier.is_free_below(prefix)),
@@ -133,17 +144,14 @@ def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
             earlier.append(route)
         except Exception as error:  # an attribute of the app's own class may raise anything
             warn_of_unreadable_route(route, error)
-    for path, files in _frontends(app):
-        yield from _with_outer_settings(
-            shadows.with_shadowed(html_files(files, snapshot, prefix + path, host), prefix), app_settings
-        )
+    yield from _except(_frontend_pages(app, reading), elsewhere)
 
 
 class _Reading(NamedTuple):
     """What is known of an app when one of its routes is read."""
 
     position: DiscoveryPosition
-    included_routers: _IncludedRouters
+    included_routers: IncludedRouters
     app_settings: RouteSettings
     mounts: PrefixIndex[re.Pattern[str]]
     """The mounts up to now, by the literal beginnings of their paths."""
@@ -151,12 +159,16 @@ class _Reading(NamedTuple):
     shadows: EarlierRoutes
 
 
-def _routes_below(route: Any, original: Any, reading: _Reading) -> Iterator[Route]:
-    """The routes of the app of a mount or of a host."""
+def _routes_below(route: Any, original: Any, hosts: Iterable[str], reading: _Reading) -> Iterator[Route]:
+    """The routes of the app of a mount, or of a Host route for these hosts."""
     position, included_routers, app_settings, mounts, earlier, shadows = reading
     if isinstance(original, Host):
-        below = _routes_of_host(route, original, position)
-        yield from _with_outer_settings(below, settings_of(original), app_settings)
+        position.snapshot.add(partial(getattr, original, "app"))
+        is_free = earlier.is_free_below(position.prefix)
+        for host in hosts:
+            below = restrict_to_free_paths(position.below(route.app, host=host), is_free)
+            below = shadows.with_shadowed(below, position.prefix)
+            yield from _with_outer_settings(below, settings_of(original), app_settings)
     elif isinstance(original, Mount):
         position.snapshot.add(partial(getattr, original, "app"))
         if "{" not in route.path and not _is_mounted_path(f"{route.path}/", mounts):
@@ -179,9 +191,9 @@ def matching_template(app: Any, path: str, host: str | None, match_below: MatchB
         host: the host of the request, if the app has routes for that host only.
         match_below: does the same for mounted apps, which may be of another framework.
     """
-    for route, original in _flatten(app.routes):
+    for route, original in flatten(app.routes):
         if isinstance(original, Host):
-            if original.host.partition(":")[0].lower() == host:
+            if host is not None and original.host_regex.match(bare_host(host)):
                 return match_below(route.app, path, None)
             continue
         regex = get_attribute(route, "path_regex")
@@ -206,59 +218,38 @@ def trusted_hosts(app: Any) -> tuple[str, ...]:
     return tuple(trusted)
 
 
-def _pairs(routes: list[BaseRoute]) -> Iterable[tuple[Any, Any]]:
-    """`_flatten` of a whole app: in a quarter of the time if all routes are Starlette's own."""
-    return zip(routes, routes, strict=True) if {*map(type, routes)} <= _OWN_TYPES else _flatten(routes)
-
-
-def _flatten(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
-    """Pairs of a route as it answers and as the app defines it.
-
-    FastAPI since 0.137 keeps an included router as one opaque route: its routes are yielded in its place.
-    """
-    iter_route_contexts = getattr(sys.modules.get("fastapi.routing"), "iter_route_contexts", None)
-    for route in routes:
-        if iter_route_contexts is None or get_attribute(route, "original_router") is None:
-            yield route, route
-            continue
-        for context in iter_route_contexts([route]):
-            # The attributes of a context are slow to read; those of its effective route are not.
-            yield getattr(context, "_effective_route", context), context.original_route
-
-
 def _takes_get(route: BaseRoute) -> bool:
     """Whether a route takes GET requests. One whose methods are None takes all; a WebSocketRoute has no methods."""
     methods = getattr(route, "methods", ())
     return methods is None or "GET" in methods
 
 
-def _add_router(router: Any, snapshot: Snapshot, seen: set[int]) -> None:
-    """Add to the snapshot the routes of a router and of those included in it, and FastAPI's frontends."""
-    read_frontends = partial(getattr, getattr(router, "router", router), "_low_priority_routes", None)
-    snapshot.add(read_frontends)
-    for group in read_frontends() or ():
-        snapshot.add(partial(getattr, group, "routes", None))
-    _add_routes(partial(getattr, router, "routes", None), snapshot, seen)
+def _hosts_of(route: Any, position: DiscoveryPosition, elsewhere: Collection[str]) -> tuple[str, ...]:
+    """The hosts whose requests a Host route takes, except those that an earlier one takes. Other routes take none.
+
+    Starlette matches the host in lower case and without its port. Of the hosts of a pattern, only known ones count.
+    """
+    if not isinstance(route, Host):
+        return ()
+    if position.host is not None:
+        hosts: tuple[str, ...] = (position.host,)
+    elif "{" in route.host:
+        position.snapshot.add_slow(position.known_hosts)
+        hosts = position.known_hosts()
+    else:
+        hosts = (route.host.partition(":")[0].lower(),)
+    return tuple(host for host in hosts if host not in elsewhere and route.host_regex.match(host))
 
 
-def _add_routes(read_routes: ReadState, snapshot: Snapshot, seen: set[int]) -> None:
-    snapshot.add(read_routes)
-    snapshot.add_identities(lambda: read_routes() or ())
-    for route in read_routes() or ():
-        if type(route) in _OWN_TYPES:
-            continue
-        inner = get_attribute(route, "original_router")
-        if inner is not None and id(inner) not in seen:
-            seen.add(id(inner))
-            _add_router(inner, snapshot, seen)
-
-
-def _routes_of_host(route: Any, original: Host, position: DiscoveryPosition) -> Iterator[Route]:
-    """The routes of the app of one host. Those of a host with parameters cannot be listed."""
-    position.snapshot.add(partial(getattr, original, "app"))
-    if "{" in original.host:
-        return iter(())
-    return position.below(route.app, host=original.host.partition(":")[0].lower())  # Starlette ignores the port
+def _except(routes: Iterator[Route], hosts: tuple[str, ...]) -> Iterator[Route]:
+    """Routes of an app that gets no requests for some hosts."""
+    if not hosts:
+        return routes
+    return (
+        route if route.host is not None else route._replace(except_hosts=route.except_hosts + hosts)
+        for route in routes
+        if route.host not in hosts
+    )
 
 
 def _mounted_routes(mount: Any, position: DiscoveryPosition) -> Iterator[Route]:
@@ -271,6 +262,16 @@ def _mounted_routes(mount: Any, position: DiscoveryPosition) -> Iterator[Route]:
 def _is_mounted_path(path: str, mounts: PrefixIndex[re.Pattern[str]]) -> bool:
     """Whether an earlier mount takes a path: no later route gets its requests."""
     return any(regex.match(path) for regex in mounts.find(path))
+
+
+def _frontend_pages(app: Starlette | Router, reading: _Reading) -> Iterator[Route]:
+    """The pages of FastAPI's `app.frontend`."""
+    position = reading.position
+    for path, files in _frontends(app):
+        pages = reading.shadows.with_shadowed(
+            html_files(files, position.snapshot, position.prefix + path, position.host), position.prefix
+        )
+        yield from _with_outer_settings(pages, reading.app_settings)
 
 
 def _frontends(app: Starlette | Router) -> Iterator[tuple[str, StaticFiles]]:
@@ -298,45 +299,6 @@ def _with_outer_settings(routes: Iterable[Route], *outer: RouteSettings) -> Iter
         else:
             merged, reason = inherited_settings(route.path, route.settings, merged)
             yield route._replace(settings=merged, not_learned_reason=reason or route.not_learned_reason)
-
-
-class _IncludedRouters:
-    """The settings of routers that are included in others, by endpoint or mounted app, and end of the path.
-
-    FastAPI before 0.137 copies the routes of an included router and forgets the
-    router. The copy has the same endpoint, and a path that ends with the original one.
-    """
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._settings: dict[int, list[tuple[int, int, str, RouteSettings]]] = {}
-        """By id of endpoint or app: length of the path, number of the router's routes, path, settings."""
-        for router, settings in routers_with_settings():
-            # A weak reference: the snapshot must not keep the router alive.
-            _add_routes(partial(_routes_of, weakref.ref(router)), snapshot, set())
-            routes = list(_flatten(getattr(router, "routes", ())))
-            for route, _ in routes:
-                path = get_attribute(route, "path") or ""
-                target = get_attribute(route, "endpoint") or get_attribute(route, "app")
-                self._settings.setdefault(id(target), []).append((len(path), len(routes), path, settings))
-
-    def __bool__(self) -> bool:
-        return bool(self._settings)
-
-    def settings(self, target: object, path: str) -> RouteSettings:
-        """The merged settings of the routers around an endpoint or app.
-
-        The nearest router comes first: its path is the shortest, or it has the fewest routes.
-        """
-        merged = NO_SETTINGS
-        for _, _, end, settings in sorted(self._settings.get(id(target), ()), key=lambda known: known[:2]):
-            if path.endswith(end):
-                merged = merge_settings(merged, settings)
-        return merged
-
-
-def _routes_of(router: weakref.ref[Any]) -> Any:
-    """The routes of a router; None once it is gone."""
-    return getattr(router(), "routes", None)
 
 
 def set_state(app: Any, name: str, value: object) -> None:

@@ -46,6 +46,7 @@ def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
     dash = {dash_index(found): found for found in dash_apps(app)}
     for found in dash.values():
         yield from dash_pages(found, position)
+    hosts = tuple(sorted({host for rule in app.url_map.iter_rules() if (host := _host(app, rule))}))
     for rule in app.url_map.iter_rules():
         if rule.build_only or rule.alias or rule.websocket or rule.redirect_to is not None:
             continue
@@ -71,12 +72,15 @@ def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
             declared.hidden_reason(view) if declared else None,
             declared.internal_reason(view) if declared else None,
             not_learned_reason=not_learned_reason,
+            except_hosts=() if host else hosts,
             builder=_PathBuilder(app, rule, position.prefix) if settings.values and static_path is None else None,
         )
 
 
 def matching_template(app: Any, path: str, host: str | None, _match_below: MatchBelow) -> str | None:
     """The template of the rule that answers a GET of a decoded path on a host; None if there is none."""
+    if host is not None and not any(_host(app, rule) for rule in app.url_map.iter_rules()):
+        host = None  # the app answers on any host
     # Any rule of this host will do: its map is matched as a whole.
     rules_of_host = (rule for rule in app.url_map.iter_rules() if (_host(app, rule) or None) == host)
     rule = next(rules_of_host, None)

@@ -306,36 +306,41 @@ class Taker:
 @st.composite
 def routes(draw: Any) -> models.Route:
     path, host = draw(TEMPLATES.filter(lambda template: "*" not in template)), draw(HOSTS)
+    other = draw(HOSTS) if host is None else None
+    elsewhere = () if other is None else (other,)
     if Pattern(path).literal:
-        return models.Route(path, "view", host=host)
+        return models.Route(path, "view", host=host, except_hosts=elsewhere)
     taker = draw(st.sampled_from([None, Taker(path)]))
     mark = RouteSettings(learn=draw(st.sampled_from([None, True])))
-    return models.Route(path, "view", static=False, host=host, settings=mark, builder=taker)
+    return models.Route(path, "view", static=False, host=host, settings=mark, except_hosts=elsewhere, builder=taker)
+
+
+def answers(route: models.Route, host: str | None) -> bool:
+    """Whether a route answers on a host, which is None for all hosts that no route names."""
+    if host is None:
+        return route.host is None
+    return route.host == host or (route.host is None and host not in route.except_hosts)
 
 
 def plainly_found(routes: list[models.Route], named: list[str], host: str | None, path: str) -> models.Route | None:
     """The route of a path, by asking each in turn."""
+    every_route, routes = routes, [route for route in routes if answers(route, host)]
     for route in routes:
-        if route.static and (route.host, route.path) == (host, path):
+        if route.static and route.path == path:
             return route
     patterns = [Pattern(text) for text in named]
     if host is None and any(pattern.literal and pattern.text == path for pattern in patterns):
         return models.Route(path, "named by an option")
     for route in routes:
-        if route.builder and route.host == host and route.builder.matches(path):
+        if route.builder and route.builder.matches(path):
             return route
-    templates = {route.path: route for route in reversed(routes) if not route.static}
+    templates = {route.path: route for route in reversed(every_route) if not route.static}
     for pattern in patterns:
         if not pattern.literal and pattern.matches(path):
             learned_route = models.Route(pattern.text, "learned from traffic", static=False)
-            return templates.get(pattern.text, learned_route)._replace(host=None)
-    for route in templates.values():
-        if (
-            route.settings.learn
-            and not route.builder
-            and route.host in (None, host)
-            and Pattern(route.path).matches(path)
-        ):
+            return templates.get(pattern.text, learned_route)._replace(host=None, except_hosts=())
+    for route in routes:
+        if route.settings.learn and not (route.static or route.builder) and Pattern(route.path).matches(path):
             return route
     return None
 
@@ -355,9 +360,9 @@ def test_a_path_is_found_as_by_asking_each_route_in_turn(
         assert table.has_explicit_route(path) is any(route.static and route.path == path for route in routes)
         taken = (route.path == path if route.static else Pattern(route.path).matches(path) for route in routes)
         assert table.may_answer(path) is (not routes or any(taken))
-    assert table.hosts == {route.host for route in routes if route.host}
+    assert table.hosts == {name for route in routes for name in (route.host, *route.except_hosts) if name}
     literal = {text for text in order if Pattern(text).literal} if host is None else set()
-    own = {route.path for route in routes if route.static and route.host == host}
+    own = {route.path for route in routes if route.static and answers(route, host)}
     assert sorted(route.path for route in table.static(site)) == sorted(own | literal)
 
 

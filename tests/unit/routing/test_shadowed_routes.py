@@ -126,7 +126,7 @@ def test_the_shadowing_route_is_named_for_people() -> None:
     assert surveyed.verdict.reason == reason
 
 
-def test_mounts_and_files_may_be_shadowed_and_other_hosts_are_not(tmp_path: Path) -> None:
+def test_mounts_and_files_and_the_pages_of_a_host_may_be_shadowed(tmp_path: Path) -> None:
     (tmp_path / "late.html").write_text("<p>late")
     (tmp_path / "other.html").write_text("<p>other")
     routes = [
@@ -136,6 +136,8 @@ def test_mounts_and_files_may_be_shadowed_and_other_hosts_are_not(tmp_path: Path
     ]
     site = SitemapMiddleware(Starlette(routes=routes), store="memory://", verify=False)
     assert locs(asgi(site, RequestSpec("/sitemap.xml")).body) == ["http://testserver/s/other.html"]
+    assert asgi(site, RequestSpec("/s/other.html", host="other.example")).status == 404
+    assert asgi(site, RequestSpec("/sitemap.xml", host="other.example")).status == 404
     assert "/s/late.{x}" in site.explain("/s/late.html").reason
 
 

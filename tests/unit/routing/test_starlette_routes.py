@@ -331,7 +331,7 @@ def hosted() -> Starlette:
     blog = Router(routes=[Route("/posts", page), Mount("/archive", routes=[Route("/old", page)])])
     tenant = Router(routes=[Route("/tenant", page)])
     return Starlette(
-        routes=[Host("Blog.example.com", app=blog), Host("{tenant}.example.com", app=tenant), Route("/", page)]
+        routes=[Host("blog.example.com", app=blog), Host("{tenant}.example.com", app=tenant), Route("/", page)]
     )
 
 
@@ -701,7 +701,7 @@ def test_mounts_and_hosts_and_files_in_fastapi(tmp_path: Path) -> None:
     app.mount("/site", StaticFiles(directory=folder(tmp_path, "index.html"), html=True))
     app.host("blog.example.com", Router(routes=[Route("/posts", page)]))
     assert listed(app) == ["/html", "/site/"]
-    assert listed(app, "blog.example.com") == ["/posts"]
+    assert listed(app, "blog.example.com") == ["/html", "/posts", "/site/"]
 
 
 if hasattr(FastAPI, "frontend"):

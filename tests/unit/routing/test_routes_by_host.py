@@ -1,0 +1,144 @@
+"""Which routes answer on which host: compared with what the app itself answers for a Host header."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import flask
+import pytest
+from a2wsgi import WSGIMiddleware
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import HTMLResponse
+from starlette.routing import BaseRoute, Host, Mount, Route
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
+
+from sitemap_middleware import SitemapMiddleware, sitemap
+
+from ...support.documents import locs
+from ...support.wire import RequestSpec, asgi, wsgi
+
+HOST, OTHER = "www.example", "other.example"
+HOSTS = [HOST, "Www.example", "www.example:8000", OTHER, "{name}.example", "{name}.test"]
+SEGMENTS = ["/a", "/b", "/"]
+PATHS = ["/", *SEGMENTS[:2], *("".join(pair) for pair in product(SEGMENTS[:2], SEGMENTS))]
+
+
+def page(path: str) -> Route:
+    """A page that says whether its route has parameters."""
+
+    async def answer(_: Any) -> HTMLResponse:
+        return HTMLResponse("parametrised" if "{" in path else "static")
+
+    return Route(path, answer)
+
+
+def listed(app: Any, host: str = HOST, **options: Any) -> list[str]:
+    site = SitemapMiddleware(app, **{"base_url": f"http://{HOST}", "store": "memory://", "verify": False, **options})
+    answer = asgi(site, RequestSpec("/sitemap.xml", host=host))
+    return sorted(loc.removeprefix(f"http://{host}") for loc in locs(answer.body)) if answer.status == 200 else []
+
+
+PAGES = st.sampled_from([*SEGMENTS, "/{slug}", "/a/{slug}"]).map(page)
+ROUTES = st.recursive(
+    st.lists(PAGES, max_size=4),
+    lambda inner: st.lists(
+        st.one_of(
+            PAGES,
+            st.builds(lambda path, routes: Mount(path, routes=routes), st.sampled_from(["", "/a", "/b"]), inner),
+            st.builds(lambda host, routes: Host(host, Starlette(routes=routes)), st.sampled_from(HOSTS), inner),
+        ),
+        max_size=5,
+    ),
+    max_leaves=12,
+)
+
+
+@given(ROUTES)
+def test_a_site_lists_the_static_routes_that_answer_on_its_host(routes: list[BaseRoute]) -> None:
+    app = Starlette(routes=routes)
+    for host in (HOST, OTHER):
+        found = listed(app, host, base_url=f"http://{host}")
+        answers = {path: asgi(app, RequestSpec(path, host=host)) for path in {*PATHS, *found}}
+        static = sorted(path for path, answer in answers.items() if (answer.status, answer.text) == (200, "static"))
+        assert found == static
+
+
+def test_capitals_in_a_host_route_count_as_they_do_for_this_version_of_starlette() -> None:
+    app = Starlette(routes=[Host("Blog.example", Starlette(routes=[page("/post")])), page("/about")])
+    answering = [
+        path for path in ("/about", "/post") if asgi(app, RequestSpec(path, host="blog.example")).status == 200
+    ]
+    assert listed(app, "blog.example", base_url="http://blog.example") == answering
+
+
+def test_routes_before_that_of_the_sites_own_host_are_listed() -> None:
+    @sitemap(values=[{"slug": "rye"}])
+    async def post(_: Any) -> HTMLResponse:
+        return HTMLResponse("a post")
+
+    inner = [page("/own"), page("/posts/rye"), Route("/notes/{slug}", post), page("/tags/{tag}")]
+    routes = [page("/before"), Route("/posts/{slug}", post), Host(HOST, Starlette(routes=inner)), page("/after")]
+    app = Starlette(routes=routes)
+    site = SitemapMiddleware(app, base_url=f"http://{HOST}", store="memory://", verify=False)
+    assert listed(app) == ["/before", "/notes/rye", "/own", "/posts/rye"]
+    assert "its route /tags/{tag} has parameters" in site.explain("/tags/oat").reason
+    assert site.explain("/after").reason == (
+        "the app has a route of this path for other hosts, and none that answers on www.example"
+    )
+
+
+@pytest.mark.parametrize("name", ["base_url", "allowed_hosts", "the app"])
+def test_a_pattern_of_hosts_counts_for_the_hosts_that_settings_name(name: str) -> None:
+    inner = Starlette(routes=[page("/tenant")])
+    trusted = [Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "*.test"])] if name == "the app" else []
+    app = Starlette(routes=[page("/"), Host("{name}.example", inner), page("/after")], middleware=trusted)
+    options = {
+        "base_url": {},
+        "allowed_hosts": {"base_url": None, "allowed_hosts": [HOST]},
+        "the app": {"base_url": None},
+    }
+    assert listed(app, **options[name]) == ["/", "/tenant"]
+
+
+def test_options_are_about_the_site_of_base_url_even_if_its_host_has_a_route() -> None:
+    app = Starlette(routes=[Host(HOST, Starlette(routes=[page("/own")])), Host(OTHER, Starlette(routes=[page("/x")]))])
+    options: dict[str, Any] = {"include": ["/named"], "sections": {"more": ["/in-section"]}}
+    site = SitemapMiddleware(app, base_url=f"http://{HOST}", store="memory://", verify=False, **options)
+    assert listed(app, OTHER, **options) == ["/x"]
+    assert {path for path in ("/in-section", "/named", "/own", "/x") if site.explain(path).listed} == {
+        "/in-section",
+        "/named",
+        "/own",
+    }
+
+
+def test_rules_of_a_subdomain_hide_those_of_the_main_host_alone() -> None:
+    main, mounted = flask.Flask("main", static_folder=None), flask.Flask("mounted", static_folder=None)
+    main.config["SERVER_NAME"], main.subdomain_matching = "example.test", True
+    main.url_map.default_subdomain = ""
+    main.add_url_rule("/", "home", lambda: "home")
+    main.add_url_rule("/docs", "docs", lambda: "docs", subdomain="api")
+    mounted.add_url_rule("/page", "page", lambda: "page")
+    main.wsgi_app = DispatcherMiddleware(main.wsgi_app, {"/m": mounted})  # type: ignore[method-assign]
+    site = SitemapMiddleware(main, base_url="http://example.test", store="memory://", verify=False)
+    for host, expected in {"example.test": ["/", "/m/page"], "api.example.test": ["/docs", "/m/page"]}.items():
+        found = locs(wsgi(site, RequestSpec("/sitemap.xml", host=host)).body)
+        assert found == [f"http://{host}{path}" for path in expected]
+        assert {wsgi(main, RequestSpec(path, host=host)).status for path in expected} == {200}
+
+
+def test_a_mounted_flask_app_answers_on_every_host() -> None:
+    inner = flask.Flask("inner", static_folder=None)
+    inner.add_url_rule("/<slug>/notes", "notes", lambda slug: slug)
+    inner.add_url_rule("/<slug>", "post", sitemap(values=[{"slug": "rye"}])(lambda slug: slug))
+    app = Starlette(routes=[Mount("/posts", WSGIMiddleware(inner)), Host(OTHER, Starlette(routes=[page("/own")]))])
+    site = SitemapMiddleware(app, base_url=f"http://{HOST}", store="memory://", verify=False)
+    assert listed(app, OTHER) == ["/own", "/posts/rye"]
+    other = next(found for found in site.service.sites() if found.host == OTHER)
+    explanation = site.service.explain("/posts/rye/notes", site.service.snapshot_now(other))
+    assert explanation.reason == "its route /posts/<slug>/notes has parameters, and neither values nor learn"
