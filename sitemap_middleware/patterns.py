@@ -1,4 +1,4 @@
-"""The patterns of the options include, exclude and learn: route templates of either framework, and globs."""
+"""The patterns of the options include, exclude and learn: route templates of any framework, and globs."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def quote_path(path: str) -> str | None:
 
 
 def quote_paths(site: Site, paths: Sequence[str | None]) -> list[str | None]:
-    """The same for each of these paths; None for those that have no loc, too."""
+    """Percent-encode many decoded paths; None for each that has no loc, also because that would be too long."""
     known = [path for path in paths if path is not None]
     joined = "\n".join(known)
     if _are_plain(joined, len(known)):
@@ -197,10 +197,10 @@ def loc_of(site: Site, path: str) -> str | None:
 
 
 def resolve_loc(site: Site, given: str) -> tuple[str, str]:
-    """The path below the site's root, and the loc, of a page that the developer gives by its URL or by its path.
+    """The path below the site's root, and the loc, of a page that the developer names.
 
-    A path is one as links have it: from the root of the host, percent-encoded or not. The path returned is
-    percent-encoded; it is the loc itself if the page is not below the site's root.
+    It is named by its URL, or by its path as in a link: from the root of the host, percent-encoded or not. The path
+    returned is percent-encoded; it is the loc itself if the page is not below the site's root.
 
     Raises:
         ValueError: it is not a page of this host.

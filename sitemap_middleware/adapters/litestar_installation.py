@@ -36,7 +36,7 @@ def installed_middleware(app: Any) -> Any:
 
 
 def refuse_other_options(installed: Any, options: Mapping[str, Any]) -> None:
-    """Raise OptionError if an app is given another middleware than the installed one, which would have no effect."""
+    """Raise OptionError if a second middleware has other options than the installed one: it would have no effect."""
     for name in sorted({*installed._passed, *options}):
         is_given = name in options and name in installed._passed
         if not is_given or installed._passed[name] != options[name]:
@@ -47,7 +47,7 @@ def refuse_other_options(installed: Any, options: Mapping[str, Any]) -> None:
 
 
 def install(app: Any, make_middleware: Any) -> Any:
-    """Call a Litestar app through a middleware from now on, by a subclass of its class. Return the middleware.
+    """Make all calls of a Litestar app pass a middleware, by a subclass of the app's class. Return the middleware.
 
     Args:
         app: the Litestar app, which may not be complete yet.

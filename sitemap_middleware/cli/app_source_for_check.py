@@ -70,9 +70,9 @@ class AppSource:
 
 @contextlib.contextmanager
 def unobserved(fetch: Fetch, middleware: SitemapMiddleware) -> Iterator[Fetch]:
-    """Provide a function that requests pages of an app, and leaves no evidence of them in the app's store.
+    """Provide a function that requests pages of an app without recording their responses in the app's store.
 
-    Documents of the sitemap and robots.txt are requested like anybody would: only the app's service has them.
+    The sitemap and robots.txt are requested as usual, because only the app's own service can serve them.
     """
     own, other = middleware.service, middleware.service.unobserving()
 

@@ -193,13 +193,13 @@ class _Baseline:
     file: Path | None
     """None if there is no option --baseline."""
     new: Path | None = None
-    """What is written in its place."""
+    """The file that is to replace it."""
     _output: Any = None
 
     @classmethod
     @contextlib.contextmanager
     def opened(cls, file: Path | None) -> Iterator[_Baseline]:
-        """Provide a baseline; what was not saved is deleted at the end."""
+        """Provide a baseline; delete the new file at the end unless it was saved."""
         baseline = cls(file)
         try:
             yield baseline
@@ -210,7 +210,7 @@ class _Baseline:
                 baseline.new.unlink(missing_ok=True)
 
     def comparison(self, *, update: bool) -> Comparison:
-        """With what the listed URLs are compared, and where they go."""
+        """The URLs to compare with, and the function that writes the new ones; neither without a baseline."""
         if self.file is None:
             return Comparison()
         earlier: Callable[[], Iterable[str]] | None = self._earlier if self.file.exists() else None

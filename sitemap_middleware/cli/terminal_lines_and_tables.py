@@ -19,10 +19,10 @@ PLAIN_WIDTH_COLUMNS: Final = 120
 _INDENT: Final = "    "
 
 _MAX_WORDS_OF_A_FIELD: Final = 2
-"""Words of a line that is just a value, or a name and a value."""
+"""A line of so few words is a value, or a name and a value. It is not broken."""
 
 _MAX_ALIGNED_COLUMNS: Final = 60
-"""Longest text that the texts beside others are aligned with."""
+"""Columns of the first texts of rows, at most. Further right, the second texts are not aligned."""
 
 _T = TypeVar("_T")
 

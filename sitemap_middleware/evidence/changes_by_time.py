@@ -1,4 +1,4 @@
-"""When pages change for the sitemap though nobody visits them: what it says of them depends on the time, too."""
+"""When entries change only because time passes: a page becomes too old or unavailable, or a date is in the past."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .page_verdict import expires_after
 
 
 def unavailable_from(block: PageBlock, now: int) -> Iterator[int]:
-    """The times after `now`, in POSIX seconds, from which pages are unavailable by their own account."""
+    """The times after `now`, in POSIX seconds, that pages give as their `unavailable_after`."""
     # Pages that expire are never in columns.
     return (end for _, page in block.others for end in expires_after(page, now))
 
@@ -18,7 +18,7 @@ def unavailable_from(block: PageBlock, now: int) -> Iterator[int]:
 def changes_after(block: PageBlock, now: int, max_age_seconds: int) -> Iterator[int]:
     """Times after `now` at which pages become too old to be listed, or their dates are no longer in the future.
 
-    The earliest is always among them. `unavailable_from` has further ones.
+    The earliest one is always included; others may be missing. For `unavailable_after` see `unavailable_from`.
 
     Args:
         block: the pages as of now. Evidence that was left out of them may change them at any time.

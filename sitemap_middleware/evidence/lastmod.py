@@ -79,9 +79,9 @@ def lastmod(
 
 
 def observed_lastmods(pages: PageColumns, signals: SiteSignals, now: int) -> list[str | None]:
-    """The text of `lastmod` for each of many pages, as of now, that have no date by the developer.
+    """The lastmod, as text, of each of many pages to which the developer gives no date.
 
-    Most pages have a date by their Last-Modified, which is found without making pages of the columns.
+    Most are dated by their Last-Modified. To find that, no `Page` has to be made of the columns.
     """
     common = pages.common
     texts: list[str | None] = [None] * pages.count
@@ -133,11 +133,11 @@ def _lastmods_of_steady_pages(pages: PageColumns, signals: SiteSignals, now: int
 def date_evidence(
     result: LastmodResult, page: Page | None, file_modified: int | None, signals: SiteSignals, now: int
 ) -> Iterator[DateEvidence]:
-    """Each date that a page may have, in the order of the rules of `lastmod`, of which the first counts.
+    """The date by each rule of `lastmod` that applies to a page, in their order. The first one counts.
 
     Args:
         result: what `lastmod` returned for the page.
-        page: see `lastmod`, as all further arguments.
+        page: this and the other arguments are those of `lastmod`.
     """
     page = None if page is None else page_as_of(page, now)
     found = [other for other in _results(page, file_modified, signals, now) if other is not None]

@@ -1,6 +1,7 @@
 """The forms in which pages repeat the slug of their own path: "foo", "Foo", "#foo", or links to themselves.
 
-Two pages show the forms: those whose terms differ as the digests of the two pages do. See `soft_404_by_equal_content`.
+The forms are found by comparing two pages: the terms of their slugs differ by as much as their digests do. See
+`soft_404_by_equal_content`.
 """
 
 from __future__ import annotations

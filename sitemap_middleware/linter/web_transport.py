@@ -1,7 +1,7 @@
 """Connects to hosts of the web, and to no address of the local network.
 
-The address that was checked is the one that is connected to, so a name that leads elsewhere a moment later gains
-nothing.
+It connects to the very address that was checked. A name that resolves to another address a moment later (DNS
+rebinding) gains nothing.
 """
 
 from __future__ import annotations

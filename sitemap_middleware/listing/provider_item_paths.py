@@ -107,8 +107,8 @@ def _pages_of_rows(rows: Sequence[ProvidedPage]) -> ProvidedPages:
 def pages_of_items(site: Site, items: Sequence[Any], builders: Builders, report: ProviderReport) -> ProvidedPages:
     """The pages of some items. An item that fits none of the routes is reported.
 
-    If there is one route, what the routes of the app prove is decided for all items together; `_pages_of_item` decides
-    on each of the others.
+    If there is only one route, plain items are checked together, because that is faster. `_pages_of_item` checks the
+    others one by one.
     """
     if len(builders) > 1:
         return _pages_of_rows([page for item in items for page in _pages_of_item(site, item, builders, report)])

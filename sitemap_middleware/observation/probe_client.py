@@ -1,8 +1,8 @@
 """Requests pages of the app in process, as a crawler would: what the two probers share.
 
-`ProbeClient` makes the requests, to the site's own host: the live request behind
-which they run may name any Host. `BackgroundProber` is the base of the two probers,
-which choose the pages.
+`ProbeClient` makes the requests. It sends the site's own host, because the live
+request that it imitates may name any Host. `BackgroundProber` is the base of the
+two probers, which choose the pages.
 """
 
 from __future__ import annotations

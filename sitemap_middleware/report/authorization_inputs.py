@@ -47,7 +47,7 @@ class ReportRequest:
 def is_this_machine(request: ReportRequest) -> bool:
     """Whether the server and the client of a request are this machine, as far as their addresses tell.
 
-    Browsers do not send HTTP/1.0, but proxies do that add no header, such as nginx without `proxy_set_header`.
+    HTTP/1.0 counts as a proxy's: browsers do not send it, but nginx does, which need not add any other sign.
     """
     if request.environ is not None:
         server, client = request.environ.get("SERVER_NAME"), request.environ.get("REMOTE_ADDR")

@@ -17,7 +17,7 @@ from .lastmod import check_lastmod
 from .loc import check_loc, normal_url, resolved
 
 _DATA_TYPES: Final = ("json", "xml", "javascript", "ecmascript", "css", "font", "x-www-form-urlencoded")
-"""Words in the media types of what is not shown to people."""
+"""Words in media types of data, which are not pages for people."""
 _TOLERANCE_SECONDS: Final = 2 * SECONDS_PER_DAY
 """Differences between dates that time zones and caches explain."""
 _MAX_REDIRECTS_NAMED: Final = 5
@@ -44,7 +44,7 @@ class PageResponse(NamedTuple):
 
 
 class CheckedPage(NamedTuple):
-    """What a page shows."""
+    """What is wrong with a page."""
 
     findings: Sequence[Finding]
     digest: int | None = None
