@@ -139,8 +139,9 @@ class Request(Protocol):
     def routing_headers(self) -> RoutingHeaders:
         """Its headers that an app may believe to state the requested URL. Read it after `ignore_reason`."""
 
-    fields: Sized
-    """The header fields; in WSGI, all keys of the environ. Only the number counts. Read it after the app was called."""
+    @property
+    def fields(self) -> Sized:
+        """The header fields as they came; in WSGI, the whole environ. Only the number counts."""
 
     is_noted: bool
     """True once the request was noted as a crawler's; else not set."""

@@ -75,16 +75,15 @@ class ASGIMiddleware:
                         if response is None:
                             page = self.service.observe(request)
             else:
-                self._bind_app(scope)
-                if scope["type"] == "lifespan":
-                    send = self._lifespan_send(scope, send)
+                send = self._send_of_other_scope(scope, send)
         except Exception as error:
             self.service.log_fault("a request could not be looked at", error)
+        app = self.app  # Python calls a local variable faster than an attribute that is no method
         if request is not None and page is not None:
             request.tracked_page = page
             request.server_send = send
             try:
-                await self.app(scope, receive, request.send)
+                await app(scope, receive, request.send)
             except Exception:
                 request.retract()
                 self.service.note_failure(request, page)
@@ -93,7 +92,7 @@ class ASGIMiddleware:
             self.service.note_document(request, response)
             await send_response(response, receive, send)
         else:
-            await self.app(scope, receive, send)
+            await app(scope, receive, send)
 
     async def new_sitemap_handler(self) -> Any:
         """What answers requests for documents, imported on a thread: that takes tens of milliseconds."""
@@ -123,6 +122,11 @@ class ASGIMiddleware:
             self.service.app_routes.bind(scope["app"])
             if self.service.app_routes.app is scope["app"]:
                 set_state(scope["app"], EXTENSION_NAME, self)
+
+    def _send_of_other_scope(self, scope: Scope, send: Send) -> Send:
+        """The `send` that the app is given for what is no request, such as its lifespan or a WebSocket."""
+        self._bind_app(scope)
+        return self._lifespan_send(scope, send) if scope["type"] == "lifespan" else send
 
     def _lifespan_send(self, scope: Scope, send: Send) -> Send:
         """The `send` that the app is given for its lifespan.

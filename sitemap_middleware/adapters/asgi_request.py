@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sized
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final, Protocol
@@ -68,10 +68,11 @@ class ASGIRequest(BaseRequest):
     given. Everything else is computed when it is read.
     """
 
-    __slots__ = ("_call_soon", "adapter", "headers", "scope", "server_send")
+    __slots__ = ("_call_soon", "adapter", "fields", "headers", "scope", "server_send")
 
     adapter: ASGIAdapter
     scope: Scope
+    fields: Sized
     headers: tuple[tuple[bytes, bytes], ...]
     """The request's headers, as they came: the app may remove some from the list in the scope."""
     server_send: Send
@@ -176,7 +177,8 @@ class ASGIRequest(BaseRequest):
         except Exception as error:
             if isinstance(message, dict) and "type" in message:  # the server refuses anything else
                 self.adapter.service.log_fault("a response could not be observed", error)
-        return self.server_send(message)
+        server_send = self.server_send  # Python calls a local variable faster than an attribute that is no method
+        return server_send(message)
 
     @property
     def conditions(self) -> Conditions:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
-
 from ..models import RoutingHeaders
 from ..observation.observer import Observer
 from ..observation.tracked_page import TrackedPage
@@ -13,11 +11,10 @@ from ..request_response import KEY_METHOD, KEY_SCHEME, RequestKey
 class BaseRequest:
     """The attributes of a `Request` that both protocols have, and the observer of its response."""
 
-    __slots__ = ("fields", "is_noted", "key", "observer", "routing_headers", "tracked_page")
+    __slots__ = ("is_noted", "key", "observer", "routing_headers", "tracked_page")
 
     key: RequestKey
     """Path, Host, scheme, root, method and query, each as the protocol gives it."""
-    fields: Sized
     is_noted: bool
     routing_headers: RoutingHeaders
     """The headers that an app may believe to state the requested URL. `ignore_reason` finds them."""

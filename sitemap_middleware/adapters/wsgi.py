@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..request_response import DOCUMENT_SUFFIXES, KEY_PATH, Response
 from ..service import SitemapService
 from .wsgi_body import observed_body
-from .wsgi_request import WSGIRequest, key_with_defaults, new_request
+from .wsgi_request import WSGIRequest, key_with_defaults
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -49,7 +49,13 @@ class WSGIMiddleware:
                 or (pause := page.last_answer.pause) is None
                 or not page.passes_over(pause, key, len(environ))
             ):
-                request = new_request(environ, self, key)
+                request = WSGIRequest()  # made here, and without an `__init__`, because each call takes time
+                request.adapter = self
+                request.environ = environ
+                request.fields = {**environ}
+                request.observer = None
+                request.is_started = False
+                request.key = key
                 if page is None:
                     if self._original_attributes:
                         self._unwind()
@@ -62,17 +68,17 @@ class WSGIMiddleware:
                         page = self.service.observe(request)
         except Exception as error:
             self.service.log_fault("a request could not be looked at", error)
+        app = self.app  # Python calls a local variable faster than an attribute that is no method
         if request is None or page is None:
             if request is None or response is None:
-                return self.app(environ, start_response)
+                return app(environ, start_response)
             self.service.note_document(request, response)
             start_response(_status_line(response.status), list(response.headers))
             return [response.body] if response.parts is None else response.parts
-        request.fields = request.environ_keys = list(environ)
         request.tracked_page = page
         request.server_start_response = start_response
         try:
-            body = self.app(environ, request.start_response)
+            body = app(environ, request.start_response)
         except BaseException:
             request.retract()
             self.service.note_failure(request, page)

@@ -29,9 +29,7 @@ def wsgi_request(request: HttpRequest, app: Any) -> WSGIRequest:
             **environ,
             WAIT_SECONDS_KEY: TEST_CLIENT_WAIT_SECONDS,
         }  # tests keep to one thread and one transaction
-    own = request_of(environ, app)
-    own.fields = own.environ_keys = list(environ)
-    return own
+    return request_of(environ, app)
 
 
 def asgi_request(request: HttpRequest, app: Any) -> ASGIRequest:

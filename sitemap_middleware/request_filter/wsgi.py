@@ -22,32 +22,27 @@ rule_cache: Final = HeaderRuleCache([f"HTTP_{name.upper().replace('-', '_')}" fo
 
 def ignore_reason_of_environ(
     environ: dict[str, Any],
-    keys: list[Any] | None,
-    accept: str,
+    original: dict[str, Any],
     reason_of_routing: Callable[[tuple[tuple[str, Any], ...]], IgnoreReason | None] | None = None,
 ) -> IgnoreReason | None:
     """Why a request with this environ does not count; None if it does.
 
     Args:
         environ: as it is now. The app may have changed it; some apps put the user into it.
-        keys: its keys when the request came; None if the app has not been called.
-        accept: its Accept header when the request came.
+        original: a copy of the environ as it was when the request came.
         reason_of_routing: called with the items of the headers that state the requested URL, if there are any and
             nothing else is a reason.
     """
     routing: list[tuple[str, Any]] | None = None
     harmless, get = rule_cache.harmless, environ.get
-    if keys is None:
-        keys, is_changed = list(environ), False
-    else:
-        # A dict appends new keys, so the size and the last key show whether the app has added or removed any.
-        is_changed = len(environ) != len(keys) or next(reversed(environ), None) != keys[-1]
-    if not harmless.issuperset(keys) or (is_changed and not harmless.issuperset(environ)):
-        if not is_changed and rule_cache.known.issuperset(keys):
+    # A dict appends new keys, so the size and the last key show whether the app has added or removed any.
+    is_changed = len(environ) != len(original) or next(reversed(environ), None) != next(reversed(original), None)
+    if not harmless.issuperset(original) or (is_changed and not harmless.issuperset(environ)):
+        if not is_changed and rule_cache.known.issuperset(original):
             routing = [(key, environ[key]) for key in environ.keys() & rule_cache.routing]
         else:
             routing = []
-            for key in {*keys, *environ}.difference(harmless):
+            for key in {*original, *environ}.difference(harmless):
                 if key not in rule_cache.known and (
                     reason := _ignore_reason_of_key(key, get(key, "removed by the app"))
                 ):
@@ -62,6 +57,7 @@ def ignore_reason_of_environ(
         if agent and is_monitor(agent):
             return UPTIME_MONITOR
         remember_harmless(harmless_agents, agent, len(agent))
+    accept = original.get("HTTP_ACCEPT", "")
     if accept not in harmless_accepts:
         if accept and (reason := ignore_reason_of_accept(accept)):
             return reason

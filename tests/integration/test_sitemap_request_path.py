@@ -22,7 +22,7 @@ PACKAGE = "sitemap_middleware."
 CALLERS = re.compile(r"adapters\.wsgi|sitemap_handler|rendering\.(publisher|\w+_sections?)")
 """The modules whose calls count: the adapter, the handler, the publisher, the sections."""
 
-NOT_COUNTED = re.compile(r"__init__|new_request|<.*>|warn_of_\w+")
+NOT_COUNTED = re.compile(r"__init__|<.*>|warn_of_\w+")
 """Constructors, generator expressions and log helpers, by name."""
 
 NUMBERED = re.compile(r"─ (\w+) +(\d+)\b")

@@ -473,7 +473,6 @@ class OnePage:
 
     def start(self, status: Any = OK, headers: Any = HTML, previous: Observer | None = None, **changed: str) -> Any:
         request = request_of({**self.environ, **changed}, self.site)
-        request.fields = list(request.environ)
         return self.page.on_response_start(status, headers, request, previous)
 
     def answer(self, *chunks: Any, **changes: Any) -> None:

@@ -327,7 +327,7 @@ class Shop:
     def request(self, *, fails: bool = False, **environ: Any) -> Job:
         usual = {"REQUEST_METHOD": "GET", "PATH_INFO": "/", "wsgi.url_scheme": "https", "HTTP_HOST": "example.com"}
         request, job = request_of({**usual, **environ}, self.app), Job()
-        for name in ("adapter", "key", "environ", "environ_keys", "_accept"):
+        for name in ("adapter", "key", "environ", "fields"):
             setattr(job, name, getattr(request, name))
         job.fails, job.jobs = fails, []
         return job

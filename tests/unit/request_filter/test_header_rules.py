@@ -414,7 +414,7 @@ def refusals(headers: Headers) -> list[IgnoreReason | None]:
         for reason_found in (
             ignore_reason_of_headers(pairs),
             ignore_reason_of_headers([list(pair) for pair in pairs]),  # type: ignore[misc] # as some servers send them
-            ignore_reason_of_environ(environ, list(environ), environ.get("HTTP_ACCEPT", "")),
+            ignore_reason_of_environ(environ, environ),
         )
     ]
     assert len({match and match.reason for match in matches}) == 1, matches
@@ -467,7 +467,7 @@ def test_no_header_raises_and_what_is_shown_is_printable(name: str, value: str) 
     rule = rule_for_header(name)
     assert rule is None or (rule.reason.reason in IGNORE_REASONS and rule.reason.detail.isprintable())
     environ = {f"HTTP_{name}": value}
-    ignore_reason_of_environ(environ, list(environ), "")
+    ignore_reason_of_environ(environ, environ)
     ignore_reason_of_headers([(name.encode(), value.encode())])
 
 
@@ -519,7 +519,7 @@ def test_names_that_are_remembered_are_bounded() -> None:
     for kind in ("x-made-up-{}", "x-user-{}"):
         for number in range(2 * MAX_CACHED_NAMES):
             ignore_reason_of_headers([(kind.format(number).encode(), b"1")])
-            ignore_reason_of_environ({f"HTTP_{kind.format(number)}": "1"}, [], "")
+            ignore_reason_of_environ({f"HTTP_{kind.format(number)}": "1"}, {})
     ignore_reason_of_headers([(b"x" * 10 * MAX_NAME_CHARS, b"1")])
     for names in (asgi_filter.rule_cache, wsgi_filter.rule_cache):
         assert len(names) <= MAX_CACHED_NAMES
@@ -532,10 +532,10 @@ def test_values_that_are_remembered_are_bounded() -> None:
         environ = {"HTTP_USER_AGENT": agent, "HTTP_ACCEPT": accept}
         for _ in range(2):
             assert ignore_reason_of_headers([(b"user-agent", agent.encode()), (b"accept", accept.encode())]) is None
-            assert ignore_reason_of_environ(environ, list(environ), accept) is None
+            assert ignore_reason_of_environ(environ, environ) is None
     long = "x" * 10 * MAX_ACCEPT_CHARS
     assert ignore_reason_of_headers([(b"user-agent", long.encode())]) is None
-    assert ignore_reason_of_environ({"HTTP_USER_AGENT": long}, None, "") is None
+    assert ignore_reason_of_environ({"HTTP_USER_AGENT": long}, {}) is None
     for values in (asgi_filter.harmless_fields, wsgi_filter.harmless_agents, wsgi_filter.harmless_accepts):
         assert len(values) <= MAX_CACHED_VALUES
     assert (b"user-agent", long.encode()) not in asgi_filter.harmless_fields
