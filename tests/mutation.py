@@ -80,7 +80,7 @@ TESTS = {
     "evidence.observations": "unit/evidence/test_response_parser unit/evidence/test_observation_merge",
     "adapters.disabled_middleware": "unit/test_option_sources unit/test_middleware_lookup",
     "adapters.adapter_choice": "integration/test_app_shapes unit/test_option_sources",
-    "adapters.usable_part_of_truncated_response": "unit/adapters/test_in_process_wsgi_client unit/adapters/test_in_process_asgi_client unit/observation/test_probe_client",
+    "adapters.truncated_response": "unit/adapters/test_in_process_wsgi_client unit/adapters/test_in_process_asgi_client unit/observation/test_probe_client",
     "adapters.litestar_installation": "frameworks/test_litestar frameworks/test_contract",
     "observation.parse_and_store": "unit/observation/test_parse_and_store",
     "observation.background_saving": "unit/observation/test_background_saving unit/observation/test_shutdown",

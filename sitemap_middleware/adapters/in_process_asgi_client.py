@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Scope
 from ..request_response import MAX_PROBE_BYTES, PROBE_TIMEOUT_SECONDS, ProbeRequest, Request, Response, as_exception
 from .event_loop_and_threads import start_task
 from .probe_headers_without_visitor import headers_of_probe, probe_client_address
-from .usable_part_of_truncated_response import is_endless, truncated_response
+from .truncated_response import is_endless, truncated_response
 
 CLEANUP_TIMEOUT_SECONDS: Final = 0.1
 """Seconds that a complete response waits for the app to close its files. Else they may stay open."""

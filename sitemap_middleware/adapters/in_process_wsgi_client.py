@@ -21,7 +21,7 @@ from ..request_response import (
     as_exception,
 )
 from .probe_headers_without_visitor import headers_of_probe, probe_client_address
-from .usable_part_of_truncated_response import is_endless, truncated_response
+from .truncated_response import is_endless, truncated_response
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment

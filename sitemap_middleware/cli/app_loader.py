@@ -21,7 +21,7 @@ from ..middleware import SitemapMiddleware
 from ..middleware_lookup import ADD_MIDDLEWARE_HINT, closure_values
 from ..routing import app_layers_and_mounts
 from ..routing.framework_detection import is_starlette
-from .terminal_lines_and_tables import CommandError, printable
+from .terminal_output import CommandError, printable
 
 _MAX_LAYERS: Final = 100
 """Layers of an app in which the middleware is searched."""

@@ -12,10 +12,10 @@ from ..adapters.asgi import ASGIMiddleware
 from ..stores.default_store import only_existing_files
 from . import results_as_json_and_csv, results_as_text
 from .command_options import app_options, command, output_options
-from .fetch_and_write_sitemap_files import export
+from .command_target import open_target, reporting_errors
 from .in_process_app_client import app_client
-from .target_app_site_and_pages import open_target, reporting_errors
-from .terminal_lines_and_tables import CommandError, progress
+from .sitemap_export import export
+from .terminal_output import CommandError, progress
 
 
 @command.command()

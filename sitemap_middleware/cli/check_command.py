@@ -16,7 +16,7 @@ import click
 
 from .. import __version__
 from ..adapters.asgi import ASGIMiddleware
-from ..linter.checks.coverage_of_app_and_baseline import KnownUrl
+from ..linter.checks.coverage import KnownUrl
 from ..linter.checks.loc import check_loc, is_local
 from ..linter.document_source import Source
 from ..linter.file_source import FileSource
@@ -39,10 +39,10 @@ from .app_loader import is_app_name
 from .app_source_for_check import AppPages, AppSource, unobserved
 from .check_results_as_text import print_result
 from .command_options import command
+from .command_target import Target, open_target, reporting_errors
 from .in_process_app_client import app_client
 from .rule_names import ignored, print_rule_or_family
-from .target_app_site_and_pages import Target, open_target, reporting_errors
-from .terminal_lines_and_tables import CommandError, print_notes, progress
+from .terminal_output import CommandError, print_notes, progress
 
 _HOST_AND_PORT: Final = re.compile(r"[\w.-]+:[0-9]+(/.*)?", re.ASCII)
 

@@ -7,7 +7,7 @@ from typing import Final
 from ..linter.message import Message
 from ..linter.rules import Family, Rule, Severity
 from ..linter.runner import Result
-from .terminal_lines_and_tables import console, print_line, print_notes, print_rows
+from .terminal_output import console, print_line, print_notes, print_rows
 
 _STYLES: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: ""}
 

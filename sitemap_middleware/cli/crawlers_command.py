@@ -20,10 +20,10 @@ from ..stores.base import store_name
 from ..stores.default_store import only_existing_files
 from ..stores.sqlite.memory import MemoryStore
 from .command_options import app_options, command
+from .command_target import open_target, reporting_errors
 from .inspection_commands import open_named_store
 from .since_option import parse_since
-from .target_app_site_and_pages import open_target, reporting_errors
-from .terminal_lines_and_tables import CommandError, Row, console, print_line, print_notes, print_rows, progress
+from .terminal_output import CommandError, Row, console, print_line, print_notes, print_rows, progress
 
 _MAX_LINES: Final = 20
 """Lines of each list that are printed. --json has all."""

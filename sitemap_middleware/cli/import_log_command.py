@@ -28,9 +28,9 @@ from ..stores.sqlite.store import SQLiteStore
 from ..stores.store_status import store_status
 from ..urls import parse_base_url
 from .command_options import command
+from .command_target import open_target, reporting_errors
 from .results_as_text import base_url_of_key
-from .target_app_site_and_pages import open_target, reporting_errors
-from .terminal_lines_and_tables import CommandError, Row, console, print_line, print_rows, progress
+from .terminal_output import CommandError, Row, console, print_line, print_rows, progress
 
 _LINES: Final = {
     "verified": "visits of verified crawlers",

@@ -23,9 +23,9 @@ from ..stores.store_status import store_status
 from . import results_as_json_and_csv, results_as_text
 from .app_loader import is_app_name, load_app
 from .command_options import app_options, command
+from .command_target import Target, open_target, reporting_errors
 from .since_option import parse_since
-from .target_app_site_and_pages import Target, open_target, reporting_errors
-from .terminal_lines_and_tables import CommandError, console, counted, print_line, print_notes, progress
+from .terminal_output import CommandError, console, counted, print_line, print_notes, progress
 
 _QUERY_NOTE: Final = "a page with a query string is never listed; this is about the page without it"
 

@@ -14,9 +14,9 @@ from ..middleware_lookup import find_middleware
 from ..report.request_handler import EXTRA_MISSING
 from ..stores.default_store import only_existing_files
 from .command_options import app_options, command, output_options
+from .command_target import open_target, reporting_errors
 from .in_process_app_client import app_client
-from .target_app_site_and_pages import open_target, reporting_errors
-from .terminal_lines_and_tables import CommandError, console, print_line, progress
+from .terminal_output import CommandError, console, print_line, progress
 
 _WAIT_SECONDS = 60.0
 """Seconds for which the middleware may request pages of the app before it answers with the sitemap."""

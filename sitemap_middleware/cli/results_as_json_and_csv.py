@@ -15,7 +15,7 @@ from ..listing.listed_and_unlisted_urls import UrlReportLine
 from ..listing.route_report import RouteReport
 from ..option_sources import Setting
 from ..stores.store_status import StoreStatus
-from .fetch_and_write_sitemap_files import ExportedFile
+from .sitemap_export import ExportedFile
 
 _PAGE_COLUMNS: Final = ("url", "listed", "reason", "lastmod", "lastmod_from", "route")
 

@@ -24,8 +24,8 @@ from ..listing.route_report import RouteReport
 from ..option_sources import Setting
 from ..stores.store_status import StoreStatus
 from ..value_history import last_run
-from .fetch_and_write_sitemap_files import ExportedFile
-from .terminal_lines_and_tables import Row, console, print_line, print_rows, printable
+from .sitemap_export import ExportedFile
+from .terminal_output import Row, console, print_line, print_rows, printable
 
 _UNDECIDED_ROUTES_HINT: Final = (
     "these routes have parameters, and their pages are neither enumerated, learned nor excluded."

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from ..linter.rules import FAMILIES, RULES
 from ..linter.runner import ignored_codes
 from .check_results_as_text import print_family, print_rule
-from .terminal_lines_and_tables import CommandError
+from .terminal_output import CommandError
 
 
 def print_rule_or_family(name: str) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from ..dates import timestamp_of
-from .terminal_lines_and_tables import CommandError
+from .terminal_output import CommandError
 
 _AGE: Final = re.compile(r"(\d{1,6})\s*([mhdw])")
 

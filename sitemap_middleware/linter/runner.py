@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from .checks.coverage_of_app_and_baseline import KnownUrl, coverage_findings, vanished_findings
+from .checks.coverage import KnownUrl, coverage_findings, vanished_findings
 from .checks.duplicate_urls import duplicate_findings
 from .checks.loc import check_loc, normal_url
 from .document_source import Source

@@ -13,9 +13,9 @@ from ..urls import is_loopback, normal_host, quote_path
 from . import template_contexts
 from .background_evaluation import Evaluation, EvaluationCache
 from .evaluated_urls_database import SORTS, PageQuery
+from .health import health
 from .report_page_links import NAMES, ServerLinks
 from .service_inputs import ServiceInputs
-from .store_and_process_health import health
 from .template_rendering import STYLE, render, render_parts
 
 STREAMED_PAGES: Final = 20_000

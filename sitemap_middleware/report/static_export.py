@@ -14,8 +14,8 @@ from ..urls import quote_path
 from . import template_contexts
 from .background_evaluation import Evaluation, evaluate
 from .evaluated_urls_database import PageQuery, PageRow
+from .health import health
 from .report_page_links import NESTED_FOLDER, FileLinks, list_file
-from .store_and_process_health import health
 from .template_rendering import STYLE, render
 
 MAX_PAGE_FILES: Final = 10_000

@@ -9,7 +9,7 @@ from typing import Final
 
 from . import (
     changefreq_and_priority,
-    coverage_of_app_and_baseline,
+    coverage,
     fetch,
     hreflang,
     image,
@@ -39,7 +39,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     hreflang.FAMILY,
     listed_page.FAMILY,
     robots_txt.FAMILY,
-    coverage_of_app_and_baseline.FAMILY,
+    coverage.FAMILY,
 )
 
 RULES: Final[dict[str, Rule]] = {rule.code: rule for family in FAMILIES for rule in family.rules}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sitemap_middleware.cli.since_option import parse_since
-from sitemap_middleware.cli.terminal_lines_and_tables import CommandError
+from sitemap_middleware.cli.terminal_output import CommandError
 
 NOW = 1_750_000_000
 """2025-06-15, 15:06:40 UTC."""

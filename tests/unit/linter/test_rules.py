@@ -53,7 +53,7 @@ ELSEWHERE = {code for code in RULES if code.startswith(("coverage-", "fetch-", "
     "fetch-gzip-broken",
     "fetch-gzip-twice",
 }
-"""Rules that need a server or an app: `test_web_source`, `test_pages` and `test_coverage_of_app_and_baseline` test them."""
+"""Rules that need a server or an app: `test_web_source`, `test_pages` and `test_coverage` test them."""
 
 
 def check(file: Path, location: str | None, settings: Settings) -> list[Message]:

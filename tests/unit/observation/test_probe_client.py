@@ -25,7 +25,7 @@ from sitemap_middleware import SitemapMiddleware, robots
 from sitemap_middleware.adapters import (
     in_process_asgi_client,
     in_process_wsgi_client,
-    usable_part_of_truncated_response,
+    truncated_response,
 )
 from sitemap_middleware.adapters import wsgi_request as wsgi_adapter
 from sitemap_middleware.models import Site, StoreKey
@@ -461,13 +461,11 @@ def test_hanging_robots_txt_delays_the_sitemap_by_seconds_only(
 
 def test_what_remains_of_an_answer_that_was_cut_off() -> None:
     answer = Answered(200, [("content-type", "text/plain")], b"x")
-    assert usable_part_of_truncated_response.truncated_response(answer, too_long=True, allowed=True) is answer
-    assert usable_part_of_truncated_response.truncated_response(answer, too_long=False, allowed=True) is None
+    assert truncated_response.truncated_response(answer, too_long=True, allowed=True) is answer
+    assert truncated_response.truncated_response(answer, too_long=False, allowed=True) is None
     film = Answered(200, [("content-type", "video/mp4")], b"x")
-    assert usable_part_of_truncated_response.truncated_response(film, too_long=True, allowed=False) == Answered(
-        200, film.headers
-    )
-    assert usable_part_of_truncated_response.truncated_response(Answered(0, []), too_long=False, allowed=False) is None
+    assert truncated_response.truncated_response(film, too_long=True, allowed=False) == Answered(200, film.headers)
+    assert truncated_response.truncated_response(Answered(0, []), too_long=False, allowed=False) is None
 
 
 def test_background_tasks_of_an_answer_run_to_their_end() -> None:

@@ -21,7 +21,7 @@ from sitemap_middleware import Entry, sitemap
 from sitemap_middleware.crawlers.counted_visits import CrawlerVisit
 from sitemap_middleware.dates import SECONDS_PER_DAY, w3c_day_from_timestamp
 from sitemap_middleware.models import Site
-from sitemap_middleware.report import background_evaluation, served_pages, store_and_process_health
+from sitemap_middleware.report import background_evaluation, health, served_pages
 from sitemap_middleware.report.evaluated_urls_database import SiteIndex
 
 from ...support.forking import fork_children, run_in_fresh_process
@@ -578,4 +578,4 @@ def test_the_evidence_of_a_page_has_what_its_response_said() -> None:
 def test_every_figure_of_stats_is_named() -> None:
     sample = shop_once()
     for name in sample.app.stats():
-        assert store_and_process_health.label(name) != name.replace("_", " ")
+        assert health.label(name) != name.replace("_", " ")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from sitemap_middleware.cli.terminal_lines_and_tables import print_line, print_rows
+from sitemap_middleware.cli.terminal_output import print_line, print_rows
 
 ROOT = Path(__file__).resolve().parents[3]
 URL = "https://shop.example/" + "a-long-path/" * 5

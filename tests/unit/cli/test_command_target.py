@@ -16,7 +16,7 @@ from click.testing import Result
 from sitemap_middleware.cli.app_loader import load_app
 from sitemap_middleware.cli.main import command
 from sitemap_middleware.cli.results_as_text import base_url_of_key
-from sitemap_middleware.cli.terminal_lines_and_tables import CommandError
+from sitemap_middleware.cli.terminal_output import CommandError
 from sitemap_middleware.models import Site
 from sitemap_middleware.urls import parse_base_url
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_middleware.linter.checks.coverage_of_app_and_baseline import KnownUrl, coverage_findings, vanished_findings
+from sitemap_middleware.linter.checks.coverage import KnownUrl, coverage_findings, vanished_findings
 from sitemap_middleware.linter.rules import FAMILIES
 
 URL = "https://example.com/a"

@@ -20,7 +20,7 @@ from ..stores.store_status import open_readonly
 from ..urls import ascii_host, normal_host, parse_base_url, root_of
 from .app_loader import load_app
 from .results_as_text import base_url_of_key
-from .terminal_lines_and_tables import CommandError
+from .terminal_output import CommandError
 
 
 @contextlib.contextmanager

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from sitemap_middleware.cli import fetch_and_write_sitemap_files as export_module
-from sitemap_middleware.cli.fetch_and_write_sitemap_files import MAX_ROUNDS, RETRY_SECONDS, export
+from sitemap_middleware.cli import sitemap_export as export_module
 from sitemap_middleware.cli.main import command
+from sitemap_middleware.cli.sitemap_export import MAX_ROUNDS, RETRY_SECONDS, export
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.exceptions import SitemapError
 from sitemap_middleware.models import Site

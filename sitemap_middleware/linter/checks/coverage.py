@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..message import Finding
-from ..rules import coverage_of_app_and_baseline as rules
+from ..rules import coverage as rules
 
 
 class KnownUrl(NamedTuple):
