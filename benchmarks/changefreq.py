@@ -21,6 +21,7 @@ from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.evidence import changefreq
 from sitemap_middleware.evidence import observation_merge as merge
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
+from sitemap_middleware.evidence.page_columns import PageBlock
 from sitemap_middleware.evidence.site_signals import site_signals
 from sitemap_middleware.models import Page, Site
 from sitemap_middleware.observation.sampling_schedule import BodySampler
@@ -209,7 +210,7 @@ def words(random: Random, sites: int, pages: int) -> list[Word]:
         length, simulated = site(random, pages)
         looks = [length * share for share in (0.3, 0.6, 1.0)]
         for state in zip(*(known(page, kind, random, looks) for page in simulated), strict=True):
-            around = site_signals([page for page in state if page is not None])
+            around = site_signals([PageBlock.of(page for page in state if page is not None)])
             for page, seen in zip(simulated, state, strict=True):
                 inferred = changefreq.changefreq(seen, around).word
                 results.append(Word(true_word(page.pace), inferred, page.pace * page.gap, kind, page.dated))

@@ -113,7 +113,7 @@ class SiteSignals:
 
 
 def site_signals(
-    pages: Iterable[Page],
+    blocks: Iterable[PageBlock],
     files: Iterable[int] = (),
     until: int | None = None,
     *,
@@ -123,24 +123,12 @@ def site_signals(
     """The signals of a site.
 
     Args:
-        pages: the observed pages, all or a sample, read once. Only those that answer 200 count.
+        blocks: the observed pages, all or a sample, read once and in order. Only those that answer 200 count.
         files: modification times of the files that routes serve, in POSIX seconds.
-        until: when `pages` was read, if it is a sample.
+        until: when the pages were read, if they are a sample.
         now: POSIX seconds. Evidence later than that, of a worker whose clock was ahead, is ignored. None: all counts.
         installed: when packages were installed, in POSIX seconds.
     """
-    return signals_of_blocks([PageBlock.of(pages)], files, until, now=now, installed=installed)
-
-
-def signals_of_blocks(
-    blocks: Iterable[PageBlock],
-    files: Iterable[int] = (),
-    until: int | None = None,
-    *,
-    now: int | None = None,
-    installed: Collection[int] = (),
-) -> SiteSignals:
-    """The same for pages in blocks, read once and one after the other."""
     observed, is_complete = _ObservedHistories(), True
     for stored in blocks:
         block = stored if now is None else block_as_of(stored, now)

@@ -17,6 +17,7 @@ from uuid import UUID
 
 from ..entry import EMPTY_ENTRY, Entry, copy_item, plain_entry
 from ..exceptions import OptionError
+from ..routing.framework_detection import get_attribute
 
 _SCALAR_TYPES: Final = (str, Number, UUID, date, time, Enum)
 """Types of bare values. For other types it is unknown how the app writes them in a URL."""
@@ -82,11 +83,11 @@ def _read_other_item(item: Any, names: Collection[str]) -> Any:
     item = copy_item(item)
     if type(item) is dict or item is None or isinstance(item, (*_SCALAR_TYPES, *_BYTES_TYPES)):
         return item
-    row = _get_attribute(item, "_mapping")  # a SQLAlchemy row: the methods of tuple may hide its attributes
+    row = get_attribute(item, "_mapping")  # a SQLAlchemy row: the methods of tuple may hide its attributes
     if not isinstance(row, Mapping):
         row = None
         if (
-            isinstance(item, Collection) and _get_attribute(item, "_fields") is None
+            isinstance(item, Collection) and get_attribute(item, "_fields") is None
         ):  # a collection is not an item, except for a named tuple
             return item
     params = AttributeParams(type(item).__name__)
@@ -103,17 +104,10 @@ def _read_other_item(item: Any, names: Collection[str]) -> Any:
             else:
                 params[name] = value
     for name in _ENTRY_FIELDS.difference(names):
-        value = _get_attribute(item, name) if row is None else row.get(name)
+        value = get_attribute(item, name) if row is None else row.get(name)
         if value is not None and not callable(value):
             params.fields[name] = value
     return params
-
-
-def _get_attribute(item: Any, name: str) -> Any:
-    try:
-        return getattr(item, name, None)
-    except Exception:  # a property may raise anything
-        return None
 
 
 def item_params(item: Any, names: Collection[str]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from ..dates import CLOCK_SKEW_SECONDS
 from ..evidence.page_as_of import page_as_of
-from ..evidence.site_signals import SiteSignals, signals_of_blocks
+from ..evidence.site_signals import SiteSignals, site_signals
 from ..fork_safety import WorkerId
 from ..stores.checksums import verify, with_checksum
 from ..stores.compact_page_list import CompactPageList
@@ -201,7 +201,7 @@ def _compute_signals(
     known = (page_as_of(page, now) for page in pages) if files else ()
     observed = {decode_path(page.path) for page in known if page.last_modified is not None}
     file_times = [last_modified for path, last_modified in files if path not in observed]
-    signals = signals_of_blocks(in_pieces(pages.blocks(), 1), file_times, until, now=now, installed=install_times())
+    signals = site_signals(in_pieces(pages.blocks(), 1), file_times, until, now=now, installed=install_times())
     return signals, hub_paths(map(decode_path, pages.paths()))
 
 

@@ -55,5 +55,5 @@ def get_attribute(app: Any, name: str) -> Any:
     """An attribute of any object; None if it has none or fails."""
     try:
         return getattr(app, name, None)
-    except Exception:  # a proxy object that is bound to nothing now
+    except Exception:  # such as a proxy object that is bound to nothing now
         return None

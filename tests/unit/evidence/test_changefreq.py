@@ -29,12 +29,13 @@ from sitemap_middleware.evidence.changefreq import (
 )
 from sitemap_middleware.evidence.observation_merge import REFRESH_SECONDS, merge
 from sitemap_middleware.evidence.observations import Observation
-from sitemap_middleware.evidence.site_signals import SiteSignals, site_signals
+from sitemap_middleware.evidence.site_signals import SiteSignals
 from sitemap_middleware.models import CHANGEFREQS, Page
 from sitemap_middleware.observation.sampling_schedule import MAX_SAMPLE_INTERVAL_SECONDS
 from sitemap_middleware.value_history import MAX_RUNS, VOLATILE, History, add_sighting
 
 from ...support import sample_sites
+from ...support.observed_pages import signals_of
 from ...support.sample_sites import SampleSite
 
 HOUR, DAY = 3600, 86_400
@@ -211,7 +212,7 @@ def test_too_few_intervals_give_no_word() -> None:
 def test_no_history_raises_and_little_is_silent(sights: list[tuple[int, int]]) -> None:
     seen = history(sights)
     for known in (page(seen), page(moments=seen, last_modified=seen[-1].value if seen else None)):
-        result = changefreq(known, site_signals([known]))
+        result = changefreq(known, signals_of([known]))
         assert result.word not in ("always", "never")
         if sum(run.was_repeated for run in seen) + len(seen) - 1 < MIN_INTERVALS:
             assert result.word is None
@@ -288,8 +289,8 @@ def test_unwritten_visits_may_have_shown_no_change() -> None:
 
 def test_changes_of_a_template_do_not_count() -> None:
     pages = [page(tuple(run._replace(value=run.value + 100 * number) for run in every(6 * DAY))) for number in range(9)]
-    assert {changefreq(known, site_signals(pages)).word for known in pages} == {None}
-    assert changefreq(pages[0], site_signals(pages[:1])).word == "weekly"
+    assert {changefreq(known, signals_of(pages)).word for known in pages} == {None}
+    assert changefreq(pages[0], signals_of(pages[:1])).word == "weekly"
 
 
 # Last-Modified

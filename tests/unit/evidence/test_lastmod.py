@@ -19,10 +19,11 @@ from sitemap_middleware.evidence.site_signals import (
     MIN_STEADY_DATES,
     SiteSignals,
     is_generated,
-    site_signals,
 )
 from sitemap_middleware.models import Page
 from sitemap_middleware.value_history import VOLATILE, History, Run, add_sighting, is_unchanged_by, without_future
+
+from ...support.observed_pages import signals_of
 
 NOW = 1_750_000_000
 HOUR = 3600
@@ -41,7 +42,7 @@ def page_of(path: str, *sights: tuple[int, int | None], content: int = 1) -> Pag
 
 
 def dates(pages: list[Page], now: int) -> dict[str, str | None]:
-    around = site_signals(pages, now=now)
+    around = signals_of(pages, now=now)
     return {page.path: lastmod(None, page, None, around, now).text for page in pages}
 
 
@@ -364,7 +365,7 @@ def test_no_lastmod_is_later_than_now(sights: list[tuple[int, int, int]], after:
         page = merge(page, seen)
     assert page is not None
     now = NOW + after
-    for around in (EVERYWHERE, site_signals([page], now=now)):
+    for around in (EVERYWHERE, signals_of([page], now=now)):
         text = lastmod(None, page, None, around, now).text
         assert text is None or text <= w3c_from_timestamp(now)
 
@@ -405,7 +406,7 @@ EDITED = (NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, 2), (NOW + 3 * HOUR, 2)
 
 
 def why(page: Page, *others: Page) -> str:
-    result = lastmod(None, page, None, site_signals([page, *others], now=NOW + DAY), NOW + DAY)
+    result = lastmod(None, page, None, signals_of([page, *others], now=NOW + DAY), NOW + DAY)
     assert result.text is None
     return result.source
 
@@ -418,7 +419,7 @@ def test_edit_names_its_time_and_what_it_waits_for() -> None:
     )
     since = [read_at(f"/{which}", (NOW, which), (NOW + 4 * HOUR, which)) for which in range(10, 13)]
     page = read_at("/", *EDITED)
-    assert lastmod(None, page, None, site_signals([page, *since], now=NOW + DAY), NOW + DAY).text is not None
+    assert lastmod(None, page, None, signals_of([page, *since], now=NOW + DAY), NOW + DAY).text is not None
 
 
 @pytest.mark.parametrize(

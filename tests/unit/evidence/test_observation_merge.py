@@ -35,9 +35,11 @@ from sitemap_middleware.evidence.page_verdict import is_listable, page_verdict
 from sitemap_middleware.evidence.response_headers import canonical_links
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.evidence.robots_directives import parse_robots
-from sitemap_middleware.evidence.site_signals import SiteSignals, changed_since, deployment_minute, site_signals
+from sitemap_middleware.evidence.site_signals import SiteSignals, changed_since, deployment_minute
 from sitemap_middleware.models import Page, Site, UnconfirmedAnswer
 from sitemap_middleware.value_history import VOLATILE, last_change, significant
+
+from ...support.observed_pages import signals_of
 
 NOW = 1_750_000_000
 HOUR = 3600
@@ -603,7 +605,7 @@ def test_change_is_dated_neither_in_the_future_nor_before_its_first_sign(
         assert page is not None
         pages.append(page)
     now = max(page.read_at for page in pages)
-    around = site_signals(pages)
+    around = signals_of(pages)
     for page in pages:
         text = lastmod(None, page, None, around, now).text
         if text is not None:
@@ -618,9 +620,9 @@ def alike(count: int, route: str = "/<slug>", **more: Any) -> list[Page]:
 
 
 def test_removed_pages_say_nothing_of_others() -> None:
-    assert site_signals(alike(5)).deployed == (NOW - DAY, NOW - DAY)
-    gone = site_signals(alike(5, status=404))
-    assert (gone.deployed, gone.as_tuple()) == (NONE, site_signals([]).as_tuple())
+    assert signals_of(alike(5)).deployed == (NOW - DAY, NOW - DAY)
+    gone = signals_of(alike(5, status=404))
+    assert (gone.deployed, gone.as_tuple()) == (NONE, signals_of([]).as_tuple())
 
 
 def test_page_that_varies_between_probes_is_not_dated() -> None:

@@ -8,8 +8,9 @@ from sitemap_middleware.evidence.lastmod import lastmod
 from sitemap_middleware.evidence.observation_merge import merge_if_changed
 from sitemap_middleware.evidence.observations import MAX_DELAY_SECONDS, HtmlFacts, Observation, at_merge
 from sitemap_middleware.evidence.page_verdict import page_verdict
-from sitemap_middleware.evidence.site_signals import site_signals
 from sitemap_middleware.models import Page
+
+from ...support.observed_pages import signals_of
 
 HOUR = 3600
 DAY = 24 * HOUR
@@ -54,6 +55,6 @@ def test_edit_that_a_slow_clock_saw_is_dated_by_the_others(behind: int) -> None:
         page = merge_if_changed(page, at_merge(observation._replace(html=html), at))
     assert page is not None
     now = NOW + 20 * DAY
-    date = lastmod(None, page, None, site_signals([page], now=now), now).text
+    date = lastmod(None, page, None, signals_of([page], now=now), now).text
     assert date is not None
     assert "2025-06-25T" < date < "2025-06-26T"

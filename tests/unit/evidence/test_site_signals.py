@@ -24,13 +24,14 @@ from sitemap_middleware.evidence.site_signals import (
     deployment_minute,
     deployments,
     is_generated,
-    signals_of_blocks,
     site_signals,
 )
 from sitemap_middleware.evidence.template_changes import TemplateChanges
 from sitemap_middleware.models import Page
 from sitemap_middleware.stores.page_codec import packed_page, unpack_block
 from sitemap_middleware.value_history import OVERLAP_SECONDS, VOLATILE, Run
+
+from ...support.observed_pages import signals_of
 
 NOW = 1_750_000_020
 """The beginning of a minute."""
@@ -107,9 +108,9 @@ def test_files_were_deployed_in_the_seconds_and_minutes_found() -> None:
 
 @pytest.mark.parametrize(("date", "is_found"), [(0, True), (60, True), (-60, True), (120, False), (-61, False)])
 def test_date_of_a_minute_beside_an_installation_is_the_installations(date: int, *, is_found: bool) -> None:
-    signals = site_signals([dated("/a", NOW + date, NOW + DAY)], installed=[NOW])
+    signals = signals_of([dated("/a", NOW + date, NOW + DAY)], installed=[NOW])
     assert signals.deployed_at(NOW + date) is is_found
-    assert not site_signals([dated("/a", NOW + date, NOW + DAY)]).installed
+    assert not signals_of([dated("/a", NOW + date, NOW + DAY)]).installed
 
 
 # Own changes
@@ -119,14 +120,14 @@ def test_date_of_a_minute_beside_an_installation_is_the_installations(date: int,
 def test_date_is_the_pages_own_if_enough_others_kept_older_ones(same: int, older: int, *, own: bool) -> None:
     moved = [dated(f"/m{number}", NOW, NOW + DAY) for number in range(same)]
     stayed = [dated(f"/s{number}", NOW - 9 * DAY, NOW - DAY, NOW + DAY) for number in range(older)]
-    assert site_signals([*moved, *stayed]).is_own_change(NOW) is own
+    assert signals_of([*moved, *stayed]).is_own_change(NOW) is own
 
 
 @pytest.mark.parametrize(("more", "counts"), [(0, True), (-1, False)])
 def test_older_date_was_kept_if_it_was_seen_after_all_workers_have_restarted(more: int, *, counts: bool) -> None:
     moved = dated("/m", NOW, NOW + DAY)
     stayed = [dated(f"/s{number}", NOW - DAY, NOW - 100, NOW + OVERLAP_SECONDS + more) for number in range(3)]
-    assert site_signals([moved, *stayed]).is_own_change(NOW) is counts
+    assert signals_of([moved, *stayed]).is_own_change(NOW) is counts
 
 
 def test_page_that_was_edited_twice_kept_one_date_at_a_time() -> None:
@@ -135,7 +136,7 @@ def test_page_that_was_edited_twice_kept_one_date_at_a_time() -> None:
         merge(page, Observation(page.path, page.path, NOW + DAY, 200, "text/html", last_modified=NOW - 5 * DAY))
         for page in edited
     ]
-    signals = site_signals(edited)
+    signals = signals_of(edited)
     assert len(signals.older_from) == len(signals.older_to)
     assert all(first <= last for first, last in zip(signals.older_from, signals.older_to, strict=True))
 
@@ -146,19 +147,19 @@ def test_page_that_was_edited_twice_kept_one_date_at_a_time() -> None:
 def test_page_that_failed_is_skipped_and_the_ones_after_it_are_not() -> None:
     gone = dated("/gone", NOW, NOW + DAY, status=404)
     pages = [gone, *(dated(f"/{number}", NOW, NOW + DAY) for number in range(3))]
-    assert site_signals(pages).deployed == (NOW, NOW)
-    assert site_signals(pages[:3]).deployed == (1, 0)
+    assert signals_of(pages).deployed == (NOW, NOW)
+    assert signals_of(pages[:3]).deployed == (1, 0)
 
 
 def test_files_of_routes_count_as_pages() -> None:
-    assert site_signals([dated("/a", NOW, NOW + DAY)], [NOW, NOW + 1]).deployed == (NOW, NOW + 1)
+    assert signals_of([dated("/a", NOW, NOW + DAY)], [NOW, NOW + 1]).deployed == (NOW, NOW + 1)
 
 
 def test_evidence_from_the_future_is_ignored_if_the_time_is_given() -> None:
     pages = [dated(f"/{number}", NOW, NOW + DAY) for number in range(3)]
-    assert site_signals(pages, now=NOW).deployed == (1, 0)
-    assert site_signals(pages).deployed == (NOW, NOW)
-    assert [site_signals(pages, now=now).is_complete for now in (NOW, NOW + DAY)] == [False, True]
+    assert signals_of(pages, now=NOW).deployed == (1, 0)
+    assert signals_of(pages).deployed == (NOW, NOW)
+    assert [signals_of(pages, now=now).is_complete for now in (NOW, NOW + DAY)] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -256,8 +257,8 @@ def test_pages_in_columns_give_the_signals_that_each_gives_alone(
     pages: list[Page], now: int | None, until: int | None
 ) -> None:
     block = unpack_block((page.path, page.route, packed_page(page).data) for page in pages)
-    signals = signals_of_blocks([block], [NOW], until, now=now, installed=[NOW - DAY])
-    expected = site_signals(pages, [NOW], until, now=now, installed=[NOW - DAY])
+    signals = site_signals([block], [NOW], until, now=now, installed=[NOW - DAY])
+    expected = signals_of(pages, [NOW], until, now=now, installed=[NOW - DAY])
     assert signals.as_tuple() == expected.as_tuple()
     assert signals.soft_not_founds.as_tuple() == expected.soft_not_founds.as_tuple()
     dates = [
@@ -284,7 +285,7 @@ def test_pages_that_stood_with_any_content_are_as_each_is_alone(digests: list[in
         pages.append(merge(merge(None, seen._replace(at=NOW - DAY)), seen))
     block = unpack_block((page.path, page.route, packed_page(page).data) for page in pages)
     (columns,) = block.columns
-    signals, expected = signals_of_blocks([block], (), until), site_signals(pages, (), until)
+    signals, expected = site_signals([block], (), until), signals_of(pages, (), until)
     assert signals.as_tuple() == expected.as_tuple()
     assert signals.soft_not_founds == expected.soft_not_founds
     dates = observed_lastmods(columns, SiteSignals(until=until), NOW)
