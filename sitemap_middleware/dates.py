@@ -94,12 +94,24 @@ def w3c_from_timestamp(seconds: int) -> str:
 
 
 def w3c_from_timestamps(column: Iterable[int]) -> list[str]:
-    """`w3c_from_timestamp` of each of these times, in a third of the time."""
-    day, minutes, seconds = _format_day, _MINUTES_OF_DAY, _SECONDS_OF_MINUTE
+    """`w3c_from_timestamp` of each of these times, in a quarter of the time."""
+    days, minutes, seconds = _DAYS_SINCE_EPOCH, _MINUTES_OF_DAY, _SECONDS_OF_MINUTE
     return [
-        f"{day(_EPOCH_ORDINAL + moment // SECONDS_PER_DAY)}{minutes[moment // 60 % 1440]}{seconds[moment % 60]}"
-        for moment in column
+        f"{days[moment // SECONDS_PER_DAY]}{minutes[moment // 60 % 1440]}{seconds[moment % 60]}" for moment in column
     ]
+
+
+class _DaysSinceEpoch(dict[int, str]):
+    """The texts of days, by their number since 1970: those used lately. Found without a call, unlike `_format_day`."""
+
+    def __missing__(self, day: int) -> str:
+        if len(self) >= _MAX_CACHED_DAYS:
+            self.clear()
+        text = self[day] = _format_day(_EPOCH_ORDINAL + day)
+        return text
+
+
+_DAYS_SINCE_EPOCH: Final = _DaysSinceEpoch()
 
 
 def _format(ordinal: int, hour: int, minute: int, second: int) -> str:

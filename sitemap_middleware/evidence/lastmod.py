@@ -7,9 +7,10 @@ may be wrong is left out. Pure functions; every time is passed in, as POSIX seco
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from itertools import compress
+from operator import or_
 from typing import Final, NamedTuple
 
 from ..dates import (
@@ -27,10 +28,10 @@ from ..explanation import DateEvidence
 from ..models import Page
 from ..value_history import VOLATILE, History, last_change
 from .daily_number_changes import may_be_daily_counter
-from .generated_dates import SHORTEST_STEP, changes_without_content, is_credible
+from .generated_dates import MAX_BACKDATED_SECONDS, SHORTEST_STEP, UNSEEN_FACTOR, changes_without_content, is_credible
 from .page_as_of import page_as_of
 from .page_columns import PageColumns, histories
-from .site_signals import GENERATED_DATE_SECONDS, SiteSignals, depends_on_site_signals
+from .site_signals import CLOCK_JITTER_SECONDS, GENERATED_DATE_SECONDS, SiteSignals, depends_on_site_signals
 
 
 class LastmodResult(NamedTuple):
@@ -89,6 +90,8 @@ def observed_lastmods(pages: PageColumns, signals: SiteSignals, now: int) -> lis
         return texts
     if common.last_modified is not None and len(common.last_modified_history) == 1:
         texts = _lastmods_of_steady_pages(pages, signals, now)
+    elif common.last_modified is not None and len(common.last_modified_history) == 2:
+        texts = _lastmods_of_pages_that_changed_once(pages, signals, now)
     elif common.last_modified is not None:
         texts = [
             _by_sent_date(moment, history, contents, signals, now).text
@@ -112,22 +115,74 @@ def _lastmods_of_steady_pages(pages: PageColumns, signals: SiteSignals, now: int
 
     This short cut takes a tenth of the time of the whole check.
     """
-    (run,) = pages.last_modified_runs
+    moments, (run,) = [*pages.last_modified], pages.last_modified_runs
     latest = math.inf if signals.until is None else signals.until
-    deployed_at, has_deployments = signals.deployed_at, signals.has_deployments
-    known = [
-        value == moment
-        and last - first >= GENERATED_DATE_SECONDS
-        and moment % SHORTEST_STEP
-        and EARLIEST_DATE_SECONDS <= moment <= now
-        and first <= latest
-        and not (has_deployments and deployed_at(moment))
-        for moment, value, first, last in zip(pages.last_modified, *run, strict=True)
+    last_first_seen = max(run.first_seen)
+    if (  # most blocks, in two thirds of the time
+        run.values == pages.last_modified
+        and min(run.last_seen) - last_first_seen >= GENERATED_DATE_SECONDS
+        and min(moments) >= EARLIEST_DATE_SECONDS
+        and max(moments) <= now
+        and last_first_seen <= latest
+    ):
+        unknown = [index for index, moment in enumerate(moments) if not moment % SHORTEST_STEP]
+    else:
+        unknown = [
+            index
+            for index, (moment, value, first, last) in enumerate(zip(moments, *run, strict=True))
+            if not (
+                value == moment
+                and last - first >= GENERATED_DATE_SECONDS
+                and moment % SHORTEST_STEP
+                and EARLIEST_DATE_SECONDS <= moment <= now
+                and first <= latest
+            )
+        ]
+    return _texts_but(unknown, moments, signals.deployed_among(moments))
+
+
+def _lastmods_of_pages_that_changed_once(pages: PageColumns, signals: SiteSignals, now: int) -> list[str | None]:
+    """The dates of pages that have had two Last-Modified; None for one that only the whole check may date.
+
+    This short cut is what the rules of `is_credible` come to if the later of two dates counts. It takes a fifth of the
+    time.
+    """
+    moments, (before, after) = [*pages.last_modified], pages.last_modified_runs
+    latest = math.inf if signals.until is None else signals.until
+    columns = zip(moments, *before, *after, strict=True)
+    unknown = [
+        index
+        for index, (moment, old, old_first, old_last, value, first, last) in enumerate(columns)
+        if not (
+            old != value == moment
+            and moment % SHORTEST_STEP
+            and EARLIEST_DATE_SECONDS <= moment <= now
+            and first <= latest
+            and first - old_last < UNSEEN_FACTOR * max(GENERATED_DATE_SECONDS, old_last - old, last - value)
+            and (
+                old_last - old_first >= GENERATED_DATE_SECONDS
+                or last - first >= GENERATED_DATE_SECONDS
+                or first - value >= MAX_BACKDATED_SECONDS
+                or (
+                    first - value >= GENERATED_DATE_SECONDS
+                    and abs(old_first - old - first + value) > CLOCK_JITTER_SECONDS
+                )
+            )
+        )
     ]
-    if all(known):
-        return [*w3c_from_timestamps(pages.last_modified)]
-    dates = iter(w3c_from_timestamps(compress(pages.last_modified, known)))
-    return [next(dates) if is_known else None for is_known in known]
+    deployed = map(or_, signals.deployed_among(before.values), signals.deployed_among(moments))
+    return _texts_but(unknown, moments, [*deployed])
+
+
+def _texts_but(unknown: Iterable[int], moments: Sequence[int], deployed: Sequence[bool]) -> list[str | None]:
+    """The texts of dates; None for those of these indexes, and for those of a deployment."""
+    texts: list[str | None] = [*w3c_from_timestamps(moments)]
+    for index in unknown:
+        texts[index] = None
+    if True in deployed:
+        for index in compress(range(len(texts)), deployed):
+            texts[index] = None
+    return texts
 
 
 def date_evidence(

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import compress, repeat
-from operator import le, not_
+from operator import floordiv, le, not_, sub
 from typing import Final
 
 from ..dates import timestamp_of_w3c
@@ -74,6 +74,16 @@ class SiteSignals:
         """Whether the site's files, or an installed package's, were written to the server at this time."""
         minute = moment // DEPLOYMENT_SECONDS
         return self.deployed[0] <= moment <= self.deployed[1] or minute in self.deployments or minute in self.installed
+
+    def deployed_among(self, moments: Sequence[int]) -> Sequence[bool]:
+        """`deployed_at` of each of these times, in a quarter of the time."""
+        if not self.has_deployments:
+            return [False] * len(moments)
+        minutes, (first, last) = self.deployments | self.installed, self.deployed
+        in_minutes = map(minutes.__contains__, map(floordiv, moments, repeat(DEPLOYMENT_SECONDS)))
+        if first > last:
+            return [*in_minutes]
+        return [found or first <= moment <= last for found, moment in zip(in_minutes, moments, strict=True)]
 
     def is_own_change(self, moment: int) -> bool:
         """Whether a date is a change of its own page: a deployment at that time would have changed more pages.
@@ -186,14 +196,18 @@ class _ObservedHistories:
         if common.status != 200:
             return
         runs = pages.last_modified_runs
-        histories = zip(*(zip(*run, strict=True) for run in runs), strict=True) if runs else repeat((), pages.count)
-        credible = [not is_generated(history) for history in histories]
+        if any(min(map(sub, run.last_seen, run.first_seen)) >= GENERATED_DATE_SECONDS for run in runs):
+            credible = [True] * pages.count  # most pages, in a tenth of the time
+        else:
+            histories = zip(*(zip(*run, strict=True) for run in runs), strict=True) if runs else repeat((), pages.count)
+            credible = [not is_generated(history) for history in histories]
+            runs = [RunColumns(*([*compress(column, credible)] for column in run)) for run in runs]
         if common.last_modified is not None:
             self.moments += compress(pages.last_modified, credible)
         if pages.stated_dates is not None and common.stated_date:
             counts = [*map(not_, credible)] if common.last_modified is not None else repeat(True)
             self.moments += map(timestamp_of_w3c, compress(pages.stated_dates, counts))
-        self.dates.add_columns([RunColumns(*([*compress(column, credible)] for column in run)) for run in runs])
+        self.dates.add_columns(runs)
         if common.content_history:
             self.contents[common.route].add_columns(pages.content_runs)
             self.learned.add_columns(pages)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import compress
-from operator import add, not_
+from operator import add, itemgetter, not_
 from typing import Any, Final
 
 from ..checked_options import Options
@@ -82,13 +82,8 @@ class BulkLearnedEntries:
         order = sorted(range(len(positions)), key=positions.__getitem__)
         if order == [*range(len(positions))]:
             return entries
-        locs, lastmods, words, priorities = entries
-        return UrlColumns(
-            [locs[index] for index in order],
-            [lastmods[index] for index in order],
-            [words[index] for index in order],
-            [priorities[index] for index in order],
-        )
+        in_order = itemgetter(*order)  # a half of the time of looking up one after the other
+        return UrlColumns(*([*in_order(column)] for column in entries))
 
     def _may_be_listed(self, common: Page) -> bool:
         """True if pages that share all fields of this one that have no column are listed, apart from odd ones."""

@@ -160,7 +160,7 @@ class SiteSignalsCache:
         if saving and (at or computed[0].is_complete):
             documents: dict[str, bytes | None] = {_RECORD_NAME: with_checksum(_RECORD_FORMAT.pack(*record))}
             if at:
-                documents[_SAMPLE_NAME] = with_checksum(zlib.compress(pages.data, 1))
+                documents[_SAMPLE_NAME] = with_checksum(compress_for_zlib(pages.data))
             snapshot.store.save(snapshot.site.base_url, documents)
         return self._cache(snapshot, record, lambda: computed)
 
@@ -236,6 +236,15 @@ def _load_record(snapshot: SiteSnapshot) -> SignalsRecord | None:
 def _sample_pages(snapshot: SiteSnapshot) -> CompactPageList:
     """A new sample, or all pages of a small site."""
     return snapshot.store.sample(snapshot.site.store_key, SAMPLE_PAGES)
+
+
+def compress_for_zlib(data: bytes) -> bytes:
+    """Compress for zlib: with isal, if it is installed, in a fifth of the time."""
+    try:
+        from isal import isal_zlib
+    except ImportError:
+        return zlib.compress(data, 1)
+    return isal_zlib.compress(data, 1)
 
 
 def _load_sample(snapshot: SiteSnapshot) -> CompactPageList:

@@ -218,7 +218,7 @@ class RouteTable:
         if self.has_static(site, paths) or self._builders.find_any(start):
             return None
         for pattern, learned in self._learned.find_any(start):
-            matches = pattern.count_matches(paths) if learned.answers_on(host) else 0
+            matches = pattern.count_matches(paths, start) if learned.answers_on(host) else 0
             if not matches:
                 continue
             if matches < len(paths) or pattern.literal or learned.static or learned.builder is not None:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import Final
 
 from ..evidence.page_columns import PageBlock
 from ..models import Page
-from .page_codec import unpack_block, unpack_page
+from .page_codec import unpack_columns, unpack_page
 
 BLOCK_PAGES: Final = 1000
 
+_PATH: Final = itemgetter(0)
+_ROUTE: Final = itemgetter(1)
+_DATA: Final = itemgetter(2)
 _PAGE_HEAD: Final = struct.Struct("<III")
 """The lengths of the path, the route and the data that follow."""
 
@@ -43,12 +47,12 @@ class CompactPageList:
 
     def extend(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         """Add pages, each given as path, route and the data of `page_codec`. Raises ValueError for unreadable data."""
-        routes: dict[str, str] = {}  # many pages share one string
-        start = len(self._paths)
-        for path, route, data in rows:
-            self._paths.append(path)
-            self._routes.append(routes.setdefault(route, route))
-            self._packed.append(data)
+        rows, start = [*rows], len(self)
+        routes = [*map(_ROUTE, rows)]
+        self._routes += map({route: route for route in routes}.__getitem__, routes)  # many pages share one string
+        self._paths += map(_PATH, rows)
+        self._packed += map(_DATA, rows)
+        del rows, routes
         for _ in self.blocks(start):  # raises ValueError
             pass
 
@@ -62,7 +66,7 @@ class CompactPageList:
         """The pages from an index on, `BLOCK_PAGES` at a time."""
         for first in range(start, len(self), BLOCK_PAGES):
             part = slice(first, first + BLOCK_PAGES)
-            yield unpack_block(zip(self._paths[part], self._routes[part], self._packed[part], strict=True))
+            yield unpack_columns(self._paths[part], self._routes[part], self._packed[part])
 
     def paths(self) -> Sequence[str]:
         """The percent-encoded paths of the pages."""

@@ -13,12 +13,21 @@ from werkzeug.exceptions import NotFound
 from werkzeug.routing import Map, RequestRedirect, Rule
 
 from sitemap_middleware.patterns import Pattern, Patterns
+from sitemap_middleware.routing.prefix_index import common_start
+
+PATHS = st.builds(
+    lambda start, ends: [start + end for end in ends],
+    st.sampled_from(["", "/", "/a/"]),
+    st.lists(st.text("/ab\n", max_size=4)),
+)
+"""Paths, of which many have the start of a pattern."""
 
 
-@given(st.sampled_from(["/", "/a", "/<x>", "/a/<x>", "*", "/a*"]), st.lists(st.text("/ab\n", max_size=4)))
+@given(st.sampled_from(["/", "/a", "/<x>", "/a/<x>", "*", "/a*"]), PATHS)
 def test_matches_are_counted_as_each_path_matches_alone(text: str, paths: list[str]) -> None:
     pattern = Pattern(text)
-    assert pattern.count_matches(paths) == sum(pattern.matches(path) for path in paths)
+    start = common_start(paths) if paths else ""
+    assert pattern.count_matches(paths, start) == sum(pattern.matches(path) for path in paths)
 
 
 @pytest.mark.parametrize(

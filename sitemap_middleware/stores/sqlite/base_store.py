@@ -21,10 +21,9 @@ from ...fork_safety import ForkSafeLock, reset_after_fork
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from ..base import MAX_LEASE_SECONDS, UNLIMITED, Block, RecordOwner
 from ..compact_page_list import CompactPageList
-from ..page_codec import unpack_block
 from ..sql_row_id_layout_and_path_hash import row_id_range, site_row_id_ranges
 from .crawler_visits import add_crawler_visits, read_crawler_visits
-from .pages import SELECT_ROWS, SitePages, checked_int, pages_of, select_in_batches, site_number
+from .pages import SELECT_ROWS, SitePages, checked_int, pages_of, read_block, select_in_batches, site_number
 from .schema import SCHEMA_VERSION, file_versions
 
 if TYPE_CHECKING:
@@ -119,8 +118,7 @@ class BaseSQLiteStore(ABC):
 
     def block(self, site: StoreKey, number: int) -> PageBlock:
         def select(connection: sqlite3.Connection) -> PageBlock:
-            id_range = row_id_range(site_number(connection, site), number)
-            return unpack_block(connection.execute(SELECT_ROWS, id_range))
+            return read_block(connection, row_id_range(site_number(connection, site), number))
 
         return self._read(select)
 

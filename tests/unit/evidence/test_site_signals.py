@@ -275,6 +275,43 @@ def test_pages_in_columns_give_the_signals_that_each_gives_alone(
             assert columns.any_changed_since(since) is any(changed_since(page, since) for page in alike)
 
 
+TIMES = st.tuples(
+    st.sampled_from([0, 1, 59, 60, 61, 100, 7_201, 32 * DAY - 1, 32 * DAY, 40 * DAY]),
+    st.sampled_from([0, 59, 60, DAY]),
+)
+"""How old a date is when first seen, and for how long it is seen."""
+
+
+@pytest.mark.once
+@given(
+    st.lists(st.tuples(TIMES, st.sampled_from([1, 239, 240, 900, DAY, 200 * DAY]), TIMES), min_size=4, max_size=9),
+    st.sampled_from([0, 1, 7]),
+    st.none() | st.sampled_from([NOW - 50 * DAY, NOW]),
+    st.sampled_from([(1, 0), (NOW - 60 * DAY, NOW - 32 * DAY)]),
+    st.frozensets(st.sampled_from([MINUTE, MINUTE - 1, MINUTE - DAY // 60])),
+)
+def test_pages_whose_date_changed_once_are_dated_as_each_is_alone(
+    dates: list[tuple[tuple[int, int], int, tuple[int, int]]],
+    odd: int,
+    until: int | None,
+    deployed: tuple[int, int],
+    minutes: frozenset[int],
+) -> None:
+    pages = []
+    for number, ((old_age, old_stood), gap, (age, stood)) in enumerate(dates):
+        last = NOW + odd
+        first = last - stood
+        old_last = first - gap
+        old = Run(old_last - old_stood - old_age, old_last - old_stood, old_last)
+        page = merge(None, Observation(f"/a/{number}", "/a/<x>", last, 200, "text/html", last_modified=first - age))
+        pages.append(page._replace(last_modified_history=(old, Run(first - age, first, last))))
+    (columns,) = unpack_block((page.path, page.route, packed_page(page).data) for page in pages).columns
+    signals = SiteSignals(until=until, deployed=deployed, deployments=minutes)
+    assert observed_lastmods(columns, signals, NOW + 7) == [
+        lastmod(None, page, None, signals, NOW + 7).text for page in pages
+    ]
+
+
 @pytest.mark.parametrize("digests", [[1, 2, 3, 4], [VOLATILE] * 4, [1, VOLATILE, 1, 1], [7] * 5, [7] * 5 + [VOLATILE]])
 @pytest.mark.parametrize("until", [None, NOW])
 def test_pages_that_stood_with_any_content_are_as_each_is_alone(digests: list[int], until: int | None) -> None:
