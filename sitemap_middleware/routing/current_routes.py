@@ -14,6 +14,7 @@ from ..urls import bare_host
 from ..warn_once import WarnOnce
 from .app_layers_and_mounts import framework_app, only_routes_answer, proxy_middleware, root_path
 from .framework_detection import framework_of
+from .plain_routes import PlainRoutes, each_route
 from .route_change_detector import Snapshot
 from .route_discovery import discover_routes, matching_template, trusted_hosts
 from .route_table import RouteTable
@@ -96,7 +97,7 @@ class AppRoutes:
             return until
         if not self.is_unchanged():
             return 0.0
-        until = now + (RECHECK_SECONDS if len(table.routes) <= LARGE_APP_ROUTES else LARGE_APP_RECHECK_SECONDS)
+        until = now + (RECHECK_SECONDS if table.count <= LARGE_APP_ROUTES else LARGE_APP_RECHECK_SECONDS)
         self._checked = table, now, until
         return until
 
@@ -107,17 +108,17 @@ class AppRoutes:
             if table and snapshot and snapshot.is_current():
                 return table
             snapshot = Snapshot()
-            routes = tuple(discover_routes(self._app, snapshot, self._known_hosts))
+            found = tuple(discover_routes(self._app, snapshot, self._known_hosts))
         except Exception:
             log.exception("the app's routes could not be read; those read before stay in use")
             snapshot = Snapshot()
             snapshot.mark_incomplete()
-            routes = table.routes if table else ()
-        if table is None or table.routes != routes:
-            table = RouteTable(routes, self._options, partial(matching_template, self._app), self._new_context)
+            found = table.found if table else ()
+        if table is None or table.routes != tuple(each_route(found)):
+            table = RouteTable(found, self._options, partial(matching_template, self._app), self._new_context)
             self.version += 1
             self.on_change()
-            self._warn_of_unused_values(routes)
+            self._warn_of_unused_values(found)
         self._latest = table, snapshot
         return table
 
@@ -166,11 +167,13 @@ class AppRoutes:
         named = (bare_host(host) for host in (*base, *self._options.allowed_hosts, *self.trusted_hosts))
         return tuple(dict.fromkeys(host for host in named if host and not host.startswith((".", "*"))))
 
-    def _warn_of_unused_values(self, routes: Iterable[Route]) -> None:
+    def _warn_of_unused_values(self, found: Iterable[Route | PlainRoutes]) -> None:
         """Warn once of each provider that has only static routes."""
         static: dict[Provider, str] = {}
         used = set[Provider]()
-        for route in routes:
+        for route in found:
+            if isinstance(route, PlainRoutes):
+                continue
             if (settings := route.settings) is not NO_SETTINGS and (provider := settings.values) is not None:
                 if route.static:
                     static.setdefault(provider, route.path)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..models import Route
+from .plain_routes import PlainRoutes, each_route
 from .route_change_detector import Snapshot
 
 MatchBelow = Callable[[Any, str, "str | None"], "str | None"]
@@ -18,7 +19,7 @@ class DiscoveryPosition(NamedTuple):
     The module of a framework gets the routes of mounted apps by `below`: they may be of another framework.
     """
 
-    discover: Callable[[Any, DiscoveryPosition], Iterator[Route]]
+    discover: Callable[[Any, DiscoveryPosition], Iterator[Route | PlainRoutes]]
     """Yields the routes of any app."""
     snapshot: Snapshot
     """Records every object that routes are read from."""
@@ -32,4 +33,4 @@ class DiscoveryPosition(NamedTuple):
     def below(self, app: Any, path: str = "", host: str | None = None) -> Iterator[Route]:
         """The routes of an app that is mounted at a path of this one, and for a host if that is given."""
         position = self._replace(prefix=self.prefix + path, host=host or self.host, depth=self.depth + 1)
-        return self.discover(app, position)
+        return each_route(self.discover(app, position))

@@ -13,6 +13,7 @@ from typing import Any
 from ..models import Route
 from .app_layers_and_mounts import MAX_LAYERS, framework_app, layers, layers_and_mounts, links, mounted_apps
 from .mounted_app_position import DiscoveryPosition
+from .plain_routes import PlainRoutes, each_route
 from .route_change_detector import Snapshot
 from .route_readers import reader_of
 from .shadowed_routes import restrict_to_free_paths
@@ -20,7 +21,7 @@ from .shadowed_routes import restrict_to_free_paths
 
 def discover_routes(
     app: Any, snapshot: Snapshot, known_hosts: Callable[[], tuple[str, ...]] = tuple
-) -> Iterator[Route]:
+) -> Iterator[Route | PlainRoutes]:
     """Every route that answers GET, of an app, of the apps that it wraps and of those mounted in it.
 
     Args:
@@ -61,11 +62,11 @@ def trusted_hosts(app: Any) -> tuple[str, ...]:
     return reader.trusted_hosts(app) if reader is not None else ()
 
 
-def _routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
+def _routes(app: Any, position: DiscoveryPosition) -> Iterator[Route | PlainRoutes]:
     """The routes of an app that is mounted at a position."""
     if position.depth > MAX_LAYERS:
         return iter(())
-    routes: list[Route] = []
+    routes: list[Route | PlainRoutes] = []
     position.snapshot.add(links(app))
     position.snapshot.add_slow(partial(layers_and_mounts, app))
     app_layers = list(layers(app))
@@ -81,7 +82,7 @@ def _routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
     return iter(routes)
 
 
-def _outside(routes: Iterator[Route], prefixes: list[str]) -> Iterator[Route]:
+def _outside(routes: Iterator[Route | PlainRoutes], prefixes: list[str]) -> Iterator[Route | PlainRoutes]:
     """Routes without those below these prefixes, whose requests go to mounted apps."""
     before = tuple(prefixes)
     if not before:
@@ -90,4 +91,4 @@ def _outside(routes: Iterator[Route], prefixes: list[str]) -> Iterator[Route]:
     def is_free(path: str) -> bool:
         return not any(f"{path}/".startswith(f"{prefix}/") for prefix in before)
 
-    return restrict_to_free_paths((route for route in routes if is_free(route.path)), is_free)
+    return restrict_to_free_paths((route for route in each_route(routes) if is_free(route.path)), is_free)

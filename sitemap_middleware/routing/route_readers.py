@@ -8,12 +8,13 @@ from typing import Any, Protocol
 from ..models import Route
 from .framework_detection import framework_of
 from .mounted_app_position import DiscoveryPosition, MatchBelow
+from .plain_routes import PlainRoutes
 
 
 class RouteReader(Protocol):
     """What the module of a framework has."""
 
-    def read_routes(self, app: Any, position: DiscoveryPosition, /) -> Iterator[Route]:
+    def read_routes(self, app: Any, position: DiscoveryPosition, /) -> Iterator[Route | PlainRoutes]:
         """The routes that answer GET.
 
         Adds everything that the routes are read from to `position.snapshot`, before it is read: a change of it is then

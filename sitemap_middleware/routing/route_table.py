@@ -15,6 +15,7 @@ from ..patterns import Pattern
 from ..sitemap_decorator import NO_SETTINGS
 from ..urls import bare_host
 from .named_section_as_route import named_section_route
+from .plain_routes import PlainRoutes, each_route, plain_route
 from .prefix_index import PrefixIndex
 
 ROUTES_SECTION, LEARNED_SECTION = RESERVED_SECTIONS
@@ -23,13 +24,16 @@ ROUTES_SECTION, LEARNED_SECTION = RESERVED_SECTIONS
 _PARAMETER_START: Final = re.compile("[<{]")
 """The character that opens a parameter, in Werkzeug's and in Starlette's templates."""
 
+_StaticRoutes = dict[str, Route | str]
+"""Static routes, by path; of a plain one the name of its endpoint, until the route is needed."""
+
 
 class RouteTable:
     """The routes that one reading of the app found, together with the patterns of the options."""
 
     def __init__(
         self,
-        routes: Iterable[Route],
+        routes: Iterable[Route | PlainRoutes],
         options: Options,
         match_template: Callable[[str, str | None], str | None] = lambda *_: None,
         new_context: Callable[[], Context | None] = lambda: None,
@@ -42,16 +46,23 @@ class RouteTable:
             match_template: asks the app's router: the template that takes a decoded path on a host, or None.
             new_context: returns a context in which providers of named sections are called; None if they need none.
         """
-        self.routes: tuple[Route, ...] = tuple(routes)
+        self.found: tuple[Route | PlainRoutes, ...] = tuple(routes)
+        """All routes, as discovery gave them."""
+        self.count: int = 0
+        """The number of routes."""
         self._match_template = match_template
-        self._static: dict[str | None, dict[str, Route]] = {None: {}}
+        self._static: dict[str | None, _StaticRoutes] = {None: {}}
         """Static routes, by the host that they are for and by path."""
-        self._static_on_host: dict[str, dict[str, Route]] = {}
+        self._static_on_host: dict[str, _StaticRoutes] = {}
         """Static routes that answer on a host, by path: its own, and those of every host."""
         self._shadowed: dict[tuple[str | None, str], Route] = {}
         parametrised: list[Route] = []
         host, of_host, except_hosts = None, self._static[None], set[tuple[str, ...]]()
-        for route in self.routes:  # there may be 10,000: most have the host of the one before
+        for route in self.found:  # there may be 10,000: most have the host of the one before
+            if isinstance(route, PlainRoutes):
+                self._add_plain(route)
+                continue
+            self.count += 1
             if route.except_hosts:
                 except_hosts.add(route.except_hosts)
             if route.shadowed_by is not None:
@@ -91,6 +102,12 @@ class RouteTable:
         self._index_learned(options)
         self._index_secret()
 
+    def _add_plain(self, routes: PlainRoutes) -> None:
+        self.count += len(routes)
+        known = self._static[None]
+        is_new = known.keys().isdisjoint(routes)  # almost always: of two routes with one path the first answers
+        known.update(routes if is_new else {path: routes[path] for path in routes if path not in known})
+
     def _index_learned(self, options: Options) -> None:
         """Index the patterns of the options, and then the routes whose own settings have them learned."""
         for pattern in (*options.include, *options.learn):
@@ -112,15 +129,21 @@ class RouteTable:
                 if pattern is not None and pattern.secret and not pattern.is_too_wide:
                     self._secret.add(pattern.prefix, pattern)
 
+    @cached_property
+    def routes(self) -> tuple[Route, ...]:
+        """All routes, in the order in which the app tries them."""
+        return tuple(each_route(self.found))
+
     # Static routes
 
     def static(self, site: Site) -> list[Route]:
         """The static routes of a site, one for each path."""
         on_host = self._static_on(site.routed)
         named = self._named if self.is_main(site) else {}
-        return [*on_host.values(), *(route for path, route in named.items() if path not in on_host)]
+        routes = [_static_route(on_host, path, known) for path, known in on_host.items()]
+        return [*routes, *(route for path, route in named.items() if path not in on_host)]
 
-    def _static_on(self, host: str | None) -> dict[str, Route]:
+    def _static_on(self, host: str | None) -> _StaticRoutes:
         """The static routes that answer on a host, by path. Of two with one path the first answers."""
         if host not in self.hosts:
             return self._static[None]
@@ -193,11 +216,12 @@ class RouteTable:
     def find_route(self, site: Site, path: str) -> Route | None:
         """The route whose page a decoded path is: static, or with a provider, or learned; None if there is none."""
         host = site.routed
-        route = self._static_on(host).get(path)
-        if route is None and self._named and self.is_main(site):
-            route = self._named.get(path)
-        if route is not None:
-            return route
+        on_host = self._static_on(host)
+        known = on_host.get(path)
+        if known is not None:
+            return _static_route(on_host, path, known)
+        if self._named and self.is_main(site) and (named := self._named.get(path)) is not None:
+            return named
         if self._builders:
             for builder, provided in self._builders.find(path):
                 if provided.answers_on(host) and builder.matches(path):
@@ -236,7 +260,7 @@ class RouteTable:
 
     def may_answer(self, path: str) -> bool:
         """Whether a route may answer a decoded path, by its template. True if no routes could be read."""
-        if not self.routes or self.has_explicit_route(path):
+        if not self.count or self.has_explicit_route(path):
             return True
         templates = (
             template
@@ -252,17 +276,20 @@ class RouteTable:
     @cached_property
     def digest(self) -> bytes:
         """Sixteen bytes that are equal for tables with the same routes, settings and named paths."""
-        routes = [
-            (
-                route.host or route.except_hosts or None,
-                route.path,
-                route.static,
-                route.builder is None,
-                _settings_text(route.settings),
-            )
-            for route in self.routes
-        ]
+        routes: list[tuple[object, ...]] = []
+        for route in self.found:
+            if isinstance(route, PlainRoutes):
+                routes += [(None, path, True, True, "") for path in route]
+                continue
+            hosts, text = route.host or route.except_hosts or None, _settings_text(route.settings)
+            routes.append((hosts, route.path, route.static, route.builder is None, text))
         return blake2b(repr((routes, sorted(self._named))).encode(), digest_size=16).digest()
+
+
+def _static_route(on_host: _StaticRoutes, path: str, known: Route | str) -> Route:
+    if isinstance(known, str):
+        known = on_host[path] = plain_route(path, known)
+    return known
 
 
 def _settings_text(settings: RouteSettings) -> str:

@@ -57,9 +57,10 @@ def _add_router(router: Any, snapshot: Snapshot, seen: set[int]) -> None:
 def _add_routes(read_routes: ReadState, snapshot: Snapshot, seen: set[int]) -> None:
     snapshot.add(read_routes)
     snapshot.add_identities(lambda: read_routes() or ())
-    for route in read_routes() or ():
-        if type(route) in _OWN_TYPES:
-            continue
+    routes = read_routes() or ()
+    if {*map(type, routes)} <= _OWN_TYPES:
+        return
+    for route in routes:
         inner = get_attribute(route, "original_router")
         if inner is not None and id(inner) not in seen:
             seen.add(id(inner))

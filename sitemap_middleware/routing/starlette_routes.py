@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from types import FunctionType
 from typing import Any, Final, NamedTuple
@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Host, Mount, Router
 from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
 
-from ..models import Route, RouteSettings
+from ..models import HiddenReason, Route, RouteSettings
 from ..sitemap_decorator import (
     ATTRIBUTE,
     NO_SETTINGS,
@@ -29,6 +29,7 @@ from .app_layers_and_mounts import layers
 from .declared_responses import INTERNAL_MODULE, DeclaredResponses, internal_reason
 from .framework_detection import get_attribute
 from .mounted_app_position import DiscoveryPosition, MatchBelow
+from .plain_routes import PlainRoutes
 from .prefix_index import PrefixIndex
 from .shadowed_routes import EarlierRoutes, restrict_to_free_paths
 from .starlette_included_routers import IncludedRouters, flatten, routes_and_originals
@@ -40,26 +41,35 @@ _new_route: Final = partial(tuple.__new__, Route)
 """Makes a route of all its fields, in half of the time of `Route`."""
 
 
-def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
+def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route | PlainRoutes]:
     """The routes of an app or router that answer GET.
 
     Routers try routes in order, so a route that an earlier one shadows says which one that is.
     """
-    snapshot, prefix, host = position.snapshot, position.prefix, position.host
+    prefix, host = position.prefix, position.host
+    hosts: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
     app_settings = merge_settings(settings_of(app), settings_of(getattr(app, "router", None)))
-    included_routers = IncludedRouters(snapshot)
+    included_routers = IncludedRouters(position.snapshot)
     may_inherit = bool(included_routers) or app_settings is not NO_SETTINGS
-    hidden_reason, has_settings = DeclaredResponses().hidden_reason, settings_count() > 0
-    reading = _Reading(position, included_routers, app_settings, PrefixIndex(), TakenPaths(), EarlierRoutes())
-    mounts, earlier, shadows = reading.mounts, reading.earlier, reading.shadows
+    has_settings = settings_count() > 0
+    reading = _Reading(
+        position,
+        included_routers if may_inherit else None,
+        app_settings,
+        DeclaredResponses().hidden_reason,
+        PrefixIndex(),
+        TakenPaths(),
+        EarlierRoutes(),
+    )
+    earlier, shadows = reading.earlier, reading.shadows
+    plain, is_for_any_host = PlainRoutes(), host is None
     route: Any
-    path: Any
     endpoint: Any
     # There may be 10,000 routes: this loop avoids calls.
-    for route, original in routes_and_originals(app, snapshot):
+    for route, original in routes_and_originals(app, position.snapshot):
         try:
-            if (  # most routes: what follows takes three times as long, and finds the same
+            if (  # most routes: `_routes_of` takes three times as long, and finds the same
                 type(route) is StarletteRoute
                 and original is route
                 and "{" not in (path := route.path)
@@ -71,79 +81,30 @@ def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
                 and not (shadows.any and shadows.known.get(path[: path.rfind("/")]) != [])
                 and not (has_settings and hasattr(route, ATTRIBUTE))
             ):
+                name, path = endpoint.__qualname__, prefix + path
                 settings = settings_of(endpoint) if has_settings else NO_SETTINGS
-                yield _new_route(
-                    (
-                        prefix + path,
-                        endpoint.__qualname__,
-                        True,
-                        host,
-                        settings,
-                        None,
-                        None,
-                        None,
-                        None,
-                        None,
-                        elsewhere,
-                        None,
-                    )
-                )
                 earlier.append(route)
-                continue
-            path, endpoint = getattr(route, "path", None), getattr(route, "endpoint", None)
-            if endpoint is None:
+                if settings is NO_SETTINGS and path not in plain and is_for_any_host:
+                    plain[path] = name
+                    continue
+                fields = path, name, True, host, settings, None, None, None, None, None, elsewhere, None
+                read: Iterable[Route] = (_new_route(fields),)
+                hosts = ()
+            else:
                 hosts = _hosts_of(original, position, elsewhere)
-                yield from _except(_routes_below(route, original, hosts, reading), elsewhere)
-                elsewhere += hosts
-                if host in hosts:  # all requests for the only host of this app get there
+                read = _routes_of(route, original, hosts, elsewhere, reading)
+            if plain:
+                yield plain
+                plain = PlainRoutes()
+            yield from read
+            if hosts:
+                elsewhere, is_for_any_host = elsewhere + hosts, False
+                if host in elsewhere:  # all requests for the only host of this app get there
                     return
-                continue
-            methods = getattr(original, "methods", ())
-            if path is None or not (methods is None or "GET" in methods):
-                continue
-            static = "{" not in path
-            if not static and mounts and _is_mounted_path(path, mounts):
-                continue
-            # A class without `get` takes GET requests and answers 405.
-            answers = methods is not None or not isinstance(endpoint, type) or hasattr(endpoint, "get")
-            may_be_shadowed = static and shadows.any and shadows.known.get(path[: path.rfind("/")]) != []
-            shadowed_by = shadows.shadowing_path(path) if may_be_shadowed else None
-            if not (static and answers):
-                shadows.add(path, route.path_regex, prefix, endpoint)
-            if not answers:
-                continue
-            settings = own_settings = settings_of(endpoint)
-            if getattr(original, ATTRIBUTE, None) is not None:
-                settings = own_settings = merge_settings(settings_of(original), settings)
-            if may_inherit:
-                around = merge_settings(included_routers.settings(endpoint, path), app_settings)
-                settings = merge_settings(settings, around)
-            settings, not_learned_reason = (
-                inherited_settings(prefix + path, own_settings, settings) if settings.learn else (settings, None)
-            )
-            yield _new_route(
-                (
-                    prefix + path,
-                    endpoint_name(endpoint),
-                    static,
-                    host,
-                    settings,
-                    None
-                    if type(original) is StarletteRoute and original.include_in_schema
-                    else hidden_reason(route, original, static),
-                    internal_reason(endpoint),
-                    None,
-                    not_learned_reason,
-                    shadowed_by,
-                    elsewhere,
-                    None
-                    if static or not settings.values
-                    else StarlettePathBuilder(path, prefix, earlier.is_free_below(prefix)),
-                )
-            )
-            earlier.append(route)
         except Exception as error:  # an attribute of the app's own class may raise anything
             warn_of_unreadable_route(route, error)
+    if plain:
+        yield plain
     yield from _except(_frontend_pages(app, reading), elsewhere)
 
 
@@ -151,17 +112,81 @@ class _Reading(NamedTuple):
     """What is known of an app when one of its routes is read."""
 
     position: DiscoveryPosition
-    included_routers: IncludedRouters
+    included_routers: IncludedRouters | None
+    """None if no route has settings of a router or of the app."""
     app_settings: RouteSettings
+    hidden_reason: Callable[[Any, Any, bool], HiddenReason | None]
     mounts: PrefixIndex[re.Pattern[str]]
     """The mounts up to now, by the literal beginnings of their paths."""
     earlier: TakenPaths
     shadows: EarlierRoutes
 
 
+def _routes_of(
+    route: Any, original: Any, hosts: Iterable[str], elsewhere: tuple[str, ...], reading: _Reading
+) -> Iterator[Route]:
+    """The routes that one route of an app stands for: itself, if it answers GET, or those of a mounted app.
+
+    Args:
+        route: as it answers, with the settings of the routers that include it.
+        original: as the app defines it.
+        hosts: those whose requests it takes, if it is a Host route.
+        elsewhere: those whose requests earlier routes take.
+        reading: the app.
+    """
+    position, included_routers, app_settings, hidden_reason, mounts, earlier, shadows = reading
+    path, endpoint = getattr(route, "path", None), getattr(route, "endpoint", None)
+    if endpoint is None:
+        yield from _except(_routes_below(route, original, hosts, reading), elsewhere)
+        return
+    methods = getattr(original, "methods", ())
+    if path is None or not (methods is None or "GET" in methods):
+        return
+    static = "{" not in path
+    if not static and mounts and _is_mounted_path(path, mounts):
+        return
+    # A class without `get` takes GET requests and answers 405.
+    answers = methods is not None or not isinstance(endpoint, type) or hasattr(endpoint, "get")
+    may_be_shadowed = static and shadows.any and shadows.known.get(path[: path.rfind("/")]) != []
+    shadowed_by = shadows.shadowing_path(path) if may_be_shadowed else None
+    if not (static and answers):
+        shadows.add(path, route.path_regex, position.prefix, endpoint)
+    if not answers:
+        return
+    settings = own_settings = settings_of(endpoint)
+    if getattr(original, ATTRIBUTE, None) is not None:
+        settings = own_settings = merge_settings(settings_of(original), settings)
+    if included_routers is not None:
+        around = merge_settings(included_routers.settings(endpoint, path), app_settings)
+        settings = merge_settings(settings, around)
+    prefix, not_learned_reason, builder = position.prefix, None, None
+    if settings.learn:
+        settings, not_learned_reason = inherited_settings(prefix + path, own_settings, settings)
+    if settings.values and not static:
+        builder = StarlettePathBuilder(path, prefix, earlier.is_free_below(prefix))
+    is_listed = type(original) is StarletteRoute and original.include_in_schema
+    yield _new_route(
+        (
+            prefix + path,
+            endpoint_name(endpoint),
+            static,
+            position.host,
+            settings,
+            None if is_listed else hidden_reason(route, original, static),
+            internal_reason(endpoint),
+            None,
+            not_learned_reason,
+            shadowed_by,
+            elsewhere,
+            builder,
+        )
+    )
+    earlier.append(route)
+
+
 def _routes_below(route: Any, original: Any, hosts: Iterable[str], reading: _Reading) -> Iterator[Route]:
     """The routes of the app of a mount, or of a Host route for these hosts."""
-    position, included_routers, app_settings, mounts, earlier, shadows = reading
+    position, included_routers, app_settings, _, mounts, earlier, shadows = reading
     if isinstance(original, Host):
         position.snapshot.add(partial(getattr, original, "app"))
         is_free = earlier.is_free_below(position.prefix)
@@ -175,7 +200,9 @@ def _routes_below(route: Any, original: Any, hosts: Iterable[str], reading: _Rea
             is_free = earlier.is_free_below(position.prefix)
             below = restrict_to_free_paths(_mounted_routes(route, position), is_free)
             below = shadows.with_shadowed(below, position.prefix)
-            of_router = included_routers.settings(route.app, route.path)
+            of_router = NO_SETTINGS
+            if included_routers is not None:
+                of_router = included_routers.settings(route.app, route.path)
             yield from _with_outer_settings(below, settings_of(original), of_router, app_settings)
         mounts.add(f"{route.path}/".partition("{")[0], route.path_regex)
         earlier.append(route)

@@ -12,6 +12,7 @@ import pytest
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.models import Route
+from sitemap_middleware.routing.plain_routes import each_route
 from sitemap_middleware.routing.route_change_detector import Snapshot
 from sitemap_middleware.routing.route_discovery import discover_routes, matching_template, trusted_hosts
 
@@ -35,7 +36,7 @@ class AsyncPage:
 
 
 def routes_of(app: Any) -> dict[str, Route]:
-    return {route.path: route for route in discover_routes(app, Snapshot())}
+    return {route.path: route for route in each_route(discover_routes(app, Snapshot()))}
 
 
 def app_with(*paths: str) -> falcon.App[Any, Any]:

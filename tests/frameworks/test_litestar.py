@@ -28,6 +28,7 @@ from sitemap_middleware import OptionError, SitemapMiddleware, sitemap
 from sitemap_middleware.cli.app_loader import load_app
 from sitemap_middleware.litestar import SitemapPlugin
 from sitemap_middleware.models import Route
+from sitemap_middleware.routing.plain_routes import each_route
 from sitemap_middleware.routing.route_change_detector import Snapshot
 from sitemap_middleware.routing.route_discovery import discover_routes, matching_template, trusted_hosts
 
@@ -49,7 +50,7 @@ def page(path: str = "/", **options: Any) -> Any:
 
 def routes_of(*handlers: Any, **config: Any) -> dict[str, Route]:
     app = handlers[0] if isinstance(handlers[0], Litestar) else Litestar(handlers, openapi_config=None, **config)
-    return {route.path: route for route in discover_routes(app, Snapshot())}
+    return {route.path: route for route in each_route(discover_routes(app, Snapshot()))}
 
 
 def listed(called: Any) -> list[str]:

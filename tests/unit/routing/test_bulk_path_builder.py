@@ -17,6 +17,7 @@ from werkzeug.routing import BaseConverter, Rule
 from sitemap_middleware import sitemap
 from sitemap_middleware.models import PathBuilder
 from sitemap_middleware.routing.bulk_path_builder import Shape, build_many, may_overlap
+from sitemap_middleware.routing.plain_routes import each_route
 from sitemap_middleware.routing.route_change_detector import Snapshot
 from sitemap_middleware.routing.route_discovery import discover_routes
 
@@ -75,7 +76,7 @@ def view(_: Any = None, **__: Any) -> Any:
 
 def builders(app: Any) -> list[PathBuilder]:
     """The builders of an app's routes that have values."""
-    return [route.builder for route in discover_routes(app, Snapshot()) if route.builder]
+    return [route.builder for route in each_route(discover_routes(app, Snapshot())) if route.builder]
 
 
 def in_bulk(builder: PathBuilder, items: list[dict[str, Any]]) -> list[str | None]:

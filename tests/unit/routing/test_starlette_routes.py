@@ -28,6 +28,7 @@ from starlette.staticfiles import StaticFiles
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.routing.plain_routes import each_route
 from sitemap_middleware.routing.route_change_detector import Snapshot
 from sitemap_middleware.routing.route_discovery import discover_routes
 
@@ -262,7 +263,7 @@ def test_plain_routes_are_read_as_those_of_any_class(
     def discovered(kind: type[Route]) -> tuple[Any, ...]:
         routes = [spec.make(kind, view) for spec, view in zip(specs, views, strict=True)]
         app = Starlette(routes=[Mount(prefix, routes=routes)] if prefix else routes)
-        return tuple(discover_routes(sitemap(**app_settings)(app) if app_settings else app, Snapshot()))
+        return tuple(each_route(discover_routes(sitemap(**app_settings)(app) if app_settings else app, Snapshot())))
 
     assert discovered(Route) == discovered(Alike)
 
