@@ -38,7 +38,7 @@ class ServiceParts(ServiceInspection):
 
     if TYPE_CHECKING:
 
-        def _probe_status(self, site: Site, path: str) -> int | None: ...
+        def _probe_failure(self, site: Site, path: str) -> str | None: ...
 
         def _sections_of(self, path: str) -> set[str]: ...
 
@@ -112,7 +112,7 @@ class ServiceParts(ServiceInspection):
     def _policy(self) -> ListingPolicy:
         from .listing.policy import ListingPolicy
 
-        return ListingPolicy(self.options, self._probe_status)
+        return ListingPolicy(self.options, self._probe_failure)
 
     @created_when_needed
     def _entries(self) -> EntryBuilder:

@@ -222,8 +222,8 @@ class SitemapService(ServiceParts):
 
     # Probes: requests to the app by the middleware itself, with `verify`
 
-    def _probe_status(self, site: Site, path: str) -> int | None:
-        return self.unvisited_prober.status_of(site, path)
+    def _probe_failure(self, site: Site, path: str) -> str | None:
+        return self.unvisited_prober.failure_of(site, path)
 
     def _sections_of(self, path: str) -> set[str]:
         """The names of the sections whose providers give the pages of the route of a decoded path."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -44,6 +45,7 @@ from .provider_reader import Providers
 from .route_entry_settings import UnrestrictedRoutes
 from .site_signals_cache import CachedSiteSignals, SiteSignalsCache
 
+_DATE_FIX: Final = 'write it as "2024-05-01" or "2024-05-01T10:00:00Z"'
 _HIGH_PRIORITY: Final = 0.5
 """A site whose pages all have the same priority above this one gets a warning."""
 
@@ -201,6 +203,9 @@ class EntryBuilder:
         signals = context.site_signals.signals
         modified = self._developer_lastmod(route) if given.lastmod is None else given.lastmod
         lastmod_result = lastmod(modified, candidate.page, route.last_modified, signals, context.snapshot.now)
+        if lastmod_result.text is None and given.unusable_lastmod is not None:
+            source = f"its values give {reprlib.repr(given.unusable_lastmod)}, which is not a date; {_DATE_FIX}"
+            lastmod_result = LastmodResult(None, source)
         wanted: float | Literal["auto"] | None = given.priority
         if wanted is None:
             wanted = route_priority(options, route)
@@ -315,19 +320,21 @@ class EntryBuilder:
         if report.skipped:
             self._warn_once(
                 f"values of {provider.place}",
-                "%d of the %d items of the values of %s make no page: %s",
+                "%d of the %d items of the values of %s make no page: %s%s",
                 report.skipped,
                 report.count,
                 provider.place,
                 "; ".join(report.examples),
+                f"; and {more} more" if (more := report.skipped - len(report.examples)) else "",
             )
         if report.undated:
             self._warn_once(
                 f"dates of {provider.place}",
                 "%d of the %d items of the values of %s have a lastmod that is not a date, so it is not used, such as"
-                ' %s; write it as "2024-05-01" or "2024-05-01T10:00:00Z"',
+                " %s; %s",
                 report.undated,
                 report.count,
                 provider.place,
                 report.undated_example,
+                _DATE_FIX,
             )

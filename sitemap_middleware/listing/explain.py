@@ -10,7 +10,7 @@ from ..evidence.page_timeline import dropped_between, page_events
 from ..explanation import Explanation
 from ..models import Route
 from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
-from .candidates import Candidate, SiteSnapshot, learned_candidates
+from .candidates import Candidate, SiteSnapshot, decode_path, learned_candidates
 from .entries_by_section import EntryBuilder
 from .policy import EvaluationContext, shadowed_reason
 from .provider_item_paths import ProviderReport
@@ -47,7 +47,7 @@ def _explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Ex
         candidate = _find_candidate(snapshot, route, quoted)
     if candidate is None:
         excluded = None if route is None else entries.policy.exclusion(route, path)
-        reason = excluded.reason if excluded else _no_candidate_reason(snapshot, route, path)
+        reason = excluded.reason if excluded else _no_candidate_reason(snapshot, route, path, report)
         page = snapshot.find_pages([quoted]).get(quoted)
         return Explanation(path, loc, False, reason, route=route if report else None, page=page, skipped=skipped)
     _, verdict = entries.policy.evaluate(context, candidate)
@@ -86,6 +86,7 @@ def _find_provided(
     for provider, routes in context.providers.values():
         if provider is route.settings.values:
             report, candidates = entries.provider_candidates(context, provider, routes)
+            report.wanted = frozenset(decode_path(quoted).split("/")).difference(["", *route.path.split("/")])
             matching = [candidate for candidate in candidates if candidate.path == quoted]
             return report, matching[-1] if matching else None
     return None, None
@@ -112,13 +113,17 @@ def _find_candidate(snapshot: SiteSnapshot, route: Route | None, quoted: str) ->
     return next(iter(learned_candidates(snapshot, [page])), None) if page else None
 
 
-def _no_candidate_reason(snapshot: SiteSnapshot, route: Route | None, path: str) -> str:
-    """Why no page is known for a decoded path. `route` is the one whose pages are listed, if there is one."""
+def _no_candidate_reason(snapshot: SiteSnapshot, route: Route | None, path: str, report: ProviderReport | None) -> str:
+    """Why no page is known for a decoded path.
+
+    `route` is the one whose pages are listed, and `report` that of its provider, if there are any.
+    """
     shadowed = snapshot.table.shadowed(snapshot.site, path)
     if shadowed is not None:
         return shadowed_reason(shadowed)
     if route is not None and route.builder is not None:
-        return "its route has values, and they do not include it"
+        unfit = "" if report is None or report.wanted_item is None else f"; {report.wanted_item}"
+        return f"its route has values, and they do not include it{unfit}"
     if route is not None:
         return f"its route {route.path} is learned, but no visit has shown that it is a page"
     matching = snapshot.table.matching_route(snapshot.site, path)

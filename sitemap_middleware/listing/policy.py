@@ -38,13 +38,13 @@ class EvaluationContext:
 class ListingPolicy:
     """Evaluates candidates by the options, their routes and what was observed of them."""
 
-    def __init__(self, options: Options, probe_status: Callable[[Site, str], int | None]) -> None:
-        """`probe_status` takes a site and a decoded path, and returns the status of this process's own request.
+    def __init__(self, options: Options, probe_failure: Callable[[Site, str], str | None]) -> None:
+        """`probe_failure` takes a site and a decoded path, and says what this process's own request for it got.
 
-        It returns 0 if that answer is evidence or there was none, and None if this process has not requested the path.
+        It returns nothing if that was evidence, and None if this process has not requested the path.
         """
         self._options = options
-        self._probe_status = probe_status
+        self._probe_failure = probe_failure
 
     def evaluate(self, context: EvaluationContext, candidate: Candidate) -> tuple[str | None, Verdict]:
         """The loc of a candidate, None unless it is listed, and the verdict on it."""
@@ -83,10 +83,12 @@ class ListingPolicy:
     def _unanswered_reason(self, context: EvaluationContext, path: str, reason: str) -> str:
         """Why a page is left out that no response has shown to be one; `reason` if this process knows no more."""
         record = context.site_signals.record
-        status = self._probe_status(context.snapshot.site, decode_path(path))
-        if status:
-            return f"it has not answered with a page yet: the last request of the middleware got {status}"
-        if status is None and not (record.version or record.at):  # nor has any other process, as far as the store shows
+        failure = self._probe_failure(context.snapshot.site, decode_path(path))
+        if failure:
+            return f"it has not answered with a page yet: the last request of the middleware {failure}"
+        if failure is None and not (
+            record.version or record.at
+        ):  # nor has any other process, as far as the store shows
             return f"it was not requested yet: request {self._options.path} once"
         return reason
 
@@ -154,7 +156,9 @@ class ListingPolicy:
             )
         if options.verify:
             return Verdict(
-                False, "it has not answered with a page yet; an error such as 500 does not count", unverified=True
+                False,
+                "it has not answered with a page yet; an error such as 500, a timeout or a refused Host does not count",
+                unverified=True,
             )
         if not options.list_unseen:
             return Verdict(False, "it was not visited yet, and list_unseen is off")

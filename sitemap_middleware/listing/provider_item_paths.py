@@ -34,12 +34,18 @@ class ProviderReport:
     """Items whose lastmod is not a date."""
     undated_example: str = ""
     failure: ValuesError | None = None
+    wanted: frozenset[str] = frozenset()
+    """Values of the parameters of the page that somebody asks about."""
+    wanted_item: str | None = None
+    """The first item with one of these values that makes no page, and why."""
 
     def skip(self, item: Any, reason: str) -> None:
         """Count an item that makes no page, and show it if it is among the first."""
         self.skipped += 1
         if len(self.examples) < MAX_SKIP_EXAMPLES:
             self.examples.append(f"{_describe_item(item)} was left out: {reason}")
+        if self.wanted_item is None and not self.wanted.isdisjoint(_written_values(item)):
+            self.wanted_item = f"{_describe_item(item)} was left out: {reason}"
 
     def count_undated(self, path: str, text: str) -> None:
         """Count an item whose lastmod is not a date, and show the first."""
@@ -50,7 +56,9 @@ class ProviderReport:
         """Describe to people what is wrong with the items."""
         lines: list[str] = []
         if self.skipped:
-            lines += [f"{self.skipped} of {self.count} items were left out", *self.examples]
+            shown = len(self.examples)
+            first = f"; the first {shown} are:" if shown < self.skipped else ""
+            lines += [f"{self.skipped} of {self.count} items were left out{first}", *self.examples]
         if self.undated:
             example = self.undated_example
             lines.append(f"{self.undated} of {self.count} items have a lastmod that is not a date, such as {example}")
@@ -206,6 +214,13 @@ def _pages_of_item(site: Site, item: Any, builders: Builders, report: ProviderRe
         yield ProvidedPage(quoted, route, page_entry, loc)
     if not fits:
         report.skip(item, reason)
+
+
+def _written_values(item: Any) -> list[str]:
+    """The values of an item as a path would have them."""
+    params = item.params if isinstance(item, Entry) else item
+    values = params.values() if isinstance(params, dict) else (params,)
+    return [str(value) for value in values if isinstance(value, str | int)]
 
 
 def _describe_item(item: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 from ..captured_response import CapturedResponse
 from ..models import Site
 from ..request_response import PROBE_GRACE_SECONDS, PROBE_TIMEOUT_SECONDS, Request, Response
-from .probe_client import ProbeClient, ProbeSteps, captured_probe, log
+from .probe_client import ProbeClient, ProbeSteps, captured_probe, describe_failure, log
 
 MOVE_ON_SECONDS: Final = 0.5
 """Seconds after which another page is requested although this one has not answered."""
@@ -31,13 +31,27 @@ class ConcurrentProbes:
     """The probes of one round. Only one thread uses it."""
 
     def __init__(
-        self, client: ProbeClient, request: Request, site: Site, observe: Callable[[CapturedResponse], None]
+        self,
+        client: ProbeClient,
+        request: Request,
+        site: Site,
+        observe: Callable[[CapturedResponse], None],
+        failed: Callable[[str, str], None],
     ) -> None:
-        """`observe` receives the responses, on the thread that calls `start` or `finish`."""
+        """All calls are made on the thread that calls `start` or `finish`.
+
+        Args:
+            client: makes the requests.
+            request: the live request that they imitate.
+            site: the site whose pages are requested.
+            observe: receives the responses.
+            failed: receives the decoded path of each page that gave none, and why.
+        """
         self._client = client
         self._request = request
         self._site = site
         self._observe = observe
+        self._failed = failed
         self._running: list[_RunningProbe] = []
 
     def start(self, path: str, at: float) -> None:
@@ -68,7 +82,7 @@ class ConcurrentProbes:
             elif time.monotonic() >= probe.deadline:
                 self._client.give_up(probe.future)
                 self._running.remove(probe)
-                log.debug("the app hangs on a request for %s", probe.path)
+                self._fail(probe, TimeoutError())
 
     def _go_on(self, probe: _RunningProbe) -> None:
         """Take the response to a request, and make the next one of the same probe."""
@@ -76,13 +90,16 @@ class ConcurrentProbes:
             try:
                 probe.future, probe.deadline = probe.steps.send(probe.future.result()), _deadline()
             except StopIteration as end:
-                if end.value is not None:
-                    self._observe(captured_probe(self._site, probe.path, probe.at, end.value))
+                self._observe(captured_probe(self._site, probe.path, probe.at, end.value))
             else:
                 return
         except Exception as error:
-            log.debug("the app failed on a request for %s: %r", probe.path, error)
+            self._fail(probe, error)
         self._running.remove(probe)
+
+    def _fail(self, probe: _RunningProbe, error: Exception) -> None:
+        log.debug("the app failed on a request for %s: %r", probe.path, error)
+        self._failed(probe.path, describe_failure(error))
 
 
 def _deadline() -> float:

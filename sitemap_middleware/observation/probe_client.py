@@ -21,6 +21,7 @@ from ..request_response import (
     PROBE_GRACE_SECONDS,
     PROBE_TIMEOUT_SECONDS,
     WRONG_HOST_STATUSES,
+    AppTerminated,
     ProbeRequest,
     Request,
     Response,
@@ -36,6 +37,9 @@ MAX_BUSY_SHARE: Final = 0.5
 """Share of the time that requests may keep the app busy. After a slow response the pause is as long."""
 
 
+_TOO_SLOW: Final = f"got no complete response within {PROBE_TIMEOUT_SECONDS:g} seconds"
+
+
 class ProbeResponse(NamedTuple):
     """The app's response to a probe."""
 
@@ -44,7 +48,11 @@ class ProbeResponse(NamedTuple):
     """The Host that was sent."""
 
 
-ProbeSteps = Generator[Future[Response | None], Response | None, ProbeResponse | None]
+ProbeSteps = Generator[Future[Response | None], Response | None, ProbeResponse]
+
+
+class NoAnswer(Exception):
+    """The app sent nothing, or a response that is not about the page. Says so in words that follow "the request"."""
 
 
 class TooManyHanging(Exception):
@@ -71,8 +79,8 @@ class ProbeClient:
         self._hanging.add(future)
         future.add_done_callback(self._hanging.discard)  # runs at once if the future is done by now
 
-    def fetch(self, request: Request, site: Site, path: str) -> ProbeResponse | None:
-        """Request a decoded path, and wait; see `fetch_steps`. Raises TimeoutError if the app hangs."""
+    def fetch(self, request: Request, site: Site, path: str) -> ProbeResponse:
+        """Request a decoded path, and wait; see `fetch_steps`. Raises TimeoutError, too, if the app hangs."""
         steps = self.fetch_steps(request, site, path)
         future = next(steps)
         while True:
@@ -85,13 +93,11 @@ class ProbeClient:
             try:
                 future = steps.send(response)
             except StopIteration as end:
-                probed: ProbeResponse | None = end.value
+                probed: ProbeResponse = end.value
                 return probed
 
     def fetch_steps(self, request: Request, site: Site, path: str) -> ProbeSteps:
         """Request a decoded path in steps: yields the future of each request, and takes its response.
-
-        Returns None if the response is not about the page.
 
         Args:
             request: the live request that is imitated, with its forwarding headers.
@@ -99,6 +105,7 @@ class ProbeClient:
             path: the decoded path below the site's root.
 
         Raises:
+            NoAnswer: the app said nothing about the page.
             TooManyHanging: no request was made.
         """
         response = yield self._start(request, site, path)
@@ -113,8 +120,10 @@ class ProbeClient:
         use_https = response is not None and _redirects_to_https(site, path, response)
         if use_https:
             response = yield self._start(request, site, path, "https", keep_host=keep_host)
-        if response is None or ((keep_host or use_https) and response.status in WRONG_HOST_STATUSES):
-            return None  # the app may have refused the Host rather than the page
+        if response is None:
+            raise NoAnswer(_TOO_SLOW)
+        if (keep_host or use_https) and response.status in WRONG_HOST_STATUSES:
+            raise NoAnswer(f"got {response.status}, which may be about its Host: check the app's allowed hosts")
         return ProbeResponse(response, request.host if keep_host else site.host)
 
     def _start(
@@ -150,11 +159,10 @@ class BackgroundProber:
         """Pause for so many seconds, or until the prober is closed."""
         self._closing.wait(seconds)
 
-    def _capture(self, request: Request, site: Site, path: str) -> CapturedResponse | None:
-        """Request a decoded path; return None if the response is not about the page. Raises as `ProbeClient.fetch`."""
+    def _capture(self, request: Request, site: Site, path: str) -> CapturedResponse:
+        """Request a decoded path. Raises as `ProbeClient.fetch`."""
         at = self._clock()
-        probe = self._client.fetch(request, site, path)
-        return None if probe is None else captured_probe(site, path, at, probe)
+        return captured_probe(site, path, at, self._client.fetch(request, site, path))
 
 
 def captured_probe(site: Site, path: str, at: float, probe: ProbeResponse) -> CapturedResponse:
@@ -169,6 +177,15 @@ def captured_probe(site: Site, path: str, at: float, probe: ProbeResponse) -> Ca
         is_probe=True,
         host=probe.host,
     )
+
+
+def describe_failure(error: BaseException) -> str:
+    """Why a request got no response, in words that follow "the request"."""
+    if isinstance(error, TimeoutError):
+        return _TOO_SLOW
+    if isinstance(error, AppTerminated):
+        return f"ended early: {error}"
+    return str(error) if isinstance(error, NoAnswer) else f"ended early: the app raised {type(error).__name__}"
 
 
 def has_credentials(request: Request) -> bool:

@@ -24,7 +24,15 @@ from ..request_response import PROBE_TIMEOUT_SECONDS, SYNC_SERVER_WAIT_SECONDS, 
 from ..stores.base import Store
 from .concurrent_probes import ConcurrentProbes
 from .hanging_pages_in_store import HangingPages
-from .probe_client import BackgroundProber, ProbeClient, TooManyHanging, has_credentials, log, pause_after
+from .probe_client import (
+    BackgroundProber,
+    ProbeClient,
+    TooManyHanging,
+    describe_failure,
+    has_credentials,
+    log,
+    pause_after,
+)
 
 ROUND_TIMEOUT_SECONDS: Final = 600.0
 """Seconds after which a round requests no further page."""
@@ -49,7 +57,7 @@ MAX_REMEMBERED_PAGES: Final = 10_000
 _LEASE_NAME: Final = "verify"
 _REFRESH_LEASE_NAME: Final = "refresh"
 
-_NOT_PROBED: Final = (-math.inf, 0, 0, 0)
+_NOT_PROBED: Final = (-math.inf, 0, 0, "")
 """Stands for the last request of a page that was not requested yet."""
 
 
@@ -68,9 +76,9 @@ class UnvisitedPageProber(BackgroundProber):
         self._store = store
         self._worker_id = WorkerId()
         self._hanging_pages = HangingPages(store, RETRY_SECONDS)
-        self._probed: dict[tuple[str, str], tuple[float, int, int, int]] = {}
-        """When a page was last requested, how many times so far, the seconds to wait after the first time, and the
-        status of the last response if it is no evidence, else 0; by the keys of site and page."""
+        self._probed: dict[tuple[str, str], tuple[float, int, int, str]] = {}
+        """When a page was last requested, how many times so far, the seconds to wait after the first time, and what the
+        last request got if that is no evidence, else nothing; by the keys of site and page."""
         self._round_started_at: dict[str, float] = {}
         super().__init__(options.clock, client, observe)
 
@@ -79,10 +87,10 @@ class UnvisitedPageProber(BackgroundProber):
         self._round_locks = {_LEASE_NAME: threading.Lock(), _REFRESH_LEASE_NAME: threading.Lock()}
         """A long round of unvisited pages does not delay the pages that `refresh` named."""
 
-    def status_of(self, site: Site, path: str) -> int | None:
-        """The status of this process's last response for a decoded path, if it is no evidence.
+    def failure_of(self, site: Site, path: str) -> str | None:
+        """What this process's last request for a decoded path got, in words that follow "the request".
 
-        It is 0 if there is no such response, and None if this process has not requested the path.
+        It is empty if that was evidence, or is not known yet, and None if this process has not requested the path.
         """
         probed = self._probed.get((site.store_key, path))
         return None if probed is None else probed[3]
@@ -197,7 +205,9 @@ class UnvisitedPageProber(BackgroundProber):
         """
         probes = None
         if request.wait_seconds is None:
-            probes = ConcurrentProbes(self._client, request, site, partial(self._observe_page, site))
+            probes = ConcurrentProbes(
+                self._client, request, site, partial(self._observe_page, site), partial(self._fail, site)
+            )
         try:
             return self._request_pages(request, site, due, lease, probes)
         finally:
@@ -250,34 +260,40 @@ class UnvisitedPageProber(BackgroundProber):
         Raises `TooManyHanging` if no request was made.
         """
         key = (site.store_key, path)
-        _, times, _, status = self._probed.pop(key, _NOT_PROBED)
+        _, times, _, failure = self._probed.pop(key, _NOT_PROBED)
         while len(self._probed) >= MAX_REMEMBERED_PAGES:
             del self._probed[next(iter(self._probed))]
-        self._probed[key] = now, times + 1, RETRY_SECONDS, status
+        self._probed[key] = now, times + 1, RETRY_SECONDS, failure
         try:
             if probes is not None:
                 probes.start(path, now)
-            elif (response := self._capture(request, site, path)) is not None:
-                self._observe_page(site, response)
+            else:
+                self._observe_page(site, self._capture(request, site, path))
         except TooManyHanging:
             del self._probed[key]
             raise
         except Exception as error:
             log.debug("the app failed on a request for %s: %r", path, error)
+            self._fail(site, path, describe_failure(error))
             return isinstance(error, AppTerminated)
         return False
 
     def _observe_page(self, site: Site, response: CapturedResponse) -> None:
         key = (site.store_key, response.path)
-        is_evidence = response.status in OBSERVED_STATUSES
-        if is_evidence:
-            self._observe(response)
+        if response.status not in OBSERVED_STATUSES:
+            self._fail(site, response.path, f"got {response.status}")
+            return
+        self._observe(response)
         # If the page is unverified in the next round despite evidence, the store has lost it.
         with suppress(KeyError):
-            at, times, wait, _ = self._probed[key]
-            self._probed[key] = (
-                (at, times, ROUND_INTERVAL_SECONDS, 0) if is_evidence else (at, times, wait, response.status)
-            )
+            at, times, _, _ = self._probed[key]
+            self._probed[key] = at, times, ROUND_INTERVAL_SECONDS, ""
+
+    def _fail(self, site: Site, path: str, failure: str) -> None:
+        """Remember what the request for a page got."""
+        with suppress(KeyError):
+            at, times, wait, _ = self._probed[site.store_key, path]
+            self._probed[site.store_key, path] = at, times, wait, failure
 
 
 def _sees_visitor(request: Request) -> bool:

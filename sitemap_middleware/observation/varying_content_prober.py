@@ -144,11 +144,11 @@ class VaryingContentProber(BackgroundProber):
         site, path, key = check.site, check.path, (check.site.store_key, check.path)
         self._pending_keys.discard(key)
         requested_at = self._clock()
+        response: CapturedResponse | None = None
         try:
             response = self._capture(self._requests[site.store_key], site, path)
         except Exception as error:
             log.debug("the app failed on a request for %s: %r", path, error)
-            response = None
         self.wait(pause_after(self._clock() - requested_at))
         if response is None:
             return

@@ -278,6 +278,9 @@ def test_a_date_that_is_none_leaves_the_page_listed_and_is_reported_once(
         "have a lastmod that is not a date, so it is not used, such as 'May 2024' of /posts/a;"
         ' write it as "2024-05-01" or "2024-05-01T10:00:00Z"'
     )
+    assert site.explain("/posts/a").lastmod_source == (
+        'its values give \'May 2024\', which is not a date; write it as "2024-05-01" or "2024-05-01T10:00:00Z"'
+    )
     assert site.explain("/posts/a").skipped == (
         "4 of 6 items have a lastmod that is not a date, such as 'May 2024' of /posts/a",
     )

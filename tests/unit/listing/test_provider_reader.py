@@ -672,6 +672,31 @@ def test_an_item_that_makes_no_page_is_skipped_counted_and_named(
     assert "values: 1 of 3 items were left out" in str(explanation)
 
 
+@EVERYWHERE
+@pytest.mark.parametrize(
+    ("item", "path", "shown"),
+    [
+        ({"slog": "c"}, "/posts/c", "{'slog': 'c'} was left out: "),
+        ({"id": 7, "slug": None}, "/posts/7", "{'id': 7, 'slug': None} was left out: "),
+        (Entry({"name": "c"}), "/posts/c", "Entry({'name': 'c'}) was left out: "),
+        ({"slug": "c/d"}, "/posts/c", ""),
+        ({"slug": b"c"}, "/posts/c", ""),
+        (None, "/posts/None", ""),
+        ({"area": "posts"}, "/posts/c", ""),
+    ],
+    ids=str,
+)
+def test_explain_names_the_first_item_with_a_value_of_the_path_that_makes_no_page(
+    make: Any, item: Any, path: str, shown: str
+) -> None:
+    site = Site(
+        make([*({"no": "number"} for _ in range(9)), item, {"late": path.rpartition("/")[2]}] if shown else [item])
+    )
+    reason = site.app.explain(path).reason
+    assert reason.startswith(f"its route has values, and they do not include it{shown and '; '}{shown}")
+    assert ("was left out" in reason) is bool(shown)
+
+
 def test_first_skipped_items_are_named_in_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     site = Site(on_flask([*SLUGS, *({"id": number} for number in range(9))]), max_age=0)
     for _ in range(2):
@@ -679,6 +704,8 @@ def test_first_skipped_items_are_named_in_one_warning(caplog: pytest.LogCaptureF
         site.clock.pass_(1)
     assert site.app.stats()["skipped"] == 9
     assert len(caplog.records) == 1
+    assert caplog.records[0].getMessage().endswith("; and 6 more")
+    assert site.app.explain("/posts/x").skipped[0] == "9 of 11 items were left out; the first 3 are:"
     assert [line.partition(" ")[0] for line in site.app.explain("/posts/x").skipped] == ["9", *["{'id':"] * 3]
 
 

@@ -129,7 +129,10 @@ def test_foreign_host_is_ignored_if_the_app_refuses_it() -> None:
         base_url=BASE,
     )
     assert listed("asgi", app, host="evil.example", scheme="https") == [f"{BASE}/"]
-    assert "has not answered with a page yet" in app.explain("/needs-id").reason
+    assert app.explain("/needs-id").reason == (
+        "it has not answered with a page yet: the last request of the middleware got 400, which may be about its Host:"
+        " check the app's allowed hosts"
+    )
 
 
 @BOTH
@@ -178,6 +181,10 @@ def test_a_view_that_hangs_delays_only_itself(protocol: str) -> None:
 
             assert locs(asyncio.run(served()).body) == [f"{BASE}/a", f"{BASE}/z"]
         assert asked_for == ["/a", "/hangs", "/z"]
+        assert app.explain("/hangs").reason == (
+            "it has not answered with a page yet:"
+            " the last request of the middleware got no complete response within 5 seconds"
+        )
     finally:
         go_on.set()
 

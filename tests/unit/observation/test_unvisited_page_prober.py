@@ -262,7 +262,8 @@ def test_remembered_probes_are_limited(protocol: str, monkeypatch: pytest.Monkey
     assert len(pages_requested.log) == 4
     service = sample.app.service
     site_of_all, _ = service.site_resolver.resolve("http", "testserver", "")
-    assert [service.unvisited_prober.status_of(site_of_all, f"/{name}") for name in "abcd"] == [None, None, 500, 500]
+    failures = [service.unvisited_prober.failure_of(site_of_all, f"/{name}") for name in "abcd"]
+    assert failures == [None, None, "got 500", "got 500"]
 
 
 @BOTH
@@ -347,6 +348,9 @@ def test_endless_answers_and_failures_delay_nobody_in_wsgi() -> None:
     app.add_url_rule("/page", "page", lambda: "A page")
     wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
     assert locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body) == [f"{LOCAL}/page"]
+    assert wrapped.explain("/fails").reason.endswith(
+        "the last request of the middleware ended early: the app raised RuntimeError"
+    )
 
 
 def test_a_slow_answer_without_end_is_cut_off_after_its_time_wsgi(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -635,23 +639,29 @@ def test_each_request_of_a_test_client_or_a_command_may_begin_a_round() -> None:
     assert inline.store.leases == []
 
 
-def test_status_of_what_is_no_evidence_is_remembered() -> None:
-    inline = Inline("/", fails=503, gone=404)
-    paths = ["/", "/fails", "/gone", "/never"]
-    assert [inline.prober.status_of(SITE, path) for path in paths] == [None] * 4
+def test_what_is_no_evidence_is_remembered() -> None:
+    inline = Inline("/", fails=503, gone=404, ends=-1)
+    paths = ["/", "/fails", "/gone", "/ends", "/never"]
+    assert [inline.prober.failure_of(SITE, path) for path in paths] == [None] * 5
     inline.round()
-    assert [inline.prober.status_of(SITE, path) for path in paths] == [0, 503, 0, None]
-    assert inline.prober.status_of(Site("https", "other.example"), "/") is None
+    assert [inline.prober.failure_of(SITE, path) for path in paths] == [
+        "",
+        "got 503",
+        "",
+        "ended early: the app raised SystemExit",
+        None,
+    ]
+    assert inline.prober.failure_of(Site("https", "other.example"), "/") is None
 
 
 def test_what_is_known_of_one_site_is_forgotten() -> None:
     inline = Inline("/", fails=500)
     inline.round()
     inline.prober.forget(Site("https", "other.example"))
-    assert inline.prober.status_of(SITE, "/fails") == 500
+    assert inline.prober.failure_of(SITE, "/fails") == "got 500"
     assert inline.prober.next_round_at(SITE) > 0
     inline.prober.forget(SITE)
-    assert inline.prober.status_of(SITE, "/fails") is None
+    assert inline.prober.failure_of(SITE, "/fails") is None
     assert inline.prober.next_round_at(SITE) == -math.inf
     inline.clock.pass_(ROUND_INTERVAL_SECONDS)
     assert inline.round() == ["/", "/fails"]
@@ -701,7 +711,7 @@ def test_nothing_is_requested_while_too_many_requests_hang() -> None:
     for future in hanging:
         inline.prober._client.give_up(future)
     assert inline.round() == []
-    assert (inline.hanging(), inline.prober.status_of(SITE, "/a")) == (set(), None)
+    assert (inline.hanging(), inline.prober.failure_of(SITE, "/a")) == (set(), None)
     hanging[0].set_result(None)
     inline.clock.pass_(ROUND_INTERVAL_SECONDS)
     assert inline.round() == ["/a"], "it was not taken for requested"
