@@ -49,7 +49,7 @@ class Explanation:
     """Which requests did not count as evidence since the process began, if that may be why nothing is known."""
 
     note: str | None = None
-    """Why the sitemap itself is not served, if it is not."""
+    """Why the sitemap itself is not served, or was answered with 503, if that is so."""
 
     history: tuple[PageEvent, ...] = ()
     """What happened to the page, the latest first."""
@@ -57,7 +57,8 @@ class Explanation:
     """The dates that a listed page may have, the best evidence first."""
 
     def __str__(self) -> str:
-        lines = [f"{self.path} is {'listed' if self.listed else 'not listed'}: {self.reason}"]
+        lines = [f"note: {self.note}"] if self.note else []
+        lines.append(f"{self.path} is {'listed' if self.listed else 'not listed'}: {self.reason}")
         if self.loc:
             lines.append(f"loc: {self.loc}")
         if self.lastmod_source:
@@ -71,6 +72,4 @@ class Explanation:
         lines += [f"values: {skipped}" for skipped in self.skipped]
         if self.ignored:
             lines.append(f"ignored: {self.ignored}")
-        if self.note:
-            lines.append(f"note: {self.note}")
         return "\n".join(lines)

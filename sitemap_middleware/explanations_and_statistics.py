@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -88,7 +89,9 @@ class ServiceInspection:
                 path, explanation.loc, False, "the middleware is turned off", route=explanation.route
             )
         ignored = self.tracker.ignored.summary(path, known=explanation.page is not None)
-        return replace(explanation, ignored=ignored, note=self.not_served_reason())
+        handler = created_part(self, "sitemap_handler")
+        unavailable = None if handler is None else handler.unavailable_reason(site)
+        return replace(explanation, ignored=ignored, note=self.not_served_reason() or unavailable)
 
     def explain_now(self, site: Site, path: str) -> Explanation:
         """Explain why a decoded path of a site is listed or not, by what is in the store now."""
@@ -131,6 +134,17 @@ class ServiceInspection:
             for route in snapshots[0].table.routes
             if not any(map(route.answers_on, hosts))
         ]
+
+    def failing_values(self, snapshots: Sequence[SiteSnapshot]) -> Iterator[str]:
+        """Why providers of these sites fail, as their first items show."""
+        for snapshot in snapshots:
+            context = self.evaluation_context(snapshot)
+            for provider, routes in context.providers.values():
+                report, candidates = self._entries.provider_candidates(context, provider, routes)
+                with closing(candidates):
+                    next(candidates, None)
+                if report.failure is not None:
+                    yield str(report.failure)
 
     def url_report(self, snapshots: Sequence[SiteSnapshot]) -> Iterator[UrlReportLine]:
         """Every known URL of these sites, listed or not. Raises `SitemapError` if the store or a provider fails."""

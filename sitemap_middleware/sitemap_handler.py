@@ -11,7 +11,7 @@ from .checked_options import Options
 from .exceptions import StoreError
 from .hosts import SiteResolver
 from .listing.policy import EvaluationContext
-from .models import Site
+from .models import Site, StoreKey
 from .no_sitemap_reasons import (
     DISALLOWED_REASON,
     ROBOTS_UNKNOWN_REASON,
@@ -114,6 +114,8 @@ class SitemapHandler:
         """Documents by the key of a request, until one of them is no longer fresh. The publisher keeps them."""
         self.unavailable_responses: int = 0
         """Requests answered 503 since the process began."""
+        self._unavailable_since_good: dict[StoreKey, str] = {}
+        """By site: why the sitemap cannot be made, if that was so at the last request for it."""
 
     def may_be_document(self, request: Request) -> bool:
         """Whether a request may be for a document or robots.txt, by its path alone. If not, it never will be."""
@@ -177,15 +179,20 @@ class SitemapHandler:
             return self._respond(request)
         except Unavailable as error:
             fields = [GENERATING_HEADER] if isinstance(error, BeingGenerated) else []
-            return self._unavailable(request, str(error), fields=fields)
-        except RobotsUnknown:
-            return self._unavailable(request, ROBOTS_UNKNOWN_REASON, RETRY_SECONDS)
+            return self._unavailable(request, _reason_of(error), fields=fields)
+        except RobotsUnknown as error:
+            return self._unavailable(request, _reason_of(error), RETRY_SECONDS)
         except StoreError as error:  # the circuit breaker has logged it
             log.debug("the sitemap cannot be made: %s", error)
-            return self._unavailable(request, "its store does not answer")
+            return self._unavailable(request, _reason_of(error))
         except Exception:
             log.exception("the sitemap could not be made")
             return self._unavailable(request, "internal error, see the log")
+
+    def unavailable_reason(self, site: Site) -> str | None:
+        """Why the latest request for a document of a site was answered 503; None if it was not."""
+        reason = self._unavailable_since_good.get(site.store_key)
+        return None if reason is None else f"the sitemap itself was answered with 503 at its latest request: {reason}"
 
     def bring_up_to_date(self, site: Site, request: Request) -> None:
         """Bring the documents of a site up to date, as a request for the sitemap does. It may block.
@@ -224,6 +231,15 @@ class SitemapHandler:
         if site is None or not self._site_resolver.may_store(site):
             reason = UNTRUSTED_ROOT_REASON if request.root else UNTRUSTED_HOST_REASON
             return error_response(request.method, 404, reason)
+        try:
+            response = self._respond_for(site, table, request)
+        except (Unavailable, RobotsUnknown, StoreError) as error:
+            self._unavailable_since_good[site.store_key] = _reason_of(error)
+            raise
+        self._unavailable_since_good.pop(site.store_key, None)
+        return response
+
+    def _respond_for(self, site: Site, table: RouteTable, request: Request) -> Response | None:
         self._buffer.ensure_thread()
         self._reasons.warn_of_unmatched(table)
         if request.path == ROBOTS_PATH:
@@ -301,3 +317,10 @@ class SitemapHandler:
             f"The sitemap cannot be made now: {reason}.",
             [*(fields or []), ("Retry-After", str(retry_after))],
         )
+
+
+def _reason_of(error: Exception) -> str:
+    """Why the sitemap cannot be made now, for clients."""
+    if isinstance(error, RobotsUnknown):
+        return ROBOTS_UNKNOWN_REASON
+    return "its store does not answer" if isinstance(error, StoreError) else str(error)

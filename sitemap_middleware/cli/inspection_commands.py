@@ -44,14 +44,20 @@ def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
         target = open_target(app, **options)
         snapshots, notes = target.snapshots()
         explanations, errors = _explain_pages(target, pages, snapshots)
+        failures = [
+            f"without an earlier sitemap, {target.service.options.path} answers 503 for all pages: {failure}"
+            for failure in dict.fromkeys(target.service.failing_values(snapshots))
+        ]
     if as_json and explanations:
         rows = [
-            results_as_json_and_csv.explanation_as_json(explanation, notes)
+            results_as_json_and_csv.explanation_as_json(explanation, [*failures, *notes])
             | ({"listed": False, "reason": _QUERY_NOTE} if has_query else {})
             for _, explanation, has_query in explanations
         ]
         click.echo(json.dumps(rows, indent=2))
     elif not as_json:
+        for failure in failures:
+            print_line(console(), f"warning: {failure}", "bold red")
         for index, (page, explanation, has_query) in enumerate(explanations):
             if index:
                 click.echo()

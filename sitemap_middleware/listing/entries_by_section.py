@@ -98,14 +98,14 @@ class EntryBuilder:
 
     def provider_candidates(
         self, context: EvaluationContext, provider: Provider, routes: Sequence[Route]
-    ) -> tuple[ProviderReport, Iterator[Candidate]]:
+    ) -> tuple[ProviderReport, Generator[Candidate]]:
         """The candidates of a provider, and a report that is filled while they are read.
 
         If the provider fails, the candidates end and the report has the error.
         """
         report = ProviderReport()
 
-        def candidates() -> Iterator[Candidate]:
+        def candidates() -> Generator[Candidate]:
             try:
                 yield from provider_candidates(context.snapshot, self._providers, provider, routes, report)
             except ValuesError as error:

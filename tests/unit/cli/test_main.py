@@ -319,6 +319,15 @@ def test_values_that_fail_are_named_as_the_cause_of_a_503(store: Path) -> None:
     cause = lines[lines.index(hint) + 1]
     assert cause.startswith("  the values of @sitemap on test_values_that_fail")
     assert cause.endswith("failed: no database")
+    app.add_url_rule("/about", "about", lambda: "About us")
+    warning, *others = cli_runner().invoke(commands_for(app), ["explain", "/about"]).stdout.splitlines()
+    assert warning.startswith(
+        "warning: without an earlier sitemap, /sitemap.xml answers 503 for all pages: the values of"
+    )
+    assert warning.endswith("failed: no database")
+    assert others[0].startswith("/about is not listed: it was not requested yet")
+    (row,) = json.loads(cli_runner().invoke(commands_for(app), ["explain", "/about", "--json"]).stdout)
+    assert f"warning: {row['notes'][0]}" == warning
 
 
 @EVERY_SHOP

@@ -1222,7 +1222,10 @@ def test_provider_that_fails_before_the_first_document_gives_503(make: Any, fail
     answer = site.sitemap()
     assert (answer.status, answer.header("retry-after")) == (503, "60")
     assert "fails to enumerate its pages" in answer.text
+    explanation = site.app.explain("/elsewhere")
+    assert str(explanation).startswith("note: the sitemap itself was answered with 503 at its latest request: ")
     recover(site, provider)
+    assert site.app.explain("/elsewhere").note is None
 
 
 @pytest.mark.usefixtures("_hasty")
