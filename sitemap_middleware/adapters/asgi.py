@@ -51,18 +51,22 @@ class ASGIMiddleware:
                     )
                 except KeyError:
                     key = key_with_defaults(scope, host)
-                page = self.service.tracker.tracked_pages.get(key)
-                if (
-                    page is None
-                    or (pause := page.last_answer.pause) is None
-                    or not page.passes_over(pause, key, len(headers))
+                tracker = self.service.tracker
+                clock = tracker.clock  # Python calls a local variable faster than an attribute that is no method
+                page, key = tracker.tracked_pages.get(key) or (None, key)
+                if (  # the rule of `Pause`, written out here because a call takes time
+                    page is not None
+                    and (pause := page.last_answer.pause) is not None
+                    and pause[2] is key
+                    and len(headers) in tracker.crawlers.skipped_counts
+                    and pause[0] <= clock() < pause[1]
                 ):
+                    tracker.repeated += 1
+                else:
                     request = ASGIRequest()  # made here, and without an `__init__`, because each call takes time
-                    request.adapter = self
-                    request.scope = scope
+                    request.adapter, request.scope = self, scope
+                    request.key, request.observer = key, None
                     request.fields = request.headers = tuple(headers)
-                    request.observer = None
-                    request.key = key
                     if page is None:
                         self._bind_app(scope)
                         if key[KEY_PATH].endswith(DOCUMENT_SUFFIXES):
@@ -78,10 +82,9 @@ class ASGIMiddleware:
                 send = self._send_of_other_scope(scope, send)
         except Exception as error:
             self.service.log_fault("a request could not be looked at", error)
-        app = self.app  # Python calls a local variable faster than an attribute that is no method
+        app = self.app  # a local variable, too
         if request is not None and page is not None:
-            request.tracked_page = page
-            request.server_send = send
+            request.tracked_page, request.server_send = page, send
             try:
                 await app(scope, receive, request.send)
             except Exception:

@@ -43,19 +43,22 @@ class WSGIMiddleware:
                 )
             except KeyError:
                 key = key_with_defaults(environ)
-            page = self.service.tracker.tracked_pages.get(key)
-            if (
-                page is None
-                or (pause := page.last_answer.pause) is None
-                or not page.passes_over(pause, key, len(environ))
+            tracker = self.service.tracker
+            clock = tracker.clock  # Python calls a local variable faster than an attribute that is no method
+            page, key = tracker.tracked_pages.get(key) or (None, key)
+            if (  # the rule of `Pause`, written out here because a call takes time
+                page is not None
+                and (pause := page.last_answer.pause) is not None
+                and pause[2] is key
+                and len(environ) in tracker.crawlers.skipped_counts
+                and pause[0] <= clock() < pause[1]
             ):
+                tracker.repeated += 1
+            else:
                 request = WSGIRequest()  # made here, and without an `__init__`, because each call takes time
-                request.adapter = self
-                request.environ = environ
+                request.adapter, request.environ, request.key = self, environ, key
+                request.observer, request.is_started = None, False
                 request.fields = {**environ}
-                request.observer = None
-                request.is_started = False
-                request.key = key
                 if page is None:
                     if self._original_attributes:
                         self._unwind()
@@ -68,15 +71,14 @@ class WSGIMiddleware:
                         page = self.service.observe(request)
         except Exception as error:
             self.service.log_fault("a request could not be looked at", error)
-        app = self.app  # Python calls a local variable faster than an attribute that is no method
+        app = self.app  # a local variable, too
         if request is None or page is None:
             if request is None or response is None:
                 return app(environ, start_response)
             self.service.note_document(request, response)
             start_response(_status_line(response.status), list(response.headers))
             return [response.body] if response.parts is None else response.parts
-        request.tracked_page = page
-        request.server_start_response = start_response
+        request.tracked_page, request.server_start_response = page, start_response
         try:
             body = app(environ, request.start_response)
         except BaseException:

@@ -93,7 +93,7 @@ class SitemapMiddleware:
         return answer
 
     def _tracked_page(self, own: Any) -> TrackedPage | None:
-        page: TrackedPage | None = self.app.service.tracker.tracked_pages.get(own.key)
+        page, _ = self.app.service.tracker.tracked_pages.get(own.key) or (None, None)
         if page is None and self.app._original_attributes:
             self.app._unwind()
         return page

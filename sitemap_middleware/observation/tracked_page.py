@@ -11,13 +11,13 @@ from ..evidence.observations import HTML_TYPES
 from ..evidence.response_headers import ResponseHeaders
 from ..models import Site
 from ..request_filter.reasons import IgnoreReason
-from ..request_response import KEY_HOST, Request, RequestKey
+from ..request_response import KEY_HOST, Request
 from ..routing.current_routes import AppRoutes
 from .background_saving import ResponseBuffer
 from .fault_log import FaultLog
 from .ignored_request_counts import IgnoredRequests
 from .noted_crawler_requests import CrawlerRequests
-from .observer import NO_ANSWER, Observer, Pause, status_code
+from .observer import NO_ANSWER, Observer, status_code
 from .sampling_schedule import BodySampler, SampleSchedule
 
 _MAX_TIMESTAMP_SECONDS: Final = 253_402_300_800
@@ -103,24 +103,6 @@ class TrackedPage:
         """When to sample the body again; None if it is not sampled."""
         self.must_sample: bool = False
         """Whether to sample the next body whatever the schedule says: the last response failed, or was not a page."""
-
-    def passes_over(self, pause: Pause, key: RequestKey, field_count: int) -> bool:
-        """True during a pause, unless the request may be a crawler's. The request is then counted, but not observed.
-
-        Visits of crawlers are counted one by one, so each is observed.
-
-        Args:
-            pause: the pause of the last answer.
-            key: the key of the request.
-            field_count: the number of its header fields; in WSGI, of all keys of the environ.
-        """
-        began_at, ends_at, paused_key = pause
-        context = self.context
-        clock = context.clock
-        if field_count in context.crawlers.skipped_counts and began_at <= clock() < ends_at and key == paused_key:
-            context.repeated += 1
-            return True
-        return False
 
     def on_response_start(
         self, status: Any, headers: Any, request: Request, previous: Observer | None = None

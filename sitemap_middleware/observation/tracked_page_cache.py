@@ -39,8 +39,11 @@ class TrackedPageCache(ObserverContext):
 
     def reset_after_fork(self) -> None:
         """Start empty in a forked child: the parent saves what it observed."""
-        self.tracked_pages: dict[RequestKey, TrackedPage] = {}
-        """The pages to look up by the key of a request; empty while `track` is due."""
+        self.tracked_pages: dict[RequestKey, tuple[TrackedPage, RequestKey]] = {}
+        """The pages to look up by the key of a request, each with that key; empty while `track` is due.
+
+        Equal keys are one object from then on, so that they can be compared by their identity.
+        """
         self._pages_by_key = self.tracked_pages
         self._pages: dict[tuple[str, str], TrackedPage] = {}
 
@@ -71,7 +74,7 @@ class TrackedPageCache(ObserverContext):
             page = self._pages.setdefault(page_key, page)
         self.tracked_pages = self._pages_by_key
         if request_key is not None:
-            self.tracked_pages[request_key] = page
+            self.tracked_pages[request_key] = page, request_key
         return page
 
     def require_track(self) -> None:

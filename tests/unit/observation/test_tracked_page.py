@@ -200,7 +200,7 @@ def test_page_is_observed_once_its_last_answer_is_dropped(protocol: str, drop: C
 def test_page_is_observed_once_its_last_answer_was_retracted(protocol: str) -> None:
     site = BusySite(protocol)
     tracker = site.app.service.tracker
-    (page,) = {page for page in tracker.tracked_pages.values() if page.path == "/"}
+    (page,) = {page for page, _ in tracker.tracked_pages.values() if page.path == "/"}
     page.last_answer.retract()
     site.delete()
     site.browse()

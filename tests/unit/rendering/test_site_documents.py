@@ -187,7 +187,7 @@ def test_foreign_page_is_looked_up_like_any_other_page(protocol: str, path: str)
     site = home(protocol, path)
     for _ in range(2):
         assert site.request(path).body == site.pages[path].body
-    assert [page.path for page in site.app.service.tracker.tracked_pages.values()] == [path]
+    assert [page.path for page, _ in site.app.service.tracker.tracked_pages.values()] == [path]
 
 
 @pytest.mark.parametrize("path", [SITEMAP, "/robots.txt", "/sitemap-posts-1.xml"])
