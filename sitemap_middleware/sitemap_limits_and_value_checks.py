@@ -39,9 +39,7 @@ def validate_priority(value: object, place: object, option: str | None = None) -
         with contextlib.suppress(Exception):  # a signaling NaN; an integer past all floats; a class of the app
             number = float(value)
     if not 0.0 <= number <= 1.0:
-        raise OptionError(
-            f"{option or f'{place}: priority'}={value!r} is outside the protocol; give a number from 0.0 to 1.0"
-        )
+        raise OptionError(f"{option or f'{place}: priority'}={value!r} is not valid; give a number from 0.0 to 1.0")
     return abs(number)  # for -0.0
 
 
@@ -53,7 +51,7 @@ def validate_changefreq(value: object, place: object, option: str | None = None)
         if value == known:
             return known
     raise OptionError(
-        f"{option or f'{place}: changefreq'}={value!r} is outside the protocol; give one of {', '.join(CHANGEFREQS)}, "
+        f"{option or f'{place}: changefreq'}={value!r} is not valid; give one of {', '.join(CHANGEFREQS)}, "
         'or "auto" to infer it from observed changes'
     )
 

@@ -191,7 +191,7 @@ def print_status(status: StoreStatus) -> None:
     for lease in status.leases or ():
         job = _LEASE_LABELS.get(lease.name, lease.name)
         until = w3c_from_timestamp(lease.until)
-        print_line(out, f"{job} of {lease.site}: claimed by a worker until {until}")
+        print_line(out, f"{job} of {lease.site}: in use by a process until {until}")
 
 
 def print_settings(settings: Collection[Setting]) -> None:

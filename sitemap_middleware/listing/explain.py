@@ -93,7 +93,7 @@ def _find_provided(
 
 
 def _find_in_named_sections(entries: EntryBuilder, context: EvaluationContext, loc: str) -> Candidate | None:
-    """Look a loc up in the named sections. Those that fail are passed over."""
+    """Look a loc up in the named sections. Sections that fail are skipped."""
     for provider, routes in context.providers.values():
         if provider.section is not None:
             _, candidates = entries.provider_candidates(context, provider, routes)

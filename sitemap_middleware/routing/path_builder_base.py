@@ -10,9 +10,9 @@ from ..models import Context
 
 
 class BasePathBuilder(ABC):
-    """Builds and matches the paths of one route with parameters. Each path that is built must lead back to the route.
+    """Builds and matches the paths of one route with parameters.
 
-    A framework says how it writes a path, and whether a path leads to the route.
+    A framework says how it writes a path, and whether a path leads to the route. A path that does not is never built.
     """
 
     def __init__(self, template: str, names: Iterable[str], prefix: str) -> None:
@@ -25,7 +25,7 @@ class BasePathBuilder(ABC):
         check_params(params, self.parameter_names, self.parameter_names)
         path = self.write_path(params)
         if not self.leads_here(path):
-            raise ValueError(f"{self._prefix}{path} does not lead back to {self._prefix}{self._template}")
+            raise ValueError(f"{self._prefix}{path} is not routed to {self._prefix}{self._template}")
         return self._prefix + path
 
     def matches(self, path: str) -> bool:

@@ -171,7 +171,7 @@ class _PathBuilder:
         if matching is None or not (
             matching is rule or (matching.endpoint == rule.endpoint and _all_arguments_have_defaults(matching))
         ):
-            raise ValueError(f"{self._prefix}{path} does not lead back to {rule.rule}")
+            raise ValueError(f"{self._prefix}{path} is not routed to {rule.rule}")
         return self._prefix + path
 
     def matches(self, path: str) -> bool:

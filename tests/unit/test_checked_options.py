@@ -264,7 +264,7 @@ def test_an_argument_of_the_decorator_is_no_option(name: str) -> None:
     refused(f"^SitemapMiddleware: {name} is no option, but an argument of @sitemap", **{name: 1})
 
 
-NUMBER = r"outside the protocol; give a number from 0\.0 to 1\.0"
+NUMBER = r"not valid; give a number from 0\.0 to 1\.0"
 
 
 @pytest.mark.parametrize(
@@ -276,9 +276,9 @@ NUMBER = r"outside the protocol; give a number from 0\.0 to 1\.0"
         ("priority", math.nan, NUMBER),
         ("priority", Decimal("sNaN"), NUMBER),
         ("priority", True, NUMBER),
-        ("changefreq", "sometimes", "changefreq='sometimes' is outside the protocol; give one of always, hourly"),
-        ("changefreq", 5, "changefreq=5 is outside"),
-        ("changefreq", "auto ", "changefreq='auto ' is outside"),
+        ("changefreq", "sometimes", "changefreq='sometimes' is not valid; give one of always, hourly"),
+        ("changefreq", 5, "changefreq=5 is not valid"),
+        ("changefreq", "auto ", "changefreq='auto ' is not valid"),
         ("max_age", -1, "max_age=-1 is not a number of seconds; give 0 or more"),
         ("max_age", 1.5, "max_age=1.5 is not a number of seconds"),
         ("max_age", True, "max_age=True is not a number of seconds"),

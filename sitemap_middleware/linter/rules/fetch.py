@@ -72,7 +72,7 @@ CONTENT_ENCODING: Final = FAMILY.error(
     "a compression that was not asked for",
     "The request accepts gzip only, and the response says that it is compressed in another way. Crawlers that do "
     "not know it read nothing.",
-    "Heed the Accept-Encoding of the request.",
+    "Obey the Accept-Encoding of the request.",
 )
 HTML: Final = FAMILY.error(
     "fetch-html",

@@ -102,7 +102,7 @@ def test_items_are_candidates_in_their_order_with_what_was_observed_of_them() ->
     assert [candidate.path for candidate in found if candidate.page] == ["/items/n1", "/items/k%C3%A4se", "/items"]
     assert [candidate.route.path for candidate in found[-2:]] == ["/items/<slug>", "/items"]
     assert report.examples == [
-        "'sale' was left out: /items/sale does not lead back to /items/<slug> (/items/<slug>)",
+        "'sale' was left out: /items/sale is not routed to /items/<slug> (/items/<slug>)",
     ]
     assert found[0].entry is not None, "it is what the provider gave"
 

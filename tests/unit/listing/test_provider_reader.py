@@ -1470,8 +1470,8 @@ def test_a_callable_whose_signature_cannot_be_told_is_taken() -> None:
             lambda: Entry({"slug": "a"}, lastmod=dt.datetime.max.replace(tzinfo=dt.timezone(-dt.timedelta(hours=1)))),
             "is outside the calendar in UTC",
         ),
-        (lambda: Entry({"slug": "a"}, priority=7), "Entry({'slug': 'a'}): priority=7 is outside the protocol; give"),
-        (lambda: Entry({"slug": "a"}, changefreq="often"), "Entry({'slug': 'a'}): changefreq='often' is outside"),
+        (lambda: Entry({"slug": "a"}, priority=7), "Entry({'slug': 'a'}): priority=7 is not valid; give"),
+        (lambda: Entry({"slug": "a"}, changefreq="often"), "Entry({'slug': 'a'}): changefreq='often' is not valid"),
         (lambda: Entry({"slug": "a"}, lastmodified=1), "no option 'lastmodified'; did you mean lastmod?"),
     ],
 )

@@ -143,7 +143,7 @@ def test_running_leases_are_listed(file: Path) -> None:
     assert store.lease(BASE, "ended", "one", NOW, 60)
     store.close()
     answer = run(f"sqlite:///{file}")
-    assert answer.stdout.splitlines()[-1] == f"values/bread of {BASE}: claimed by a worker until 3000-01-01T00:00:00Z"
+    assert answer.stdout.splitlines()[-1] == f"values/bread of {BASE}: in use by a process until 3000-01-01T00:00:00Z"
     assert "ended" not in answer.stdout
     (lease,) = json.loads(run(f"sqlite:///{file}", "--json").stdout)["leases"]
     assert lease == {"site": BASE, "name": "values/bread", "until": "3000-01-01T00:00:00Z"}
