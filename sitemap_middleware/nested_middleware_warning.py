@@ -28,7 +28,7 @@ def warn_of_nested_middleware(outer: Any, kind: type) -> None:
         )
 
 
-def _nested_sitemap_paths(app: Any, kind: type, outer: Any = None, prefix: str = "", depth: int = 0) -> Iterator[str]:
+def _nested_sitemap_paths(app: Any, kind: type, outer: Any, prefix: str = "", depth: int = 0) -> Iterator[str]:
     """Yield the sitemap paths, below the app's root, of all middlewares of a class inside an app.
 
     The search stops at the outer middleware, which it meets again if the app is a method of the object that holds it.

@@ -127,7 +127,7 @@ def warn_of_unknown_keys(
     options: Iterable[str],
     config: Mapping[Any, object],
     environment: Mapping[str, str],
-    config_place: str = CONFIG_PLACE,
+    config_place: str,
 ) -> None:
     """Warn of each key that looks like an option's and is not read. It may belong to another package."""
     names = frozenset(options)

@@ -188,7 +188,7 @@ class LogQueries:
         except self._duckdb.Error as error:
             raise SitemapError(f"DuckDB failed: {error}") from error
 
-    def detect_format(self, file: Path, directive: str, given: LogFormat | None = None) -> LogFormat | None:
+    def detect_format(self, file: Path, directive: str, given: LogFormat | None) -> LogFormat | None:
         """The format that fits at least half of a file's lines, and more of them than others; None if there is none.
 
         Args:

@@ -115,7 +115,7 @@ class Piece(NamedTuple):
 class LineReader:
     """Writes a log as pieces, one after the other, into one file."""
 
-    def __init__(self, read: Callable[[int], bytes], piece_file: Path, *, has_directives: bool = False) -> None:
+    def __init__(self, read: Callable[[int], bytes], piece_file: Path, *, has_directives: bool) -> None:
         """Read the log from its begin.
 
         Args:

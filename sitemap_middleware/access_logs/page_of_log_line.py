@@ -29,7 +29,7 @@ class OtherHost(ValueError):
 class PageFinder:
     """Finds the pages that lines are about."""
 
-    def __init__(self, sites: Sequence[Site], *, any_host: bool = False) -> None:
+    def __init__(self, sites: Sequence[Site], *, any_host: bool) -> None:
         """Use the sites whose pages count.
 
         Args:

@@ -18,7 +18,6 @@ class Crawler(NamedTuple):
     """How figures and messages name it."""
     token: str
     """The part of the User-Agent that names it, in lower case."""
-    operator: str
     dns_suffixes: tuple[str, ...] = ()
     """The domains that the names of its addresses end in, without a leading dot (reverse DNS)."""
     range_urls: tuple[str, ...] = ()
@@ -42,8 +41,8 @@ _CLAUDE_RANGES: Final = ("https://claude.com/crawling/bots.json",)
 _APPLE_RANGES: Final = ("https://search.developer.apple.com/applebot.json",)
 
 CRAWLERS: Final = tuple(
-    Crawler(name, name.lower(), operator, suffixes, ranges)
-    for operator, suffixes, ranges, names in (
+    Crawler(name, name.lower(), suffixes, ranges)
+    for _operator, suffixes, ranges, names in (
         (
             "Google",
             _GOOGLE_DNS,
@@ -108,7 +107,7 @@ _TOKENS: Final = re.compile(
     rf"(?<![a-z])(?:{'|'.join(sorted(map(re.escape, _BY_TOKEN), key=len, reverse=True))})(?![a-z])"
 )
 
-_NO_CRAWLER: Final = Crawler("", "", "")
+_NO_CRAWLER: Final = Crawler("", "")
 """Stands for None in a cache in which None means "unknown"."""
 
 _agent_cache: Final = BoundedCache[str | bytes, Crawler](MAX_CACHED_AGENTS)

@@ -83,7 +83,7 @@ class WebTransport(httpx.AsyncHTTPTransport):
         allow_local: whether addresses of the local network are connected to.
     """
 
-    def __init__(self, resolve: Resolve = resolve, *, allow_local: bool = False) -> None:
+    def __init__(self, resolve: Resolve, *, allow_local: bool) -> None:
         context = httpx.create_ssl_context()
         super().__init__(verify=context)
         self._backend = _CheckedAddresses(resolve, allow_local=allow_local)

@@ -46,7 +46,7 @@ class FileLinks:
 
     is_dynamic = False
 
-    def __init__(self, page_files: Mapping[str, str], *, is_nested: bool = False) -> None:
+    def __init__(self, page_files: Mapping[str, str], *, is_nested: bool) -> None:
         """`page_files`: the file of each page of the site that has one, by path.
 
         `is_nested`: whether the linking file is itself in a folder of the report.

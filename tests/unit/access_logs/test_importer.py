@@ -72,7 +72,7 @@ LINES = {"verified": 9, "fake": 2, "unverified": 1, "ignored": 3, "other": 1, "n
 def identify(crawler: Crawler, address: str) -> int:
     if address == UNKNOWN:
         return UNVERIFIED
-    return VERIFIED if crawler.operator == "Google" and address.startswith(GOOGLE) else FAKE
+    return VERIFIED if "google" in crawler.token and address.startswith(GOOGLE) else FAKE
 
 
 @pytest.fixture
