@@ -60,21 +60,22 @@ class Loss(NamedTuple):
     what: str
     of: type[Engine]
     lose: Callable[[Any], object]
-    says: list[str]
-    """What the log says of it, a regular expression a line."""
+    says: list[list[str]]
+    """What the log may say of it, a regular expression a line."""
 
 
 LOSSES = (
-    Loss("SQLite was deleted", SQLite, deleted("", "-wal", "-shm"), [GONE, LOST]),
-    Loss("SQLite was deleted except its log", SQLite, deleted(""), [GONE, LOST]),
-    Loss("SQLite was cut to nothing", SQLite, shortened(lambda _: 0), FAILED),
-    Loss("SQLite was cut within a page", SQLite, shortened(lambda _: 100), SET_ASIDE),
-    Loss("SQLite was cut to a page", SQLite, shortened(lambda _: 4096), SET_ASIDE),
-    Loss("SQLite was cut to a half", SQLite, shortened(lambda size: size // 2), SET_ASIDE),
-    Loss("SQLite was cut to nothing beside its log", SQLite, lambda it: os.truncate(it.file, 0), []),
-    Loss("Redis was emptied", Redis, lambda it: it.say("FLUSHALL"), [LOST]),
-    Loss("Redis made room", Redis, evicted, [LOST]),
-    Loss("PostgreSQL was emptied", PostgreSQL, lambda it: it.say(f"DROP SCHEMA {it.schema} CASCADE"), [LOST]),
+    Loss("SQLite was deleted", SQLite, deleted("", "-wal", "-shm"), [[GONE, LOST]]),
+    Loss("SQLite was deleted except its log", SQLite, deleted(""), [[GONE, LOST]]),
+    # SQLite calls a file that was cut to nothing damaged or new, depending on the pages that it has in its memory.
+    Loss("SQLite was cut to nothing", SQLite, shortened(lambda _: 0), [FAILED, [*SET_ASIDE, LOST]]),
+    Loss("SQLite was cut within a page", SQLite, shortened(lambda _: 100), [SET_ASIDE]),
+    Loss("SQLite was cut to a page", SQLite, shortened(lambda _: 4096), [SET_ASIDE]),
+    Loss("SQLite was cut to a half", SQLite, shortened(lambda size: size // 2), [SET_ASIDE]),
+    Loss("SQLite was cut to nothing beside its log", SQLite, lambda it: os.truncate(it.file, 0), [[]]),
+    Loss("Redis was emptied", Redis, lambda it: it.say("FLUSHALL"), [[LOST]]),
+    Loss("Redis made room", Redis, evicted, [[LOST]]),
+    Loss("PostgreSQL was emptied", PostgreSQL, lambda it: it.say(f"DROP SCHEMA {it.schema} CASCADE"), [[LOST]]),
 )  # fmt: skip
 
 
@@ -87,7 +88,6 @@ def test_lost_data_is_learned_again_without_losing_a_response(
     with site_of(engine, protocol) as site:
         assert pages_unchanged(site)
         assert sorted(site.locs()) == LISTED
-        site.app.flush()  # what the thread that saves has left, so that it writes nothing while the data is lost
         loss.lose(engine)
         for _ in range(3):
             site.clock.pass_(MAX_BACKOFF_SECONDS)
@@ -95,8 +95,12 @@ def test_lost_data_is_learned_again_without_losing_a_response(
             assert pages_unchanged(site)
         site.clock.pass_(MAX_BACKOFF_SECONDS)
         assert sorted(site.locs()) == LISTED
-        for line, expected in zip(warnings_of(caplog), loss.says, strict=True):
-            assert re.search(expected, line)
+        lines = warnings_of(caplog)
+        assert any(are_said(says, lines) for says in loss.says)
+
+
+def are_said(says: list[str], lines: list[str]) -> bool:
+    return len(says) == len(lines) and all(map(re.search, says, lines))
 
 
 # Clocks
