@@ -4,8 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import click
+
+_APP_EXAMPLE: Final = "such as app:app or shop/web.py:app"
+
+_USUAL_STORES: Final = ("sitemap.sqlite3", "instance/sitemap.sqlite3")
+"""The files in which apps keep their pages if nothing names another store: the second is that of Flask."""
+
+
+class NameWithHint(click.types.StringParamType):
+    """An argument whose absence is an error that says what to type."""
+
+    def __init__(self, hint: Callable[[], str]) -> None:
+        self._hint = hint
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
+        """The sentence that follows the error that the argument is missing."""
+        return self._hint()
+
+
+def store_hint() -> str:
+    """What to type for a store. A usual file is named if it is there."""
+    found = next((name for name in _USUAL_STORES if Path(name).is_file()), _USUAL_STORES[0])
+    return f"Give a store, such as {found} or redis://localhost, or its app, {_APP_EXAMPLE}."
 
 
 @click.group(
@@ -39,7 +62,7 @@ def app_options(metavar: str = "APP") -> Callable[[Callable[..., None]], Callabl
             click.option(
                 "--base-url", metavar="URL", help="Scheme and host of the site, if the app does not set them."
             ),
-            click.argument("app", metavar=metavar),
+            click.argument("app", metavar=metavar, type=NameWithHint(lambda: f"Give an app, {_APP_EXAMPLE}.")),
         ):
             wrapped = add(wrapped)
         return wrapped

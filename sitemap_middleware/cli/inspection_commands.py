@@ -22,7 +22,7 @@ from ..stores import Store, open_store
 from ..stores.store_status import store_status
 from . import results_as_json_and_csv, results_as_text
 from .app_loader import is_app_name, load_app
-from .command_options import app_options, command
+from .command_options import NameWithHint, app_options, command, store_hint
 from .command_target import Target, open_target, reporting_errors
 from .since_option import parse_since
 from .terminal_output import CommandError, console, counted, print_line, print_notes, progress
@@ -169,7 +169,7 @@ def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
 
 
 @command.command()
-@click.argument("app", metavar="STORE")
+@click.argument("app", metavar="STORE", type=NameWithHint(store_hint))
 @click.option("--site", "sites", metavar="URL", multiple=True, help="Print only this site. May be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:

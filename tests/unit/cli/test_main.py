@@ -786,6 +786,29 @@ def test_without_arguments_the_usage_is_shown() -> None:
 # The store is looked at, and left as it is
 
 
+@pytest.mark.parametrize("name", ["explain", "list", "changes", "routes", "build"])
+def test_without_an_app_the_error_says_what_to_type(name: str) -> None:
+    answer = run(name)
+    assert answer.exit_code == 2
+    assert answer.stderr.endswith("Missing argument 'APP'. Give an app, such as app:app or shop/web.py:app.\n")
+
+
+@pytest.mark.parametrize("file", ["sitemap.sqlite3", "instance/sitemap.sqlite3", ""])
+def test_without_a_store_the_error_names_the_one_that_is_there(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if file:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).touch()
+    answer = run("status")
+    assert answer.exit_code == 2
+    assert answer.stderr.endswith(
+        f"Missing argument 'STORE'. Give a store, such as {file or 'sitemap.sqlite3'} or redis://localhost, or its app,"
+        " such as app:app or shop/web.py:app.\n"
+    )
+
+
 def files(folder: Path) -> dict[str, bytes]:
     return {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
