@@ -29,6 +29,7 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Final, NamedTuple
 
+from ..dates import check_w3c
 from ..evidence.page_columns import MARK, READ_AT, PageBlock, PageColumns
 from ..evidence.page_verdict import is_listable
 from ..models import Page, UnconfirmedAnswer
@@ -184,6 +185,8 @@ def unpack_page(path: str, route: str, data: bytes) -> Page:
             html_expires_at, unread_reason, unconfirmed_answers,
         ) = _unpack_texts(flags, data[end:])  # fmt: skip
         media_type = media_type if media_type_text is None else media_type_text
+        if stated_date is not None:
+            check_w3c([stated_date])
         end = len(data)
     mark = 0
     if version == MARKED_VERSION:
@@ -297,6 +300,7 @@ def _columns(route: str, positions: Sequence[int], paths: list[str], data: list[
         if flags & _ANY_TEXT != _STATED_DATE or {page[end:start] for page in data} != {data[0][end:start]}:
             return None
         stated_dates = [page[start:].decode() for page in data]
+        check_w3c(stated_dates)
     decode = partial(_decode, version, end)
     return PageColumns(common, positions, paths, data, stated_dates=stated_dates, decode=decode, unpack=unpack_page)
 

@@ -204,6 +204,33 @@ def test_file_with_a_wrong_version_in_its_header_is_quarantined(
     assert list(tmp_path.glob("*.aside-*"))
 
 
+@pytest.mark.parametrize("damaged", [b"2024-13-01", b"9999-99-99", b"</urlset>x"])
+@pytest.mark.parametrize("count", [1, 9])
+def test_a_damaged_date_of_a_page_costs_its_record(
+    damaged: bytes, count: int, tmp_path: Path, site: Callable[[Any], SampleSite], caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "pages.sqlite3"
+    sample = site(f"sqlite:///{file}")
+
+    def visit_posts() -> None:
+        for number in range(count):
+            head = b"<!doctype html><meta property=article:modified_time content=2024-05-01><main>"
+            sample.pages["/posts/{slug}"] = Page(body=head + b"A post about the number " + b"x" * number)
+            sample.visit(f"/posts/{number}")
+
+    visit_posts()
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        (data,) = connection.execute("SELECT data FROM page WHERE path = '/posts/0'").fetchone()
+        assert data.count(b"2024-05-01") == 1
+        spoilt = data.replace(b"2024-05-01", damaged)
+        connection.execute("UPDATE page SET data = ? WHERE path = '/posts/0'", (spoilt,))
+    sample.clock.pass_(4000)
+    assert sample.request("/sitemap.xml").status == 200
+    visit_posts()
+    assert f"{LOCAL}/posts/0" in sample.locs()
+    assert sum("records were lost" in record.getMessage() for record in caplog.records) == 1
+
+
 def test_unreadable_page_leaves_others_in_place(
     tmp_path: Path, site: Callable[[Any], SampleSite], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitemap_middleware.dates import w3c
 from sitemap_middleware.evidence.observation_merge import merge_if_changed
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.models import Page, UnconfirmedAnswer
@@ -41,7 +42,7 @@ PAGES = st.builds(
     read_at=NUMBERS,
     html_noindex=st.booleans(),
     html_canonical=st.none() | TEXTS,
-    stated_date=st.none() | TEXTS,
+    stated_date=st.none() | st.dates().map(w3c) | st.datetimes().map(w3c),
     html_obstacle=TEXTS,
     html_expires_at=st.none() | NUMBERS,
     unread_reason=TEXTS,
@@ -196,7 +197,7 @@ def test_what_has_no_room_is_refused(page: Page) -> None:
         pack_page(page)
 
 
-@pytest.mark.parametrize("name", ["media_type", "obstacle", "canonical", "stated_date", "unread_reason"])
+@pytest.mark.parametrize("name", ["media_type", "obstacle", "canonical", "unread_reason"])
 def test_half_a_surrogate_pair_is_replaced_and_fails_no_batch(name: str) -> None:
     damaged = PLAIN._replace(**{name: "x\udc80"})
     assert unpack_page(damaged.path, damaged.route, pack_page(damaged)) == PLAIN._replace(**{name: "x?"})
@@ -309,6 +310,34 @@ def test_a_block_has_no_page_that_cannot_be_read(spoil: Callable[[Any], Any], nu
     unpack_block(rows)
     rows[number] = spoil(rows[number])
     with pytest.raises(ValueError, match=r"the stored page .* cannot be read|wrong lengths"):
+        unpack_block(rows)
+
+
+@pytest.mark.parametrize("count", [1, 5], ids=["alone", "in columns"])
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        *(
+            "2024-13-01",
+            "2024-05-00",
+            "0000-05-01",
+            "2024-W01-1",
+            "20240501T1",
+            "2024/05/01",
+            "2024-05-\u0661",
+            "<b>bold</b",
+        ),
+        *("2024-05-01T24:60:00Z", "2024-05-01 10:00:00Z", "2024-05-01T10:00:00+", "\0" * 10, "x" * 20),
+    ],
+    ids=ascii,
+)
+def test_a_stated_date_that_is_none_is_refused(damaged: str, count: int) -> None:
+    good = "2024-05-01T10:00:00Z"[: len(damaged.encode())]
+    rows = rows_of([PLAIN._replace(path=f"/{place}", stated_date=good) for place in range(count)])
+    unpack_block(rows)
+    path, route, data = rows[-1]
+    rows[-1] = path, route, data.replace(good.encode(), damaged.encode())
+    with pytest.raises(ValueError, match=r"not all are dates|must be in|out of range"):
         unpack_block(rows)
 
 
