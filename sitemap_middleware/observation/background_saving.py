@@ -98,6 +98,8 @@ class ResponseBuffer:
         self._wakeup = threading.Event()
         self._is_shutting_down = False
         self._thread: threading.Thread | None = None
+        self._stopped_thread: threading.Thread | None = None
+        """The thread that was stopped last. It may still flush."""
         self._flushed_at = 0.0
 
     @property
@@ -236,11 +238,17 @@ class ResponseBuffer:
                 thread.join(timeout)
 
     def stop(self) -> threading.Thread | None:
-        """Have the thread flush and end, without waiting for it; return the thread, if there is one."""
-        thread, self._thread = self._thread, None
+        """Have the thread flush and end, without waiting for it; return the one that was stopped last, if any.
+
+        A signal handler or another thread may call this at any moment of a call. If that moment is just before the
+        thread is woken, it ends after its interval.
+        """
+        thread = self._thread
         if thread is not None:
+            self._stopped_thread = thread  # first: whoever finds no thread waits for this one
+            self._thread = None
             self._wakeup.set()
-        return thread
+        return self._stopped_thread
 
     def request_flush(self) -> None:
         """Have the thread begin the shutdown and flush, without waiting for it. It takes a lock."""

@@ -37,7 +37,7 @@ class Buffer(Protocol):
         """Flush in this thread, for the last time."""
 
     def stop(self) -> threading.Thread | None:
-        """Have the thread flush and end, without waiting for it; return the thread, if there is one."""
+        """Have the thread flush and end, without waiting for it; return the one that was stopped last, if any."""
 
     def release_store(self) -> None:
         """Close the store."""
@@ -45,9 +45,6 @@ class Buffer(Protocol):
 
 buffers: Final[weakref.WeakSet[Buffer]] = weakref.WeakSet()
 """The buffers of this process that are to be flushed at its end."""
-
-_stopped_threads: Final[weakref.WeakKeyDictionary[Buffer, threading.Thread]] = weakref.WeakKeyDictionary()
-"""The thread of each buffer that was stopped last. It may still flush."""
 
 _pending_signals: Final[list[int]] = []
 """The signal that is to end the process when a thread has flushed."""
@@ -154,12 +151,8 @@ def close_all(timeout: float = SHUTDOWN_TIMEOUT_SECONDS) -> None:
     A second call, by another thread or a signal handler, waits for the same flushes.
     """
     deadline = time.monotonic() + timeout
-    stopped = list(buffers)
-    for buffer in stopped:
-        if (thread := buffer.stop()) is not None:
-            _stopped_threads[buffer] = thread
-    for buffer in stopped:
-        thread = _stopped_threads.get(buffer)
+    stopped = [(buffer, buffer.stop()) for buffer in list(buffers)]
+    for buffer, thread in stopped:
         with contextlib.suppress(Exception):
             if thread is not None:
                 thread.join(max(0.0, deadline - time.monotonic()))

@@ -27,7 +27,7 @@ from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation import shutdown
+from sitemap_middleware.observation import background_saving, shutdown
 from sitemap_middleware.observation.background_saving import MAX_PENDING_BODY_BYTES, ResponseBuffer
 
 from ...support.waiting import until
@@ -420,7 +420,8 @@ def test_thread_is_a_daemon_with_a_name() -> None:
     assert thread.daemon
     assert buffer.stop() is thread
     thread.join(10)
-    assert buffer.stop() is None
+    assert buffer.stop() is thread, "whoever calls it again waits for the same thread"
+    assert new_buffer(Merged()).stop() is None
 
 
 # The thread
@@ -914,3 +915,50 @@ def test_uwsgi_worker_flushes_in_the_exit_hook(hooked: bool, monkeypatch: pytest
     uwsgi.atexit()
     assert merged.paths == ["/last"]
     assert called == ["before"] * hooked
+
+
+def test_a_second_end_at_any_moment_of_the_first_waits_for_the_flush() -> None:
+    """A signal may come at any line of the end that another signal, `atexit` or a thread has begun."""
+    files = {shutdown.__file__, background_saving.__file__}
+    lines = 0
+    while lines != (lines := lines + ended_twice(lines + 1, files)):
+        pass
+    assert lines > 10
+
+
+def ended_twice(at: int, files: set[str | None]) -> bool:
+    """End all buffers, once more within line number `at` of that; return whether there is such a line."""
+    is_closed, order = threading.Event(), list[str]()
+
+    def ingest(_: Any) -> None:
+        is_closed.wait(0.05)  # the time in which a store that is closed too soon is closed
+        order.append("saved")
+
+    def close_store() -> None:
+        order.append("closed")
+        is_closed.set()
+
+    buffer = ResponseBuffer(ingest, lambda _: True, interval=0.5, on_exit=close_store)
+    buffer.record(captured())
+    count = 0
+
+    def trace(frame: types.FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        if frame.f_code.co_filename not in files:
+            return None
+        count += event == "line"
+        if event == "line" and count == at:
+            sys.settrace(None)
+            shutdown.close_all()
+        return trace
+
+    def end() -> None:
+        sys.settrace(trace)
+        shutdown.close_all()
+        sys.settrace(None)
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    thread.join(30)
+    assert order[0] == "saved", f"the store was closed first by an end within line {at} of another"
+    return count >= at
