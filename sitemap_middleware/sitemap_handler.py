@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from typing import Final
-from weakref import ref
 
 from .checked_options import Options
 from .exceptions import StoreError
@@ -23,6 +22,7 @@ from .observation.background_saving import ResponseBuffer
 from .observation.parse_and_store import Ingester
 from .observation.refresh_on_demand import Refresher
 from .observation.unvisited_page_prober import UnvisitedPageProber
+from .ready_documents import ReadyDocuments
 from .rendering.publisher import Publisher
 from .rendering.responses import (
     FRESH_SECONDS,
@@ -38,16 +38,12 @@ from .request_response import (
     GENERATING_HEADER,
     TEST_CLIENT_WAIT_SECONDS,
     Request,
-    RequestKey,
     Response,
 )
 from .robots import RETRY_SECONDS, RobotsTxt, RobotsUnknown
 from .robots_parser import DISALLOW_ALL, ROBOTS_PATH
 from .routing.current_routes import AppRoutes
 from .routing.route_table import RouteTable
-
-MAX_READY_KEYS: Final = 64
-"""Keys of requests by which documents are looked up. If there are more, all are dropped; clients can invent queries."""
 
 FLUSH_WAIT_SECONDS: Final = 2.0
 """Seconds that a request for the sitemap waits for a flush, or a reading of the store, in progress: it may hang."""
@@ -106,12 +102,11 @@ class SitemapHandler:
         self._refresher = refresher
         self._reasons = reasons
         self._evaluation_context = evaluation_context
-        self._ingester = ingester
         self._on_loss = on_loss
         self._on_error = on_error
-        self._flushes = 0
-        self._ready: dict[RequestKey, ref[CachedDocument]] = {}
-        """Documents by the key of a request, until one of them is no longer fresh. The publisher keeps them."""
+        self.ready: ReadyDocuments = ReadyDocuments(
+            options.clock, buffer, ingester, app_routes, notes_crawlers=options.crawlers
+        )
         self.unavailable_responses: int = 0
         """Requests answered 503 since the process began."""
         self._unavailable_since_good: dict[StoreKey, str] = {}
@@ -139,27 +134,14 @@ class SitemapHandler:
     def cached_response(self, request: Request) -> Response | None:
         """The response if its document is in memory and fresh, else None. It never blocks: it runs on event loops."""
         try:
-            reference = self._ready.get(request.key)
-            document = (None if reference is None else reference()) or self._cached_document(request)
-            if document is None:
-                return None
-            now, generation = self._clock(), self._flushes + self._ingester.merged + self._app_routes.version
-            checked, since, until = document.checked
-            is_checked = checked == generation and since < now < until
-            if not self._buffer.is_idle or not (is_checked or self._is_current(document, now, generation)):
-                self._ready.clear()
+            document = self.ready.get(request.key) or self._cached_document(request)
+            if document is None or not self.ready.is_current(document):
                 return None
             conditions = request.conditions
             return document.negotiated.get(conditions) or document.response_to(conditions, inflates=False)
         except Exception as error:
             self._on_error("a request for the sitemap could not be looked at", error)
             return None
-
-    def _is_current(self, document: CachedDocument, now: float, generation: int) -> bool:
-        """Whether a document may be served as it is. If it may, that holds for a moment (`document.checked`)."""
-        until = min(document.fresh_until(now, generation), self._app_routes.current_until(document.table, now))
-        document.checked = generation, now, until
-        return until > now
 
     def _cached_document(self, request: Request) -> CachedDocument | None:
         """The document in memory that a request is for, fresh or not; None if there is none."""
@@ -168,9 +150,7 @@ class SitemapHandler:
         site, _ = self._site_resolver.resolve_request(request)
         document = None if site is None else self._publisher.cached_document(site, request.path)
         if document is not None and self._site_resolver.is_resolved_by_key(request):
-            if len(self._ready) >= MAX_READY_KEYS:
-                self._ready.clear()
-            self._ready[request.key] = ref(document)
+            self.ready.add(request.key, document)
         return document
 
     def handle(self, request: Request) -> Response | None:
@@ -211,12 +191,7 @@ class SitemapHandler:
 
     def expire(self) -> None:
         """Treat all cached documents as outdated."""
-        self._flushes += 1
-
-    @property
-    def _generation(self) -> int:
-        """A number that grows with every flush and change of routes: a document made before may be out of date."""
-        return self._flushes + self._ingester.merged + self._app_routes.version
+        self.ready.expire()
 
     def _respond(self, request: Request) -> Response | None:
         if self._options.disallows_all:
@@ -278,7 +253,7 @@ class SitemapHandler:
         freshness = None
         if serves_it and request.wait_seconds != TEST_CLIENT_WAIT_SECONDS:  # a test must see its own changes at once
             valid_until = self._prober.next_round_at(site) if self._options.verify else began + FRESH_SECONDS
-            freshness = Freshness(self._generation, began, min(began + FRESH_SECONDS, valid_until))
+            freshness = Freshness(self.ready.generation, began, min(began + FRESH_SECONDS, valid_until))
         document = self._publisher.find_document(site, table, rules, request, freshness, path=path, marks=marks)
         if not self._publisher.take_loss(site):
             return document

@@ -62,7 +62,12 @@ class ASGIMiddleware:
                     and pause[0] <= clock() < pause[1]
                 ):
                     tracker.repeated += 1
-                else:
+                elif (
+                    page is not None
+                    or not key[KEY_PATH].endswith(DOCUMENT_SUFFIXES)
+                    or (handler := created_part(self.service, "sitemap_handler")) is None
+                    or (response := handler.ready.response(key, headers)) is None
+                ):
                     request = ASGIRequest()  # made here, and without an `__init__`, because each call takes time
                     request.adapter, request.scope = self, scope
                     request.key, request.observer = key, None
@@ -70,10 +75,7 @@ class ASGIMiddleware:
                     if page is None:
                         self._bind_app(scope)
                         if key[KEY_PATH].endswith(DOCUMENT_SUFFIXES):
-                            handler = created_part(self.service, "sitemap_handler") or await self.new_sitemap_handler()
-                            response = handler.cached_response(request)
-                            if response is None and handler.may_be_document(request):
-                                response = await self.new_document_response(request)
+                            response = await self._document_response(request)
                         elif (marker := self.service.report.marker) is not None and marker in key[KEY_PATH]:
                             response = await self._report_response(request)
                         if response is None:
@@ -91,11 +93,20 @@ class ASGIMiddleware:
                 request.retract()
                 self.service.note_failure(request, page)
                 raise
-        elif request is not None and response is not None:
-            self.service.note_document(request, response)
+        elif response is not None:
+            if request is not None:
+                self.service.note_document(request, response)
             await send_response(response, receive, send)
         else:
             await app(scope, receive, send)
+
+    async def _document_response(self, request: ASGIRequest) -> Response | None:
+        """The response to a request whose path may be a document's; None if the app is to answer."""
+        handler = created_part(self.service, "sitemap_handler") or await self.new_sitemap_handler()
+        response: Response | None = handler.cached_response(request)
+        if response is None and handler.may_be_document(request):
+            response = await self.new_document_response(request)
+        return response
 
     async def new_sitemap_handler(self) -> Any:
         """What answers requests for documents, imported on a thread: that takes tens of milliseconds."""

@@ -16,7 +16,7 @@ import pytest
 from anyio.to_thread import current_default_thread_limiter
 from starlette.routing import Route
 
-from sitemap_middleware import sitemap, sitemap_handler
+from sitemap_middleware import ready_documents, sitemap
 from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import BaseURL, Site
@@ -201,11 +201,11 @@ def test_path_that_may_become_a_documents_is_looked_at_each_time(protocol: str, 
 
 @BOTH
 def test_queries_that_clients_invent_are_not_all_remembered(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sitemap_handler, "MAX_READY_KEYS", 2)
+    monkeypatch.setattr(ready_documents, "MAX_READY_KEYS", 2)
     site = home(protocol, store=Counting())
     store, first = ready(site), site.request(SITEMAP)
     assert [site.request(SITEMAP, query=f"q={number}") for number in range(9)] == [first] * 9
-    assert 0 < collection_sizes(site.app.service.sitemap_handler)["owner._ready"] <= 2
+    assert 0 < collection_sizes(site.app.service.sitemap_handler)["owner.ready._by_key"] <= 2
     assert store.calls == 0
 
 
