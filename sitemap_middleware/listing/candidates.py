@@ -11,12 +11,14 @@ from ..entry import Entry
 from ..evidence.page_as_of import block_as_of, page_as_of
 from ..evidence.page_columns import PageBlock
 from ..evidence.page_verdict import is_listable
+from ..evidence.soft_404_by_equal_content import NO_SOFT_NOT_FOUNDS, LearnedContents, SoftNotFounds
 from ..models import Page, Provider, Route, Site
 from ..request_response import AsyncCollector
 from ..robots_parser import RobotsRules
 from ..routing.route_table import RouteTable
 from ..stores.base import UNLEARNED_BLOCK, Store
 from ..urls import has_slash_like, quote_path, toggle_trailing_slash
+from ..yield_to_other_threads import in_pieces
 from .provider_item_paths import ProvidedPage, ProvidedPages, ProviderReport
 from .provider_reader import Providers
 
@@ -24,6 +26,10 @@ _make: Final = tuple.__new__  # builds a named tuple in half the time of calling
 
 FEW_PAGES: Final = 1000
 """A site with no more pages than this is read as a whole: that is faster than looking up each path of a provider."""
+
+
+PIECE_PAGES: Final = 250
+"""Pages of a block that are worked on at a time, each step in less than a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,8 @@ class Candidate(NamedTuple):
     """The item of `values` that it was built from."""
     loc: str | None = None
     """Its loc, if it is a page of a named section."""
+    equal_page: str | None = None
+    """The path of the page of its block that has the same content and is listed instead, if there is one."""
 
 
 def route_candidates(snapshot: SiteSnapshot, providers: Collection[Provider]) -> list[Candidate]:
@@ -168,7 +176,7 @@ def learned_candidates(snapshot: SiteSnapshot, pages: Iterable[Page]) -> list[Ca
             if not has_slash_like(path, route.path):
                 wanted.append(toggle_trailing_slash(path))
     if not wanted:
-        return [_make(Candidate, (page.path, route, page, None, None, None)) for page, route in learned]
+        return [_make(Candidate, (page.path, route, page, None, None, None, None)) for page, route in learned]
     variants = snapshot.find_pages(wanted)
     return [
         Candidate(
@@ -181,13 +189,37 @@ def learned_candidates(snapshot: SiteSnapshot, pages: Iterable[Page]) -> list[Ca
     ]
 
 
-def stored_candidates(snapshot: SiteSnapshot) -> Iterator[Candidate]:
-    """All learned pages of a site, block by block."""
+def stored_candidates(snapshot: SiteSnapshot, path: str | None = None) -> Iterator[Candidate]:
+    """All learned pages of a site, block by block; or only that of a percent-encoded path, which takes as long."""
     store, site = snapshot.store, snapshot.site
     for block in store.blocks(site.store_key):
         if block.number != UNLEARNED_BLOCK:
-            pages = PageBlock.of(store.block(site.store_key, block.number))
-            yield from learned_candidates(snapshot, block_as_of(pages, snapshot.now))
+            pages = block_as_of(PageBlock.of(store.block(site.store_key, block.number)), snapshot.now)
+            wanted = pages if path is None else [page for page in pages if page.path == path]
+            candidates = learned_candidates(snapshot, wanted)
+            soft_not_founds = soft_not_founds_of(pages) if candidates else NO_SOFT_NOT_FOUNDS
+            yield from _without_equal_pages(soft_not_founds, candidates)
+
+
+def soft_not_founds_of(block: PageBlock) -> SoftNotFounds:
+    """The soft 404s among the pages of a block, as of now."""
+    contents = LearnedContents()
+    for columns in block.columns:
+        contents.add_columns(columns)
+    for _, page in in_pieces(block.others, PIECE_PAGES):
+        contents.add(page)
+    return contents.soft_not_founds()
+
+
+def _without_equal_pages(soft_not_founds: SoftNotFounds, candidates: list[Candidate]) -> Iterable[Candidate]:
+    """Candidates of a block, each with the page that is listed instead, if it is a soft 404 within the block."""
+    if not soft_not_founds:
+        return candidates
+    pages = ((candidate, candidate.page) for candidate in candidates)
+    return [
+        candidate._replace(equal_page=None if page is None else soft_not_founds.first_equal_page(page))
+        for candidate, page in pages
+    ]
 
 
 def decode_path(path: str) -> str:

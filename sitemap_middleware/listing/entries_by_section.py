@@ -19,7 +19,6 @@ from ..evidence.changefreq import ChangefreqResult
 from ..evidence.lastmod import LastmodResult, futurity, lastmod
 from ..evidence.page_columns import PageBlock
 from ..evidence.site_signals import changed_since, depends_on_site_signals
-from ..evidence.soft_404_by_equal_content import LearnedContents
 from ..exceptions import ValuesError
 from ..models import Page, Provider, Route, Site, SitemapUrl, UrlColumns
 from ..routing.route_table import RouteTable
@@ -30,6 +29,7 @@ from . import auto_priority
 from .bulk_learned_entries import BulkLearnedEntries
 from .bulk_unobserved_entries import UnobservedEntries
 from .candidates import (
+    PIECE_PAGES,
     Candidate,
     ProvidedBatch,
     SiteSnapshot,
@@ -38,6 +38,7 @@ from .candidates import (
     provider_batches,
     provider_candidates,
     route_candidates,
+    soft_not_founds_of,
 )
 from .policy import EvaluationContext, ListingPolicy, route_changefreq, route_priority
 from .provider_item_paths import ProviderReport
@@ -48,9 +49,6 @@ from .site_signals_cache import CachedSiteSignals, SiteSignalsCache
 _DATE_FIX: Final = 'write it as "2024-05-01" or "2024-05-01T10:00:00Z"'
 _HIGH_PRIORITY: Final = 0.5
 """A site whose pages all have the same priority above this one gets a warning."""
-
-_PIECE_PAGES: Final = 250
-"""Pages of a block that are worked on at a time, each step in less than a millisecond."""
 
 
 class EntryBuilder:
@@ -175,17 +173,13 @@ class EntryBuilder:
 
         The digest is empty if they depend on none.
         """
-        block, contents = PageBlock.of(pages), LearnedContents()
-        for columns in block.columns:
-            contents.add_columns(columns)
-        for _, page in in_pieces(block.others, _PIECE_PAGES):
-            contents.add(page)
+        block = PageBlock.of(pages)
         # Soft 404s within the block are left out here already: no signals of the whole site are needed for that.
-        soft_not_founds = contents.soft_not_founds()
+        soft_not_founds = soft_not_founds_of(block)
         candidates: list[Candidate] = []
 
         def evaluate(others: list[Page]) -> Iterator[tuple[str, SitemapUrl]]:
-            for candidate in learned_candidates(context.snapshot, in_pieces(others, _PIECE_PAGES)):
+            for candidate in learned_candidates(context.snapshot, in_pieces(others, PIECE_PAGES)):
                 if candidate.page is None or soft_not_founds.first_equal_page(candidate.page) is None:
                     candidates.append(candidate)
                     yield from zip(repeat(candidate.path), self._entries(context, "learned", (candidate,)))

@@ -10,7 +10,7 @@ from ..evidence.page_timeline import dropped_between, page_events
 from ..explanation import Explanation
 from ..models import Route
 from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
-from .candidates import Candidate, SiteSnapshot, decode_path, learned_candidates
+from .candidates import Candidate, SiteSnapshot, decode_path, learned_candidates, stored_candidates
 from .entries_by_section import EntryBuilder
 from .policy import EvaluationContext, shadowed_reason
 from .provider_item_paths import ProviderReport
@@ -45,6 +45,9 @@ def _explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Ex
     skipped = report.messages() if report else ()
     if report is None and route is not None:
         candidate = _find_candidate(snapshot, route, quoted)
+        if candidate is not None and context.site_signals.record.at and not route.static:
+            # The signals of a large site are those of a sample: the block of the page may show more than they do.
+            candidate = next(stored_candidates(snapshot, quoted), candidate)
     if candidate is None:
         excluded = None if route is None else entries.policy.exclusion(route, path)
         reason = excluded.reason if excluded else _no_candidate_reason(snapshot, route, path, report)

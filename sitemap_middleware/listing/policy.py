@@ -123,7 +123,7 @@ class ListingPolicy:
         if candidate.slash_variant:
             return Verdict(False, f"it is the same page as {decode_path(candidate.slash_variant)}")
         if page.learned and not candidate.route.static:
-            first = site_signals.signals.soft_not_founds.first_equal_page(page)
+            first = candidate.equal_page or site_signals.signals.soft_not_founds.first_equal_page(page)
             if first is not None:
                 return Verdict(False, f"it has the same content as {decode_path(first)}, which was known before it")
         verdict = page_verdict(page, options.media_types, now)

@@ -14,6 +14,7 @@ from sitemap_middleware.checked_options import Options
 from sitemap_middleware.evidence.observation_merge import merge
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals
+from sitemap_middleware.listing import site_signals_cache
 from sitemap_middleware.listing.candidates import Candidate, SiteSnapshot, decode_path
 from sitemap_middleware.listing.policy import EvaluationContext, ListingPolicy
 from sitemap_middleware.listing.site_signals_cache import CachedSiteSignals, SignalsRecord
@@ -524,3 +525,28 @@ def test_loc_has_at_most_2047_characters(length: int) -> None:
 )
 def test_probes_request_only_what_would_be_listed(options: Any, requested: Route, *, may: bool) -> None:
     assert policy_of(**options).may_be_probed(requested, requested.path) is may
+
+
+@pytest.mark.parametrize("sample_pages", [10_000, 4], ids=["small site", "large site"])
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+def test_equal_pages_of_a_block_are_explained_as_they_are_listed(
+    protocol: str, sample_pages: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", sample_pages)
+    sample = SampleSite(protocol, {"/posts/{slug}": Page()}, learn=("/posts/*",), robots=False)
+    paths = ["/posts/Rye", "/posts/rye", "/posts/007", "/posts/7", *(f"/posts/own-{number}" for number in range(4))]
+    for number, path in enumerate(paths):
+        body = f"<!doctype html><main><p>Text {'of two' if number < 2 else 'of bread' * (number // 2 + number)}"
+        sample.pages["/posts/{slug}"] = Page(body=body.encode())
+        sample.visit(path)
+        sample.clock.pass_(1)
+    listed_paths = {loc.removeprefix("http://testserver") for loc in sample.locs()}
+    assert len(listed_paths) == len(paths) - 1
+    assert {path for path in paths if sample.app.explain(path).listed} == listed_paths
+    service = sample.app.service
+    snapshot = service.snapshot_now(service.site_resolver.default_site())
+    lines = service.url_report([snapshot])
+    assert {line.url.removeprefix("http://testserver") for line in lines if line.listed} == listed_paths
+    assert sample.app.explain("/posts/rye").reason == (
+        "it has the same content as /posts/Rye, which was known before it"
+    )
