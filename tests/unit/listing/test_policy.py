@@ -312,7 +312,7 @@ def options_of(**options: Any) -> Options:
     return SitemapMiddleware(flask.Flask("policy"), base_url=BASE, store="memory://", **options).service.options
 
 
-def policy_of(probed: Mapping[str, int] = MappingProxyType({}), **options: Any) -> ListingPolicy:
+def policy_of(probed: Mapping[str, str] = MappingProxyType({}), **options: Any) -> ListingPolicy:
     return ListingPolicy(options_of(**options), lambda _, path: probed.get(path))
 
 
@@ -476,18 +476,21 @@ def test_verdict_on_a_candidate(options: Any, candidate: Candidate, verdict: tup
     assert loc == (f"{BASE}{candidate.path}" if listed else None)
 
 
+UNANSWERED = "it has not answered with a page yet"
+
+
 @pytest.mark.parametrize(
     ("at", "version", "probed", "reason"),
     [
         (0, 0, {}, "it was not requested yet: request /sitemap.xml once"),
-        (0, 0, {"/page é": 0}, "it has not answered with a page yet; an error such as 500 does not count"),
-        (0, 0, {"/page é": 502}, "it has not answered with a page yet: the last request of the middleware got 502"),
-        (0, 7, {}, "it has not answered with a page yet; an error such as 500 does not count"),
-        (NOW, 0, {}, "it has not answered with a page yet; an error such as 500 does not count"),
-        (NOW, 7, {"/page é": 500}, "it has not answered with a page yet: the last request of the middleware got 500"),
+        (0, 0, {"/page é": ""}, f"{UNANSWERED}; an error such as 500, a timeout or a refused Host does not count"),
+        (0, 0, {"/page é": "got 502"}, f"{UNANSWERED}: the last request of the middleware got 502"),
+        (0, 7, {}, f"{UNANSWERED}; an error such as 500, a timeout or a refused Host does not count"),
+        (NOW, 0, {}, f"{UNANSWERED}; an error such as 500, a timeout or a refused Host does not count"),
+        (NOW, 7, {"/page é": "got 500"}, f"{UNANSWERED}: the last request of the middleware got 500"),
     ],
 )
-def test_reason_says_what_the_page_answered(at: int, version: int, probed: dict[str, int], reason: str) -> None:
+def test_reason_says_what_the_page_answered(at: int, version: int, probed: dict[str, str], reason: str) -> None:
     candidate = Candidate("/page%20%C3%A9", route("/page é"), None)
     _, verdict = policy_of(probed).evaluate(context(at=at, version=version), candidate)
     assert verdict == (False, reason, True)
