@@ -77,7 +77,7 @@ class ReadyDocuments:
         """
         reference = self._by_key.get(key)
         document = None if reference is None else reference()
-        if document is None or not self._is_checked(document):
+        if document is None or not (self._is_checked(document) or self._check(document, may_refresh=False)):
             return None
         coding = tags = moment = None
         agent = b""
@@ -99,16 +99,20 @@ class ReadyDocuments:
 
     def is_current(self, document: CachedDocument) -> bool:
         """Whether a document may be served as it is. If not, none is looked up by key until it is added again."""
-        if self._is_checked(document):
+        if self._is_checked(document) or self._check(document, may_refresh=True):
             return True
-        now, generation = self._clock(), self.generation
-        if self._buffer.is_idle:
-            until = min(document.fresh_until(now, generation), self._app_routes.current_until(document.table, now))
-            document.checked = generation, now, until  # it holds for a moment
-            if until > now:
-                return True
         self._by_key.clear()
         return False
+
+    def _check(self, document: CachedDocument, *, may_refresh: bool) -> bool:
+        """Whether a document may be served as it is. If it may, that holds for a moment (`document.checked`)."""
+        if not self._buffer.is_idle:
+            return False
+        now, generation = self._clock(), self.generation
+        fresh_until = document.fresh_until(now, generation, may_refresh=may_refresh)
+        until = min(fresh_until, self._app_routes.current_until(document.table, now))
+        document.checked = generation, now, until
+        return until > now
 
     def _is_checked(self, document: CachedDocument) -> bool:
         """Whether the latest check of a document still holds."""

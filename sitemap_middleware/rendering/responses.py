@@ -99,10 +99,11 @@ class CachedDocument:
         self.freshness = None
         self.checked = _NEVER
 
-    def fresh_until(self, now: float, generation: int) -> float:
+    def fresh_until(self, now: float, generation: int, *, may_refresh: bool = True) -> float:
         """The time until which it may be served as it is; 0 if the request must bring it up to date.
 
-        Before it expires, one call returns 0 to refresh it early.
+        Before it expires, one call returns 0 to refresh it early: one of those that may refresh it. To others the
+        document is then no longer fresh.
         """
         freshness = self.freshness
         if (
@@ -114,6 +115,8 @@ class CachedDocument:
         revalidate_at = freshness.since + REVALIDATE_SECONDS
         if now < revalidate_at:
             return min(revalidate_at, freshness.valid_until)
+        if not may_refresh:
+            return 0.0
         if self._revalidating:
             return freshness.valid_until
         self._revalidating = True

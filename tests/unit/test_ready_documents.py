@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.ready_documents import ReadyDocuments
+from sitemap_middleware.rendering.responses import REVALIDATE_SECONDS
 from sitemap_middleware.request_response import Response
 
 KEY = "/sitemap.xml", b"example.com", "https", "", "GET", b""
@@ -103,6 +104,21 @@ def test_nothing_is_found_once_it_may_have_changed(change: str) -> None:
     CHANGES[change](site)
     assert site.found() is None
     assert site.get()[0]["status"] == 200
+
+
+def test_a_document_is_found_again_after_a_new_check() -> None:
+    site = Site()
+    site.clock.now += REVALIDATE_SECONDS / 2
+    assert site.found() is not None
+
+
+def test_a_request_that_is_to_refresh_the_document_finds_nothing() -> None:
+    site = Site()
+    site.clock.now += REVALIDATE_SECONDS
+    assert [site.found(), site.found()] == [None, None]
+    for _ in range(2):
+        site.get()  # the first refreshes it
+    assert site.found() is not None
 
 
 def test_another_key_or_other_headers_find_nothing() -> None:
