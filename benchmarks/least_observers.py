@@ -5,6 +5,10 @@ headers, because the app may change them, and compares the start of the response
 They judge, record, count and store nothing. Those that record also do what the first response of a second needs: they
 examine the headers of the request, and write down that the page was seen. Those that only look the page up do not see
 the response: what remains of observing while ours pauses.
+
+Each does so in the fastest way known in Python: it copies an environ, which takes less time than a list of its keys;
+it makes an object with slots and a bound method, which takes less time than a function with variables of its own; and
+it calls local variables, which takes less time than to call an attribute that is no method.
 """
 
 from __future__ import annotations
@@ -19,6 +23,8 @@ ASGI_VALUES = (b"accept", b"user-agent", b"sec-fetch-dest")
 
 
 class _Least:
+    """What is known of the one page that is requested."""
+
     def __init__(self, app: Any, clock: Callable[[], float] = time.time) -> None:
         self.app = app
         self.clock = clock
@@ -45,9 +51,10 @@ class LookUpWSGI(_Least):
             environ["REQUEST_METHOD"],
             environ["QUERY_STRING"],
         )
-        if self.recorded.get(key) is None or not 0 <= self.clock() - self.second < 1:
-            self.recorded[key] = self.second = self.clock() // 1
-        return self.app(environ, start_response)
+        app, clock = self.app, self.clock
+        if self.recorded.get(key) is None or not 0 <= clock() - self.second < 1:
+            self.recorded[key] = self.second = clock() // 1
+        return app(environ, start_response)
 
 
 class LookUpASGI(_Least):
@@ -67,14 +74,48 @@ class LookUpASGI(_Least):
             scope["method"],
             scope["query_string"],
         )
-        if self.recorded.get(key) is None or not 0 <= self.clock() - self.second < 1:
-            self.recorded[key] = self.second = self.clock() // 1
-        await self.app(scope, receive, send)
+        app, clock = self.app, self.clock
+        if self.recorded.get(key) is None or not 0 <= clock() - self.second < 1:
+            self.recorded[key] = self.second = clock() // 1
+        await app(scope, receive, send)
+
+
+class _Request:
+    """A request, and the start of the response to it."""
+
+    __slots__ = ("fields", "host", "key", "least", "server")
+
+    fields: Any
+    """The headers as they came; in WSGI, the whole environ."""
+    host: Any
+    key: Any
+    least: _Least
+    server: Any
+    """The server's `start_response` or `send`."""
+
+
+class _WSGIRequest(_Request):
+    __slots__ = ()
+
+    def start_response(self, status: Any, headers: Any, exc_info: Any = None) -> Any:
+        least, server = self.least, self.server
+        clock = least.clock
+        now = clock()
+        if (
+            status != least.status
+            or headers != least.headers
+            or self.host != least.host
+            or not 0 <= now - least.second < 1
+        ):
+            least.remember(now, status, headers, self.host, self.fields)
+        return server(status, headers, exc_info)
 
 
 class LeastWSGI(_Least):
     """The least over WSGI."""
 
+    made: type[Any] = _WSGIRequest
+
     def __call__(self, environ: Any, start_response: Any) -> Any:
         host = environ["HTTP_HOST"]
         key = (
@@ -87,54 +128,70 @@ class LeastWSGI(_Least):
         )
         if self.pages.get(key) is None:
             self.pages[key] = True
-        fields = [*environ]
-
-        def start(status: Any, headers: Any, exc_info: Any = None) -> Any:
-            now = self.clock()
-            is_repeated = status == self.status and headers == self.headers and host == self.host
-            if not is_repeated or not 0 <= now - self.second < 1:
-                self.remember(now, status, headers, host, fields)
-            return start_response(status, headers, exc_info)
-
-        return self.app(environ, start)
+        app, made = self.app, self.made
+        request = made()
+        request.least, request.host, request.key = self, host, key
+        request.fields, request.server = environ.copy(), start_response
+        return app(environ, request.start_response)
 
 
-class LeastRecordingWSGI(_Least):
+class _RecordedWSGIRequest(_Request):
+    __slots__ = ()
+
+    def start_response(self, status: Any, headers: Any, exc_info: Any = None) -> Any:
+        least, server = self.least, self.server
+        clock = least.clock
+        now = clock()
+        is_repeated = status == least.status and headers == least.headers and self.host == least.host
+        if is_repeated and 0 <= now - least.second < 1:
+            return server(status, headers, exc_info)
+        fields, values = self.fields, least.values
+        get = fields.get
+        accept, agent, destination = WSGI_VALUES
+        if (
+            least.names.issuperset(fields)
+            and get(accept) in values
+            and get(agent) in values
+            and get(destination) in values
+        ):
+            least.recorded[self.key] = least.second = now // 1
+        if not is_repeated:
+            least.names.update(fields)
+            values.update(map(get, WSGI_VALUES))
+            least.remember(now, status, headers, self.host, fields)
+        return server(status, headers, exc_info)
+
+
+class LeastRecordingWSGI(LeastWSGI):
     """The least over WSGI that records."""
 
-    def __call__(self, environ: Any, start_response: Any) -> Any:
-        host = environ["HTTP_HOST"]
-        key = (
-            environ["PATH_INFO"],
-            host,
-            environ["wsgi.url_scheme"],
-            environ["SCRIPT_NAME"],
-            environ["REQUEST_METHOD"],
-            environ["QUERY_STRING"],
-        )
-        if self.pages.get(key) is None:
-            self.pages[key] = True
-        fields = [*environ]
+    made = _RecordedWSGIRequest
 
-        def start(status: Any, headers: Any, exc_info: Any = None) -> Any:
-            now = self.clock()
-            is_repeated = status == self.status and headers == self.headers and host == self.host
-            if is_repeated and 0 <= now - self.second < 1:
-                return start_response(status, headers, exc_info)
-            if self.names.issuperset(fields) and all(environ.get(key) in self.values for key in WSGI_VALUES):
-                self.recorded[key] = self.second = now // 1
-            if not is_repeated:
-                self.names.update(fields)
-                self.values.update(environ.get(key) for key in WSGI_VALUES)
-                self.remember(now, status, headers, host, fields)
-            return start_response(status, headers, exc_info)
 
-        return self.app(environ, start)
+class _ASGIRequest(_Request):
+    __slots__ = ()
+
+    def send(self, message: Any) -> Any:
+        server = self.server
+        if message["type"] == "http.response.start":
+            least = self.least
+            clock = least.clock
+            now, status, headers = clock(), message["status"], message["headers"]
+            if (
+                status != least.status
+                or headers != least.headers
+                or self.host != least.host
+                or not 0 <= now - least.second < 1
+            ):
+                least.remember(now, status, headers, self.host, self.fields)
+        return server(message)
 
 
 class LeastASGI(_Least):
     """The least over ASGI."""
 
+    made: type[Any] = _ASGIRequest
+
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         fields = tuple(scope["headers"])
         host = b""
@@ -152,57 +209,42 @@ class LeastASGI(_Least):
         )
         if self.pages.get(key) is None:
             self.pages[key] = True
-
-        def sent(message: Any) -> Any:
-            if message["type"] == "http.response.start":
-                now, status, headers = self.clock(), message["status"], message["headers"]
-                is_repeated = status == self.status and headers == self.headers and host == self.host
-                if not is_repeated or not 0 <= now - self.second < 1:
-                    self.remember(now, status, headers, host, fields)
-            return send(message)
-
-        await self.app(scope, receive, sent)
+        app, made = self.app, self.made
+        request = made()
+        request.least, request.host, request.key = self, host, key
+        request.fields, request.server = fields, send
+        await app(scope, receive, request.send)
 
 
-class LeastRecordingASGI(_Least):
+class _RecordedASGIRequest(_Request):
+    __slots__ = ()
+
+    def send(self, message: Any) -> Any:
+        server = self.server
+        if message["type"] == "http.response.start":
+            least = self.least
+            clock = least.clock
+            now, status, headers = clock(), message["status"], message["headers"]
+            is_repeated = status == least.status and headers == least.headers and self.host == least.host
+            if is_repeated and 0 <= now - least.second < 1:
+                return server(message)
+            fields, names, values = self.fields, least.names, least.values
+            for field in fields:
+                if field[0] not in names and field not in values:
+                    break
+            else:
+                least.recorded[self.key] = least.second = now // 1
+            if not is_repeated:
+                names.update(name for name, _ in fields if name not in ASGI_VALUES)
+                values.update(fields)
+                least.remember(now, status, headers, self.host, fields)
+        return server(message)
+
+
+class LeastRecordingASGI(LeastASGI):
     """The least over ASGI that records."""
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        fields = tuple(scope["headers"])
-        host = b""
-        for name, value in fields:
-            if name == b"host":
-                host = value
-                break
-        key = (
-            scope["path"],
-            host,
-            scope["scheme"],
-            scope["root_path"],
-            scope["method"],
-            scope["query_string"],
-        )
-        if self.pages.get(key) is None:
-            self.pages[key] = True
-
-        def sent(message: Any) -> Any:
-            if message["type"] == "http.response.start":
-                now, status, headers = self.clock(), message["status"], message["headers"]
-                is_repeated = status == self.status and headers == self.headers and host == self.host
-                if is_repeated and 0 <= now - self.second < 1:
-                    return send(message)
-                for field in fields:
-                    if field[0] not in self.names and field not in self.values:
-                        break
-                else:
-                    self.recorded[key] = self.second = now // 1
-                if not is_repeated:
-                    self.names.update(name for name, _ in fields if name not in ASGI_VALUES)
-                    self.values.update(fields)
-                    self.remember(now, status, headers, host, fields)
-            return send(message)
-
-        await self.app(scope, receive, sent)
+    made = _RecordedASGIRequest
 
 
 class LeastDocument:
