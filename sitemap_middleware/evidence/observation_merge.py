@@ -82,7 +82,14 @@ def _first_page(observation: Observation) -> Page:
         fraction, html_facts, learned, *_,
     ) = observation  # fmt: skip
     last_modified_history: History = () if last_modified is None else (_make(Run, (last_modified, at, at)),)
-    html = _UNREAD_HTML if html_facts is None else _merge_html(_UNREAD_HTML, html_facts, at, fraction)
+    html = _UNREAD_HTML
+    if html_facts is not None:
+        if html_facts.has_head and html_facts.digest is not None and not html_facts.stated_date and at > 0:
+            # What `_merge_html` comes to for most pages.
+            contents: History = (_make(Run, (html_facts.digest, at, at)),)
+            html = (at, *_html_snapshot(html_facts), fraction, contents, ())
+        else:
+            html = _merge_html(_UNREAD_HTML, html_facts, at, fraction)
     unconfirmed = needs_confirmation(observation)
     answers = (UnconfirmedAnswer(at, status, observation.visitor),) if unconfirmed else ()
     page = (
@@ -94,7 +101,9 @@ def _first_page(observation: Observation) -> Page:
 
 def merge_if_changed(page: Page | None, observation: Observation) -> Page:
     """As `merge_without_future`, but return the same object if nothing needs to be written."""
-    if page is not None and not _has_future_evidence(page, observation) and _is_repeat(page, observation):
+    if page is None:
+        return _first_page(observation)
+    if not _has_future_evidence(page, observation) and _is_repeat(page, observation):
         return page
     return page_to_store(page, merge_without_future(page, observation), observation.listed_types)
 

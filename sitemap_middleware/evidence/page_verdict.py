@@ -85,8 +85,8 @@ def is_listable(page: Page) -> bool:
     return (
         page.status == 200
         and not (page.noindex or page.html_noindex or page.private or elsewhere)
-        and not _has_expired(page, page.last_seen)
-        and confirmed_contradiction(page) is None
+        and (page.expires_at is page.html_expires_at is None or not _has_expired(page, page.last_seen))
+        and (not page.unconfirmed_answers or confirmed_contradiction(page) is None)
     )
 
 

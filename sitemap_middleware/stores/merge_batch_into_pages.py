@@ -68,9 +68,10 @@ class BatchMerger:
                 page = merge_if_changed(before, _with_known_origin(first, before) if may_be_provided else first)
             if page is not before and self._accept(before, page, may_be_provided=may_be_provided):
                 self.changed += 1
-                of_page = (first, *later_observations.get(path, ()))
-                if not any(seen.is_probe for seen in of_page) and needs_probe(before, page, first.listed_types):
-                    self._conflicting_paths.append(path)
+                if needs_probe(before, page, first.listed_types):
+                    of_page = (first, *later_observations.get(path, ()))
+                    if not any(seen.is_probe for seen in of_page):
+                        self._conflicting_paths.append(path)
                 self._note_news(before, page)
                 yield page
 
