@@ -80,9 +80,10 @@ class RouteTable:
         )
         """The hosts for which not the same routes answer as for all others."""
         self._main_host = options.site and bare_host(options.site.host)
-        self._parametrised = {
-            (route.path, route.host, route.except_hosts): route for route in reversed(parametrised)
-        }.values()
+        first: dict[tuple[str, str | None, tuple[str, ...]], Route] = {}
+        for route in parametrised:  # of two that match alike the first answers
+            first.setdefault((route.path, route.host, route.except_hosts), route)
+        self._parametrised = first.values()
         self._templates = {route.path: route for route in reversed(parametrised)}
         self._provided = [(route.builder, route) for route in parametrised if route.builder]
         self._sections = options.sections
