@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -86,8 +86,10 @@ class IncludedRouters:
                 target = get_attribute(route, "endpoint") or get_attribute(route, "app")
                 self._settings.setdefault(id(target), []).append((len(path), len(routes), path, settings))
 
-    def __bool__(self) -> bool:
-        return bool(self._settings)
+    @property
+    def targets(self) -> Collection[int]:
+        """The ids of the endpoints and mounted apps of these routers."""
+        return self._settings
 
     def settings(self, target: object, path: str) -> RouteSettings:
         """The merged settings of the routers around an endpoint or app.

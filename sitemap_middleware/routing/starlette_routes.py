@@ -51,11 +51,12 @@ def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route | Plain
     elsewhere: tuple[str, ...] = ()
     app_settings = merge_settings(settings_of(app), settings_of(getattr(app, "router", None)))
     included_routers = IncludedRouters(position.snapshot)
-    may_inherit = bool(included_routers) or app_settings is not NO_SETTINGS
+    has_app_settings = app_settings is not NO_SETTINGS
+    in_routers = included_routers.targets
     has_settings = settings_count() > 0
     reading = _Reading(
         position,
-        included_routers if may_inherit else None,
+        included_routers if in_routers or has_app_settings else None,
         app_settings,
         DeclaredResponses().hidden_reason,
         PrefixIndex(),
@@ -77,7 +78,8 @@ def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route | Plain
                 and "GET" in (route.methods or ())
                 and route.include_in_schema
                 and endpoint.__module__ != INTERNAL_MODULE
-                and not may_inherit
+                and not has_app_settings
+                and not (in_routers and id(endpoint) in in_routers)
                 and not (shadows.any and shadows.known.get(path[: path.rfind("/")]) != [])
                 and not (has_settings and hasattr(route, ATTRIBUTE))
             ):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
-from starlette.routing import Host, Mount, Route
+from starlette.routing import Host, Mount, Route, Router
 
 from sitemap_middleware import SitemapMiddleware, models, sitemap
 from sitemap_middleware.routing.plain_routes import PlainRoutes, each_route
@@ -81,3 +81,9 @@ def test_only_routes_without_settings_and_with_a_path_of_their_own_are_kept_as_n
 def test_routes_of_some_hosts_are_read_one_by_one() -> None:
     routes = found([("/a", "plain"), ("/a", "of a host"), ("/b", "plain")])
     assert [type(route) for route in routes] == [PlainRoutes, models.Route, models.Route]
+
+
+def test_routers_with_settings_in_other_apps_change_nothing() -> None:
+    other = sitemap(priority=0.3)(Router(routes=[Route("/other", weighted)]))
+    assert found([("/a", "plain")]) == ({"/a": "page"},)
+    assert other.routes
