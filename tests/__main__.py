@@ -107,6 +107,24 @@ The lowest versions of the frameworks run with the interpreter of the covered te
 other interpreters, the last one runs them.
 """
 
+FIRST_AND_LAST = (
+    "integration/test_documentation",
+    "integration/test_operations_guide",
+    "servers/test_examples",
+    "unit/cli",
+    "unit/listing",
+    "unit/rendering",
+    "unit/report",
+    "unit/request_filter",
+    "unit/test_hosts",
+    "unit/test_robots",
+)
+"""Tests that interpreters between the first and the last leave out if others run, too.
+
+What works in an older and in a newer version of Python works in between: what is left shows that the package, its
+adapters and its stores start and serve there. `--python` runs all tests of one interpreter.
+"""
+
 BUILD_EPOCH = "1700000000"
 """The time of all files in the distributions that are compared, in POSIX seconds."""
 
@@ -238,9 +256,12 @@ def versions(uv: Path, _more: list[str], wanted: str) -> Iterator[int]:
         return
     *others, last = selected
     each = max(1, PROCESSES // len(selected))  # every process collects all tests, so a few for each are the quickest
-    checks = [partial(cell, uv, *other, each, complete=False) for other in others]
+    checks = [
+        partial(cell, uv, *other, each, FRAMEWORK_FREE if other[2] == "lowest" else FRAMEWORK_FREE + FIRST_AND_LAST)
+        for other in others
+    ]
     rest = max(each, PROCESSES - each * len(others)) + bool(others)  # because the last one has more tests
-    checks.append(partial(cell, uv, *last, rest, complete=last[2] != "lowest"))
+    checks.append(partial(cell, uv, *last, rest, FRAMEWORK_FREE if last[2] == "lowest" else ()))
     if others:
         print(f"\n-- at the same time: {'; '.join(name for name, _, _ in selected)}", flush=True)
         yield from beside_each_other(checks, len(checks))
@@ -248,9 +269,9 @@ def versions(uv: Path, _more: list[str], wanted: str) -> Iterator[int]:
         yield from checks[0]()
 
 
-def cell(uv: Path, name: str, python: str, frameworks: str, processes: int, *, complete: bool) -> Iterator[int]:
-    """Run the tests of an environment; those of `FRAMEWORK_FREE` only if it shall be complete."""
-    left_out = NEWEST_ONLY if complete else NEWEST_ONLY + FRAMEWORK_FREE
+def cell(uv: Path, name: str, python: str, frameworks: str, processes: int, left_out: tuple[str, ...]) -> Iterator[int]:
+    """Run the tests of an environment, without those left out and `NEWEST_ONLY`."""
+    left_out += NEWEST_ONLY
     command = [environment(uv, python, frameworks) / "python", *pytest(processes), *fewer_tests(left_out)]
     free = {"PYTHON_GIL": "0"} if name.endswith("without the GIL") else None
     yield run(command, f"{name}, {frameworks}", env=free)

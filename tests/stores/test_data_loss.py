@@ -54,6 +54,8 @@ FAILED = ["store unavailable since ", "store available again"]
 SET_ASIDE = [FAILED[0], r"is corrupt \(database disk image is malformed\); it was moved to ", FAILED[1]]
 GONE = "was deleted or replaced; what it held will be learned again"
 LOST = "has lost what it held of http://testserver: "
+CUT = [FAILED, SET_ASIDE, [*SET_ASIDE, LOST]]
+"""SQLite takes a file that was cut for damaged or for new, depending on the pages that it has in its memory."""
 
 
 class Loss(NamedTuple):
@@ -67,11 +69,10 @@ class Loss(NamedTuple):
 LOSSES = (
     Loss("SQLite was deleted", SQLite, deleted("", "-wal", "-shm"), [[GONE, LOST]]),
     Loss("SQLite was deleted except its log", SQLite, deleted(""), [[GONE, LOST]]),
-    # SQLite calls a file that was cut to nothing damaged or new, depending on the pages that it has in its memory.
-    Loss("SQLite was cut to nothing", SQLite, shortened(lambda _: 0), [FAILED, [*SET_ASIDE, LOST]]),
-    Loss("SQLite was cut within a page", SQLite, shortened(lambda _: 100), [SET_ASIDE]),
-    Loss("SQLite was cut to a page", SQLite, shortened(lambda _: 4096), [SET_ASIDE]),
-    Loss("SQLite was cut to a half", SQLite, shortened(lambda size: size // 2), [SET_ASIDE]),
+    Loss("SQLite was cut to nothing", SQLite, shortened(lambda _: 0), CUT),
+    Loss("SQLite was cut within a page", SQLite, shortened(lambda _: 100), CUT),
+    Loss("SQLite was cut to a page", SQLite, shortened(lambda _: 4096), CUT),
+    Loss("SQLite was cut to a half", SQLite, shortened(lambda size: size // 2), CUT),
     Loss("SQLite was cut to nothing beside its log", SQLite, lambda it: os.truncate(it.file, 0), [[]]),
     Loss("Redis was emptied", Redis, lambda it: it.say("FLUSHALL"), [[LOST]]),
     Loss("Redis made room", Redis, evicted, [[LOST]]),
