@@ -20,3 +20,13 @@ def test_bounded_size_and_recent_keys_kept(max_keys: int, keys: list[int]) -> No
     assert [cache.get(key) for key in stored_last] == [last[key] for key in stored_last]
     assert all(cache.get(key) in (None, value) for key, value in last.items())
     assert cache.get(21) is None
+
+
+def test_the_older_half_is_dropped_as_a_whole() -> None:
+    cache = BoundedCache[int, str](4)
+    lengths = []
+    for key in range(5):
+        cache.put(key, "value")
+        lengths.append(len(cache))
+    assert lengths == [1, 2, 3, 4, 3]
+    assert [cache.get(key) for key in range(5)] == [None, None, "value", "value", "value"]

@@ -763,6 +763,12 @@ def test_default_site_is_the_first_that_was_requested() -> None:
     assert sites.default_site() == Site("https", "b.example")
 
 
+@pytest.mark.parametrize("options", [{}, {"base_url": "https://example.com"}, {"allowed_hosts": ["example.com"]}])
+@pytest.mark.parametrize("root", ["/a\nb", "/a/../b", "/\udcff"])
+def test_root_path_that_no_loc_can_express_is_no_site(options: dict[str, Any], root: str) -> None:
+    assert resolver(**options).resolve("https", "example.com", root) == (None, "none")
+
+
 @pytest.mark.parametrize(
     ("options", "site", "is_named"),
     [

@@ -31,6 +31,22 @@ def test_matches_are_counted_as_each_path_matches_alone(text: str, paths: list[s
 
 
 @pytest.mark.parametrize(
+    ("text", "paths", "count"),
+    [
+        ("/a", ["/a", "/b"], 1),
+        ("/a/<x>", ["/a/1", "/a/2"], 2),
+        ("/a/<x>", ["/a/1", "/a/2/"], 1),
+        ("/a/<x>", ["/a/", "/a/1"], 1),
+        ("/a/<x>", ["/b/1", "/a/1"], 1),
+        ("/a*", ["/ab", "/b"], 1),
+        ("/a/<x>/c", ["/a/1/c", "/a/1/d"], 1),
+    ],
+)
+def test_the_paths_that_match_are_counted(text: str, paths: list[str], count: int) -> None:
+    assert Pattern(text).count_matches(paths, common_start(paths)) == count
+
+
+@pytest.mark.parametrize(
     ("text", "inside", "outside"),
     [
         ("/", ["/"], ["", "//", "/a"]),

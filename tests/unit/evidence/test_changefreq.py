@@ -330,6 +330,11 @@ def test_distrusted_last_modified_leaves_changefreq_to_the_content() -> None:
     assert changefreq(page(contents, moments, dated_page.last_modified), deployed).word == "weekly"
 
 
+def test_last_modified_that_the_page_no_longer_sends_leaves_changefreq_to_the_content() -> None:
+    result = changefreq(page(every(6 * DAY), dated(40 * DAY).last_modified_history), ALONE)
+    assert (result.word, result.source) == ("weekly", "from 7 changes seen in 47 days")
+
+
 # Through the whole house
 
 

@@ -56,6 +56,12 @@ def test_the_terms_are_those_of_each_form_alone(slug: str) -> None:
     assert slug_terms(page) == [slug_term(page, slug_of(page), place) for place in range(FORM_COUNT)]
 
 
+@pytest.mark.parametrize("slug", SLUGS)
+def test_the_terms_of_unusual_slugs_are_those_of_each_form_alone(slug: str) -> None:
+    page = learned(slug)
+    assert slug_terms(page) == [slug_term(page, slug_of(page), place) for place in range(FORM_COUNT)]
+
+
 @given(FORMS)
 def test_forms_of_two_pages_leave_equal_contents(forms: list[int]) -> None:
     one, other = repeating("first-Tag", forms), repeating("another_one", forms)
@@ -86,6 +92,17 @@ def size_with(page: LearnedContent, forms: list[int], words: int, others: int) -
         spelling, quote = divmod(form, len(_QUOTE_FORMS))
         words += len(_QUOTE_FORMS[quote].format(_spelled(slug_of(page), spelling)).split()) * forms.count(form)
     return content_size(words, others + len(links))
+
+
+@pytest.mark.parametrize(("slug", "other"), [(" x y ", "x"), ("x", " x y "), ("-", "x")])
+def test_pages_whose_slugs_begin_or_end_with_blanks_are_compared_whatever_their_sizes(slug: str, other: str) -> None:
+    """Punctuation around such a slug would be further words."""
+    one, another = repeating(slug, [0]), repeating(other, [0])
+    sized = (
+        one._replace(mark=content_mark(one.content, content_size(900, 7))),
+        another._replace(mark=content_mark(another.content, content_size(300, 7))),
+    )
+    assert forms_of_pair(*sized) == (0,)
 
 
 @pytest.mark.parametrize(

@@ -270,6 +270,22 @@ def test_pages_of_a_block_keep_their_order_and_content(pages: list[Page]) -> Non
         assert columns.select([False] * columns.count) is None
 
 
+def test_columns_hold_pages_of_one_length_and_shape_only() -> None:
+    kinds = [PLAIN, PLAIN._replace(status=404), PLAIN._replace(stated_date="2024-05-01"), FULL]
+    pages = [kinds[number % 4]._replace(path=f"/{number}", last_seen=number) for number in range(16)]
+    block = unpack_block(rows_of(pages))
+    assert sorted([*columns.positions] for columns in block.columns) == [
+        [0, 4, 8, 12],
+        [1, 5, 9, 13],
+        [2, 6, 10, 14],
+    ]
+    assert [columns.pages() for columns in block.columns] == [
+        [pages[position] for position in columns.positions] for columns in block.columns
+    ]
+    assert sorted(position for position, _ in block.others) == [3, 7, 11, 15]
+    assert block == pages
+
+
 @pytest.mark.parametrize("stated", [None, "2024-05-01"])
 @pytest.mark.parametrize(
     ("fields", "in_columns"),
