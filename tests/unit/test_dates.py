@@ -23,6 +23,11 @@ def test_times_are_written_as_each_is_alone(moments: list[int]) -> None:
     assert w3c_from_timestamps(moments) == [w3c_from_timestamp(moment) for moment in moments]
 
 
+def test_more_days_than_are_kept_are_written_as_each_is_alone() -> None:
+    moments = [number * 86_400 + number for number in range(10_000)]
+    assert w3c_from_timestamps(moments) == [w3c_from_timestamp(moment) for moment in moments]
+
+
 @pytest.mark.parametrize(
     ("moments", "texts"),
     [

@@ -15,6 +15,7 @@ from sitemap_middleware.evidence.lastmod import lastmod, observed_lastmods
 from sitemap_middleware.evidence.observation_merge import merge
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.page_as_of import block_as_of
+from sitemap_middleware.evidence.page_columns import PageBlock
 from sitemap_middleware.evidence.site_signals import (
     DEPLOYMENT_SECONDS,
     GENERATED_DATE_SECONDS,
@@ -187,6 +188,22 @@ def test_date_that_stays_for_a_minute_is_not_generated(stays: int, *, generated:
     assert is_generated((Run(NOW, NOW, NOW + stays),)) is generated
 
 
+@pytest.mark.parametrize(
+    "signals",
+    [
+        SiteSignals(),
+        SiteSignals(installed=frozenset({MINUTE})),
+        SiteSignals(deployments=frozenset({MINUTE, MINUTE + 2})),
+        SiteSignals(deployed=(NOW - 1, NOW + DEPLOYMENT_SECONDS)),
+        SiteSignals(deployed=(NOW - 1, NOW - 1), installed=frozenset({MINUTE + 1})),
+    ],
+    ids=["none", "an installation", "minutes", "a range", "a range and an installation"],
+)
+def test_times_of_deployments_are_found_among_many_as_each_alone(signals: SiteSignals) -> None:
+    moments = [NOW + seconds for seconds in range(-2, 3 * DEPLOYMENT_SECONDS)]
+    assert [*signals.deployed_among(moments)] == [signals.deployed_at(moment) for moment in moments]
+
+
 # What the signals depend on
 
 
@@ -251,12 +268,8 @@ ALIKE = st.lists(
 """Pages of which many were observed alike."""
 
 
-@pytest.mark.once
-@given(ALIKE, st.none() | st.sampled_from([NOW - DAY, NOW, NOW + DAY]), st.none() | st.just(NOW - DAY))
-def test_pages_in_columns_give_the_signals_that_each_gives_alone(
-    pages: list[Page], now: int | None, until: int | None
-) -> None:
-    block = unpack_block((page.path, page.route, packed_page(page).data) for page in pages)
+def check_columns(block: PageBlock, pages: list[Page], now: int | None, until: int | None) -> None:
+    """Columns give the signals and dates that each of their pages gives alone."""
     signals = site_signals([block], [NOW], until, now=now, installed=[NOW - DAY])
     expected = signals_of(pages, [NOW], until, now=now, installed=[NOW - DAY])
     assert signals.as_tuple() == expected.as_tuple()
@@ -273,6 +286,42 @@ def test_pages_in_columns_give_the_signals_that_each_gives_alone(
         assert {depends_on_site_signals(page) for page in alike} == {depends_on_site_signals(columns.common)}
         for since in (NOW - DAY, NOW):
             assert columns.any_changed_since(since) is any(changed_since(page, since) for page in alike)
+
+
+def in_block(pages: list[Page]) -> PageBlock:
+    return unpack_block((page.path, page.route, packed_page(page).data) for page in pages)
+
+
+@pytest.mark.once
+@given(ALIKE, st.none() | st.sampled_from([NOW - DAY, NOW, NOW + DAY]), st.none() | st.just(NOW - DAY))
+def test_pages_in_columns_give_the_signals_that_each_gives_alone(
+    pages: list[Page], now: int | None, until: int | None
+) -> None:
+    check_columns(in_block(pages), pages, now, until)
+
+
+@pytest.mark.parametrize(("status", "learned"), [(200, False), (200, True), (404, False)])
+@pytest.mark.parametrize(
+    "sights",
+    [
+        [(DAY, None, 1)],
+        [(DAY, 0, 1)],
+        [(DAY, DAY, 1)],
+        [(2 * DAY, DAY, 1), (DAY, 2 * DAY, 1)],
+        [(3 * DAY, DAY, 1), (0, DAY, 2)],
+        [(90 * DAY, 3000, 1), (3 * DAY, 4000, 2), (0, 50, 3)],
+    ],
+    ids=["stated", "stated, and of now", "of one visit", "steady", "changed once", "changed twice"],
+)
+def test_dates_in_columns_give_the_signals_that_each_gives_alone(
+    sights: list[tuple[int, int | None, int]], status: int, learned: bool
+) -> None:
+    kind = Observation("", "/a/<x>", 0, status, "text/html", learned=learned)
+    pages = [seen_alike(f"/a/{'x' * number}", kind, sights, number % 3) for number in range(1, 7)]
+    block = in_block(pages)
+    assert [columns.count for columns in block.columns] == [len(pages)]
+    for now, until in ((None, None), (NOW, NOW - DAY), (NOW - DAY, None)):
+        check_columns(block, pages, now, until)
 
 
 TIMES = st.tuples(

@@ -212,14 +212,27 @@ def test_the_numbers_are_those_of_a_digest() -> None:
     )
 
 
-def test_changing_pages_among_those_of_the_store_are_no_soft_404s() -> None:
-    pages = [seen(f"/tags/{word}", f"Tag {word}", at) for at, word in enumerate("abcdefgh")]
-    pages[0] = pages[0]._replace(content_history=(Run(VOLATILE, 0, 0),))
+def echoes_of_columns(*pages: Page) -> SoftNotFounds:
+    """The same as `echoes`, of pages as a store has them."""
     (columns,) = unpack_block((page.path, page.route, packed_page(page).data) for page in pages).columns
     contents = LearnedContents()
     contents.add_columns(columns)
-    found = contents.soft_not_founds()
+    return contents.soft_not_founds()
+
+
+def test_changing_pages_among_those_of_the_store_are_no_soft_404s() -> None:
+    pages = [seen(f"/tags/{word}", f"Tag {word}", at) for at, word in enumerate("abcdefgh")]
+    pages[0] = pages[0]._replace(content_history=(Run(VOLATILE, 0, 0),))
+    found = echoes_of_columns(*pages)
     assert [found.first_equal_page(page) for page in pages] == [None, None, *["/tags/b"] * 6]
+    assert found.as_tuple() == echoes(*pages).as_tuple()
+
+
+def test_listed_spelling_of_encoded_pages_of_the_store_is_that_with_fewer_capitals() -> None:
+    spellings = ["/tags/%C3%84rger", "/tags/%C3%A4rger", "/tags/Rye", "/tags/rye"]
+    pages = [seen(path, f"About {path[-3:].lower()}") for path in spellings]
+    found = echoes_of_columns(*pages)
+    assert [found.first_equal_page(page) for page in pages] == ["/tags/%C3%A4rger", None, "/tags/rye", None]
     assert found.as_tuple() == echoes(*pages).as_tuple()
 
 

@@ -31,6 +31,7 @@ from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.routing.plain_routes import each_route
 from sitemap_middleware.routing.route_change_detector import Snapshot
 from sitemap_middleware.routing.route_discovery import discover_routes
+from sitemap_middleware.routing.starlette_routes import matching_template
 
 from ...support.documents import entries, locs
 from ...support.sample_sites import Clock
@@ -187,6 +188,48 @@ def test_a_route_that_cannot_be_read_costs_itself_only(
     (record,) = caplog.records
     expected_start = f"a route of the class {__name__}.{Odd.__qualname__} cannot be read ({error}) and is left out;"
     assert record.getMessage().startswith(expected_start)
+
+
+def test_mount_hides_the_routes_with_parameters_after_it() -> None:
+    post = sitemap(values=[{"slug": "rye"}])(copy_of(page))
+    app = Starlette(
+        routes=[Mount("/m", routes=[Route("/a", page)]), Route("/m/{slug}", post), Route("/posts/{slug}", post)]
+    )
+    answering = [path for path in ("/m/a", "/m/rye", "/posts/rye") if asgi(app, RequestSpec(path)).status == 200]
+    assert sorted(listed(app)) == answering == ["/m/a", "/posts/rye"]
+
+
+@pytest.mark.parametrize(
+    ("path", "host", "template"),
+    [
+        ("/posts/rye", None, "/posts/{slug}"),
+        ("/form/rye", None, "/form/{again}"),
+        ("/m/x/y", None, "/m/below"),
+        ("/m/none", None, None),
+        ("/nowhere", None, None),
+        ("/posts/rye", "blog.example:8000", "below"),
+        ("/posts/rye", "other.example", "/posts/{slug}"),
+    ],
+)
+def test_the_template_of_a_path_is_that_of_the_route_that_answers_get(
+    path: str, host: str | None, template: str | None
+) -> None:
+    app = Starlette(
+        routes=[
+            Unreachable(),
+            Host("blog.example", Router([Route("/{any}", page)])),
+            Mount("/m", routes=[Route("/{x}/{y}", page)]),
+            Route("/posts/{slug}", page),
+            Route("/form/{slug}", page, methods=["POST"]),
+            Route("/form/{again}", page),
+        ]
+    )
+
+    def match_below(app: Any, path: str, host: str | None) -> str | None:
+        assert isinstance(app, Router)
+        return {"/x/y": "/below", "/posts/rye": "below"}.get(path)
+
+    assert matching_template(app, path, host, match_below) == template
 
 
 def test_catch_all_mount_hides_the_routes_after_it() -> None:
@@ -349,6 +392,15 @@ def test_the_port_of_a_host_route_means_nothing(pattern: str, host: str) -> None
     app = Starlette(routes=[Host(pattern, Router([Route("/own", page)])), Route("/", page), Route("/v/{slug}", post)])
     answering = [path for path in ("/", "/own", "/v/rye") if asgi(app, RequestSpec(path, host=host)).status == 200]
     assert listed(app, host, base_url=f"http://{host}") == answering == ["/own"]
+
+
+def test_a_host_route_in_one_of_the_same_host_takes_all_later_requests() -> None:
+    inner = Starlette(routes=[Host("blog.example", Router([Route("/own", page)])), Route("/after", page)])
+    app = Starlette(routes=[Host("blog.example", inner), Route("/", page)])
+    answering = [
+        path for path in ("/", "/own", "/after") if asgi(app, RequestSpec(path, host="blog.example")).status == 200
+    ]
+    assert listed(app, "blog.example", base_url="http://blog.example") == answering == ["/own"]
 
 
 def test_the_main_site_has_all_other_routes() -> None:
