@@ -312,14 +312,14 @@ class EntryBuilder:
 
     def _warn_of_items(self, provider: Provider, report: ProviderReport) -> None:
         if report.skipped:
+            more = report.skipped - len(report.examples)
             self._warn_once(
                 f"values of {provider.place}",
-                "%d of the %d items of the values of %s make no page: %s%s",
+                "%d of the %d items of the values of %s make no page: %s",
                 report.skipped,
                 report.count,
                 provider.place,
-                "; ".join(report.examples),
-                f"; and {more} more" if (more := report.skipped - len(report.examples)) else "",
+                "; ".join([*report.examples, *([f"and {more} more"] if more else [])]),
             )
         if report.undated:
             self._warn_once(

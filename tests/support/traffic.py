@@ -80,7 +80,7 @@ def any_html_facts(random: Random) -> HtmlFacts:
     return HtmlFacts(
         random.choice([None, VOLATILE, *range(12)]),
         random.random() < 0.1,
-        refresh=random.choice([None, None, None, "/elsewhere"]),
+        instant_refresh=random.choice([None, None, None, "/elsewhere"]),
         expires_at=random.choice([None, None, None, BEGAN, 10**10]),
         unread_reason=random.choice(["", "", "", "is large"]),
     )
