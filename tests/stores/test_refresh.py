@@ -121,7 +121,7 @@ def test_every_worker_shows_what_was_just_changed(stores: Callable[[], Store]) -
     assert sorted(first.listed()) == sorted(second.listed()) == ALL
     shop.items.append("sourdough")
     shop.closed, shop.modified = True, "2024-05-02"
-    shop.robots = "User-agent: *\nDisallow: /topics"
+    shop.robots_txt = "User-agent: *\nDisallow: /topics"
     assert sorted(first.listed()) == sorted(second.listed()) == ALL  # as of `max_age`
     first.app.refresh()
     clock.now += 1  # for so long, another worker may serve a sitemap from its memory

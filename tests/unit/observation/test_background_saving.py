@@ -848,7 +848,7 @@ def test_process_exit_waits_once_for_all_buffers(monkeypatch: pytest.MonkeyPatch
     join, before = threading.Thread.join, flush_threads()
 
     def recording_join(thread: threading.Thread, timeout: float | None = None) -> None:
-        if thread.name == "sitemap" and thread not in before:
+        if thread in ours:  # and not one of a buffer that another test left
             waits.append(timeout)
         join(thread, timeout)
 
@@ -861,6 +861,7 @@ def test_process_exit_waits_once_for_all_buffers(monkeypatch: pytest.MonkeyPatch
     buffers = [*(buffer(hang, "hanging") for _ in range(5)), buffer(Merged(), "sound")]
     for response_buffer in buffers:
         response_buffer.record(captured())
+    ours = flush_threads() - before
     monkeypatch.setattr(threading.Thread, "join", recording_join)
     shutdown.close_all(1.0)
     assert len(waits) == 6
