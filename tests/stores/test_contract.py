@@ -417,6 +417,15 @@ def test_a_sample_is_taken_evenly_of_both_kinds_of_page(store: Store) -> None:
     assert len(store.sample(SITE, 2000)) == 1005
 
 
+def test_a_sample_has_each_page_once_even_if_most_between_two_were_forgotten(store: Store) -> None:
+    ages = [1000 if 600 <= number < 1800 else 9000 for number in range(2400)]
+    store.merge(SITE, [learned(f"/posts/{number:04}", at) for number, at in enumerate(ages)])
+    assert store.forget(SITE, 5000, 5000) == 1200
+    sample = [page.path for page in store.sample(SITE, 1100)]
+    assert 300 < len(sample) <= 1100
+    assert sample == sorted({*sample})
+
+
 def test_records_are_stored_by_name_until_they_are_deleted(store: Store) -> None:
     assert store.load(SITE, ["one"]) == {}
     store.save(SITE, {"one": b"1", "two": b"", "three": b"\0" * 100_000})
