@@ -95,6 +95,11 @@ def may_be_listed(observation: Observation) -> bool:
     )
 
 
+def is_refused_by_html(observation: Observation) -> bool:
+    """Whether an answer does not let its page be listed, and nothing but its HTML says so."""
+    return not may_be_listed(observation) and may_be_listed(observation._replace(html=None))
+
+
 def denies_access(status: int, loc: str, target: str | None) -> bool:
     """Whether an answer keeps anonymous visitors out: a refusal, or a redirect to a login page.
 

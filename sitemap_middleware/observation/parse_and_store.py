@@ -16,7 +16,7 @@ from ..bounded_cache import BoundedCache
 from ..captured_response import CapturedResponse
 from ..checked_options import Options
 from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
-from ..evidence.delisting_confirmation import may_be_listed
+from ..evidence.delisting_confirmation import is_refused_by_html, may_be_listed
 from ..evidence.observations import Observation, at_merge
 from ..evidence.response_parser import UNREADABLE_FILE_REASON, ResponseParser
 from ..fork_safety import WorkerId
@@ -161,7 +161,18 @@ class Ingester:
             observation = None
         if response.body is not None:
             html = None if observation is None else observation.html
-            self._tracker.sampler.record_digest(response.page_key, None if html is None else html.digest)
+            self._tracker.sampler.record_digest(
+                response.page_key,
+                None if html is None else html.digest,
+                is_refused=observation is not None and is_refused_by_html(observation),
+            )
+        elif (
+            observation is not None
+            and observation.learned
+            and self._tracker.sampler.is_refused(response.page_key)
+            and may_be_listed(observation)
+        ):  # the store does not keep a new page that its HTML refuses: these headers would make a good one of it
+            observation = None
         if response.file_path is not None:
             response.body = None  # a batch that cannot be saved is kept without it
         return None if observation is None else at_merge(observation, now)

@@ -37,6 +37,8 @@ class SampleSchedule:
     media_type: HeaderPair | None
     """Its Content-Type header."""
     digest: int | None
+    is_refused: bool = False
+    """Whether the HTML of the last sample said that the page is not to be listed, as by a robots meta tag."""
 
     def is_due(self, at: float, headers: RawHeaders) -> bool:
         """Whether a sample is needed now: the last one is not recent, or had another length or type."""
@@ -78,10 +80,22 @@ class BodySampler:
         schedule.media_type = _field(captured.headers, _CONTENT_TYPE_NAMES)
         return schedule
 
-    def record_digest(self, key: tuple[str, str], digest: int | None) -> None:
-        """Report the digest of a sample: an equal one doubles the interval, another one resets it."""
+    def is_refused(self, key: tuple[str, str]) -> bool:
+        """Whether the HTML of a page's last sample said that the page is not to be listed."""
+        schedule = self.find(key)
+        return schedule is not None and schedule.is_refused
+
+    def record_digest(self, key: tuple[str, str], digest: int | None, *, is_refused: bool = False) -> None:
+        """Report the digest of a sample: an equal one doubles the interval, another one resets it.
+
+        Args:
+            key: that of the page.
+            digest: None if the body has none, such as an image.
+            is_refused: whether its HTML says that the page is not to be listed.
+        """
         schedule = self.find(key)
         if schedule is not None:
+            schedule.is_refused = is_refused
             if digest == schedule.digest:
                 schedule.interval = min(MAX_SAMPLE_INTERVAL_SECONDS, schedule.interval * 2)
             else:

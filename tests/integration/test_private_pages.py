@@ -224,6 +224,22 @@ def test_of_500_private_pages_none_is_ever_listed(protocol: str) -> None:
 
 
 @BOTH
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_private_pages_are_never_listed_however_often_they_are_visited(protocol: str, method: str) -> None:
+    random = Random(SEED)
+    private = dict(_private(random, 130, ["/posts/", "/static-"]))
+    site = Club(protocol, [path for path in [*private, "/static-public"] if path.startswith("/static-")])
+    site.answers = {**private, "/static-public": PUBLIC, "/posts/public": PUBLIC}
+    for path in site.answers:
+        site.visit(path)
+    for seconds in (0, 0, 1, 3, 5, 20, 100, 1000, 86_400):
+        site.clock.pass_(seconds)
+        assert site.listed() == {"/static-public", "/posts/public"}
+        for path in site.answers:
+            site.visit(path, method=method)
+
+
+@BOTH
 @pytest.mark.parametrize("kind", KINDS)
 def test_page_that_turns_private_is_dropped_once_confirmed_and_returns_when_public(protocol: str, kind: str) -> None:
     random = Random(f"{SEED} {kind}")
