@@ -242,7 +242,7 @@ class SitemapHandler:
         marks = self._refresher.load(site.store_key, table.provider_names, FLUSH_WAIT_SECONDS)
         if marks is None:  # one thread waits for a store that hangs, and others need not
             last_good = self._publisher.cached_document(site, path)
-            if last_good is not None:
+            if last_good is not None and not last_good.is_superseded:
                 return last_good
             marks = self._refresher.last_loaded(site.store_key)
         rules = self._robots.rules(site, request, self._clock(), marks.everything)

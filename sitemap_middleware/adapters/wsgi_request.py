@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -37,6 +38,8 @@ from .probe_headers_without_visitor import forwarded_hosts
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 _HOST_NAMES: Final = {f"HTTP_{name.upper().replace('-', '_')}": name for name in HOST_HEADERS}
 
@@ -255,7 +258,7 @@ class WSGIRequest(BaseRequest):
         return self
 
     def run_in_background(self, job: Callable[[], None]) -> None:
-        threading.Thread(target=job, name="sitemap-background", daemon=True).start()
+        threading.Thread(target=_run_logged, args=(job,), name="sitemap-background", daemon=True).start()
 
     @property
     def async_collector(self) -> None:
@@ -272,6 +275,13 @@ def request_of(environ: WSGIEnvironment, adapter: WSGIAdapter) -> WSGIRequest:
     request.is_started = False
     request.key = key_with_defaults(environ)
     return request
+
+
+def _run_logged(job: Callable[[], None]) -> None:
+    try:
+        job()
+    except Exception:
+        log.exception("a background job of the sitemap failed")
 
 
 def key_with_defaults(environ: WSGIEnvironment) -> RequestKey:

@@ -288,6 +288,13 @@ class ResponseBuffer:
         except RuntimeError:  # the interpreter is shutting down
             self._thread = None
 
+    def _prepare_in_background(self) -> None:
+        """Prepare, as `prepare` does. An error is logged: the first flush imports by itself what is still missing."""
+        try:
+            self.prepare()
+        except Exception:
+            log.exception("the saving of observations could not be prepared; the first flush tries it again")
+
     def _flush_in_background(self, *, is_last: bool) -> None:
         try:
             if self._is_shutting_down:
@@ -304,7 +311,7 @@ class ResponseBuffer:
 def _run_thread(buffer_ref: weakref.ref[ResponseBuffer], wakeup: threading.Event, interval: float) -> None:
     """Flush at intervals, until the buffer is gone or has another thread."""
     if (buffer := buffer_ref()) is not None:
-        buffer.prepare()
+        buffer._prepare_in_background()
         del buffer  # the thread must not keep it alive
     is_last = False
     while not is_last:

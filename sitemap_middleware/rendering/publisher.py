@@ -151,7 +151,7 @@ class Publisher:
             marks: what `refresh` asked for.
 
         Raises:
-            Unavailable: there is no earlier document, and it cannot be made now.
+            Unavailable: it cannot be made now, and there is no earlier document, or one whose pages have changed since.
         """
         sitemap = self._sitemap_of(site)
         documents = sitemap.documents
@@ -168,7 +168,7 @@ class Publisher:
             return documents.assemble(path, table, self._limited(freshness, sitemap.inputs))
         except (StoreError, ValuesError, Unavailable) as error:
             sitemap.inputs = None  # chunks may be missing from the store: the next request looks at everything
-            last_good = documents.cached(path)
+            last_good = documents.last_good(path)
             if last_good is None:
                 raise _as_unavailable(error) from error
             return last_good

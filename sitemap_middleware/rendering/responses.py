@@ -64,7 +64,15 @@ class CachedDocument:
     table: RouteTable
     """The routes when it was last brought up to date."""
 
-    def __init__(self, document: Document, since: int | None, max_age: int, digests: tuple[bytes, ...] = ()) -> None:
+    def __init__(
+        self,
+        document: Document,
+        since: int | None,
+        max_age: int,
+        digests: tuple[bytes, ...] = (),
+        *,
+        is_index: bool = False,
+    ) -> None:
         """Make no response yet.
 
         Args:
@@ -72,14 +80,19 @@ class CachedDocument:
             since: POSIX seconds since when it is this document; None if that is not known.
             max_age: seconds for which clients may cache it.
             digests: those of its chunks.
+            is_index: whether its entries are documents.
         """
         self._document = document
         self._since = since
         self._max_age = max_age
         self.digests: tuple[bytes, ...] = digests
         """The digests of its chunks."""
+        self.is_index: bool = is_index
+        """Whether its entries are documents."""
         self.freshness: Freshness | None = None
         """None if the next request must bring it up to date."""
+        self.is_superseded: bool = False
+        """Whether it is known to have other pages by now. It has not been assembled again since."""
         self._revalidating = False
         self.checked: Checked = _NEVER
         """When `is_current` was last found true."""
@@ -89,6 +102,7 @@ class CachedDocument:
 
     def mark_fresh(self, freshness: Freshness | None, table: RouteTable) -> None:
         """Note that the document is up to date."""
+        self.is_superseded = False
         self.freshness = freshness
         self.table = table
         self._revalidating = False

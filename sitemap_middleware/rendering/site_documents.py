@@ -52,21 +52,36 @@ class SiteDocuments:
         """The documents of all sections, as they were last brought up to date; set by `replace_sections`."""
 
     def replace_sections(self, documents: Sequence[SectionDocument]) -> None:
-        """Take the documents of all sections as they are now, and drop those in memory that no longer exist.
+        """Take the documents of all sections as they are now.
 
-        Otherwise they would be served as the last good ones when the store fails, with pages that have been removed.
+        Drop those in memory that no longer exist, and mark those whose pages have changed. Otherwise they would be
+        served as the last good ones when the store fails, with pages that have been removed.
         """
         self.of_sections = documents
-        existing = {document.name for document in documents if document.chunks or document.is_incomplete}
-        paths = {self._options.path} if existing else set()
-        if not _fits_one_document(documents):
-            paths |= {f"{self._stem}-{name}.xml" for name in existing}
-        for path in self._cached.keys() - paths:
-            self._cached.pop(path).expire()
+        existing = {document.name: document for document in documents if document.chunks or document.is_incomplete}
+        contents: dict[str, Sequence[SectionDocument]] = {}
+        if existing:
+            contents[self._options.path] = documents
+            if not _fits_one_document(documents):
+                contents = {f"{self._stem}-{name}.xml": [document] for name, document in existing.items()}
+                contents[self._options.path] = ()  # an index has no pages
+        for path, cached in list(self._cached.items()):
+            if path not in contents:
+                self._cached.pop(path).expire()
+                continue
+            # An index of earlier documents names no page, so it may be served again.
+            cached.is_superseded = not cached.is_index and cached.digests != _digests_of(contents[path])
+            if cached.is_superseded:
+                cached.expire()
 
     def cached(self, path: str) -> CachedDocument | None:
         """A document as it was last assembled, fresh or not."""
         return self._cached.get(path)
+
+    def last_good(self, path: str) -> CachedDocument | None:
+        """A document to serve if it cannot be assembled now: none whose pages are known to have changed since."""
+        document = self._cached.get(path)
+        return None if document is None or document.is_superseded else document
 
     def assemble(self, path: str, table: RouteTable, freshness: Freshness | None) -> CachedDocument | None:
         """Assemble the document of a path, unless that in memory consists of the same chunks; None if there is none.
@@ -88,12 +103,12 @@ class SiteDocuments:
             index = self._index(documents)
         if not any(document.chunks or document.is_incomplete for document in documents):
             return None
-        digests = tuple(chunk.digest for chunk in _chunks_of(documents)) if index is None else (index.etag.encode(),)
+        digests = _digests_of(documents) if index is None else (index.etag.encode(),)
         cached = self._cached.get(path)
         if cached is None or cached.digests != digests:
             document = index or assemble(documents, self._store, self._base)
             since = self._store.served_since(self._base, path, document.etag, int(self._options.clock()))
-            cached = CachedDocument(document, since, self._options.max_age, digests)
+            cached = CachedDocument(document, since, self._options.max_age, digests, is_index=index is not None)
             self._put(path, cached)
         else:
             self._cached.move_to_end(path)
@@ -154,6 +169,10 @@ def assemble(documents: Sequence[SectionDocument], store: Store, base: BaseURL) 
 
 def _chunks_of(documents: Sequence[SectionDocument]) -> Iterator[Chunk]:
     return (chunk for document in documents for chunk in document.chunks)
+
+
+def _digests_of(documents: Sequence[SectionDocument]) -> tuple[bytes, ...]:
+    return tuple(chunk.digest for chunk in _chunks_of(documents))
 
 
 def _published(path: str, document: Document, *, is_index: bool = False) -> PublishedDocument:

@@ -21,6 +21,7 @@ from sitemap_middleware.request_response import (
 )
 
 from ...support.sample_sites import Clock
+from ...support.waiting import join_threads
 from ...support.wire import RequestSpec, wsgi
 
 ENVIRON: dict[str, Any] = {
@@ -279,3 +280,14 @@ def test_response_is_observed_however_it_is_started(start: Any) -> None:
     status = "404 Not Found"
     wsgi(lenient(site), RequestSpec("/"), validate=False)
     assert "404" in site.explain("/").reason
+
+
+def test_failing_background_job_is_logged(site: Any, caplog: pytest.LogCaptureFixture) -> None:
+    def job() -> None:
+        raise ValueError("a fault of ours")
+
+    request_of(ENVIRON, site).run_in_background(job)
+    join_threads("sitemap-background")
+    (record,) = caplog.records
+    assert record.getMessage() == "a background job of the sitemap failed"
+    assert str((record.exc_info or (None, None))[1]) == "a fault of ours"

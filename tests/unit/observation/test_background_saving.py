@@ -458,6 +458,21 @@ def test_thread_survives_whatever_else_fails_at_a_flush(caplog: pytest.LogCaptur
     buffer.close()
 
 
+def test_thread_survives_what_fails_at_its_start(caplog: pytest.LogCaptureFixture) -> None:
+    def prepare() -> None:
+        raise ImportError("another thread imports it at the same time")
+
+    merged = Merged()
+    buffer = ResponseBuffer(merged, lambda _: True, interval=0.01, prepare=prepare)
+    buffer.record(captured("/a"))
+    _until(lambda: merged.paths == ["/a"])
+    buffer.record(captured("/b"))
+    _until(lambda: merged.paths == ["/a", "/b"])
+    buffer.close()
+    (record,) = caplog.records
+    assert str((record.exc_info or (None, None))[1]) == "another thread imports it at the same time"
+
+
 def test_failing_store_is_logged_once_and_responses_wait(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

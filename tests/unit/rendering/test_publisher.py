@@ -888,7 +888,7 @@ def test_block_lost_right_after_rendering_is_rendered_again() -> None:
     store.merge(BASE, seen(2))
     store.loses = "pages/1/1"
     clock.pass_(2)
-    assert locs(site.request().body) == [f"{BASE}/p/1"], "the last good one"
+    assert site.request().status == 503, "the document in memory is known to have other pages by now"
     assert not store.loses
     clock.pass_(2)
     assert locs(site.request().body) == [f"{BASE}/p/1", f"{BASE}/p/2"]
@@ -926,6 +926,46 @@ def test_a_document_that_is_gone_is_no_longer_the_last_good_one() -> None:
     site.clock.pass_(600)
     assert site.request("/sitemap.xml").status == 404
     site.app.close()
+
+
+@pytest.mark.usefixtures("small")
+def test_a_page_that_left_a_document_is_not_served_again_by_a_failing_store() -> None:
+    store, clock = SometimesDown(), Clock()
+    site = Worker(store, clock)
+    store.merge(BASE, seen(*range(1, 7)))
+    parts = ["/sitemap-pages-1.xml", "/sitemap-pages-2.xml"]
+    assert locs(site.request().body) == [BASE + part for part in parts]
+    assert [len(locs(site.request(part).body)) for part in parts] == [4, 2]
+
+    store.merge(BASE, seen(2, at=1_750_000_100, status=410))
+    clock.pass_(2)
+    assert site.request().status == 200, "the index alone is requested"
+    store.is_down = True
+    clock.pass_(600)
+    first, second = (site.request(part) for part in parts)
+    assert (first.status, b"<loc>" in first.body) == (503, False)
+    assert locs(second.body) == [f"{BASE}/p/5", f"{BASE}/p/6"], "it has not changed"
+    assert locs(site.request().body) == [BASE + part for part in parts]
+
+    store.is_down = False
+    clock.pass_(600)
+    assert locs(site.request(parts[0]).body) == [f"{BASE}/p/{number}" for number in (1, 3, 4)]
+
+
+@pytest.mark.usefixtures("small")
+def test_a_document_that_became_an_index_is_not_served_again_by_a_failing_store() -> None:
+    store, clock = SometimesDown(), Clock()
+    site = Worker(store, clock)
+    store.merge(BASE, seen(1, 2))
+    assert locs(site.request().body) == [f"{BASE}/p/1", f"{BASE}/p/2"]
+    store.merge(BASE, seen(*range(3, 7)))
+    store.merge(BASE, seen(2, at=1_750_000_100, status=410))
+    clock.pass_(2)
+    assert site.request("/sitemap-pages-1.xml").status == 200
+    store.is_down = True
+    clock.pass_(600)
+    assert site.request().status == 503
+    assert locs(site.request("/sitemap-pages-1.xml").body) == [f"{BASE}/p/{number}" for number in (1, 3, 4)]
 
 
 def test_a_store_that_was_replaced_is_read_from_its_beginning(tmp_path: Path) -> None:
