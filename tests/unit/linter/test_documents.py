@@ -277,6 +277,7 @@ LIMITS = {
     "children": (entries_check, "MAX_CHILDREN", 3, listed(HOME, *["<url/>"] * 4)),
     "elements of an entry": (xml_reader, "MAX_ELEMENTS_PER_ENTRY", 3, listed(url("<loc/>" * 5))),
     "names": (xml_reader, "MAX_NAMES", 5, listed(*(f"<x{number}/>" for number in range(9)))),
+    "characters of names": (xml_reader, "MAX_NAME_CHARS", 50, listed(f"<{'x' * 100}/>")),
     "a tag": (xml_reader, "MAX_TOKEN_BYTES", 30, f'<urlset a="{"x" * 200}'),
     "depth": (xml_reader, "MAX_DEPTH", 4, listed("<url>" * 9)),
 }
