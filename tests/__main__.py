@@ -257,7 +257,9 @@ def versions(uv: Path, _more: list[str], wanted: str) -> Iterator[int]:
     *others, last = selected
     each = max(1, PROCESSES // len(selected))  # every process collects all tests, so a few for each are the quickest
     checks = [
-        partial(cell, uv, *other, each, FRAMEWORK_FREE if other[2] == "lowest" else FRAMEWORK_FREE + FIRST_AND_LAST)
+        partial(cell, uv, *other, each + 1, FRAMEWORK_FREE)  # it has twice as many tests as those in between
+        if other[2] == "lowest"
+        else partial(cell, uv, *other, each, FRAMEWORK_FREE + FIRST_AND_LAST)
         for other in others
     ]
     rest = max(each, PROCESSES - each * len(others)) + bool(others)  # because the last one has more tests
