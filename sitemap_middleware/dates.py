@@ -106,7 +106,7 @@ def w3c_from_timestamps(column: Iterable[int]) -> list[str]:
 
 
 class _DaysSinceEpoch(dict[int, str]):
-    """The texts of days, by their number since 1970: those used lately. Found without a call, unlike `_format_day`."""
+    """The texts of recently used days, by their number since 1970-01-01. A dict finds them faster than a function."""
 
     def __missing__(self, day: int) -> str:
         if len(self) >= _MAX_CACHED_DAYS:

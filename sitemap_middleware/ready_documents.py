@@ -117,7 +117,7 @@ class ReadyDocuments:
     def _is_checked(self, document: CachedDocument) -> bool:
         """Whether the latest check of a document still holds."""
         checked, since, until = document.checked
-        return (
+        return (  # the sum is `generation`, written out because a property takes a call
             checked == self._flushes + self._ingester.merged + self._app_routes.version
             and since < self._clock() < until
             and self._buffer.is_idle

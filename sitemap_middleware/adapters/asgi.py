@@ -84,7 +84,7 @@ class ASGIMiddleware:
                 send = self._send_of_other_scope(scope, send)
         except Exception as error:
             self.service.log_fault("a request could not be looked at", error)
-        app = self.app  # a local variable, too
+        app = self.app  # local for the same reason as `clock`
         if request is not None and page is not None:
             request.tracked_page, request.server_send = page, send
             try:
@@ -94,7 +94,7 @@ class ASGIMiddleware:
                 self.service.note_failure(request, page)
                 raise
         elif response is not None:
-            if request is not None:
+            if request is not None:  # no request was made for a ready document, and there is nothing to note
                 self.service.note_document(request, response)
             await send_response(response, receive, send)
         else:

@@ -71,7 +71,7 @@ class WSGIMiddleware:
                         page = self.service.observe(request)
         except Exception as error:
             self.service.log_fault("a request could not be looked at", error)
-        app = self.app  # a local variable, too
+        app = self.app  # local for the same reason as `clock`
         if request is None or page is None:
             if request is None or response is None:
                 return app(environ, start_response)

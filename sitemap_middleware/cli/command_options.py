@@ -20,7 +20,7 @@ class NameWithHint(click.types.StringParamType):
     def __init__(self, hint: Callable[[], str]) -> None:
         self._hint = hint
 
-    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002 # click passes both
         """The sentence that follows the error that the argument is missing."""
         return self._hint()
 

@@ -54,8 +54,10 @@ FAILED = ["store unavailable since ", "store available again"]
 SET_ASIDE = [FAILED[0], r"is corrupt \(database disk image is malformed\); it was moved to ", FAILED[1]]
 GONE = "was deleted or replaced; what it held will be learned again"
 LOST = "has lost what it held of http://testserver: "
-CUT = [FAILED, SET_ASIDE, [*SET_ASIDE, LOST]]
-"""SQLite takes a file that was cut for damaged or for new, depending on the pages that it has in its memory."""
+CUT = [SET_ASIDE, [*SET_ASIDE, LOST]]
+"""That pages are lost is said if observations wait when the store fails: they are saved first, in the new file."""
+EMPTIED = [FAILED, [*FAILED, LOST], *CUT]
+"""An empty file is a new database, or a damaged one if SQLite has the beginning of the old one in its memory."""
 
 
 class Loss(NamedTuple):
@@ -69,7 +71,7 @@ class Loss(NamedTuple):
 LOSSES = (
     Loss("SQLite was deleted", SQLite, deleted("", "-wal", "-shm"), [[GONE, LOST]]),
     Loss("SQLite was deleted except its log", SQLite, deleted(""), [[GONE, LOST]]),
-    Loss("SQLite was cut to nothing", SQLite, shortened(lambda _: 0), CUT),
+    Loss("SQLite was cut to nothing", SQLite, shortened(lambda _: 0), EMPTIED),
     Loss("SQLite was cut within a page", SQLite, shortened(lambda _: 100), CUT),
     Loss("SQLite was cut to a page", SQLite, shortened(lambda _: 4096), CUT),
     Loss("SQLite was cut to a half", SQLite, shortened(lambda size: size // 2), CUT),
@@ -97,7 +99,29 @@ def test_lost_data_is_learned_again_without_losing_a_response(
         site.clock.pass_(MAX_BACKOFF_SECONDS)
         assert sorted(site.locs()) == LISTED
         lines = warnings_of(caplog)
-        assert any(are_said(says, lines) for says in loss.says)
+        assert any(are_said(says, lines) for says in loss.says), lines
+
+
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+@pytest.mark.parametrize("loss", [pytest.param(loss, id=loss.what) for loss in LOSSES if loss.says in (CUT, EMPTIED)])
+def test_observations_that_wait_when_a_file_is_cut_are_saved_and_what_is_lost_is_logged(
+    loss: Loss, protocol: str, start_engine: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    with site_of(engine := start_engine(loss.of), protocol) as site:
+        assert pages_unchanged(site)
+        assert sorted(site.locs()) == LISTED
+        site.request(POSTS[0])
+        loss.lose(engine)
+        site.app.flush()
+        for _ in range(2):
+            site.clock.pass_(MAX_BACKOFF_SECONDS)
+            assert site.request("/sitemap.xml").status == 200
+            assert pages_unchanged(site)
+        site.clock.pass_(MAX_BACKOFF_SECONDS)
+        assert sorted(site.locs()) == LISTED
+        lines = warnings_of(caplog)
+        assert any(are_said(says, lines) for says in loss.says), lines
+        assert LOST in lines[-1]
 
 
 def are_said(says: list[str], lines: list[str]) -> bool:
