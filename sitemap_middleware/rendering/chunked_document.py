@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -19,6 +19,7 @@ PART_BYTES: Final = 64 * 1024
 _GZIP_HEADER: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 """The header of a gzip member without name, date or system (RFC 1952, section 2.3)."""
 _GZIP_TRAILER_BYTES: Final = 8
+_DIGEST_BYTES: Final = 16
 _INDEX_CHUNK_ENTRIES: Final = 1000
 """Documents of an index in one chunk."""
 
@@ -51,7 +52,7 @@ class Chunk(NamedTuple):
     crc: int
     """CRC-32 before compression."""
     digest: bytes
-    """16 bytes: blake2b before compression."""
+    """16 bytes: the beginning of the SHA-256 before compression."""
     lastmod: str | None
     """The latest lastmod of its entries."""
     gzipped_size: int
@@ -70,7 +71,7 @@ class Chunk(NamedTuple):
 
 def compress_chunk(body: bytes, count: int, lastmod: str | None) -> Chunk:
     """Compress rendered entries into a chunk."""
-    digest = blake2b(body, digest_size=16).digest()
+    digest = sha256(body).digest()[:_DIGEST_BYTES]  # in a third of the time of blake2b, where processors help
     data = concatenable_deflate.fastest_compressor()(body)
     return Chunk(count, len(body), concatenable_deflate.fastest_crc32()(body), digest, lastmod, len(data), data)
 
@@ -155,7 +156,7 @@ def latest_lastmod(lastmods: Iterable[str | None]) -> str | None:
 
 
 def _document(frame: _Frame, chunks: Sequence[Chunk]) -> Document:
-    digest = blake2b(frame.head, digest_size=16)
+    digest = blake2b(frame.head, digest_size=_DIGEST_BYTES)
     crc = zlib.crc32(frame.head)
     size = len(frame.head) + len(frame.tail)
     gzipped_size = len(frame.opening) + len(frame.closing) + _GZIP_TRAILER_BYTES

@@ -14,11 +14,20 @@ from .xml import URLSET_FRAME, render_urls
 _FRAME_BYTES: Final = sum(map(len, URLSET_FRAME))
 
 
-def make_chunks(batches: Iterable[UrlColumns], max_entries: int = 1000, max_bytes: int = 512 * 1024) -> Iterator[Chunk]:
+CHUNK_ENTRIES: Final = 625
+"""Entries in one chunk. Small chunks make changes cheap, but documents larger.
+
+It divides `MAX_URLS_PER_DOCUMENT`, because a document that is full holds whole chunks only.
+"""
+
+
+def make_chunks(
+    batches: Iterable[UrlColumns], max_entries: int = CHUNK_ENTRIES, max_bytes: int = 512 * 1024
+) -> Iterator[Chunk]:
     """Render entries into chunks, in their order.
 
-    Every `max_entries` entries make one chunk, or several if it exceeds `max_bytes`. So entries that grow change the
-    chunks of their own run only.
+    Each group of `max_entries` entries is one chunk. A group of more than `max_bytes` is split into several. So
+    entries that become longer change only the chunks of their own group.
 
     Args:
         batches: what is listed, in batches of any size.
@@ -27,24 +36,33 @@ def make_chunks(batches: Iterable[UrlColumns], max_entries: int = 1000, max_byte
     """
     waiting = UrlColumns([], [], [], [])
     for batch in batches:
-        waiting = UrlColumns(*map(operator.add, waiting, batch))
-        whole_runs = len(waiting.locs) // max_entries * max_entries
-        for start in range(0, whole_runs, max_entries):
-            yield from _chunks_of_run(waiting.part(start, start + max_entries), max_bytes)
-        waiting = waiting.part(whole_runs)
+        waiting = UrlColumns(*map(operator.add, waiting, batch)) if waiting.locs else batch
+        grouped = len(waiting.locs) // max_entries * max_entries
+        for start in range(0, grouped, max_entries):
+            yield from _chunks_of_group(waiting.part(start, start + max_entries), max_bytes)
+        waiting = waiting.part(grouped)
     if waiting.locs:
-        yield from _chunks_of_run(waiting, max_bytes)
+        yield from _chunks_of_group(waiting, max_bytes)
 
 
-def _chunks_of_run(run: UrlColumns, max_bytes: int) -> Iterator[Chunk]:
-    text = render_urls(run)
+def make_chunk(entries: UrlColumns) -> Chunk:
+    """Render entries into one chunk, however many they are."""
+    return _chunk_of_text(render_urls(entries), entries)
+
+
+def _chunk_of_text(text: str, entries: UrlColumns) -> Chunk:
+    return compress_chunk(text.encode("ascii"), len(entries.locs), latest_lastmod(entries.lastmods))
+
+
+def _chunks_of_group(group: UrlColumns, max_bytes: int) -> Iterator[Chunk]:
+    text = render_urls(group)
     if len(text) <= max_bytes:
-        yield compress_chunk(text.encode("ascii"), len(run.locs), latest_lastmod(run.lastmods))
+        yield _chunk_of_text(text, group)
         return
     lines = [f"{line}\n" for line in text.removesuffix("\n").split("\n")]
     for start, end in _split_lines(lines, max_bytes):
         body = "".join(lines[start:end]).encode("ascii")
-        yield compress_chunk(body, end - start, latest_lastmod(run.lastmods[start:end]))
+        yield compress_chunk(body, end - start, latest_lastmod(group.lastmods[start:end]))
 
 
 def _split_lines(lines: list[str], max_bytes: int) -> Iterator[tuple[int, int]]:

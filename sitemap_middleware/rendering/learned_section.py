@@ -19,16 +19,16 @@ from ..listing.policy import EvaluationContext
 from ..models import Site
 from ..routing.route_table import LEARNED_SECTION
 from ..stores.base import UNLEARNED_BLOCK, Block
-from ..stores.permanent_page_slots import MAX_BLOCK_BYTES, MAX_BLOCK_PAGES
+from ..stores.permanent_page_slots import MAX_BLOCK_PAGES
 from ..yield_to_other_threads import yield_to_other_threads
 from . import stored_chunk_codec
 from .chunked_document import EMPTY_CHUNK, NEVER_SECONDS, Chunk, RenderKey
-from .chunking import make_chunks
+from .chunking import make_chunk
 from .section import LEASE_SECONDS, WAIT_SECONDS, BackgroundJob, RefreshContext, RenderingResources, SectionDocument
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
-MAX_WAITED_BLOCKS: Final = 100
+MAX_WAITED_BLOCKS: Final = 100_000 // MAX_BLOCK_PAGES
 """Blocks that a request for the index waits for. If more are stale, all are rendered in the background."""
 
 PAUSE_FACTOR: Final = 4
@@ -139,7 +139,7 @@ class LearnedSection:
         return document
 
     def _may_stop(self, document: int, deadline: float) -> bool:
-        """Whether a request has waited long enough: an earlier state of every block can be served."""
+        """Whether a request has waited long enough, and an earlier state of every block can be served."""
         return self._resources.clock() > deadline and not self._has_unrendered_blocks(document)
 
     def _has_unrendered_blocks(self, document: int) -> bool:
@@ -222,7 +222,7 @@ class LearnedSection:
         yield_to_other_threads()
         entries, signals_digest = self._resources.entries.block_entries(evaluation, pages)
         yield_to_other_threads()
-        chunk = next(make_chunks([entries], MAX_BLOCK_PAGES, 2 * MAX_BLOCK_BYTES), EMPTY_CHUNK)
+        chunk = make_chunk(entries) if entries.locs else EMPTY_CHUNK
         valid_until = self._valid_until(pages, now, hides_future=pages is not stored)
         key = RenderKey(block.version, evaluation.settings_digest, signals_digest)
         rendered = chunk._replace(data=b"", number=block.number, render_key=key, valid_until=valid_until)

@@ -23,7 +23,7 @@ from ..yield_to_other_threads import yield_to_other_threads
 from . import stored_chunk_codec
 from .chunked_document import Chunk, RenderKey
 from .chunking import group_chunks, make_chunks
-from .section import LEASE_SECONDS, WAIT_SECONDS, SectionDocument
+from .section import LEASE_SECONDS, WAIT_SECONDS, Postponed, SectionDocument
 
 MAX_AGE_FACTOR: Final = 10
 """Documents are valid for this many times the time that their rendering took, or `max_age` if that is longer."""
@@ -34,11 +34,11 @@ _SAVE_BATCH_BYTES: Final = 256 * 1024
 _HEAD: Final = struct.Struct("<Bqqq8s8s8sI")
 
 
-class AlreadyRunning(Exception):
+class AlreadyRunning(Postponed):
     """Another worker renders this section."""
 
 
-class ProcessEnding(Exception):
+class ProcessEnding(Postponed):
     """The process ends, so rendering was stopped."""
 
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Final
 
 from ..exceptions import StoreError, ValuesError
-from ..listing.batch_queue import as_values_error
+from ..listing.provider_item_queue import as_values_error
 from ..models import Provider, Route, Site
 from ..request_response import TEST_CLIENT_WAIT_SECONDS
 from .provider_section import AlreadyRunning, ProcessEnding, ProviderSection

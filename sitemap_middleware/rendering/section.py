@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Protocol
 
-from ..exceptions import StoreError
+from ..exceptions import SitemapError, StoreError
 from ..fork_safety import WorkerId
 from ..listing.entries_by_section import EntryBuilder
 from ..listing.policy import EvaluationContext
@@ -28,6 +29,8 @@ FIRST_WAIT_SECONDS: Final = 10.0
 LEASE_SECONDS: Final = 60
 """Seconds after which another worker takes over the rendering of a worker that stopped renewing its lease."""
 
+log: logging.Logger = logging.getLogger("sitemap_middleware")
+
 
 class Unavailable(Exception):
     """A document cannot be made now, and there is no earlier one to serve. The message is for clients."""
@@ -38,6 +41,10 @@ class BeingGenerated(Unavailable):
 
     def __init__(self) -> None:
         super().__init__("it is being generated, try again in a moment")
+
+
+class Postponed(Exception):
+    """Documents are not rendered now, which is not a fault. The next request for the sitemap tries again."""
 
 
 @dataclass(slots=True)
@@ -83,6 +90,8 @@ class BackgroundJob:
             self._work()
         except Exception as error:
             self.error = error
+            if not isinstance(error, SitemapError | Postponed):  # errors of the store and of providers are logged there
+                log.exception("a background job of the sitemap failed")
         finally:
             self.done.set()
 

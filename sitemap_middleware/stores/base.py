@@ -25,7 +25,7 @@ RecordOwner = StoreKey | BaseURL
 
 
 class Block(NamedTuple):
-    """Pages that are rendered together: at most 1,000 learned ones, or all unlearned ones (`UNLEARNED_BLOCK`)."""
+    """Pages that are rendered together: some hundred learned ones, or all unlearned ones (`UNLEARNED_BLOCK`)."""
 
     number: int
     document: int
@@ -128,6 +128,10 @@ STORE_METHODS: Final = frozenset(
 """The names of the methods of the contract."""
 
 
+_JOBS: Final = {"forget": "cleanup", "verify": "requests to unvisited pages"}
+"""The jobs that people read of, by the names of their leases."""
+
+
 class LeaseStatus(NamedTuple):
     """A job that only one worker may do at a time."""
 
@@ -136,6 +140,11 @@ class LeaseStatus(NamedTuple):
     name: str
     until: int
     """POSIX seconds."""
+
+    @property
+    def job(self) -> str:
+        """What the job is, for people."""
+        return _JOBS.get(self.name, self.name)
 
 
 class EngineStatus(NamedTuple):

@@ -14,8 +14,11 @@ from typing import Final, NamedTuple
 
 from ..sitemap_limits_and_value_checks import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 
-MAX_BLOCK_PAGES: Final = 1000
-"""Pages of a block. A change re-renders one block, so small blocks make changes cheap."""
+MAX_BLOCK_PAGES: Final = 625
+"""Pages that are placed in a block. A change re-renders one block, so small blocks make changes cheap.
+
+80 blocks fill a document. A store may hold blocks of up to 1,000 pages, which were placed when this number was larger.
+"""
 
 MAX_BLOCK_BYTES: Final = 1024 * 1024
 """Bytes that the entries of a block may take."""
@@ -80,19 +83,19 @@ class PlacementCursor(NamedTuple):
         """The cursor after one more page, which is then the last one of its block."""
         if (
             self.block == 0
-            or self.document_pages == MAX_URLS_PER_DOCUMENT
+            or self.document_pages >= MAX_URLS_PER_DOCUMENT
             or self.document_bytes + entry_bytes > MAX_ENTRY_BYTES_PER_DOCUMENT
         ):
             return PlacementCursor(self.block + 1, self.document + 1, 1, entry_bytes, 1, entry_bytes)
         document = self.document_pages + 1, self.document_bytes + entry_bytes
-        if self.pages == MAX_BLOCK_PAGES or self.bytes + entry_bytes > MAX_BLOCK_BYTES:
+        if self.pages >= MAX_BLOCK_PAGES or self.bytes + entry_bytes > MAX_BLOCK_BYTES:
             return PlacementCursor(self.block + 1, self.document, 1, entry_bytes, *document)
         return PlacementCursor(self.block, self.document, self.pages + 1, self.bytes + entry_bytes, *document)
 
     def advance_many(self, entry_sizes: Sequence[int]) -> Iterator[tuple[int, PlacementCursor]]:
         """Place pages one after another; for each block, yield how many go into it and the cursor after them.
 
-        The result equals repeated calls of `advance`, but a thousand pages cost one step.
+        The result equals repeated calls of `advance`, but all pages of a block cost one step.
         """
         total_bytes = list(accumulate(entry_sizes, initial=0))
         cursor, placed = self, 0

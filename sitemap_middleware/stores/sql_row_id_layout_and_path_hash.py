@@ -20,6 +20,9 @@ MAX_NUMBER: Final = 1 << 20
 
 _SITE_SHIFT: Final = 42
 _BLOCK_SHIFT: Final = 10
+MAX_BLOCK_ROWS: Final = 1 << _BLOCK_SHIFT
+"""Rows of a block of learned pages, at most: there is no room for more positions."""
+
 _UNLEARNED_FLAG: Final = 1 << 62
 """Set for unlearned pages, whose one block has any number of positions."""
 

@@ -29,6 +29,7 @@ from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import Block, LeaseStatus
 from sitemap_middleware.stores.default_store import FallbackStore, only_existing_files
 from sitemap_middleware.stores.merge_batch_into_pages import UNREPEATED_CONTENT_SECONDS, VOLATILE_RECHECK_SECONDS
+from sitemap_middleware.stores.permanent_page_slots import MAX_BLOCK_PAGES
 from sitemap_middleware.stores.sql_row_id_layout_and_path_hash import path_hashes
 from sitemap_middleware.stores.sqlite import pages as shelf
 from sitemap_middleware.stores.sqlite import store as sqlite
@@ -372,24 +373,25 @@ def test_pages_are_found_by_their_paths(store: Store) -> None:
 
 
 def test_a_learned_page_has_its_place_in_a_block_for_life(store: Store) -> None:
-    store.merge(SITE, [learned(f"/posts/{number:04}") for number in range(1500)])
+    full, count = MAX_BLOCK_PAGES, MAX_BLOCK_PAGES + 500
+    store.merge(SITE, [learned(f"/posts/{number:04}") for number in range(count)])
     first_of_all = store.version(SITE)
     store.merge(SITE, [seen("/about"), seen("/")])
     since = store.version(SITE)
     assert store.blocks(SITE) == [
         Block(0, 0, 2, since),
-        Block(1, 1, 1000, first_of_all),
+        Block(1, 1, full, first_of_all),
         Block(2, 1, 500, first_of_all),
     ]
     store.merge(SITE, [learned("/posts/0007", at=2000)._replace(status=404)])
-    assert store.blocks(SITE, since) == [Block(1, 1, 1000, since := store.version(SITE))]
+    assert store.blocks(SITE, since) == [Block(1, 1, full, since := store.version(SITE))]
     store.forget(SITE, 0, 2001)
-    assert store.blocks(SITE, since) == [Block(1, 1, 999, since := store.version(SITE))]
+    assert store.blocks(SITE, since) == [Block(1, 1, full - 1, since := store.version(SITE))]
     store.merge(SITE, [learned("/posts/new")])
     assert store.blocks(SITE, since) == [Block(2, 1, 501, store.version(SITE))]
     first, second = ([page.path for page in store.block(SITE, number)] for number in (1, 2))
-    assert first == [f"/posts/{number:04}" for number in range(1000) if number != 7]
-    assert second == [*(f"/posts/{number:04}" for number in range(1000, 1500)), "/posts/new"]
+    assert first == [f"/posts/{number:04}" for number in range(full) if number != 7]
+    assert second == [*(f"/posts/{number:04}" for number in range(full, count)), "/posts/new"]
     assert store.block(SITE, 3) == store.block(OTHER, 1) == []
     assert store.blocks(OTHER) == []
 
@@ -406,15 +408,16 @@ def test_slash_variant_changes_the_block_of_the_other_page(store: Store) -> None
 
 def test_a_sample_is_taken_evenly_of_both_kinds_of_page(store: Store) -> None:
     assert list(store.sample(SITE, 10)) == []
-    store.merge(SITE, [learned(f"/posts/{number:04}") for number in range(1000)])
+    count = 3 * MAX_BLOCK_PAGES + 100
+    store.merge(SITE, [learned(f"/posts/{number:04}") for number in range(count)])
     store.merge(SITE, [seen(f"/{number}") for number in range(5)])
     sample = [page.path for page in store.sample(SITE, 20)]
     assert sample[:5] == [f"/{number}" for number in range(5)]
-    assert len(sample) in range(15, 21)
-    assert sample[5:] == sorted(sample[5:])
-    assert len({path[:9] for path in sample[5:]}) >= 8  # of each hundred, or nearly
+    parts = [range(count * number // 15, count * (number + 1) // 15) for number in range(15)]
+    assert [int(path[-4:]) in part for path, part in zip(sample[5:], parts, strict=True)] == [True] * 15
     assert len(store.sample(SITE, 4)) == 4
-    assert len(store.sample(SITE, 2000)) == 1005
+    assert len(store.sample(SITE, 1000)) == 1000
+    assert len(store.sample(SITE, 4000)) == count + 5
 
 
 def test_a_sample_has_each_page_once_even_if_most_between_two_were_forgotten(store: Store) -> None:

@@ -25,6 +25,7 @@ from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.exceptions import OptionError
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import UNLEARNED_BLOCK
+from sitemap_middleware.stores.permanent_page_slots import MAX_BLOCK_PAGES
 from sitemap_middleware.stores.redis import client
 from sitemap_middleware.stores.redis import store as engine
 from sitemap_middleware.stores.redis.packed_pages_and_segments import hash_path
@@ -145,17 +146,19 @@ def test_pages_have_the_places_that_tables_give_them(
 
 
 def test_blocks_and_documents_fill_and_stay_as_they_are(store: Store) -> None:
-    store.merge(SITE, [learned(f"/{number:05}") for number in range(2500)])
+    full = MAX_BLOCK_PAGES
+    store.merge(SITE, [learned(f"/{number:05}") for number in range(2 * full + 500)])
     store.merge(SITE, [seen(f"/named/{number:05}") for number in range(2100)])
     version = store.version(SITE)
-    assert [block[:3] for block in store.blocks(SITE)] == [(0, 0, 2100), (1, 1, 1000), (2, 1, 1000), (3, 1, 500)]
-    assert [page.path for page in store.block(SITE, 2)] == [f"/{number:05}" for number in range(1000, 2000)]
+    assert [block[:3] for block in store.blocks(SITE)] == [(0, 0, 2100), (1, 1, full), (2, 1, full), (3, 1, 500)]
+    assert [page.path for page in store.block(SITE, 2)] == [f"/{number:05}" for number in range(full, 2 * full)]
     assert [page.path for page in store.block(SITE, UNLEARNED_BLOCK)] == [
         f"/named/{number:05}" for number in range(2100)
     ]
-    store.merge(SITE, [learned("/01500", at=1000 + REFRESH_SECONDS), learned("/new", at=5000)])
-    assert [block[:3] for block in store.blocks(SITE, version)] == [(2, 1, 1000), (3, 1, 501)]
-    assert store.forget(SITE, 1001, 1001) == 2499
+    in_second = f"/{full + 500:05}"
+    store.merge(SITE, [learned(in_second, at=1000 + REFRESH_SECONDS), learned("/new", at=5000)])
+    assert [block[:3] for block in store.blocks(SITE, version)] == [(2, 1, full), (3, 1, 501)]
+    assert store.forget(SITE, 1001, 1001) == 2 * full + 499
     assert [block.pages for block in store.blocks(SITE)] == [2100, 0, 1, 1]
     store.merge(SITE, [learned("/later")])
     assert [page.path for page in store.block(SITE, 3)] == ["/new", "/later"]
@@ -175,11 +178,20 @@ def test_a_sample_is_even(store: Store) -> None:
     store.merge(SITE, [learned(f"/{number:05}") for number in range(1500)])
     store.merge(SITE, [seen(f"/named/{number:05}") for number in range(30)])
     sample = [page.path for page in store.sample(SITE, 20)]
-    assert sample[:10] == [f"/named/{number * 3:05}" for number in range(10)]
-    assert sample[10:14] == ["/00000", "/00204", "/00409", "/00614"]
-    assert sample == sorted(sample[:10]) + sorted(sample[10:])
-    assert len(store.sample(SITE, 100)) > 80
+    assert [int(path.removeprefix("/named/")) // 3 for path in sample[:10]] == [*range(10)]
+    assert [int(path[1:]) // 150 for path in sample[10:]] == [*range(10)]
+    assert {int(path[1:]) % 5 for path in sample[10:]} == {*range(5)}, "not every hundred-and-fiftieth page"
+    assert len(store.sample(SITE, 100)) == 100
     assert len(store.sample(SITE, 10_000)) == 1530
+
+
+def test_slots_of_pages_that_are_not_learned_are_numbered_as_ever(tmp_path: Path) -> None:
+    """A segment of them has 1,000 slots in every store that exists."""
+    open_redis(shared(), tmp_path).merge(SITE, [seen(f"/{number:04}") for number in range(2100)])
+    key, segments = f"{{{tmp_path}:{SITE}}}:pages", range(1 << 31, (1 << 31) + 4)
+    hashes = [hash_path(f"/{number:04}") for number in range(2100)]
+    stored = [shared().request("HGET", key, f"segment:{segment}") for segment in segments]
+    assert stored == [*(b"".join(hashes[first : first + 1000]) for first in (0, 1000, 2000)), None]
 
 
 # Workers
@@ -303,7 +315,8 @@ def test_scripts_that_were_forgotten_are_sent_again(server: RedisServer) -> None
 
 def test_restart_that_lost_merges_republishes_every_block(server: RedisServer) -> None:
     store = open_redis(server)
-    store.merge(SITE, [learned(f"/{number}") for number in range(1500)])
+    last = f"/{MAX_BLOCK_PAGES + 499}"
+    store.merge(SITE, [learned(f"/{number}") for number in range(MAX_BLOCK_PAGES + 500)])
     saved_version = store.version(SITE)
     server.request("SAVE")
     store.merge(SITE, [learned("/0", at=9000)])
@@ -313,11 +326,11 @@ def test_restart_that_lost_merges_republishes_every_block(server: RedisServer) -
         store.version(SITE)
     server.start()
     assert store.version(SITE) == saved_version
-    store.merge(SITE, [learned("/1499", at=9000)])
+    store.merge(SITE, [learned(last, at=9000)])
     assert [block.number for block in store.blocks(SITE, saved_version)] == [2]
     assert [block.number for block in store.blocks(SITE, lost)] == [1, 2]
     assert store.blocks(SITE, store.version(SITE)) == []
-    store.merge(SITE, [learned("/1499", at=20_000)])
+    store.merge(SITE, [learned(last, at=20_000)])
     assert [block.number for block in store.blocks(SITE, lost)] == [1, 2]
 
 

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import redis
 
+from sitemap_middleware.stores.next_site_version import VERSION_STEPS, next_version
 from sitemap_middleware.stores.postgres.schema import CREATE_TABLE
-from sitemap_middleware.stores.site_versions import VERSION_STEPS, next_version
 
 from ..support import postgres
 from ..support.redis_servers import shared

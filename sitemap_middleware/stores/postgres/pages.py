@@ -12,11 +12,11 @@ from ...models import MergeResult, Page, PageLimits
 from ..base import UNLEARNED_BLOCK, EngineStatus, LeaseStatus
 from ..compact_page_list import CompactPageList
 from ..merge_batch_into_pages import BatchMerger
+from ..next_site_version import next_version
 from ..page_codec import packed_page, unpack_block, unpack_page
 from ..page_sample import SiteSize, draw_sample
 from ..page_write_plan import SiteChanges
 from ..permanent_page_slots import PlacementCursor
-from ..site_versions import next_version
 from ..sql_row_id_layout_and_path_hash import MAX_NUMBER, block_of_row, path_hashes, row_id_range, site_of_row
 from .pipelined_page_batches import (
     SELECT_PAGES,
@@ -64,9 +64,8 @@ _SELECT_BLOCKS_OF_LAST_DOCUMENT: Final = (
     " ORDER BY number DESC"
 )
 _SELECT_LAST_BLOCK: Final = "SELECT coalesce(max(number), 1) FROM sitemap.block WHERE site = %s AND number > %s"
-_SELECT_PAGES_AND_LAST_BLOCK: Final = (
-    "SELECT coalesce(sum(pages), 0)::bigint, coalesce(max(number), 0) FROM sitemap.block"
-    " WHERE site = %s AND number > %s"
+_SELECT_SIZES_OF_BLOCKS: Final = (
+    "SELECT number, slots, pages FROM sitemap.block WHERE site = %s AND number > %s ORDER BY number"
 )
 _SELECT_SLOTS: Final = "SELECT slots FROM sitemap.block WHERE site = %s AND number = %s"
 _SELECT_PAGES_AND_SLOTS: Final = "SELECT pages, slots FROM sitemap.block WHERE site = %s AND number = %s"
@@ -191,9 +190,10 @@ class SitePages:
         return len(deleted)
 
     def sample(self, limit: int) -> CompactPageList:
-        ((learned, last_block),) = self._session(_SELECT_PAGES_AND_LAST_BLOCK, (self.site, UNLEARNED_BLOCK))
+        blocks = self._session(_SELECT_SIZES_OF_BLOCKS, (self.site, UNLEARNED_BLOCK))
         ((unlearned, slots),) = self._session(_SELECT_PAGES_AND_SLOTS, (self.site, UNLEARNED_BLOCK)) or ((0, 0),)
-        size = SiteSize(learned, last_block, unlearned, slots)
+        learned = sum(pages for _, _, pages in blocks)
+        size = SiteSize(learned, [block[:2] for block in blocks], unlearned, slots)
         return draw_sample(self.site, size, limit, self._read_range, self._read_from_each)
 
     def _read_range(self, first: int, last: int) -> Iterator[tuple[str, str, bytes]]:

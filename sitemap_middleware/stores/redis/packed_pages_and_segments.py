@@ -11,8 +11,14 @@ from ...models import Page
 from ..base import UNLEARNED_BLOCK
 from ..page_codec import PackedPage, unpack_page
 from ..page_write_plan import BlockChange, NewPages, PlacedPages
-from ..permanent_page_slots import MAX_BLOCK_PAGES, PlacementCursor, Slot
+from ..permanent_page_slots import PlacementCursor, Slot
 from .scripts import PATH_HASH_BYTES
+
+SEGMENT_SLOTS: Final = 1000
+"""Slots of a segment: at most, of a learned block; exactly, of `UNLEARNED_BLOCK`.
+
+Part of the format: with another number, the slots of unlearned pages would be others.
+"""
 
 FIRST_UNLEARNED_SEGMENT: Final = 1 << 31
 """Number of the first segment of `UNLEARNED_BLOCK`. Each other block is one segment with the same number."""
@@ -106,8 +112,8 @@ def _split_into_segments(new: NewPages) -> Iterator[tuple[int, int, Sequence[Pac
         return
     start = 0
     while start < len(new.pages):
-        segment, position = divmod(new.position + start, MAX_BLOCK_PAGES)
-        end = start + MAX_BLOCK_PAGES - position
+        segment, position = divmod(new.position + start, SEGMENT_SLOTS)
+        end = start + SEGMENT_SLOTS - position
         yield FIRST_UNLEARNED_SEGMENT + segment, position, new.pages[start:end]
         start = end
 
@@ -132,7 +138,7 @@ def parse_cursor(value: bytes | None) -> tuple[PlacementCursor, int]:
 
 def unlearned_segments(slots: int) -> range:
     """The segments that so many slots of `UNLEARNED_BLOCK` take."""
-    return range(FIRST_UNLEARNED_SEGMENT, FIRST_UNLEARNED_SEGMENT - (-slots // MAX_BLOCK_PAGES))
+    return range(FIRST_UNLEARNED_SEGMENT, FIRST_UNLEARNED_SEGMENT - (-slots // SEGMENT_SLOTS))
 
 
 def _block_of_segment(segment: int) -> int:
@@ -143,7 +149,7 @@ def slot_in_block(segment: int, position: int) -> Slot:
     """The slot at a position of a segment."""
     if segment < FIRST_UNLEARNED_SEGMENT:
         return Slot(segment, position)
-    return Slot(UNLEARNED_BLOCK, (segment - FIRST_UNLEARNED_SEGMENT) * MAX_BLOCK_PAGES + position)
+    return Slot(UNLEARNED_BLOCK, (segment - FIRST_UNLEARNED_SEGMENT) * SEGMENT_SLOTS + position)
 
 
 def hash_path(path: str) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from ...evidence.observations import Observation
@@ -43,7 +43,7 @@ from .scripts import (
 )
 
 MAX_SEGMENTS_READ: Final = 50
-"""Segments read by one command: 12 kB each."""
+"""Segments read by one command: 12 kB each, at most."""
 
 _SITE_NUMBER: Final = 1
 """Row ids number sites, to sample across blocks. Each site has a separate key here, so any number does."""
@@ -87,8 +87,9 @@ class SitePages:
 
     def sample(self, limit: int) -> CompactPageList:
         cursor, unlearned_slots = self._read_cursor()
-        learned = self._read_hashes(range(1, cursor.block + 1))
-        unlearned = self._read_hashes(unlearned_segments(unlearned_slots))
+        segments = self._read_segments(range(1, cursor.block + 1))
+        learned = _hashes_by_row(segments)
+        unlearned = _hashes_by_row(self._read_segments(unlearned_segments(unlearned_slots)))
         hashes = {**learned, **unlearned}
         rows = list(hashes)  # ascending: unlearned pages have the highest ids
 
@@ -103,7 +104,8 @@ class SitePages:
             for stored in self._find([hashes[row] for row in selected]):
                 yield stored.path, stored.route, stored.data
 
-        size = SiteSize(len(learned), cursor.block, len(unlearned), unlearned_slots)
+        blocks = [(number, len(slots) // PATH_HASH_BYTES) for number, slots in segments.items()]
+        size = SiteSize(len(learned), blocks, len(unlearned), unlearned_slots)
         return draw_sample(_SITE_NUMBER, size, limit, read_range, read_from_each)
 
     def forget(self, unseen_since: int, unlisted_since: int) -> int:
@@ -183,18 +185,11 @@ class SitePages:
             raise ValueError(f"block {segment} has {len(pages)} pages")
         return pages
 
-    def _read_hashes(self, segments: Sequence[int]) -> dict[int, bytes]:
-        """The path hashes of all pages in some segments, by ascending row id."""
+    def _read_segments(self, segments: Sequence[int]) -> dict[int, bytes]:
+        """The slots of each of some segments, as one string."""
         fields = [f"segment:{segment}" for segment in segments]
-        hashes = {}
-        for segment, value in zip(
-            segments, self._client.read_fields(self._key, fields, MAX_SEGMENTS_READ), strict=True
-        ):
-            slots = value or b""
-            first = row_id(_SITE_NUMBER, slot_in_block(segment, 0))
-            for position, start in enumerate(range(0, len(slots), PATH_HASH_BYTES)):
-                hashes[first + position] = slots[start : start + PATH_HASH_BYTES]
-        return {row: path_hash for row, path_hash in hashes.items() if path_hash != EMPTY_SLOT}
+        values = self._client.read_fields(self._key, fields, MAX_SEGMENTS_READ)
+        return {segment: value or b"" for segment, value in zip(segments, values, strict=True)}
 
     def _find(self, hashes: Sequence[bytes]) -> list[StoredPage]:
         """The pages that exist of these path hashes."""
@@ -207,3 +202,13 @@ class SitePages:
         """The values of fields, and the pages of path hashes, at one moment."""
         pages, *values = self._client.run(FIND_SCRIPT, self._key, b"".join(hashes), *fields)
         return values, parse_pages(pages)
+
+
+def _hashes_by_row(segments: Mapping[int, bytes]) -> dict[int, bytes]:
+    """The path hashes of all pages in some ascending segments, by ascending row id."""
+    hashes = {}
+    for segment, slots in segments.items():
+        first = row_id(_SITE_NUMBER, slot_in_block(segment, 0))
+        for position, start in enumerate(range(0, len(slots), PATH_HASH_BYTES)):
+            hashes[first + position] = slots[start : start + PATH_HASH_BYTES]
+    return {row: path_hash for row, path_hash in hashes.items() if path_hash != EMPTY_SLOT}

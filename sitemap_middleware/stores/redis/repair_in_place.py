@@ -6,12 +6,12 @@ import struct
 from collections.abc import Iterable
 
 from ..base import UNLEARNED_BLOCK
-from ..permanent_page_slots import MAX_BLOCK_PAGES
 from ..recount_after_damage import RebuiltSite
 from .client import RedisClient
 from .packed_pages_and_segments import (
     BLOCK_VALUE,
     EMPTY_SLOT,
+    SEGMENT_SLOTS,
     StoredPage,
     hash_path,
     parse_pages,
@@ -90,7 +90,7 @@ def _read_page(path_hash: bytes, value: bytes) -> StoredPage | None:
         return None
     is_valid = (
         page.learned is (stored.block != UNLEARNED_BLOCK)
-        and stored.position < MAX_BLOCK_PAGES
+        and stored.position < SEGMENT_SLOTS
         and stored.segment != UNLEARNED_BLOCK
         and hash_path(stored.path) == path_hash
     )

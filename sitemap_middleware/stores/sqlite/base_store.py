@@ -213,7 +213,7 @@ class BaseSQLiteStore(ABC):
 
     def _read(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         def read() -> Result:
-            with self.open_connection() as connection:
+            with self.snapshot() as connection:
                 return work(connection)
 
         return self._with_repair(read)
@@ -260,13 +260,23 @@ class BaseSQLiteStore(ABC):
         )
         return True
 
+    def snapshot(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
+        """The open connection, on which all statements read one state, whatever other processes write meanwhile."""
+        return self._within("BEGIN")
+
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         # IMMEDIATE: a transaction that reads first and then writes fails at once if another one wrote meanwhile.
+        with self._within("BEGIN IMMEDIATE") as connection:
+            self._check_version(connection)
+            yield connection
+
+    @contextlib.contextmanager
+    def _within(self, begin: str) -> Iterator[sqlite3.Connection]:
+        """The open connection within a transaction."""
         with self.open_connection() as connection:
-            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(begin)
             try:
-                self._check_version(connection)
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:

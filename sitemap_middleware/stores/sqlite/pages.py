@@ -12,12 +12,13 @@ from ...evidence.page_columns import PageBlock
 from ...models import MergeResult, Page, PageLimits
 from ..base import UNLEARNED_BLOCK
 from ..compact_page_list import CompactPageList
+from ..next_site_version import VERSION_STEPS, next_version
 from ..page_codec import PackedPage, packed_page, unpack_columns, unpack_page
 from ..page_sample import SiteSize, draw_sample
 from ..page_write_plan import NewPages, SiteChanges
-from ..permanent_page_slots import MAX_BLOCK_PAGES, PlacementCursor, Slot
-from ..site_versions import VERSION_STEPS, next_version
+from ..permanent_page_slots import PlacementCursor, Slot
 from ..sql_row_id_layout_and_path_hash import (
+    MAX_BLOCK_ROWS,
     MAX_NUMBER,
     block_of_row,
     consecutive_row_ids,
@@ -151,11 +152,13 @@ class SitePages:
         return forgotten
 
     def sample(self, limit: int) -> CompactPageList:
-        query = "SELECT coalesce(sum(pages), 0), coalesce(max(number), 0) FROM block WHERE site = ? AND number > ?"
-        learned, last_block = self._connection.execute(query, (self._site, UNLEARNED_BLOCK)).fetchone()
+        query = "SELECT number, slots, pages FROM block WHERE site = ? AND number > ? ORDER BY number"
+        rows = self._connection.execute(query, (self._site, UNLEARNED_BLOCK))
+        blocks = [(checked_int(number), checked_int(slots), checked_int(pages)) for number, slots, pages in rows]
         query = "SELECT pages, slots FROM block WHERE site = ? AND number = ?"
         unlearned, slots = self._connection.execute(query, (self._site, UNLEARNED_BLOCK)).fetchone() or (0, 0)
-        size = SiteSize(learned, last_block, unlearned, slots)
+        learned = sum(pages for _, _, pages in blocks)
+        size = SiteSize(learned, [block[:2] for block in blocks], unlearned, slots)
         return draw_sample(self._site, size, limit, self._read_range, self._read_from_each)
 
     def _read_range(self, first: int, last: int) -> Iterable[tuple[str, str, bytes]]:
@@ -181,7 +184,7 @@ class SitePages:
     def _check_types(self, routes: Sequence[tuple[Any, Any, Any]]) -> None:
         """Raise TypeError if routes or hashes are stored as another type, before a merge relies on them."""
         if not all(
-            type(path) is str and 0 <= checked_int(pages) < MAX_BLOCK_PAGES * MAX_NUMBER for _, path, pages in routes
+            type(path) is str and 0 <= checked_int(pages) < MAX_BLOCK_ROWS * MAX_NUMBER for _, path, pages in routes
         ):
             raise TypeError("a route's path is not text, or its number of pages is out of range")
         hashes = self._connection.execute(_SELECT_HASH_RANGE).fetchone()

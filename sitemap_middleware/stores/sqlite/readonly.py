@@ -27,7 +27,7 @@ class ReadOnlySQLiteStore(BaseSQLiteStore):
         """Details for the `status` command (`StoreExtras`)."""
         files = [Path(f"{self.file}{suffix}") for suffix in ("", "-wal", "-shm")]
         size = sum(file.stat().st_size for file in files if file.exists())
-        with self.open_connection() as connection:
+        with self.snapshot() as connection:
             keys = [key for (key,) in connection.execute("SELECT key FROM site ORDER BY key")]
             changed = dict(connection.execute("SELECT site, max(first_served) FROM document GROUP BY site"))
             query = "SELECT site, name, expires_at FROM lease WHERE expires_at > ? ORDER BY site, name"
@@ -38,7 +38,7 @@ class ReadOnlySQLiteStore(BaseSQLiteStore):
     def last_seen(self, site: str) -> int | None:
         """When a page of a site was last seen, in POSIX seconds. Reads every page of the site."""
         query = "SELECT max(last_seen) FROM page WHERE id BETWEEN ? AND ? OR id BETWEEN ? AND ?"
-        with self.open_connection() as connection:
+        with self.snapshot() as connection:
             learned, unlearned = site_row_id_ranges(site_number(connection, site))
             last_seen: int | None = connection.execute(query, (*learned, *unlearned)).fetchone()[0]
             return last_seen

@@ -8,9 +8,9 @@ from typing import Final
 
 from ...evidence.page_verdict import is_listable
 from ..base import UNLEARNED_BLOCK
+from ..next_site_version import next_version
 from ..page_codec import TooLargeError, unpack_page
 from ..recount_after_damage import RebuiltSite
-from ..site_versions import next_version
 from ..sql_row_id_layout_and_path_hash import MAX_NUMBER, block_of_row, path_hashes, position_of_row, site_of_row
 from .schema import PATH_HASH_BITS, create_schema
 

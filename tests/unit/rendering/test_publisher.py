@@ -277,10 +277,12 @@ def test_workers_in_other_processes_serve_the_same_bytes_too(file: SQLiteStore) 
 def test_a_change_has_its_own_block_rendered_and_nothing_else(blocks: list[int]) -> None:
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
-    store.merge(BASE, seen(*range(3500)))
+    full = permanent_page_slots.MAX_BLOCK_PAGES
+    count = 3 * full + 500
+    store.merge(BASE, seen(*range(count)))
     site.documents()
-    assert blocks == [1000, 1000, 1000, 500]
-    for number, size, noindex in ((0, 1000, True), (2500, 1000, True), (3499, 500, True), (3500, 501, False)):
+    assert blocks == [full, full, full, 500]
+    for number, size, noindex in ((0, full, True), (2 * full, full, True), (count - 1, 500, True), (count, 501, False)):
         blocks.clear()
         clock.pass_(1)
         store.merge(BASE, seen(number, at=int(clock()), noindex=noindex))
@@ -326,22 +328,22 @@ def test_large_site_keeps_its_signals_for_an_hour(
     blocks.clear()
     dates = {loc: fields for path in before for loc, fields in _entries(before[path])}
     clock.pass_(60)
-    new = 1_650_000_000
-    store.merge(BASE, seen(7, at=int(clock()), last_modified=new))
+    new = 1_650_000_000  # of a page that is not in the sample
+    store.merge(BASE, seen(8, at=int(clock()), last_modified=new))
     clock.pass_(60)
-    store.merge(BASE, seen(7, at=int(clock()), last_modified=new))
+    store.merge(BASE, seen(8, at=int(clock()), last_modified=new))
     site.documents()
     other.documents()
     assert blocks == [2], "its own, in one of the workers"
-    assert "lastmod" not in _fields_by_path(site)["/p/7"]
-    assert "too new to tell it from a deployment's" in str(site.app.explain("/p/7"))
+    assert "lastmod" not in _fields_by_path(site)["/p/8"]
+    assert "too new to tell it from a deployment's" in str(site.app.explain("/p/8"))
     clock.pass_(3600 - 121)
     assert other.documents() == site.documents()
     assert blocks == [2]
     clock.pass_(300)  # max_age
     assert other.documents() == site.documents()
     assert blocks == [2, 2], "only the pages that waited are evaluated again"
-    assert _fields_by_path(site)["/p/7"]["lastmod"].startswith("2022-04-15")
+    assert _fields_by_path(site)["/p/8"]["lastmod"].startswith("2022-04-15")
     assert dates.keys() == {f"{BASE}{path}" for path in _fields_by_path(site)}
 
 

@@ -1,11 +1,15 @@
-"""What the sections share: their background work ends when the middleware is closed."""
+"""What the sections share: background work, which ends when the middleware is closed, and whose faults are logged."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from sitemap_middleware.rendering.section import RenderingResources
+import pytest
+
+from sitemap_middleware.exceptions import StoreError, ValuesError
+from sitemap_middleware.rendering.provider_section import AlreadyRunning, ProcessEnding
+from sitemap_middleware.rendering.section import BackgroundJob, RenderingResources
 
 
 class Behind:
@@ -29,3 +33,28 @@ def test_work_that_was_to_end_ends_although_the_app_goes_on() -> None:
     assert before.is_set()
     assert not resources.closing.is_set()
     assert len(request.jobs) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "logged"),
+    [
+        (LookupError("a fault"), ["a background job of the sitemap failed"]),
+        (StoreError("the circuit breaker logs it"), []),
+        (ValuesError("logged with the provider"), []),
+        (AlreadyRunning(), []),
+        (ProcessEnding(), []),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_fault_of_background_work_is_logged_although_nobody_waits_for_it(
+    error: Exception, logged: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    def work() -> None:
+        raise error
+
+    job = BackgroundJob(work)
+    job.run()
+    assert job.done.is_set()
+    assert job.error is error
+    assert [record.message for record in caplog.records] == logged
+    assert all(record.exc_info is not None and record.exc_info[1] is error for record in caplog.records)

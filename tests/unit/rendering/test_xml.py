@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.dates import w3c
-from sitemap_middleware.evidence.observations import Observation
+from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.models import CHANGEFREQS, Site, SitemapUrl, UrlColumns
 from sitemap_middleware.rendering.chunked_document import sitemapindex, urlset
 from sitemap_middleware.rendering.chunking import group_chunks, make_chunks
@@ -199,6 +199,7 @@ def _large(protocol: str, count: int) -> SampleSite:
                 200,
                 "text/html",
                 last_modified=1_600_000_007 + 300 * n,
+                html=HtmlFacts(None),
                 learned=True,
             )
             for n in range(count)

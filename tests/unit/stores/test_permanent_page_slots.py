@@ -17,12 +17,16 @@ from sitemap_middleware import Store
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.page_verdict import is_listable
 from sitemap_middleware.models import Page, PageLimits, SitemapUrl, UrlColumns
+from sitemap_middleware.rendering.chunking import CHUNK_ENTRIES
 from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
 from sitemap_middleware.sitemap_limits_and_value_checks import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores import permanent_page_slots
 from sitemap_middleware.stores.base import UNLEARNED_BLOCK
 from sitemap_middleware.stores.merge_batch_into_pages import BatchMerger
 from sitemap_middleware.stores.permanent_page_slots import PlacementCursor, entry_size
+from sitemap_middleware.stores.recount_after_damage import RebuiltSite
+from sitemap_middleware.stores.redis.packed_pages_and_segments import SEGMENT_SLOTS
+from sitemap_middleware.stores.sql_row_id_layout_and_path_hash import MAX_BLOCK_ROWS
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 from sitemap_middleware.urls import has_slash_like, toggle_trailing_slash
 from tests.stores.test_contract import ENGINES
@@ -30,6 +34,7 @@ from tests.stores.test_contract import ENGINES
 pytestmark = pytest.mark.uncovered
 
 SITES = ("https://example.com", "https://example.org")
+FULL = permanent_page_slots.MAX_BLOCK_PAGES
 
 
 class Model:
@@ -225,12 +230,23 @@ def test_document_stays_within_the_protocols_limits(paths: list[str], times: int
 
 def test_document_capacity_leaves_room_for_the_markup() -> None:
     assert permanent_page_slots.MAX_ENTRY_BYTES_PER_DOCUMENT + sum(map(len, URLSET_FRAME)) <= MAX_BYTES_PER_DOCUMENT
-    assert (
-        permanent_page_slots.MAX_BLOCK_PAGES
-        <= permanent_page_slots.MAX_URLS_PER_DOCUMENT
-        == MAX_URLS_PER_DOCUMENT
-        == 50_000
-    )
+    assert permanent_page_slots.MAX_URLS_PER_DOCUMENT == MAX_URLS_PER_DOCUMENT == 50_000
+
+
+def test_whole_blocks_and_whole_chunks_fill_a_document_and_fit_every_store() -> None:
+    assert MAX_URLS_PER_DOCUMENT % FULL == MAX_URLS_PER_DOCUMENT % CHUNK_ENTRIES == 0
+    assert min(SEGMENT_SLOTS, MAX_BLOCK_ROWS) >= FULL
+
+
+def test_a_document_that_counts_as_more_than_full_after_damage_gets_no_page() -> None:
+    """Blocks of long paths have few pages, but count as full when all of these are lost."""
+    blocks = MAX_URLS_PER_DOCUMENT // FULL + 1
+    rebuilt = RebuiltSite[str](SITES[0], dict.fromkeys(range(1, blocks + 1), 1))
+    rebuilt.add(blocks, 0, "/a", "/<slug>")
+    cursor, _ = rebuilt.cursor()
+    assert cursor.document_pages > MAX_URLS_PER_DOCUMENT
+    assert cursor.advance(500) == PlacementCursor(blocks + 1, 2, 1, 500, 1, 500)
+    assert list(cursor.advance_many([500, 500])) == [(2, PlacementCursor(blocks + 1, 2, 2, 1000, 2, 1000))]
 
 
 @given(
@@ -266,7 +282,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 
 
 def test_slash_variant_is_evaluated_again_when_its_twin_is_forgotten(store: Store) -> None:
-    store.merge(SITES[0], [_learned("/a", at=1000), *[_learned(f"/{number}", at=2000) for number in range(999)]])
+    store.merge(SITES[0], [_learned("/a", at=1000), *[_learned(f"/{number}", at=2000) for number in range(FULL - 1)]])
     store.merge(SITES[0], [_learned("/a/", at=2000)])
     version = store.version(SITES[0])
     assert store.forget(SITES[0], 1500, 1500) == 1

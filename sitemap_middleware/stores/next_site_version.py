@@ -1,4 +1,4 @@
-"""Makes the versions of a site, by which caches see that its pages changed. None is ever used twice."""
+"""Makes the version number of a site in the store, by which caches see that its pages changed. None is used twice."""
 
 from __future__ import annotations
 
