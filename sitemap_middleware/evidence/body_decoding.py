@@ -32,7 +32,7 @@ def parse_codings(value: str) -> tuple[str, ...]:
 
 
 def undecodable_reason(codings: Sequence[str]) -> str:
-    """Why a body with these codings cannot be decoded, as a phrase that follows "it"; empty if it can."""
+    """Why a body with these codings cannot be decoded, such as "is compressed with …"; empty if it can."""
     for coding in codings:
         if decoder_of(coding) is None:
             return f"is compressed with {coding[:20]!r}, for which no decoder is installed"
@@ -40,12 +40,17 @@ def undecodable_reason(codings: Sequence[str]) -> str:
 
 
 def decode_body(body: bytes, codings: Sequence[str], limit: int) -> tuple[bytes, bool]:
-    """The decoded bytes up to the limit or the first error, and whether they are complete."""
+    """The decoded bytes up to the limit or the first error, and whether they are complete.
+
+    A coding that is unknown, or of which nothing can be decoded, is passed over, as browsers do with unknown ones: some
+    apps name a charset there, or "none".
+    """
     is_complete = True
     for coding in reversed(codings):
         decoder = decoder_of(coding)
-        body, complete = (b"", False) if decoder is None else _limited(decoder(body), limit)
+        decoded, complete = (b"", False) if decoder is None else _limited(decoder(body), limit)
         is_complete = is_complete and complete
+        body = decoded if decoded or complete else body[:limit]
     return body, is_complete
 
 

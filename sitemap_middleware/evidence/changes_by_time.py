@@ -1,4 +1,4 @@
-"""When entries change only because time passes: a page becomes too old or unavailable, or a date is in the past."""
+"""Says when entries will change by themselves: a page becomes too old or unavailable, or a date is no longer ahead."""
 
 from __future__ import annotations
 

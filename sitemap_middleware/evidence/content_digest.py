@@ -12,6 +12,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import compress
+from operator import itemgetter, mul
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -43,6 +45,8 @@ _MOMENT_TITLE: Final = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 """A `title` that holds a datetime: the element shows how long ago that is, such as "now" or "a second ago"."""
 _MAX_AGE_NODES: Final = 16
 """Nodes in an element that shows an age. A larger element with such a title is content."""
+_TERM: Final = itemgetter(0)
+_MAY_BE_AGE: Final = itemgetter(1)
 
 
 class ContentDigest(NamedTuple):
@@ -87,11 +91,15 @@ def _content_digest(tree: LexborHTMLParser, data: Iterable[Any], budget: WorkBud
         other_items.update(map("\n".__add__, _link_targets(root, budget)))  # no word begins with a newline
     word_counts = Counter(words)
     budget.spend(len(words) * _WORD_COST + len(word_counts) * _NEW_WORD_COST)
-    terms = {word: _word_term(word) for word in word_counts}
-    age_words = frozenset(word for word, (_, is_age_word) in terms.items() if is_age_word)
+    # All words are looked up by one call, and not one by one: this takes half of the time.
+    has_long_words = max(map(len, word_counts), default=0) > MAX_CACHED_WORD_CHARS
+    compute_word_term = _word_term if has_long_words else _cached_word_term
+    terms = [*map(compute_word_term, word_counts)]
+    age_words = frozenset(compress(word_counts, map(_MAY_BE_AGE, terms)))
     if age_words:
         word_counts = Counter(without_ages(words, age_words, budget))
-    total = sum((terms.get(word) or _word_term(word))[0] * count for word, count in word_counts.items())
+        terms = [*map(compute_word_term, word_counts)]
+    total = sum(map(mul, map(_TERM, terms), word_counts.values()))
     total += sum(digest_term(item) * count for item, count in other_items.items())
     digest = (total + 2**63) % 2**64 - 2**63
     size = content_size(sum(word_counts.values()), sum(other_items.values()))

@@ -120,17 +120,22 @@ def changes_without_content(dates: History, contents: History, deployed: Callabl
         contents: the digests of its content.
         deployed: whether a date is that of a deployment, which also changes the dates of files that stay the same.
     """
-    if len(dates) < 3:
+    if len(dates) < 2:
         return False
     runs = sorted(dates, key=lambda run: (run.first, run.last, run.value))
-    changes = [(before, after) for before, after in pairwise(runs) if not deployed(after.value)]
-    alone = sum(_content_stayed(before, after, contents) for before, after in changes)
-    return alone >= 2 and 2 * alone > len(changes)
+    changes = alone = 0
+    for before, after in pairwise(runs):
+        if not deployed(after.value):
+            count = 2 if after.first < before.last else 1  # it changed back, too: two servers may have a date each
+            changes += count
+            alone += count * _content_stayed(before, after, contents)
+    return alone >= 2 and 2 * alone > changes
 
 
 def _content_stayed(before: Run, after: Run, contents: History) -> bool:
     """Whether one content was seen both before and after a change of the date, and no other around it."""
-    around = [run for run in contents if run.last >= before.last and run.first <= after.last]
+    earlier = before.last if before.last <= after.first else after.first - 1  # the first change, if it changed back
+    around = [run for run in contents if run.last >= earlier and run.first <= after.last]
     if len(around) != 1 or around[0].value == VOLATILE:
         return False
-    return around[0].first <= before.last and around[0].last >= after.first
+    return around[0].first <= earlier and around[0].last >= after.first

@@ -17,7 +17,7 @@ from urllib.parse import urljoin
 
 from ..captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from ..dates import w3c
-from .linear_time_html_prefix import safe_length
+from .linear_time_html_prefix import metadata_tags, safe_length
 from .observations import HtmlFacts
 from .robots_directives import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
 
@@ -29,10 +29,33 @@ HEAD_CHARS: Final = KEPT_BODY_BYTES // 4
 
 _MAX_URL_CHARS: Final = 2048
 
+_PRESCANNED_BYTES: Final = 1024
+"""Where a charset may be declared."""
+_COMMENT: Final = re.compile(rb"<!--(?:-?>|.*?(?:-->|\Z))", re.DOTALL)
 _CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.IGNORECASE)
 _BOMS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-_NON_TEXT_CODECS: Final = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7", "undefined"})
-"""Python codecs that are not charsets of web pages; some are slow."""
+_UTF_16: Final = {
+    **dict.fromkeys(
+        ("utf-16", "utf-16le", "ucs-2", "iso-10646-ucs-2", "csunicode", "unicode", "unicodefeff"), "utf-16-le"
+    ),
+    **dict.fromkeys(("utf-16be", "unicodefffe"), "utf-16-be"),
+}
+"""The labels of UTF-16 (WHATWG Encoding, section 4.2), and the Python codec of each."""
+_ASCII_CODECS: Final = frozenset(
+    {"utf-8", "big5", "big5hkscs", "euc_jp", "euc_kr", "gb18030", "gb2312", "gbk", "iso2022_jp", "shift_jis"}
+    | {"cp866", "cp874", "cp932", "cp949", "koi8-r", "koi8-u", "mac-cyrillic", "mac-roman", "tis-620"}
+    | {f"cp125{number}" for number in range(9)}
+    | {f"iso8859-{number}" for number in range(1, 17) if number != 12}
+)
+"""The other Python codecs of charsets that browsers know. ASCII text, such as a meta tag, reads the same in each."""
+_MARKUP: Final = re.compile(r"\s*<[!?a-zA-Z]")
+_NO_TEXT: Final = re.compile(r"[\0-\x08\x0e-\x1f\ufffd]")
+_XML_TEXT_ELEMENT: Final = re.compile(
+    r"<((script|style|title|textarea|iframe|noembed|noframes|xmp)(?=[\t\n\f\r /])"
+    r"(?:[^<>\"']|\"[^\"<]*+\"|'[^'<]*+')*+)(?<=/)>"
+)
+"""An element of XHTML that has no content, and would hold all that follows if it were HTML."""
+_XML_META: Final = re.compile(r"<[a-zA-Z_][\w.-]{0,99}:meta(?=[\t\n\f\r /])")
 _CANONICAL_EXCLUSIONS: Final = ("hreflang", "lang", "media", "type")
 """Search engines ignore a canonical link with one of these attributes."""
 
@@ -42,13 +65,16 @@ def import_parser() -> None:
     from . import content_digest, json_ld  # noqa: F401 # imported for later calls of `parse_html`
 
 
-def parse_html(body: bytes, charset: str | None = None, *, is_truncated: bool = False) -> HtmlFacts:
+def parse_html(
+    body: bytes, charset: str | None = None, *, is_truncated: bool = False, is_xml: bool = False
+) -> HtmlFacts:
     """Parse an HTML body in bounded time.
 
     Args:
         body: the bytes, not content-encoded.
         charset: of the Content-Type, if it names one.
         is_truncated: whether `body` is only the beginning of a longer body.
+        is_xml: whether browsers read it as XML: its type is application/xhtml+xml.
     """
     # Here, because their import would take a quarter of the start of an app.
     from selectolax.lexbor import LexborHTMLParser
@@ -61,12 +87,15 @@ def parse_html(body: bytes, charset: str | None = None, *, is_truncated: bool = 
         unread = f"is larger than {MAX_HTML_BYTES // 1024:,} kB"
         body = body[:KEPT_BODY_BYTES]
     text = decode_html(body, charset)
+    if is_xml:  # an HTML parser reads it, so its robots meta tag has to be one of HTML
+        text = _XML_META.sub("<meta", _XML_TEXT_ELEMENT.sub(r"<\1></\2>", text))
     if unread:
         text = text[:HEAD_CHARS]
     end, reason = safe_length(text)
     if reason:
         unread = unread or reason
-        text = text[: min(end, HEAD_CHARS)]
+        # The metadata may follow, so that it is read as if it came first.
+        text = metadata_tags(text[end:HEAD_CHARS]) + text[: min(end, HEAD_CHARS)]
     tree = LexborHTMLParser(text)
     if tree.body is None:
         unread = unread or "has no body"
@@ -90,17 +119,36 @@ def parse_html(body: bytes, charset: str | None = None, *, is_truncated: bool = 
 def decode_html(body: bytes, charset: str | None) -> str:
     """Decode a body by its byte order mark, the header's charset, its meta tag, or else as UTF-8.
 
-    That is the order of WHATWG HTML, "determining the character encoding".
+    That is the order of WHATWG HTML, "determining the character encoding". A charset that browsers do not know does not
+    count. A header may declare UTF-16, a meta tag that can be read may not.
     """
     for mark, name in _BOMS:
         if body.startswith(mark):
             return body[len(mark) :].decode(name, "replace")
-    declared = charset or ((match := _CHARSET.search(body, 0, 1024)) and match[1].decode("ascii"))
+    start = body[:_PRESCANNED_BYTES]
+    # A search engine may read a page without NUL bytes as ASCII, whatever its header says.
+    codec = charset and ((b"\0" in start and _UTF_16.get(charset.lower())) or _ascii_codec(charset))
+    if not codec:
+        if b"<!--" in start:
+            start = _COMMENT.sub(b"", start)
+        declared = (_ascii_codec(match[1].decode("ascii")) for match in _CHARSET.finditer(start))
+        codec = next(filter(None, declared), "utf-8")
+    return body.decode(codec, "replace")
+
+
+def _ascii_codec(charset: str) -> str | None:
+    """One of `_ASCII_CODECS`, or None if the charset has none of them."""
     try:
-        name = codecs.lookup(declared or "utf-8").name
-        return body.decode("utf-8" if name in ("ascii", "utf-16") or name in _NON_TEXT_CODECS else name, "replace")
+        name = codecs.lookup(charset).name
     except (LookupError, ValueError):
-        return body.decode("utf-8", "replace")
+        return None
+    return "utf-8" if name in ("ascii", "utf-8-sig") else name if name in _ASCII_CODECS else None
+
+
+def is_text(body: bytes, charset: str | None) -> bool:
+    """Whether the start of a body is text that a browser shows, and not bytes in some content coding."""
+    text = decode_html(body[:HEAD_CHARS], charset)
+    return bool(text) and (_MARKUP.match(text) is not None or _NO_TEXT.search(text) is None)
 
 
 class _Head:

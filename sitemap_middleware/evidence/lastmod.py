@@ -111,9 +111,10 @@ def observed_lastmods(pages: PageColumns, signals: SiteSignals, now: int) -> lis
 
 
 def _lastmods_of_steady_pages(pages: PageColumns, signals: SiteSignals, now: int) -> list[str | None]:
-    """The dates of pages whose Last-Modified never changed; None for one that is too new or that of a deployment.
+    """The dates of pages whose Last-Modified never changed; None for one that only the whole check may date.
 
-    This short cut takes a tenth of the time of the whole check.
+    This short cut is what the rules of `is_credible` come to for a date that was seen to stay the same, or was old when
+    it was first seen. It takes a tenth of the time.
     """
     moments, (run,) = [*pages.last_modified], pages.last_modified_runs
     latest = math.inf if signals.until is None else signals.until
@@ -132,7 +133,7 @@ def _lastmods_of_steady_pages(pages: PageColumns, signals: SiteSignals, now: int
             for index, (moment, value, first, last) in enumerate(zip(moments, *run, strict=True))
             if not (
                 value == moment
-                and last - first >= GENERATED_DATE_SECONDS
+                and (last - first >= GENERATED_DATE_SECONDS or first - value >= MAX_BACKDATED_SECONDS)
                 and moment % SHORTEST_STEP
                 and EARLIEST_DATE_SECONDS <= moment <= now
                 and first <= latest
@@ -144,8 +145,8 @@ def _lastmods_of_steady_pages(pages: PageColumns, signals: SiteSignals, now: int
 def _lastmods_of_pages_that_changed_once(pages: PageColumns, signals: SiteSignals, now: int) -> list[str | None]:
     """The dates of pages that have had two Last-Modified; None for one that only the whole check may date.
 
-    This short cut is what the rules of `is_credible` come to if the later of two dates counts. It takes a fifth of the
-    time.
+    This short cut is what the rules of `is_credible` come to if the later of two dates counts, and the earlier one was
+    not seen again after it. It takes a fifth of the time.
     """
     moments, (before, after) = [*pages.last_modified], pages.last_modified_runs
     latest = math.inf if signals.until is None else signals.until
@@ -155,6 +156,7 @@ def _lastmods_of_pages_that_changed_once(pages: PageColumns, signals: SiteSignal
         for index, (moment, old, old_first, old_last, value, first, last) in enumerate(columns)
         if not (
             old != value == moment
+            and old_last <= first
             and moment % SHORTEST_STEP
             and EARLIEST_DATE_SECONDS <= moment <= now
             and first <= latest

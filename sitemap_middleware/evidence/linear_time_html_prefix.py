@@ -5,6 +5,7 @@ again), or if one element has very many attributes or options. Ordinary pages do
 first, and the parser gets the text up to the place where there are too many.
 
 The count errs on the safe side: an element counts as closed only if it certainly is.
+Most pages are so small that a few searches prove them safe, and their tags need not be counted one by one.
 """
 
 from __future__ import annotations
@@ -43,6 +44,18 @@ _NAME: Final = re.compile(r"<(/?)([a-zA-Z][^\t\n\f\r />]*+)")
 _ATTRIBUTE: Final = re.compile(
     r"[^\t\n\f\r />][^\t\n\f\r />=]*+(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:\"[^\"]*+\"|'[^']*+'|[^\t\n\f\r >]++))?+"
 )
+_CLOSED_ATTRIBUTE: Final = re.compile(
+    r"[^\t\n\f\r />][^\t\n\f\r />=]*+"
+    r"(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:\"[^\"]*+\"|'[^']*+'|[^\t\n\f\r >\"'][^\t\n\f\r >]*+))?+"
+)
+"""As `_ATTRIBUTE`, but without a quote that is not closed."""
+_METADATA_TAG: Final = re.compile(
+    rf"<(meta|link)(?=[\t\n\f\r />])((?:{_CLOSED_ATTRIBUTE.pattern}|[\t\n\f\r /]++)*+)", re.IGNORECASE
+)
+_METADATA_ATTRIBUTES: Final = frozenset(
+    {"name", "content", "http-equiv", "rel", "href", "hreflang", "lang", "media", "type"}
+)
+"""Attributes that robots meta tags, refreshes and canonical links have."""
 _NON_NESTING_ELEMENTS: Final = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"}
     | {"p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup"}
@@ -115,8 +128,66 @@ _FOREIGN_BREAKOUT_ELEMENTS: Final = frozenset(
 """HTML elements that close the foreign element around them."""
 
 
+_FORMATTING_TAG: Final = re.compile(
+    rf"<(?:{'|'.join(sorted(_FORMATTING_ELEMENTS))})(?=[\t\n\f\r />]|\Z)", re.IGNORECASE
+)
+_ROOT_TAG: Final = re.compile(r"<(?:html|body)(?=[\t\n\f\r />]|\Z)", re.IGNORECASE)
+_LONG_TAG: Final = re.compile(rf"<[a-zA-Z][^>]{{{MAX_ATTRIBUTES - 1}}}")
+"""What every tag with more than half of `MAX_ATTRIBUTES` matches, if no value in it contains a `>`: an attribute takes
+two characters."""
+_VALUE_WITH_END: Final = re.compile(r"=[\t\n\f\r ]*+(?:\"[^\">]*+>|'[^'>]*+>)")
+"""What every quoted value that contains a `>` matches."""
+
+
 def safe_length(text: str) -> tuple[int, str]:
-    """How many characters the parser may read, and why not all of them: a phrase that follows "it", or empty."""
+    """How many characters the parser may read, and why not all of them, such as "has more than 50,000 tags", or ""."""
+    return (len(text), "") if _is_certainly_safe(text) else _counted_length(text)
+
+
+def metadata_tags(text: str) -> str:
+    """The meta and link tags of a text that the parser may not read, with only the attributes that search engines read.
+
+    Comments and scripts are not told from other text, so a tag in one counts, too: a page is not listed rather than a
+    noindex missed.
+    """
+    tags = []
+    for tag in _METADATA_TAG.finditer(text):
+        attributes: dict[str, str] = {}
+        for attribute in _CLOSED_ATTRIBUTE.findall(tag[2]):
+            name = attribute.partition("=")[0].strip().lower()
+            if name in _METADATA_ATTRIBUTES:
+                attributes.setdefault(name, attribute)
+        tags.append(f"<{tag[1]} {' '.join(attributes.values())}>")
+    return "".join(tags)
+
+
+def _is_certainly_safe(text: str) -> bool:
+    """Whether a text cannot exceed a limit however its tags nest. A text that can may still be safe.
+
+    It has at most as many tags as `<` characters, each of which may open an element that is never closed.
+    """
+    tags = text.count("<")
+    return (
+        tags < MAX_ELEMENT_DEPTH  # less than the other limits of tags and options
+        and (
+            _most_steps(tags, tags) <= MAX_PARSER_STEPS
+            or _most_steps(tags, len(_FORMATTING_TAG.findall(text))) <= MAX_PARSER_STEPS
+        )
+        and len(_ROOT_TAG.findall(text)) <= 2  # so both together have at most `MAX_ATTRIBUTES`
+        and _LONG_TAG.search(text) is None
+        and _VALUE_WITH_END.search(text) is None
+    )
+
+
+def _most_steps(tags: int, formatting: int) -> int:
+    """The steps of a parser if so many tags open an element each, the formatting elements first, and close none."""
+    open_elements = tags * (tags + 3) // 2
+    open_formatting = formatting * (2 * tags - formatting + 1) // 2
+    return open_elements + _REOPENING_COST * open_formatting
+
+
+def _counted_length(text: str) -> tuple[int, str]:
+    """As `safe_length`, by counting each tag."""
     tags = _OpenElements()
     at = count = 0
     while (token := (_TOKEN if tags.certain else _NAME).search(text, at)) is not None:

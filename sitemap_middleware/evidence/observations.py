@@ -32,7 +32,7 @@ class HtmlFacts(NamedTuple):
     expires_at: int | None = None
     """The unavailable_after of its robots meta tag, in POSIX seconds."""
     unread_reason: str = ""
-    """Why its content was not read completely, as a phrase that follows "it"; empty if it was."""
+    """Why its content was not read completely, such as "has more than 50,000 tags"; empty if it was."""
     has_head: bool = True
     """Whether its head was read. If not, all fields but `unread_reason` are meaningless."""
     content_mark: int = 0
@@ -53,7 +53,7 @@ class Observation(NamedTuple):
     noindex: bool = False
     private: bool = False
     obstacle: str = ""
-    """Why a page with such headers cannot be listed, as a phrase that follows "it"."""
+    """Why a page with such headers cannot be listed, such as "is a download"; empty if it can."""
     expires_at: int | None = None
     """The unavailable_after of its X-Robots-Tag, in POSIX seconds."""
     canonical: str | None = None
@@ -83,7 +83,7 @@ class Observation(NamedTuple):
 
 
 def refresh_obstacle(target: str | None) -> str:
-    """Why a page with an instant refresh to another one cannot be listed, as a phrase that follows "it"; else empty.
+    """Why a page with an instant refresh cannot be listed, such as "leads to another page at once: /b"; else empty.
 
     Search engines treat an instant refresh as a redirect.
     """

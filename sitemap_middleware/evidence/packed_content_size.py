@@ -1,4 +1,4 @@
-"""Packs how many words, and how many link targets and facts, a content has.
+"""Packs the size of a content into 16 bits: how many words, and how many link targets and facts, it has.
 
 A page that repeats the slug of its path instead of another page's has as many other items, and as many words but for
 those of its slug. So two sizes show at once that two pages differ by more than their slugs.
@@ -15,6 +15,8 @@ _OTHERS: Final = 1 << _OTHER_BITS
 _WORDS: Final = 1 << 10
 _DIGEST_BITS: Final = 15
 """The bits of a digest by which it is recognised."""
+_DIGEST_MASK: Final = (1 << _DIGEST_BITS) - 1
+_OTHERS_MASK: Final = (_OTHERS - 1) << _DIGEST_BITS
 
 
 def content_size(words: int, others: int) -> int:
@@ -35,6 +37,15 @@ def size_by_mark(mark: int, digest: int) -> int | None:
 def has_as_many_others(size: int, other: int) -> bool:
     """Whether two contents may have the same number of items that are not words."""
     return (size ^ other) % _OTHERS == 0
+
+
+def do_marks_differ(mark: int, digest: int, other_mark: int, other_digest: int) -> bool:
+    """Whether two contents with these marks and digests have known sizes, but not `has_as_many_others`."""
+    return (
+        (mark ^ other_mark) & _OTHERS_MASK != 0
+        and mark != 0 != other_mark
+        and ((mark ^ digest) | (other_mark ^ other_digest)) & _DIGEST_MASK == 0
+    )
 
 
 def more_words(size: int, other: int) -> int:

@@ -1,4 +1,4 @@
-"""Pages as they were known at a time: without what a worker saw later, because its clock was ahead.
+"""Removes from pages the evidence that is later than now, which a worker saw because its clock was ahead.
 
 Evidence from the future loses to evidence that is not. Whoever reads pages from the store to evaluate them passes them
 through `page_as_of` or `block_as_of` first, so that all evaluate the same evidence.

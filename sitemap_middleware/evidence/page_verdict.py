@@ -80,7 +80,7 @@ def describe_answer(answer: UnconfirmedAnswer) -> str:
 
 
 def is_listable(page: Page) -> bool:
-    """Whether the page could be listed, whatever `media_types` says. Learned pages are stored only while it could."""
+    """Whether the page could be listed, whatever `media_types` says. A learned page is stored only while that is so."""
     elsewhere = page.canonical or page.html_canonical or page.obstacle or page.html_obstacle
     return (
         page.status == 200

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..models import RawHeaders
@@ -24,6 +24,8 @@ _QUOTED_VALUE: Final = re.compile(r"(?:(?<=,)|^)\s*private\s*=\s*\"\s*[a-z0-9][^
 """`private` with field names, and other quoted values."""
 _PRIVATE: Final = re.compile(r"(?:,|^)\s*private\s*(?:[,=]|$)", re.IGNORECASE)
 
+_TEXT_TYPES: Final = (str, bytes, bytearray)
+
 _SEND_FILE_HEADERS: Final = frozenset(
     {
         "x-sendfile",
@@ -39,14 +41,17 @@ _SEND_FILE_HEADERS: Final = frozenset(
 
 
 class ResponseHeaders:
-    """A response's headers: names in lower case, in their order."""
+    """A response's headers: names in lower case, with their values in order."""
 
     def __init__(self, headers: RawHeaders) -> None:
-        fields: Iterable[Any] = filter(_is_header_pair, headers)
-        self._headers = [(_text(name).lower(), _text(value[:_MAX_VALUE_CHARS])) for name, value in fields]
+        self._values: dict[str, list[str]] = {}
+        for pair in headers:
+            if _is_header_pair(pair):
+                name, value = pair
+                self._values.setdefault(_text(name).lower(), []).append(_text(value[:_MAX_VALUE_CHARS]))
 
-    def get_all(self, name: str) -> list[str]:
-        return [value for key, value in self._headers if key == name]
+    def get_all(self, name: str) -> Sequence[str]:
+        return self._values.get(name, ())
 
     def get_last(self, name: str) -> str:
         values = self.get_all(name)
@@ -66,23 +71,25 @@ class ResponseHeaders:
     @property
     def codings(self) -> tuple[str, ...]:
         """The content codings, in the order in which they were applied."""
-        return parse_codings(",".join(self.get_all("content-encoding")))
+        values = self.get_all("content-encoding")
+        return parse_codings(",".join(values)) if values else ()
 
     @property
     def has_other_body(self) -> bool:
         """Whether the server in front of the app sends a file instead of the body."""
-        return any(name in _SEND_FILE_HEADERS for name, _ in self._headers)
+        return not _SEND_FILE_HEADERS.isdisjoint(self._values)
 
     @property
     def robots(self) -> RobotsDirectives:
         """The directives of X-Robots-Tag."""
-        from .robots_directives import parse_robots
+        from .robots_directives import RobotsDirectives, parse_robots
 
-        return parse_robots(self.get_all("x-robots-tag"), agents=True)
+        values = self.get_all("x-robots-tag")
+        return parse_robots(values, agents=True) if values else RobotsDirectives()
 
     @property
     def obstacle(self) -> str:
-        """Why a page with these headers cannot be listed, as a phrase that follows "it"; empty if it can.
+        """Why a page with these headers cannot be listed, such as "is a download"; empty if it can.
 
         `Vary: *` means that the response depends on more than the request (RFC 9110, section 12.5.5).
         """
@@ -95,9 +102,12 @@ class ResponseHeaders:
     @property
     def instant_refresh(self) -> str | None:
         """The target of an instant Refresh header, or None."""
+        value = self.get_last("refresh")
+        if not value:
+            return None
         from .robots_directives import refresh_target
 
-        return refresh_target(self.get_last("refresh"))
+        return refresh_target(value)
 
     @property
     def private(self) -> bool:
@@ -115,7 +125,7 @@ class ResponseHeaders:
 
 def _is_header_pair(pair: Any) -> bool:
     """Whether this is a name and a value. Anything else that an app puts among its headers is left to the server."""
-    return len(pair) == 2 and all(isinstance(part, str | bytes | bytearray) for part in pair)
+    return len(pair) == 2 and isinstance(pair[0], _TEXT_TYPES) and isinstance(pair[1], _TEXT_TYPES)
 
 
 def _text(raw: str | bytes) -> str:

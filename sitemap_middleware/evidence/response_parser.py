@@ -60,7 +60,8 @@ class ResponseParser:
         if 300 <= captured.status < 400 and target and is_same_path(loc, target):
             return None
         is_own_url = partial(is_same_page, captured.site, loc, request_host=captured.host)
-        html = self._html_facts(captured, headers, loc, is_own_url)
+        media_type = headers.media_type
+        html = self._html_facts(captured, headers, media_type, loc, is_own_url)
         if html is not None and captured.is_volatile:
             html = html._replace(digest=VOLATILE)
         robots, refresh = headers.robots, headers.instant_refresh
@@ -71,7 +72,7 @@ class ResponseParser:
             route=route,
             at=at,
             status=captured.status,
-            media_type=headers.media_type,
+            media_type=media_type,
             noindex=robots.noindex,
             private=headers.private,
             obstacle=headers.obstacle or refresh_obstacle(refresh),
@@ -98,17 +99,26 @@ class ResponseParser:
         return self._parse_html(captured.body, headers, is_truncated=captured.is_truncated).digest
 
     def _html_facts(
-        self, captured: CapturedResponse, headers: ResponseHeaders, loc: str, is_own_url: Callable[[str], bool]
+        self,
+        captured: CapturedResponse,
+        headers: ResponseHeaders,
+        media_type: str,
+        loc: str,
+        is_own_url: Callable[[str], bool],
     ) -> HtmlFacts | None:
-        """What the page's HTML says; None if the response is not an HTML page, or its body was not sampled."""
-        if captured.status != 200 or headers.media_type not in HTML_TYPES:  # probes keep bodies of any type
+        """What the page's HTML says; None if the response is no HTML page, or its body was not sampled or is broken."""
+        if captured.status != 200 or media_type not in HTML_TYPES:  # probes keep bodies of any type
             return None
-        if unread_reason := undecodable_reason(headers.codings):
-            return HtmlFacts(None, unread_reason=unread_reason, has_head=False)
+        undecodable = undecodable_reason(headers.codings)
         if captured.body is None or headers.has_other_body:
             is_file = captured.file_path is not None or headers.has_other_body
-            return HtmlFacts(None, unread_reason=UNREADABLE_FILE_REASON, has_head=False) if is_file else None
+            reason = undecodable or UNREADABLE_FILE_REASON
+            return HtmlFacts(None, unread_reason=reason, has_head=False) if is_file else None
         facts = self._parse_html(captured.body, headers, is_truncated=captured.is_truncated)
+        if not facts.has_head:
+            return HtmlFacts(None, unread_reason=undecodable, has_head=False) if undecodable else None
+        if undecodable:
+            facts = facts._replace(unread_reason=undecodable)
         canonical, refresh = facts.canonical, facts.instant_refresh
         if canonical is not None and (is_own_url(canonical) or not is_page_url(loc, canonical)):
             canonical = None
@@ -117,16 +127,18 @@ class ResponseParser:
         return facts._replace(canonical=canonical, instant_refresh=refresh)
 
     def _parse_html(self, body: bytes, headers: ResponseHeaders, *, is_truncated: bool) -> HtmlFacts:
-        codings, charset = headers.codings, headers.charset
-        # The same bytes mean something else with another charset, coding or length.
-        context = repr((charset, codings, is_truncated)).encode()
+        codings, charset, is_xml = headers.codings, headers.charset, headers.media_type != "text/html"
+        # The same bytes mean something else with another charset, coding, type or length.
+        context = repr((charset, codings, is_truncated, is_xml)).encode()
         key = blake2b(body, digest_size=16, key=blake2b(context, digest_size=16).digest()).digest()
         facts = self._html_cache.get(key)
         if facts is None:
             is_complete = not is_truncated
             if codings:
                 body, is_complete = decode_body(body, codings, MAX_HTML_BYTES)
-            facts = html_facts.parse_html(body, charset, is_truncated=not is_complete)
+            facts = html_facts.parse_html(body, charset, is_truncated=not is_complete, is_xml=is_xml)
+            if codings and not (is_complete or facts.noindex or html_facts.is_text(body, charset)):
+                facts = facts._replace(has_head=False)
             self._html_cache.put(key, facts)
         return facts
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import gzip
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from random import Random
@@ -12,10 +13,13 @@ import flask
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.observation import background_saving
+from sitemap_middleware.observation.sampling_schedule import MIN_SAMPLE_INTERVAL_SECONDS
+from sitemap_middleware.observation.unvisited_page_prober import ROUND_INTERVAL_SECONDS
 
 from ..support.documents import locs
 from ..support.sample_sites import Clock
@@ -33,8 +37,12 @@ class Answer:
     status: int = 200
     fields: tuple[tuple[str, str], ...] = ()
     head: str = ""
+    raw: bytes = b""
+    """The whole body, if it is no usual page."""
 
     def body(self, path: str) -> bytes:
+        if self.raw:
+            return self.raw
         own = sha256(path.encode()).hexdigest()  # a page that only repeats its path is a soft 404
         return f"<!doctype html><html><head>{self.head}</head><body><main>Of {own}</main></body></html>".encode()
 
@@ -128,11 +136,12 @@ LEARN = ("/posts/{slug}", "/closed/{slug}", "/drafts/{slug}")
 class Club:
     """An app with private and public pages, wrapped; what each path answers can be changed between requests."""
 
-    def __init__(self, protocol: str, static: list[str]) -> None:
+    def __init__(self, protocol: str, static: list[str], *, verify: bool = True, streams: bool = False) -> None:
         self.answers: dict[str, Answer] = {}
         self.members: set[str] = set()
         """Paths that answer 200 to those alone who bear a cookie or a login."""
         self._protocol = protocol
+        self._streams = streams
         self.clock = Clock()
         make = self._flask if protocol == "wsgi" else self._starlette
         self.app = SitemapMiddleware(
@@ -141,6 +150,7 @@ class Club:
             store="memory://",
             learn=LEARN,
             list_unseen=False,
+            verify=verify,
             clock=self.clock,
         )
 
@@ -171,7 +181,7 @@ class Club:
         def view(**_: str) -> flask.Response:
             known = "cookie" in flask.request.headers or "authorization" in flask.request.headers
             status, fields, body = self._answer(flask.request.path, known=known)
-            return flask.Response(body, status, fields)
+            return flask.Response(_parts(body) if self._streams else body, status, fields)
 
         for number, route in enumerate(self._routes(static)):
             rule = route.replace("{page:path}", "<path:page>").replace("{", "<").replace("}", ">")
@@ -182,12 +192,22 @@ class Club:
         async def view(request: Request) -> Response:
             known = "cookie" in request.headers or "authorization" in request.headers
             status, fields, body = self._answer(request.url.path, known=known)
-            response = Response(body, status)
+            response = StreamingResponse(_async_parts(body), status) if self._streams else Response(body, status)
             length = [pair for pair in response.raw_headers if pair[0] == b"content-length"]
             response.raw_headers = [(name.lower().encode(), value.encode()) for name, value in fields] + length
             return response
 
         return Starlette(routes=[Route(route, view) for route in self._routes(static)])
+
+
+def _parts(body: bytes) -> Iterator[bytes]:
+    yield body[:20]
+    yield body[20:]
+
+
+async def _async_parts(body: bytes) -> AsyncIterator[bytes]:
+    for part in _parts(body):
+        yield part
 
 
 def _private(random: Random, count: int, prefixes: list[str]) -> Iterator[tuple[str, Answer]]:
@@ -237,6 +257,139 @@ def test_private_pages_are_never_listed_however_often_they_are_visited(protocol:
         assert site.listed() == {"/static-public", "/posts/public"}
         for path in site.answers:
             site.visit(path, method=method)
+
+
+META = '<meta name="robots" content="noindex"/>'
+SECRET = f"<html><head>{META}</head><body><main>Of members alone</main></body></html>"
+
+
+def _declared(charset: str, encoding: str = "ascii") -> Answer:
+    return Answer(fields=(("content-type", f"text/html; charset={charset}"),), raw=SECRET.encode(encoding))
+
+
+def _after(markup: str) -> Answer:
+    """A page without a charset in its header, with some markup before its robots meta tag."""
+    return Answer(fields=(("content-type", "text/html"),), raw=SECRET.replace("<head>", f"<head>{markup}").encode())
+
+
+def _xhtml(markup: str, prefix: str = "") -> Answer:
+    raw = SECRET.replace("<head>", f"<head>{markup}").replace("<meta", f"<{prefix}meta").encode()
+    return Answer(fields=(("content-type", "application/xhtml+xml"),), raw=raw)
+
+
+def _coded(coding: str, raw: bytes = SECRET.encode()) -> Answer:
+    return Answer(fields=(("content-encoding", coding), HTML), raw=raw)
+
+
+UNUSUAL: dict[str, Answer] = {
+    **{f"ascii as {charset}": _declared(charset) for charset in ("cp037", "utf-16", "utf-32", "hz-gb-2312", "no-such")},
+    **{f"utf-16 as {charset}": _declared(charset, "utf-16-le") for charset in ("utf-16", "unicode", "ucs-2")},
+    "charset in a comment": _after("<!-- was: <meta charset=utf-16le> -->"),
+    "charset in a script": _after("<script>var t='<meta charset=cp037>'</script>"),
+    "charset in a meta tag": _after("<meta charset=utf-16le>"),
+    **{f"plain as {coding}": _coded(coding) for coding in ("none", "utf-8", "UTF-8", "binary", "8bit", "aws-chunked")},
+    **{f"plain as {coding}": _coded(coding) for coding in ("gzip", "deflate", "br", "zstd", "gzip, gzip", "compress")},
+    "gzip as gzip, none": _coded("gzip, none", gzip.compress(SECRET.encode())),
+    "gzip as gzip, gzip": _coded("gzip, gzip", gzip.compress(SECRET.encode())),
+    "gzip without its end": _coded("gzip", gzip.compress(SECRET.encode())[:-9]),
+    **{f"xhtml with {tag}": _xhtml(f"<{tag}/>") for tag in ("script src='a.js'", "title", "style", "textarea")},
+    "xhtml with a prefix": _xhtml("", "x:"),
+    "many attributes": Answer(raw=SECRET.replace("<html", "<html" + " ".join(f" a{n}=1" for n in range(501))).encode()),
+    "many elements": _after("<div>" * 1501),
+}
+"""Pages whose noindex a browser or a search engine reads, but a simpler reader may miss."""
+
+
+@BOTH
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("kind", UNUSUAL)
+def test_a_page_that_says_noindex_in_an_unusual_way_is_not_listed(protocol: str, kind: str, *, verify: bool) -> None:
+    site = Club(protocol, ["/static-secret", "/static-public"], verify=verify)
+    site.answers = {
+        **dict.fromkeys(["/static-secret", "/posts/secret"], UNUSUAL[kind]),
+        **dict.fromkeys(["/static-public", "/posts/public"], PUBLIC),
+    }
+    for seconds in (0, 1, ROUND_INTERVAL_SECONDS, 86_400):
+        site.clock.pass_(seconds)
+        for path in site.answers:
+            site.visit(path)
+        assert site.listed() == {"/static-public", "/posts/public"}
+
+
+@BOTH
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_learned_page_whose_visitors_all_leave_before_its_end_is_listed_only_once_it_was_read(
+    protocol: str, *, verify: bool
+) -> None:
+    private = dict(_private(Random(SEED), 130, ["/posts/"]))
+    site = Club(protocol, [], verify=verify, streams=True)
+    site.answers = {**private, "/posts/public": PUBLIC}
+    for seconds in (0, 1, 5, 100, 86_400):
+        site.clock.pass_(seconds)
+        for path in site.answers:
+            site.visit(path, leaves=True)
+        assert site.listed() == set()
+    site.clock.pass_(MIN_SAMPLE_INTERVAL_SECONDS)
+    for path in site.answers:
+        site.visit(path)
+    assert site.listed() == {"/posts/public"}
+
+
+@BOTH
+def test_a_learned_page_whose_html_does_not_fit_into_memory_waits_for_its_next_visit(
+    protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Club(protocol, [])
+    site.answers = {"/posts/public": PUBLIC}
+    with monkeypatch.context() as patch:
+        patch.setattr(background_saving, "MAX_PENDING_BODY_BYTES", 10)
+        site.visit("/posts/public")
+        site.visit("/posts/public")
+        assert site.listed() == set()
+    site.clock.pass_(MIN_SAMPLE_INTERVAL_SECONDS)
+    site.visit("/posts/public")
+    assert site.listed() == {"/posts/public"}
+
+
+@BOTH
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize(
+    "gone",
+    [
+        Answer(404),
+        Answer(fields=(("X-Robots-Tag", "noindex"),)),
+        Answer(fields=(("Cache-Control", "private"),)),
+    ],
+    ids=["404", "noindex", "private"],
+)
+def test_a_page_that_returns_is_not_listed_by_its_headers_alone(protocol: str, gone: Answer, *, verify: bool) -> None:
+    site = Club(protocol, [], verify=verify, streams=True)
+    hidden = dict(_private(Random(SEED), 60, ["/posts/"]))
+    site.answers = dict.fromkeys(hidden, PUBLIC)
+    for path in hidden:
+        site.visit(path)
+    assert site.listed() == set(hidden)
+    site.answers = dict.fromkeys(hidden, gone)
+    site.clock.pass_(3600)
+    for path in hidden:
+        site.visit(path)
+    assert site.listed() == set()
+    site.answers = hidden
+    for seconds in (1, 5, 100, 86_400):
+        site.clock.pass_(seconds)
+        for path in hidden:
+            site.visit(path, leaves=True)
+        assert site.listed() == set()
+
+
+@BOTH
+def test_a_static_page_whose_visitors_all_leave_before_its_end_is_requested_before_it_is_listed(protocol: str) -> None:
+    private = dict(_private(Random(SEED), 40, ["/static-"]))
+    site = Club(protocol, [*private, "/static-public"], streams=True)
+    site.answers = {**private, "/static-public": PUBLIC}
+    for path in site.answers:
+        site.visit(path, leaves=True)
+    assert site.listed() == {"/static-public"}
 
 
 @BOTH

@@ -149,3 +149,24 @@ def test_dates_of_deployments_are_left_out() -> None:
     everything = (Run(1, 0, 900),)
     assert not changes_without_content(dates(4), everything, lambda value: value > DATE + 1)
     assert changes_without_content(dates(4), everything, lambda value: value == DATE + 1)
+
+
+@pytest.mark.parametrize(
+    ("other", "contents", "alone"),
+    [
+        (Run(DATE + 1, 100, 500), (Run(1, 0, 900),), True),
+        (Run(DATE + 1, 100, 200), (Run(1, 0, 900),), True),
+        (Run(DATE + 1, 100, 500), (Run(1, 0, 100),), True),
+        (Run(DATE + 1, 100, 500), (Run(1, 0, 99),), False),
+        (Run(DATE + 1, 100, 500), (Run(1, 101, 900),), False),
+        (Run(DATE + 1, 100, 500), (Run(1, 0, 90), Run(2, 100, 900)), False),
+        (Run(DATE + 1, 400, 500), (Run(1, 0, 900),), False),
+    ],
+    ids=["swaps", "within", "read last at the change", "not read since", "not read before", "edited", "replaced"],
+)
+def test_two_dates_that_alternate_beside_one_content_are_those_of_two_servers(
+    other: Run, contents: History, *, alone: bool
+) -> None:
+    both = (Run(DATE, 0, 400), other)
+    assert changes_without_content(both, contents, never) is alone
+    assert changes_without_content(both[::-1], contents, never) is alone, "in any order"

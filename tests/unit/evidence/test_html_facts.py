@@ -256,6 +256,46 @@ def test_charset_comes_from_bom_header_meta_or_utf_8(body: bytes, charset: str |
     assert decode_html(body, charset) == text
 
 
+UTF_16 = "<meta name=robots content=noindex>"
+
+
+@pytest.mark.parametrize(
+    ("body", "charset"),
+    [
+        *(
+            (UTF_16.encode("utf-16-le"), label)
+            for label in ("utf-16", "UTF-16LE", "ucs-2", "iso-10646-ucs-2", "unicode")
+        ),
+        *((UTF_16.encode("utf-16-be"), label) for label in ("utf-16be", "unicodeFFFE")),
+        *((UTF_16.encode(), label) for label in ("utf-16", "utf-16be", "utf-32", "cp037", "cp500", "cp1026")),
+        *((UTF_16.encode(), label) for label in ("hz-gb-2312", "utf-7", "iso-2022-kr", "unicode-escape", "us-ascii")),
+    ],
+)
+def test_header_charset_is_read_as_browsers_know_it(body: bytes, charset: str) -> None:
+    assert decode_html(body, charset) == UTF_16
+    assert parse_html(body, charset).noindex
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        *(f'<meta charset="{label}">' for label in ("utf-16", "utf-16le", "utf-16be", "utf-32", "cp037", "no-such")),
+        "<!-- was: <meta charset=utf-16le> -->",
+        "<!-- was: <meta charset=iso-2022-jp> --><!--><!--->",
+        "<script>var t='<meta charset=cp037>'</script>",
+    ],
+)
+def test_no_meta_tag_makes_ascii_unreadable(before: str) -> None:
+    assert decode_html(f"{before}é".encode(), None) == f"{before}é"
+    assert decode_html(f"{before}é".encode(), "no-such") == f"{before}é"
+    later = before + "<meta charset=windows-1252>€"
+    assert decode_html(later.encode("cp1252"), None) == later
+
+
+def test_charset_in_a_comment_that_is_not_closed_does_not_count() -> None:
+    assert decode_html(b"<!-- <meta charset=windows-1252>\x80", None) == "<!-- <meta charset=windows-1252>\ufffd"
+
+
 NOINDEX = b'<meta name="robots" content="noindex"><link rel="canonical" href="/a">'
 UNREADABLE = {
     "too large": (b"x" * MAX_HTML_BYTES, "is larger than 640 kB"),
@@ -377,3 +417,65 @@ def test_of_a_body_that_is_cut_the_first_64_kb_are_read(filler: bytes) -> None:
 )
 def test_any_bytes_can_be_read_and_come_to_the_same_twice(body: bytes, charset: str | None) -> None:
     assert parse_html(body, charset) == parse_html(body, charset)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "<html" + "".join(f" data-a{number}=1" for number in range(MAX_ATTRIBUTES + 1)) + "><head>",
+        "<p" + " a" * (MAX_ATTRIBUTES + 1) + "><p title='",
+        "<div>" * (MAX_ELEMENT_DEPTH + 1),
+        "<select>" + "<option>" * (MAX_OPTIONS + 1),
+        "<b><p>" * MAX_ELEMENT_DEPTH,
+    ],
+    ids=range(5),
+)
+@pytest.mark.parametrize(
+    "meta",
+    [
+        "<meta name=robots content=noindex>",
+        "<META\nCONTENT = 'nofollow, noindex'\tname=\"Robots\"/>",
+        "<meta" + "".join(f" a{number}" for number in range(MAX_ATTRIBUTES + 1)) + " name=googlebot content='none'>",
+        "<meta name=robots name=x content=noindex content=index>",
+        '<meta a=1>< meta><meta name=robots content=noindex><meta name=x content="y>',
+    ],
+    ids=range(5),
+)
+def test_robots_meta_counts_after_what_the_parser_may_not_read(before: str, meta: str) -> None:
+    facts = parse_html(f"{before}{meta}</head><body>x".encode())
+    assert facts.noindex
+    assert facts.digest is None
+    assert not parse_html(f"{before}{' ' * HEAD_CHARS}{meta}".encode()).noindex
+    assert not parse_html(f"{before}<metadata name=robots content=noindex>".encode()).noindex
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["<script src='a.js'/>", '<script\nsrc="a>b" />', "<title/>", "<style media=x/>", "<textarea/><iframe a='/'/>"],
+)
+def test_element_of_xhtml_that_has_no_content_hides_no_meta_tag(before: str) -> None:
+    page = f"<html><head>{before}<meta name='robots' content='noindex'/></head><body>x</body></html>".encode()
+    assert parse_html(page, is_xml=True).noindex
+    assert not parse_html(page).noindex, "in HTML, browsers read the meta tag as text"
+
+
+def test_meta_tag_of_xhtml_may_have_a_prefix() -> None:
+    page = b"<x:html><x:head><x:meta name='robots' content='noindex'/></x:head></x:html>"
+    assert parse_html(page, is_xml=True).noindex
+    assert not parse_html(page).noindex
+
+
+def test_usual_xhtml_is_read_as_html_is() -> None:
+    page = (
+        b"<html><head><title>A</title><script src='/a/'>x</script></head><body><br/><main>B <i/> c</main></body></html>"
+    )
+    assert parse_html(page, is_xml=True) == parse_html(page)
+    assert parse_html(page).digest is not None
+
+
+def test_other_metadata_counts_after_what_the_parser_may_not_read() -> None:
+    before = '<meta name=x content="y"><html' + " a=1" * (MAX_ATTRIBUTES + 1) + "><head>"
+    after = "<link rel=canonical href=/a><link rel=canonical href=/b hreflang=de><meta http-equiv=refresh content='0; url=/c'>"
+    facts = parse_html(f"{before}{after}".encode())
+    assert (facts.noindex, facts.canonical, facts.instant_refresh) == (False, "/a", "/c")
+    assert parse_html(f'<meta name=robots content=noindex class="z">{before}<meta content="y>'.encode()).noindex

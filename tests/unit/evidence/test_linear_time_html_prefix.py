@@ -287,3 +287,53 @@ def test_work_of_all_tags_together_is_limited() -> None:
     closed = "<div>" * 500 + "<b></b>" * 20_000
     assert not safe_length(closed)[1], "formatting elements that are closed are not opened again"
     assert safe_length("<b>" * 700 + "<p>" * 300)[1] == "nests too many elements"
+
+
+# Small pages are proved safe without counting
+
+COMMENTS = "<!-- -->" * MAX_ELEMENT_DEPTH
+"""Makes any page so large that its tags are counted, and changes nothing else."""
+
+
+def check_that_a_page_is_judged_as_after_many_comments(text: str) -> None:
+    length, reason = safe_length(COMMENTS + text)
+    assert safe_length(text) == (length - len(COMMENTS), reason)
+
+
+@pytest.mark.parametrize("size", [1, 2, 125, 249, 250, 499, 500, 501, 547, 700, 1499])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_small_pages_are_judged_as_large_ones_are(family: str, size: int) -> None:
+    check_that_a_page_is_judged_as_after_many_comments(FAMILIES[family](size))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<p{attributes(MAX_ATTRIBUTES)}>",
+        f"<p{attributes(MAX_ATTRIBUTES + 1)}>",
+        "<p" + " a" * (MAX_ATTRIBUTES + 1) + ">",
+        "<p" + "/a" * (MAX_ATTRIBUTES + 1),
+        "<p" + ' a=">"' * (MAX_ATTRIBUTES + 1),
+        "<p" + " a = '>'" * (MAX_ATTRIBUTES + 1),
+        "<p" + 'a="<"' * (MAX_ATTRIBUTES + 1),
+        "<p" + ' a="' * (MAX_ATTRIBUTES + 1),
+        "<html" + " a" * 250 + "><body" + " a" * 250 + ">",
+        "<html" + " a" * 250 + "><body" + " a" * 251 + ">",
+        ("<html" + " a" * 200 + ">") * 3,
+        ("<BODY" + "\fa" * 167 + ">") * 3,
+        "<b>" * 545,
+        "<b>" * 550,
+        "<STRI\u212aE>" * 550,
+        "<p>" * 600 + "<b>" * 300 + "<p>" * 590,
+        "<b>" * 105 + "<p>" * 1390,
+        "<b>" * 99 + "<p>" * 1390,
+    ],
+    ids=[str(number) for number in range(18)],
+)
+def test_small_pages_near_a_limit_are_judged_as_large_ones_are(text: str) -> None:
+    check_that_a_page_is_judged_as_after_many_comments(text)
+
+
+@given(MARKUP, st.integers(1, 300))
+def test_any_small_page_is_judged_as_a_large_one_is(parts: list[str], times: int) -> None:
+    check_that_a_page_is_judged_as_after_many_comments("".join(parts) * times)

@@ -233,6 +233,8 @@ def test_canonical_url_of_another_page_is_stored(target: str, *, elsewhere: bool
         ([formatdate(EARLIEST_DATE_SECONDS - 1, usegmt=True)], None),
         ([formatdate(NOW + CLOCK_SKEW_SECONDS, usegmt=True)], NOW + CLOCK_SKEW_SECONDS),
         ([formatdate(NOW + CLOCK_SKEW_SECONDS + 1, usegmt=True)], None),
+        ([f"{formatdate(NOW, usegmt=True):<100}"], NOW),
+        ([f"{formatdate(NOW, usegmt=True):<101}"], None),
     ],
 )
 def test_a_last_modified_is_plausible_or_nothing(values: list[str], expected: int | None) -> None:
@@ -377,6 +379,14 @@ def test_observations_shuffled_and_doubled_come_to_the_same_page(
             page = merge(page, observation)
         pages.append(page)
     assert pages[0] == pages[1]
+
+
+@given(st.lists(read), read)
+def test_the_headers_of_a_response_add_nothing_to_its_sample(history: list[Observation], sample: Observation) -> None:
+    page = None
+    for observation in history:
+        page = merge(page, observation)
+    assert merge(merge(page, sample._replace(html=None)), sample) == merge(page, sample)
 
 
 def test_late_visit_shows_that_two_contents_overlapped() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sitemap_middleware.evidence.packed_content_size import (
     content_mark,
     content_size,
+    do_marks_differ,
     has_as_many_others,
     may_be_more_words,
     more_words,
@@ -34,3 +35,16 @@ def test_a_mark_gives_the_size_of_its_own_content(digest: int, other: int, words
     assert 0 <= mark < 2**31
     assert size_by_mark(mark, digest) == (size if mark else None)
     assert size_by_mark(mark, other) in ({size, None} if (digest - other) % 2**15 == 0 else {None})
+
+
+@given(DIGESTS, DIGESTS, COUNTS, COUNTS, COUNTS, st.sampled_from([0, 64, 1, 5]))
+def test_marks_differ_if_the_known_sizes_do_in_other_items(
+    digest: int, other: int, words: int, more: int, others: int, more_others: int
+) -> None:
+    size, larger = content_size(words, others), content_size(words + more, others + more_others)
+    mark, larger_mark = content_mark(digest, size), content_mark(other, larger)
+    are_known = mark != 0 and larger_mark != 0
+    assert do_marks_differ(mark, digest, larger_mark, other) is (are_known and more_others % 64 != 0)
+    for unknown in (0, mark ^ 1, mark ^ 1 << 14):  # none, and those of other contents
+        assert do_marks_differ(unknown, digest, larger_mark, other) is False
+        assert do_marks_differ(larger_mark, other, unknown, digest) is False

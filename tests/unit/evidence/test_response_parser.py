@@ -169,11 +169,38 @@ def test_unsampled_body_leaves_the_html_unknown() -> None:
     assert observation(body=None).html is None
 
 
-def test_unknown_coding_is_reported_and_not_parsed() -> None:
-    html = observation(200, ("content-encoding", "mystery"), body=BODY).html
+@pytest.mark.parametrize(
+    ("body", "has_head", "noindex"),
+    [
+        (BODY, True, False),
+        (b"Words alone", True, False),
+        (b"<meta name=robots content=noindex>\0", True, True),
+        (b"\0<meta name=robots content=noindex>", True, True),
+        (b"\x02" + BODY, False, False),
+        (b"\xff" + BODY, False, False),
+        (b"", False, False),
+    ],
+)
+def test_head_of_text_counts_though_its_coding_is_unknown(body: bytes, *, has_head: bool, noindex: bool) -> None:
+    html = observation(200, ("content-encoding", "mystery"), body=body).html
     assert html is not None
-    assert (html.digest, html.has_head) == (None, False)
-    assert "mystery" in html.unread_reason
+    assert (html.digest, html.has_head, html.noindex) == (None, has_head, noindex)
+    assert html.unread_reason == "is compressed with 'mystery', for which no decoder is installed"
+
+
+def test_unknown_coding_of_a_body_that_was_not_sampled_says_nothing() -> None:
+    assert observation(200, ("content-encoding", "none")).html is None
+
+
+def test_head_of_text_counts_though_it_is_not_compressed_as_its_header_says() -> None:
+    html = observation(200, ("content-encoding", "gzip"), body=b"<link rel=canonical href=/other>" + BODY).html
+    assert html is not None
+    assert (html.digest, html.canonical, html.has_head) == (None, "/other", True)
+
+
+@pytest.mark.parametrize("body", [b"", gzip.compress(BODY, mtime=0)[:11], b"\0\1\2\3"])
+def test_broken_body_leaves_the_html_unknown(body: bytes) -> None:
+    assert observation(200, ("content-encoding", "gzip"), body=body).html is None
 
 
 def test_volatile_response_has_a_volatile_digest() -> None:

@@ -333,6 +333,29 @@ TIMES = st.tuples(
 
 @pytest.mark.once
 @given(
+    st.lists(TIMES, min_size=4, max_size=9),
+    st.sampled_from([0, 1, 7, 300]),
+    st.none() | st.sampled_from([NOW - 50 * DAY, NOW]),
+    st.sampled_from([(1, 0), (NOW - 60 * DAY, NOW - 32 * DAY)]),
+)
+def test_pages_whose_date_never_changed_are_dated_as_each_is_alone(
+    dates: list[tuple[int, int]], odd: int, until: int | None, deployed: tuple[int, int]
+) -> None:
+    pages = []
+    for number, (age, stood) in enumerate(dates):
+        last = NOW + odd
+        first = last - stood
+        page = merge(None, Observation(f"/a/{number}", "/a/<x>", last, 200, "text/html", last_modified=first - age))
+        pages.append(page._replace(last_modified_history=(Run(first - age, first, last),)))
+    (columns,) = unpack_block((page.path, page.route, packed_page(page).data) for page in pages).columns
+    signals = SiteSignals(until=until, deployed=deployed)
+    assert observed_lastmods(columns, signals, NOW + 301) == [
+        lastmod(None, page, None, signals, NOW + 301).text for page in pages
+    ]
+
+
+@pytest.mark.once
+@given(
     st.lists(st.tuples(TIMES, st.sampled_from([1, 239, 240, 900, DAY, 200 * DAY]), TIMES), min_size=4, max_size=9),
     st.sampled_from([0, 1, 7]),
     st.none() | st.sampled_from([NOW - 50 * DAY, NOW]),
@@ -359,6 +382,23 @@ def test_pages_whose_date_changed_once_are_dated_as_each_is_alone(
     assert observed_lastmods(columns, signals, NOW + 7) == [
         lastmod(None, page, None, signals, NOW + 7).text for page in pages
     ]
+
+
+@pytest.mark.parametrize("returned", [-1, 0, 1, 1000])
+def test_pages_of_two_servers_with_a_date_each_are_dated_as_each_is_alone(returned: int) -> None:
+    """The earlier date was seen again so many seconds after the later one was first seen."""
+    pages = []
+    for number in range(4):
+        first = NOW - DAY + number
+        runs = Run(NOW - 90 * DAY, NOW - 2 * DAY, first + returned), Run(NOW - 80 * DAY, first, NOW)
+        kind = Observation(f"/a/{number}", "/a/<x>", NOW, 200, "text/html", last_modified=runs[1].value)
+        page = merge(None, kind._replace(html=HtmlFacts(number)))
+        contents = (Run(number, NOW - 2 * DAY, NOW),)
+        pages.append(page._replace(last_modified_history=runs, content_history=contents))
+    (columns,) = unpack_block((page.path, page.route, packed_page(page).data) for page in pages).columns
+    dates = observed_lastmods(columns, SiteSignals(), NOW)
+    assert dates == [lastmod(None, page, None, SiteSignals(), NOW).text for page in pages]
+    assert all(date is None for date in dates) is (returned > 0)
 
 
 @pytest.mark.parametrize("digests", [[1, 2, 3, 4], [VOLATILE] * 4, [1, VOLATILE, 1, 1], [7] * 5, [7] * 5 + [VOLATILE]])

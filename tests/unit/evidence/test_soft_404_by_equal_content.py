@@ -86,6 +86,20 @@ def test_pages_that_only_echo_their_paths_are_soft_404s_of_the_first(body: str) 
     assert {echoes(*pages, *real).first_equal_page(page) for page in pages[:-1]} == {first}
 
 
+@pytest.mark.parametrize("links", [0, 1, 64])
+def test_sizes_of_contents_hide_no_soft_404(links: int) -> None:
+    """Pages of posts, with these links, lie between pages that repeat their path."""
+    missing = [seen(f"/tags/{word}", f"Nothing about {word}", 10 + at // 3 * 4) for at, word in enumerate("abcdefghi")]
+    posts = [
+        seen(f"/tags/post-{number}", f"About post {number}" + f"<a href='/{number}'>More</a>" * links, at)
+        for number, at in enumerate([11, 15, 19])
+    ]
+    marked = [*missing, *posts]
+    assert all(page.content_mark for page in marked)
+    assert echoes(*marked) == echoes(*(page._replace(content_mark=0) for page in marked))
+    assert listed(*marked) == ["/tags/a", *(page.path for page in posts)]
+
+
 @pytest.mark.parametrize("count", [MIN_EQUAL_PAGES - 1, MIN_EQUAL_PAGES])
 def test_few_pages_with_one_content_are_all_listed(count: int) -> None:
     pages = [seen(f"/tags/{word}", "One and the same", at) for at, word in enumerate("abcdefgh"[:count])]
