@@ -33,6 +33,10 @@ class BoundedCache(Generic[Key, Value]):
         value = self._recent.get(key)
         return self._older.get(key) if value is None else value
 
+    def kept_keys(self) -> list[Key]:
+        """Return the keys that are kept."""
+        return [*{**self._older, **self._recent}]
+
     def put(self, key: Key, value: Value) -> None:
         recent = self._recent
         if len(recent) >= self._generation_size and key not in recent:

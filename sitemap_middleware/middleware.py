@@ -294,7 +294,7 @@ class SitemapMiddleware:
         - ``merged``: responses saved to the store.
         - ``refused``: pages left out by `max_pages` or `max_pages_per_route`, counted at each visit.
         - ``unwritable``: responses of paths that cannot be written as a loc.
-        - ``rendered``: blocks, of up to a thousand learned pages each, rendered by this process.
+        - ``rendered``: blocks, of up to 625 learned pages each, rendered by this process.
         - ``store_failures``: calls of the store that failed.
         - ``unavailable_responses``: requests for the sitemap or robots.txt that were answered 503.
         - ``ignored_method``: requests that are not evidence because they are not GET, or a header replaces the method.

@@ -16,6 +16,9 @@ from .routing.current_routes import AppRoutes
 MAX_READY_KEYS: Final = 64
 """Keys of requests by which documents are looked up. If there are more, all are dropped; clients can invent queries."""
 
+_FIELDS: Final = frozenset({b"accept-encoding", b"if-none-match", b"if-modified-since", b"user-agent"})
+"""The fields of a request on which it depends whether a response is ready."""
+
 
 class ReadyDocuments:
     """Documents by the key of a request, until one of them is no longer up to date. The publisher keeps them."""
@@ -82,7 +85,9 @@ class ReadyDocuments:
         coding = tags = moment = None
         agent = b""
         try:
-            for name, value in fields:  # names are compared one by one: this is faster than a dict
+            for name, value in fields:
+                if name not in _FIELDS:  # most: one look-up is faster than four comparisons
+                    continue
                 if name == b"accept-encoding":
                     coding = value.decode("latin-1")
                 elif name == b"if-none-match":
@@ -90,7 +95,7 @@ class ReadyDocuments:
                 elif name == b"if-modified-since":
                     moment = value.decode("latin-1")
                 elif name == b"user-agent" and self._notes_crawlers:
-                    agent = agent or value
+                    agent = agent + b"," + value if agent else value
         except Exception:  # a header that is not bytes: what looks at it next logs it
             return None
         if agent and crawler_of_agent(agent) is not None:

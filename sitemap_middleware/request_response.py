@@ -156,7 +156,7 @@ class Request(Protocol):
 
     @property
     def user_agent(self) -> str | bytes:
-        """Its User-Agent as the protocol gives it; empty if there is none."""
+        """Its User-Agent as the protocol gives it; empty if there is none. Several are joined by commas, as in WSGI."""
 
     @property
     def sender(self) -> Sender:

@@ -10,11 +10,11 @@ from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..created_when_needed import created_part
-from ..request_response import DOCUMENT_SUFFIXES, KEY_PATH, Response
+from ..request_response import DOCUMENT_SUFFIXES, KEY_PATH, RequestKey, Response
 from ..routing.framework_detection import EXTENSION_NAME
 from ..routing.starlette_routes import set_state
 from ..service import SitemapService
-from .asgi_request import ASGIRequest, key_with_defaults
+from .asgi_request import ASGIRequest, host_of, key_with_defaults, request_of_scope
 from .asgi_response_sending import send_response
 from .event_loop_and_threads import run_in_thread, thread_limiter
 
@@ -30,17 +30,18 @@ class ASGIMiddleware:
     _unwind: Callable[[], None]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = page = response = None
+        key: RequestKey
+        app, request = self.app, None  # Python calls a local variable faster than an attribute that is no method
         try:
-            if scope["type"] == "http" and (
-                type(headers := scope["headers"]) is list or isinstance(headers, Collection)
-            ):
-                host = b""
-                for name, value in headers:
-                    if name == b"host":
-                        host = value
-                        break
+            if scope["type"] != "http":
+                send = self._send_of_other_scope(scope, send)
+                app = self.app
+            else:
+                headers = scope["headers"]
                 try:
+                    name, host = headers[0]
+                    if name != b"host":  # most clients and servers put it first
+                        host = host_of(headers)
                     key = (
                         scope["path"],
                         host,
@@ -49,56 +50,80 @@ class ASGIMiddleware:
                         scope["method"],
                         scope["query_string"],
                     )
-                except KeyError:
-                    key = key_with_defaults(scope, host)
+                except (LookupError, TypeError):
+                    key = key_with_defaults(scope) if isinstance(headers, Collection) else ()
                 tracker = self.service.tracker
-                clock = tracker.clock  # Python calls a local variable faster than an attribute that is no method
-                page, key = tracker.tracked_pages.get(key) or (None, key)
-                if (  # the rule of `Pause`, written out here because a call takes time
-                    page is not None
-                    and (pause := page.last_answer.pause) is not None
-                    and pause[2] is key
-                    and len(headers) in tracker.crawlers.skipped_counts
-                    and pause[0] <= clock() < pause[1]
-                ):
-                    tracker.repeated += 1
-                elif (
-                    page is not None
-                    or not key[KEY_PATH].endswith(DOCUMENT_SUFFIXES)
-                    or (handler := created_part(self.service, "sitemap_handler")) is None
-                    or (response := handler.ready.response(key, headers)) is None
-                ):
-                    request = ASGIRequest()  # made here, and without an `__init__`, because each call takes time
-                    request.adapter, request.scope = self, scope
-                    request.key, request.observer = key, None
-                    request.fields = request.headers = tuple(headers)
-                    if page is None:
-                        self._bind_app(scope)
-                        if key[KEY_PATH].endswith(DOCUMENT_SUFFIXES):
-                            response = await self._document_response(request)
-                        elif (marker := self.service.report.marker) is not None and marker in key[KEY_PATH]:
-                            response = await self._report_response(request)
-                        if response is None:
-                            page = self.service.observe(request)
-            else:
-                send = self._send_of_other_scope(scope, send)
+                entry = tracker.tracked_pages.get(key)
+                if entry is None:
+                    if (response := self._ready_document(key, headers)) is None:
+                        app, request = await self._app_and_request(scope, key, send)
+                    else:
+                        app = partial(send_response, response)
+                else:
+                    page, key = entry
+                    clock = tracker.clock  # local like `app`
+                    if (  # the rule of `Pause`, written out here because a call takes time
+                        (pause := page.last_answer.pause) is not None
+                        and pause[2] is key
+                        and len(headers) in tracker.skipped_counts
+                        and pause[0] <= clock() < pause[1]
+                    ):
+                        tracker.repeated += 1
+                    else:
+                        made = ASGIRequest()  # made here, and without an `__init__`, because each call takes time
+                        made.adapter = self
+                        made.scope = scope
+                        made.key = key
+                        made.fields = tuple(headers)
+                        made.observer = None
+                        made.tracked_page = page
+                        made.server_send = send
+                        request = made
         except Exception as error:
+            app = self.app
             self.service.log_fault("a request could not be looked at", error)
-        app = self.app  # local for the same reason as `clock`
-        if request is not None and page is not None:
-            request.tracked_page, request.server_send = page, send
+        if request is None:
+            await app(scope, receive, send)
+        else:
             try:
                 await app(scope, receive, request.send)
             except Exception:
                 request.retract()
-                self.service.note_failure(request, page)
+                self.service.note_failure(request, request.tracked_page)
                 raise
-        elif response is not None:
-            if request is not None:  # no request was made for a ready document, and there is nothing to note
-                self.service.note_document(request, response)
-            await send_response(response, receive, send)
-        else:
-            await app(scope, receive, send)
+
+    def _ready_document(self, key: RequestKey, headers: Any) -> Response | None:
+        """The response to a request for a document that is in memory and up to date; else None."""
+        if not key or not key[KEY_PATH].endswith(DOCUMENT_SUFFIXES):
+            return None
+        handler = created_part(self.service, "sitemap_handler")
+        response: Response | None = None if handler is None else handler.ready.response(key, headers)
+        return response
+
+    async def _app_and_request(self, scope: Scope, key: RequestKey, send: Send) -> tuple[ASGIApp, ASGIRequest | None]:
+        """Return the app to call for a page not tracked yet, and the request if its response will be observed.
+
+        Args:
+            scope: the request's.
+            key: the request's; empty if its headers can be read only once, and so are left to the app.
+            send: the server's.
+        """
+        self._bind_app(scope)
+        if not key:
+            return self.app, None
+        request, response = request_of_scope(scope, key, self), None
+        if key[KEY_PATH].endswith(DOCUMENT_SUFFIXES):
+            response = await self._document_response(request)
+        elif (marker := self.service.report.marker) is not None and marker in key[KEY_PATH]:
+            response = await self._report_response(request)
+        if response is not None:
+            self.service.note_document(request, response)
+            return partial(send_response, response), None
+        page = self.service.observe(request)
+        if page is None:
+            return self.app, None
+        request.tracked_page, request.server_send = page, send
+        return self.app, request
 
     async def _document_response(self, request: ASGIRequest) -> Response | None:
         """The response to a request whose path may be a document's; None if the app is to answer."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Awaitable, Callable, Generator, Sized
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final, Protocol
@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from anyio.from_thread import run_sync as run_on_loop
 from starlette.types import ASGIApp, Message, Scope, Send
 
-from ..listing.batch_queue import BatchQueue, as_values_error
+from ..listing.provider_item_queue import BatchQueue, as_values_error
 from ..models import Context, RoutingHeaders
 from ..private_stdlib import mark_coroutine_function
 from ..proxy_header_names import is_proxy_header
@@ -68,12 +68,11 @@ class ASGIRequest(BaseRequest):
     given. Everything else is computed when it is read.
     """
 
-    __slots__ = ("_call_soon", "adapter", "fields", "headers", "scope", "server_send")
+    __slots__ = ("_call_soon", "adapter", "fields", "scope", "server_send")
 
     adapter: ASGIAdapter
     scope: Scope
-    fields: Sized
-    headers: tuple[tuple[bytes, bytes], ...]
+    fields: tuple[tuple[bytes, bytes], ...]
     """The request's headers, as they came: the app may remove some from the list in the scope."""
     server_send: Send
     _call_soon: Callable[..., object]
@@ -96,7 +95,7 @@ class ASGIRequest(BaseRequest):
 
     @property
     def is_forwarded(self) -> bool:
-        return any(is_proxy_header(name.decode("latin-1")) for name, _ in self.headers)
+        return any(is_proxy_header(name.decode("latin-1")) for name, _ in self.fields)
 
     @property
     def has_dynamic_root(self) -> bool:
@@ -105,10 +104,11 @@ class ASGIRequest(BaseRequest):
 
     def ignore_reason(self) -> IgnoreReason | None:
         self.routing_headers = ()
-        reason, scope = ignore_reason_of_headers(self.headers, self._ignore_reason_of_routing), self.scope
-        if reason is None and ("user" in scope or "extensions" in scope):  # a cheaper test, since few scopes have them
-            return ignore_reason_of_scope(scope)
-        return reason
+        reason = ignore_reason_of_headers(self.fields, self._ignore_reason_of_routing)
+        if reason is not None:
+            return reason
+        scope = self.scope  # few scopes have these two
+        return ignore_reason_of_scope(scope) if "user" in scope or "extensions" in scope else None
 
     def _ignore_reason_of_routing(self, headers: tuple[tuple[bytes, bytes], ...]) -> IgnoreReason | None:
         self.routing_headers: RoutingHeaders = headers
@@ -119,34 +119,33 @@ class ASGIRequest(BaseRequest):
 
     def decoded_headers(self) -> list[tuple[str, str]]:
         """The request's headers, by lower-case name."""
-        return [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self.headers]
+        return [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self.fields]
 
     @property
     def field_count(self) -> int:
-        return len(self.headers)
+        return len(self.fields)
 
     header_count = field_count
 
     @property
     def user_agent(self) -> bytes:
-        for name, value in self.headers:
+        agent = b""
+        for name, value in self.fields:
             if name == b"user-agent":
-                return value
-        return b""
+                agent = agent + b"," + value if agent else value
+        return agent
 
     @property
     def sender(self) -> Sender:
         client = self.scope.get("client")
-        return Sender(str(client[0]) if client else "", self.headers)
+        return Sender(str(client[0]) if client else "", self.fields)
 
     def visitor(self, status: int) -> int:
-        agent = language = b""
-        for name, value in self.headers:
-            if name == b"user-agent":
-                agent = value
-            elif name == b"accept-language":
+        language = b""
+        for name, value in self.fields:
+            if name == b"accept-language":
                 language = value
-        return visitor_fingerprint(status, agent.decode("latin-1"), language.decode("latin-1"))
+        return visitor_fingerprint(status, self.user_agent.decode("latin-1"), language.decode("latin-1"))
 
     def send(self, message: Message) -> Awaitable[None]:
         """The `send` that the app is given: observe the message, then pass it to the server.
@@ -157,13 +156,14 @@ class ASGIRequest(BaseRequest):
             message_type = message["type"]
             if message_type == "http.response.start":
                 try:
-                    status, headers = message["status"], message["headers"]
+                    status = message["status"]
+                    headers = message["headers"]
                 except KeyError:  # headers are optional (ASGI, "Response Start"); the server refuses a missing status
                     status, headers = message.get("status"), ()
-                self.observer = self.tracked_page.on_response_start(status, headers, self, self.observer)  # type: ignore[union-attr] # only observed requests are given this `send`
+                self.observer = self.tracked_page.on_response_start(status, headers, self, self.observer)
             elif (observer := self.observer) is not None:
                 if message_type == "http.response.body":
-                    is_last = not message.get("more_body", False)
+                    is_last = "more_body" not in message or not message["more_body"]
                     if observer.chunks is not None:
                         observer.on_chunk(message.get("body", b""))
                         if is_last:
@@ -183,7 +183,7 @@ class ASGIRequest(BaseRequest):
     @property
     def conditions(self) -> Conditions:
         coding = tags = moment = None
-        for name, value in self.headers:  # names are compared one by one: this is faster than a dict
+        for name, value in self.fields:  # names are compared one by one: this is faster than a dict
             if name == b"accept-encoding":
                 coding = value.decode("latin-1")
             elif name == b"if-none-match":
@@ -236,7 +236,7 @@ class ASGIRequest(BaseRequest):
 
     def detached(self) -> ASGIRequest:
         request = ASGIRequest()
-        request.adapter, request.scope, request.headers = self.adapter, self.scope, self.headers
+        request.adapter, request.scope, request.fields = self.adapter, self.scope, self.fields
         request.key, request._call_soon = self.key, loop_caller()
         return request
 
@@ -254,10 +254,29 @@ class ASGIRequest(BaseRequest):
 mark_coroutine_function(ASGIRequest.send)  # asgiref checks this before it calls it
 
 
-def key_with_defaults(scope: Scope, host: bytes) -> RequestKey:
-    """The key of a request whose scope leaves out optional items."""
+def request_of_scope(scope: Scope, key: RequestKey, adapter: ASGIAdapter) -> ASGIRequest:
+    """Make the request of a scope that the app has not seen yet."""
+    request = ASGIRequest()
+    request.adapter = adapter
+    request.scope = scope
+    request.key = key
+    request.fields = tuple(scope["headers"])
+    request.observer = None
+    return request
+
+
+def host_of(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """The first Host header; empty if there is none."""
+    for name, value in headers:
+        if name == b"host":
+            return value
+    return b""
+
+
+def key_with_defaults(scope: Scope) -> RequestKey:
+    """The key of a request whose scope may leave out optional items."""
     scheme, root, query = scope.get("scheme", "http"), scope.get("root_path"), scope.get("query_string")
-    return scope["path"], host, scheme, root, scope["method"], query
+    return scope["path"], host_of(scope["headers"]), scheme, root, scope["method"], query
 
 
 def _path_below_root(root: str, path: str) -> str:

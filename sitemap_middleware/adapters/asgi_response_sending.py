@@ -8,14 +8,14 @@ from contextlib import closing, suppress
 from anyio import CancelScope, create_task_group
 from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
-from starlette.types import Receive, Send
+from starlette.types import Receive, Scope, Send
 
 from ..rendering.responses import encode_headers
 from ..request_response import Response
 
 
-async def send_response(response: Response, receive: Receive, send: Send) -> None:
-    """Send a response of the middleware itself."""
+async def send_response(response: Response, _: Scope, receive: Receive, send: Send) -> None:
+    """Send a response of the middleware itself. With the first argument bound, this is an ASGI application."""
     headers = [*(response.encoded or encode_headers(response.headers))]  # a copy: middleware outside may add to it
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     if response.parts is None:

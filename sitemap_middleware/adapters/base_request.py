@@ -18,8 +18,8 @@ class BaseRequest:
     is_noted: bool
     routing_headers: RoutingHeaders
     """The headers that an app may believe to state the requested URL. `ignore_reason` finds them."""
-    tracked_page: TrackedPage | None
-    """The page that the request is for; None if the response is not observed."""
+    tracked_page: TrackedPage
+    """The page that the request is for. It is set if the response is observed."""
     observer: Observer | None
     """The observer of the response; None before the response starts, and if nothing of it was recorded."""
 

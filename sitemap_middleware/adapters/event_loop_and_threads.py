@@ -14,7 +14,7 @@ from anyio.to_thread import run_sync
 
 from ..exceptions import ValuesError
 from ..listing.async_provider_batches import iterate_in_batches
-from ..listing.batch_queue import BatchQueue
+from ..listing.provider_item_queue import BatchQueue
 from ..models import Context
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")

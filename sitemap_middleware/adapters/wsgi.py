@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,12 @@ def _status_line(status: int) -> str:
     return f"{status} {HTTPStatus(status).phrase}"
 
 
+def _send_response(response: Response, _: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    """Send a response of the middleware itself. With the first argument bound, this is a WSGI application."""
+    start_response(_status_line(response.status), list(response.headers))
+    return [response.body] if response.parts is None else response.parts
+
+
 class WSGIMiddleware:
     """The middleware as a WSGI application."""
 
@@ -30,7 +36,7 @@ class WSGIMiddleware:
     _unwind: Callable[[], None]
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        request = page = response = None
+        app, request = self.app, None  # Python calls a local variable faster than an attribute that is no method
         try:
             try:
                 key = (
@@ -44,46 +50,43 @@ class WSGIMiddleware:
             except KeyError:
                 key = key_with_defaults(environ)
             tracker = self.service.tracker
-            clock = tracker.clock  # Python calls a local variable faster than an attribute that is no method
-            page, key = tracker.tracked_pages.get(key) or (None, key)
+            entry = tracker.tracked_pages.get(key)
+            page = None
+            if entry is not None:
+                page, key = entry
+            clock = tracker.clock  # local like `app`
             if (  # the rule of `Pause`, written out here because a call takes time
                 page is not None
                 and (pause := page.last_answer.pause) is not None
                 and pause[2] is key
-                and len(environ) in tracker.crawlers.skipped_counts
+                and len(environ) in tracker.skipped_counts
                 and pause[0] <= clock() < pause[1]
             ):
                 tracker.repeated += 1
             else:
-                request = WSGIRequest()  # made here, and without an `__init__`, because each call takes time
-                request.adapter, request.environ, request.key = self, environ, key
-                request.observer, request.is_started = None, False
-                request.fields = {**environ}
+                made = WSGIRequest()  # made here, and without an `__init__`, because each call takes time
+                made.adapter = self
+                made.environ = environ
+                made.key = key
+                made.fields = environ.copy()
+                made.observer = None
+                made.is_started = False
+                made.server_start_response = start_response
                 if page is None:
-                    if self._original_attributes:
-                        self._unwind()
-                    path = key[KEY_PATH]
-                    if path.endswith(DOCUMENT_SUFFIXES):
-                        response = self.document_response(request)
-                    elif (marker := self.service.report.marker) is not None and marker in path:
-                        response = self._report_response(request)
-                    if response is None:
-                        page = self.service.observe(request)
+                    app, request = self._app_and_request(made)
+                else:
+                    made.tracked_page = page
+                    request = made
         except Exception as error:
+            app = self.app
             self.service.log_fault("a request could not be looked at", error)
-        app = self.app  # local for the same reason as `clock`
-        if request is None or page is None:
-            if request is None or response is None:
-                return app(environ, start_response)
-            self.service.note_document(request, response)
-            start_response(_status_line(response.status), list(response.headers))
-            return [response.body] if response.parts is None else response.parts
-        request.tracked_page, request.server_start_response = page, start_response
+        if request is None:
+            return app(environ, start_response)
         try:
             body = app(environ, request.start_response)
         except BaseException:
             request.retract()
-            self.service.note_failure(request, page)
+            self.service.note_failure(request, request.tracked_page)
             raise
         observer = request.observer
         if request.is_started and (observer is None or observer.chunks is None):
@@ -93,6 +96,24 @@ class WSGIMiddleware:
         except Exception as error:
             self.service.log_fault("a body could not be sampled", error)
         return body
+
+    def _app_and_request(self, request: WSGIRequest) -> tuple[WSGIApplication, WSGIRequest | None]:
+        """Return the app to call for a page not tracked yet, and the request if its response will be observed."""
+        if self._original_attributes:
+            self._unwind()
+        path, response = request.key[KEY_PATH], None
+        if path.endswith(DOCUMENT_SUFFIXES):
+            response = self.document_response(request)
+        elif (marker := self.service.report.marker) is not None and marker in path:
+            response = self._report_response(request)
+        if response is not None:
+            self.service.note_document(request, response)
+            return partial(_send_response, response), None
+        page = self.service.observe(request)
+        if page is None:
+            return self.app, None
+        request.tracked_page = page
+        return self.app, request
 
     def document_response(self, request: WSGIRequest) -> Response | None:
         """The response if the request is for a sitemap document or robots.txt; None if the app is to answer."""

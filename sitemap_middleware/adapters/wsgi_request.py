@@ -91,7 +91,7 @@ class WSGIRequest(BaseRequest):
             status, headers = _start_arguments(positional, named)
         observer = None
         try:
-            observer = self.tracked_page.on_response_start(status, headers, self, self.observer)  # type: ignore[union-attr] # only observed requests are given this `start_response`
+            observer = self.tracked_page.on_response_start(status, headers, self, self.observer)
         except Exception as error:
             self.adapter.service.log_fault("a response could not be observed", error)
         self.observer = observer
@@ -270,7 +270,7 @@ def request_of(environ: WSGIEnvironment, adapter: WSGIAdapter) -> WSGIRequest:
     request = WSGIRequest()
     request.adapter = adapter
     request.environ = environ
-    request.fields = {**environ}
+    request.fields = environ.copy()
     request.observer = None
     request.is_started = False
     request.key = key_with_defaults(environ)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..adapters.asgi_request import ASGIRequest, key_with_defaults
+from ..adapters.asgi_request import ASGIRequest, key_with_defaults, request_of_scope
 from ..adapters.wsgi_request import WSGIRequest, request_of
 from ..request_response import TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY
 
@@ -35,11 +35,7 @@ def wsgi_request(request: HttpRequest, app: Any) -> WSGIRequest:
 def asgi_request(request: HttpRequest, app: Any) -> ASGIRequest:
     """A request in async mode."""
     scope: dict[str, Any] = getattr(request, "scope", None) or _scope_of(request)
-    own = ASGIRequest()
-    own.adapter, own.scope, own.headers, own.observer = app, scope, tuple(scope["headers"]), None
-    own.fields = own.headers
-    own.key = key_with_defaults(scope, next((value for name, value in own.headers if name == b"host"), b""))
-    return own
+    return request_of_scope(scope, key_with_defaults(scope), app)
 
 
 def _scope_of(request: HttpRequest) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ..captured_response import CapturedResponse
 from ..evidence.delisting_confirmation import is_conclusive
 from ..exceptions import StoreError
 from ..fork_safety import reset_after_fork
-from .shutdown import SHUTDOWN_TIMEOUT_SECONDS, flush_at_exit, flush_on_sigterm, install_exit_hooks
+from .saving_at_exit import SHUTDOWN_TIMEOUT_SECONDS, flush_at_exit, flush_on_sigterm, install_exit_hooks
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -144,14 +144,25 @@ class ResponseBuffer:
         else:
             self.record(captured)
 
-    def record_sample(self, captured: CapturedResponse) -> None:
-        """Keep a response with its body until the next flush; if there are too many, drop and count it."""
+    def record_late(self, captured: CapturedResponse) -> None:
+        """Record a response whose body has ended, unless a response that began later is recorded."""
+        recorded = self._pending.get(captured.page_key)
+        if recorded is None or recorded.at <= captured.at:
+            self.record(captured)
+
+    def record_sample(self, captured: CapturedResponse) -> bool:
+        """Keep a response with its body until the next flush; if there are too many, drop and count it.
+
+        Returns:
+            Whether it was kept.
+        """
         size = len(captured.body or b"")
         if self._sample_bytes + size > MAX_PENDING_BODY_BYTES or len(self._samples) >= self._capacity:
             self.dropped += 1
-            return
+            return False
         self._sample_bytes += size
         self._samples.append(captured)
+        return True
 
     def discard(self, captured: CapturedResponse) -> None:
         """Remove a recorded response that failed before its end."""

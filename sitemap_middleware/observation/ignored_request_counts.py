@@ -50,5 +50,5 @@ class IgnoredRequests:
         if not total or (known and last is None):
             return None
         by_reason = ", ".join(f"{count} {IGNORE_REASONS[reason]}" for reason, count in counts.items() if count)
-        summary = f"of all requests since the process began, {total} did not count as evidence: {by_reason}"
+        summary = f"of all requests to this process since it began, {total} did not count as evidence: {by_reason}"
         return summary if last is None else f"{summary}; the last of them for this page {last.detail}"

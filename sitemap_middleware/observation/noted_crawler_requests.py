@@ -114,6 +114,8 @@ class CrawlerRequests:
         """Whether `max_fields` includes the fields that are no headers: those of WSGI's environ."""
         self.dropped: int = 0
         self._ensure_thread = ensure_thread
+        self.skipped_counts: set[int] = set()
+        """Numbers of header fields that need not be looked at before the next flush. It stays the same object."""
         self.reset_after_fork()
         reset_after_fork(self)
 
@@ -121,8 +123,7 @@ class CrawlerRequests:
         """Start empty in a forked child: the parent counts what it has noted."""
         self._noted: list[NotedRequest] = []
         self._noted_chars = 0
-        self.skipped_counts: set[int] = set()
-        """Numbers of header fields that need not be looked at before the next flush."""
+        self.skipped_counts.clear()
 
     @property
     def is_enabled(self) -> bool:
@@ -141,7 +142,7 @@ class CrawlerRequests:
     def _learn_count(self, count: int) -> None:
         if count + SPARE_FIELDS > self.max_fields:
             self.max_fields = max(self.max_fields, min(count + SPARE_FIELDS, LARGEST_MAX_FIELDS))
-            self.skipped_counts = set()
+            self.skipped_counts.clear()
 
     def look_at(self, page: NotedPage, raw_status: Any, request: Request, count: int, now: float) -> None:
         """Note a request if it is a crawler's; else pass over others with as many fields. Never blocks.
@@ -186,7 +187,7 @@ class CrawlerRequests:
     def take(self) -> list[NotedRequest]:
         """The requests since the last call."""
         noted, self._noted, self._noted_chars = self._noted, [], 0
-        self.skipped_counts = set()
+        self.skipped_counts.clear()
         return noted
 
 

@@ -11,6 +11,7 @@ from ..models import RoutingHeaders, Site
 from ..request_response import RequestKey
 from .background_saving import ResponseBuffer
 from .fault_log import FaultLog
+from .sampling_schedule import SampleSchedule
 
 Pause = tuple[float, float, RequestKey]
 """When a page is not observed: since and until when, in POSIX seconds of the same whole second, and the key of the
@@ -45,8 +46,20 @@ class ObservedPage(Protocol):
 class Observer(CapturedResponse):
     """A captured response that is still passing. It collects the body if that is sampled."""
 
-    __slots__ = ("_page", "_size_bytes", "chunks", "pause", "raw_status", "repeats", "second_ends_at")
+    __slots__ = (
+        "_page",
+        "_size_bytes",
+        "chunks",
+        "key",
+        "pause",
+        "raw_status",
+        "repeats",
+        "second_ends_at",
+        "unread_schedule",
+    )
 
+    key: RequestKey | None
+    """The key of the request, to tell by its identity that another request is for the same host."""
     raw_status: Any
     """The status as the app gave it."""
     second_ends_at: float
@@ -76,6 +89,9 @@ class Observer(CapturedResponse):
         self.chunks: list[bytes] | None = None
         """The body so far; None if it is not sampled."""
         self._size_bytes = 0
+        self.unread_schedule: SampleSchedule | None = None
+        """Set if nothing is recorded before the body ends: none of the page's was read yet, and it may say noindex."""
+        self.buffer_key: tuple[str, ...] = page.page_key
         self.repeats = 0
         self.pause = None
 
@@ -106,6 +122,7 @@ class Observer(CapturedResponse):
         """Drop the sample: the server sends part of the body, such as a file, past the middleware."""
         self._page.must_sample = False
         self.chunks = None
+        self._record_if_unread()
 
     def on_end(self) -> None:
         """Buffer the sample: the whole body has been sent."""
@@ -141,7 +158,15 @@ class Observer(CapturedResponse):
         sample.file_path = file_path
         sample.visitor = self.visitor
         sample.routing_headers = self.routing_headers
-        self._page.context.buffer.record_sample(sample)
+        if self._page.context.buffer.record_sample(sample):
+            self._record_if_unread()
+
+    def _record_if_unread(self) -> None:
+        """Record the response if that had to wait for the end of its body."""
+        schedule, self.unread_schedule = self.unread_schedule, None
+        if schedule is not None:
+            schedule.is_read = True
+            self._page.context.buffer.record_late(self)
 
 
 def status_code(status: Any) -> int:
@@ -164,6 +189,7 @@ def _copy_bytes(chunk: Any, max_bytes: int) -> bytes | None:
 def _make_no_answer() -> Observer:
     """A placeholder for the last answer of a page that has none. No response equals it."""
     answer = Observer.__new__(Observer)
+    answer.key = None
     answer.raw_status = answer
     answer.status = 0
     answer.headers = ()

@@ -1,4 +1,4 @@
-"""Finds the routes of a batch of captured responses, parses them, and merges them into the store's pages.
+"""`Ingester` finds the routes of a batch of captured responses, parses them, and merges them into the store's pages.
 
 Runs on the background thread, and on a thread that flushes.
 """
@@ -117,6 +117,7 @@ class Ingester:
                 self._foreign_hosts.record_own_host(response)
         if any(response.is_foreign_host for response in batch):  # each is compared with those before it
             batch = sorted(batch, key=attrgetter("at"))
+        batch = _without_headers_of_samples(batch)
         by_site: dict[StoreKey, _SiteBatch] = {}
         pages: dict[tuple[str, str], CapturedResponse] = {}
         failures: dict[tuple[str, str], CapturedResponse] = {}
@@ -173,6 +174,13 @@ class Ingester:
             and may_be_listed(observation)
         ):  # the store does not keep a new page that its HTML refuses: these headers would make a good one of it
             observation = None
+        if (
+            observation is not None
+            and observation.learned
+            and not may_be_listed(observation)
+            and not may_be_listed(observation._replace(html=None))
+        ):
+            self._tracker.sampler.require_reading(response.page_key)
         if response.file_path is not None:
             response.body = None  # a batch that cannot be saved is kept without it
         return None if observation is None else at_merge(observation, now)
@@ -230,7 +238,7 @@ class Ingester:
         self._clean_up(site.store_key, site_batch.now)
 
     def _proven_claims(self, site_batch: _SiteBatch) -> list[Observation]:
-        """What the responses prove to requests that name a foreign Host or claim another URL."""
+        """What responses to requests with a foreign Host, or with a header such as X-Original-URL, prove."""
         proven: list[Observation] = []
         doubtful: list[tuple[Observation, list[str]]] = []
         for response, observation in site_batch.claims:
@@ -277,3 +285,26 @@ class Ingester:
             loc,
             reason,
         )
+
+
+def _without_headers_of_samples(batch: list[CapturedResponse]) -> list[CapturedResponse]:
+    """Drop the headers-only copy of each response whose sample is in the batch.
+
+    A sampled response arrives twice: first its headers alone, then with its body. Both are kept if the request had a
+    foreign Host or a header such as X-Original-URL: then each of them may count or not.
+    """
+    samples = {response.page_key: response for response in batch if _is_sample(response)}
+    return [
+        response
+        for response in batch
+        if _is_sample(response)
+        or response.is_foreign_host
+        or response.routing_headers
+        or (sample := samples.get(response.page_key)) is None
+        or sample.headers is not response.headers  # of another response
+        or sample.at != response.at  # an equal response has followed
+    ]
+
+
+def _is_sample(response: CapturedResponse) -> bool:
+    return response.body is not None or response.file_path is not None

@@ -39,6 +39,8 @@ class SampleSchedule:
     digest: int | None
     is_refused: bool = False
     """Whether the HTML of the last sample said that the page is not to be listed, as by a robots meta tag."""
+    is_read: bool = False
+    """Whether a body was sent to its end since the page was made known here, or need not be: its route is static."""
 
     def is_due(self, at: float, headers: RawHeaders) -> bool:
         """Whether a sample is needed now: the last one is not recent, or had another length or type."""
@@ -85,6 +87,13 @@ class BodySampler:
         schedule = self.find(key)
         return schedule is not None and schedule.is_refused
 
+    def require_reading(self, key: tuple[str, str]) -> None:
+        """Have a learned page that its headers or its status refused read before it is recorded as a page again."""
+        schedule = self.find(key)
+        if schedule is not None and schedule.is_read:
+            schedule.is_read = False
+            schedule.due_at = 0.0  # at its next response, whatever the clock says then
+
     def record_digest(self, key: tuple[str, str], digest: int | None, *, is_refused: bool = False) -> None:
         """Report the digest of a sample: an equal one doubles the interval, another one resets it.
 
@@ -95,7 +104,7 @@ class BodySampler:
         """
         schedule = self.find(key)
         if schedule is not None:
-            schedule.is_refused = is_refused
+            schedule.is_refused, schedule.is_read = is_refused, True
             if digest == schedule.digest:
                 schedule.interval = min(MAX_SAMPLE_INTERVAL_SECONDS, schedule.interval * 2)
             else:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from ..captured_response import OBSERVED_STATUSES, CapturedResponse
-from ..evidence.body_decoding import undecodable_reason
 from ..evidence.observations import HTML_TYPES
 from ..evidence.response_headers import ResponseHeaders
 from ..models import Site
@@ -20,7 +20,7 @@ from .noted_crawler_requests import CrawlerRequests
 from .observer import NO_ANSWER, Observer, status_code
 from .sampling_schedule import BodySampler, SampleSchedule
 
-_MAX_TIMESTAMP_SECONDS: Final = 253_402_300_800
+_MAX_TIMESTAMP_SECONDS: Final = 253_402_300_800.0
 """The beginning of the year 10,000 in POSIX seconds. Dates from then on cannot be written."""
 
 _MAX_ROUTING_HEADERS_CHARS: Final = 4000
@@ -51,6 +51,7 @@ class ObserverContext:
         self.clock = clock
         self.log_fault = log_fault
         self.crawlers = crawlers
+        self.skipped_counts: AbstractSet[int] = crawlers.skipped_counts
         self.sampler: BodySampler = BodySampler()
         self.ignored: IgnoredRequests = IgnoredRequests()
         self.repeated = 0
@@ -60,13 +61,17 @@ class ObserverContext:
     def schedule_sample(self, captured: CapturedResponse) -> SampleSchedule | None:
         """Schedule the next sample of the body; one is due now; None if it is never sampled.
 
-        Bodies are sampled if the page has a route and the body is HTML that can be decompressed here.
+        Bodies are sampled if the page has a route and the body is HTML. Bytes that cannot be decompressed here may be
+        plain HTML in truth.
         """
-        if self._app_routes.table.find_route(captured.site, captured.path) is None:
+        route = self._app_routes.table.find_route(captured.site, captured.path)
+        if route is None:
             return None
-        headers = ResponseHeaders(captured.headers)
-        is_readable = headers.media_type in HTML_TYPES and not undecodable_reason(headers.codings)
-        return self.sampler.schedule(captured) if is_readable else None
+        if ResponseHeaders(captured.headers).media_type not in HTML_TYPES:
+            return None
+        schedule = self.sampler.schedule(captured)
+        schedule.is_read = schedule.is_read or route.static
+        return schedule
 
 
 class TrackedPage:
@@ -127,41 +132,63 @@ class TrackedPage:
         context, last = self.context, self.last_answer
         clock = context.clock  # Python calls a local variable faster than an attribute that is no method
         now = clock()
-        is_repeated = False
         try:
-            if status == last.raw_status and headers == last.headers and request.key[KEY_HOST] == last.host:
-                if last.at <= now < last.second_ends_at:
-                    context.repeated += 1
-                    last.repeats = repeats = last.repeats + 1
-                    if repeats >= REPEATS_BEFORE_PAUSE:
-                        last.pause = now, now // 1 + 1, request.key
-                    if (field_count := len(request.fields)) not in context.crawlers.skipped_counts:
-                        context.crawlers.look_at(self, status, request, field_count, now)
-                    return None
-                is_repeated = True
+            if (
+                last.at <= now < last.second_ends_at
+                and status == last.raw_status
+                and headers == last.headers
+                and (request.key is last.key or request.key[KEY_HOST] == last.host)
+            ):
+                context.repeated += 1
+                last.repeats = repeats = last.repeats + 1
+                if repeats >= REPEATS_BEFORE_PAUSE:
+                    last.pause = now, last.second_ends_at, request.key
+                if (field_count := len(request.fields)) not in context.skipped_counts:
+                    context.crawlers.look_at(self, status, request, field_count, now)
+                return None
         except Exception as error:
             context.log_fault("a response could not be compared", error)
+        return self._on_other_response(status, headers, request, last, now)
+
+    def _on_other_response(
+        self, status: Any, headers: Any, request: Request, last: Observer, now: float
+    ) -> Observer | None:
+        """Observe the start of a response that differs from the last one, or does not follow it within the same second.
+
+        Separate from `on_response_start`, which is faster with few local variables: Python clears each at the end.
+        """
+        context = self.context
         if last.repeats:
             last.repeats, last.pause = 0, None
-        if reason := request.ignore_reason():
+        if (reason := request.ignore_reason()) is not None:
             if reason is self._last_ignore_reason:  # a cheaper count, for visitors who are signed in
                 context.ignored.counts[reason.reason] += 1
             else:
                 self._last_ignore_reason = reason
                 context.ignored.count(self.path, reason)
             return None
-        if (field_count := len(request.fields)) not in context.crawlers.skipped_counts:
+        if (field_count := len(request.fields)) not in context.skipped_counts:
             context.crawlers.look_at(self, status, request, field_count, now)
+        is_repeated = False
+        try:
+            if (
+                status == last.raw_status
+                and headers == last.headers
+                and (request.key is last.key or request.key[KEY_HOST] == last.host)
+            ):
+                is_repeated = True
+        except Exception as error:
+            context.log_fault("a response could not be compared", error)
         if (
             is_repeated
             and last.second_ends_at <= now < _MAX_TIMESTAMP_SECONDS
-            and (last.status != 200 or not (schedule := self.schedule) or now < schedule.due_at)
+            and (last.status != 200 or (schedule := self.schedule) is None or now < schedule.due_at)
             and request.routing_headers == last.routing_headers
         ):
             if last.status != 200 or schedule is None:
                 last.visitor = request.visitor(last.status)
             last.at = now  # the background thread may read the old time or the new one; both are true
-            last.second_ends_at = now // 1 + 1
+            last.second_ends_at = now // 1.0 + 1.0
             context.buffer.record_again(last)
             return last
         return self._capture(status, headers, now, request)
@@ -180,20 +207,26 @@ class TrackedPage:
                 context.log_fault("clock= must return POSIX seconds", ValueError(now))
                 return None
             captured = Observer(self, host=request.key[KEY_HOST], status=status, headers=list(headers), at=now)
+            captured.key = request.key
             captured.raw_status = raw_status
             captured.visitor = request.visitor(status)
             captured.routing_headers = request.routing_headers
             self.last_answer = NO_ANSWER
-            context.buffer.record(captured)
-            observer = captured
+            schedule = self.schedule or context.sampler.find(self.page_key)
             if status != 200:
                 self.must_sample = True
+                if schedule is not None:
+                    schedule.is_read = False  # if it answers with a page again, that may be another one
             else:
-                schedule = self.schedule or context.sampler.find(self.page_key)
                 if schedule is None or self.must_sample or schedule.is_due(now, headers):
                     schedule = context.schedule_sample(captured)
                     captured.chunks = None if schedule is None else []
                 self.schedule = schedule
+                if schedule is not None and not schedule.is_read:
+                    captured.unread_schedule = schedule
+                    return None if captured.chunks is None else captured
+            context.buffer.record(captured)
+            observer = captured
             if captured.chunks is None:
                 captured.second_ends_at = now // 1 + 1
                 self.last_answer = captured

@@ -1,7 +1,9 @@
 """Requests static routes that nobody has visited, so that they are listed only if they answer with a page.
 
-A round of requests runs behind a request for the sitemap, or within it on a server
-with one thread. One of the processes that share a store does it.
+It also requests failed pages again, and the pages that `refresh` names.
+
+A round of requests runs in the background after a request for the sitemap, or within it on a server with one thread.
+One of the processes that share a store does it.
 """
 
 from __future__ import annotations
@@ -109,7 +111,7 @@ class UnvisitedPageProber(BackgroundProber):
         """Start a round if one is due, and wait up to `FIRST_WAIT_SECONDS` for its end.
 
         Args:
-            request: the request that the round runs behind, or within.
+            request: the request after which, or within which, the round runs.
             site: the site whose pages are requested.
             evaluation_context: called only if a round is due.
         """
@@ -139,7 +141,7 @@ class UnvisitedPageProber(BackgroundProber):
         """Request pages that `refresh` named, and wait up to `FIRST_WAIT_SECONDS` for the end.
 
         Args:
-            request: the request that this runs behind, or within.
+            request: the request after which, or within which, this runs.
             site: the site whose pages are requested.
             paths: returns the decoded paths, once no other process requests them.
             requested: called with how many of them were requested, and all of them.
@@ -158,7 +160,7 @@ class UnvisitedPageProber(BackgroundProber):
             self._start_round(request, site, _REFRESH_LEASE_NAME, run_round)
 
     def _start_round(self, request: Request, site: Site, lease: str, work: Callable[[], object]) -> None:
-        """Run a round within or behind a request, unless one of its kind runs in any process; wait a moment."""
+        """Run a round within or after a request, unless one of its kind runs in any process; wait a moment."""
         lock = self._round_locks[lease]
         if not lock.acquire(blocking=False):
             return

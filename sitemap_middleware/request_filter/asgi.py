@@ -41,22 +41,26 @@ def ignore_reason_of_headers(
             reason.
     """
     harmless_names, harmless = rule_cache.harmless, harmless_fields
-    routing: list[Field] = []
+    routing: list[Field] | None = None
     try:
-        if headers and headers[-1][0] == b"cookie" and headers[-1][1]:  # browsers send it last
+        name, value = headers[-1]
+        if name == b"cookie" and value:  # browsers send it last
             return COOKIE
         for field in headers:
             if field[0] not in harmless_names and field not in harmless:
                 name, value = field
                 if name in rule_cache.routing:
+                    routing = [] if routing is None else routing
                     routing.append((name, value))
                 elif name == b"cookie" and value:
                     return COOKIE
                 else:
                     return _ignore_reason_of_unknown_headers(headers, reason_of_routing)
+    except IndexError:
+        return None  # there are no headers
     except TypeError:  # the pairs may be lists (ASGI, "HTTP Connection Scope"), which have no hash
         return _ignore_reason_of_unknown_headers([(name, value) for name, value in headers], reason_of_routing)
-    return reason_of_routing(tuple(routing)) if routing and reason_of_routing is not None else None
+    return None if routing is None or reason_of_routing is None else reason_of_routing(tuple(routing))
 
 
 def _ignore_reason_of_unknown_headers(
@@ -71,7 +75,7 @@ def _ignore_reason_of_unknown_headers(
         if name == b"accept":
             accept = accept + b"," + value if accept else value
         elif name == b"user-agent":
-            agent = value
+            agent = agent + b"," + value if agent else value
         elif name == b"sec-fetch-dest":
             destination = value
         elif name in rule_cache.routing:

@@ -137,6 +137,18 @@ def test_requests_of_crawlers_are_left_to_what_notes_them() -> None:
     assert site.middleware.stats()["crawler_visits_unverified"] == 2
 
 
+@pytest.mark.parametrize(
+    "agents", [(BROWSER, GOOGLEBOT), (GOOGLEBOT, BROWSER), ((b"user-agent", b""), GOOGLEBOT), (GOOGLEBOT, GOOGLEBOT)]
+)
+def test_a_request_with_two_user_agents_is_a_crawlers_if_either_is(agents: tuple[tuple[bytes, bytes], ...]) -> None:
+    site = Site(BROWSER)
+    for expected in (1, 2):
+        assert site.found(*agents) is None
+        assert site.get(*agents)[0]["status"] == 200
+        site.middleware.flush()
+        assert site.middleware.stats()["crawler_visits_unverified"] == expected
+
+
 def test_a_header_of_another_type_finds_nothing() -> None:
     site = Site()
     assert site.found((b"accept-encoding", "gzip")) is None

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters.asgi_request import ASGIRequest, key_with_defaults
+from sitemap_middleware.adapters.asgi_request import ASGIRequest, key_with_defaults, request_of_scope
 from sitemap_middleware.request_filter.reasons import COOKIE, FOREIGN_HOST
 from sitemap_middleware.request_response import TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, Sender
 
@@ -32,18 +32,16 @@ def site() -> Iterator[Any]:
 
 
 def request_of(site: Any, headers: Any = (), **changes: Any) -> ASGIRequest:
-    request = ASGIRequest()
-    request.adapter, request.scope, request.headers = site, scope(headers=list(headers), **changes), tuple(headers)
-    host = dict(headers).get(b"host", b"")
-    request.key = key_with_defaults(request.scope, host)
-    return request
+    live = scope(headers=list(headers), **changes)
+    return request_of_scope(live, key_with_defaults(live), site)
 
 
 def test_key_has_all_that_distinguishes_a_request() -> None:
-    whole = scope(path="/about", root_path="/shop", scheme="https", query_string=b"a=b", method="HEAD")
-    assert key_with_defaults(whole, b"example.com") == ("/about", b"example.com", "https", "/shop", "HEAD", b"a=b")
-    least = {"type": "http", "path": "/about", "method": "GET"}
-    assert key_with_defaults(least, b"") == ("/about", b"", "http", None, "GET", None)
+    headers = [(b"accept", b"*/*"), (b"host", b"example.com"), (b"host", b"example.net")]
+    whole = scope(path="/about", root_path="/shop", scheme="https", query_string=b"a=b", method="HEAD", headers=headers)
+    assert key_with_defaults(whole) == ("/about", b"example.com", "https", "/shop", "HEAD", b"a=b")
+    least = {"type": "http", "path": "/about", "method": "GET", "headers": []}
+    assert key_with_defaults(least) == ("/about", b"", "http", None, "GET", None)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +119,14 @@ def test_visitors_differ_by_their_agent_and_in_redirects_by_their_language(site:
     assert len(set(redirects)) == 3
 
 
+def test_several_agents_are_joined_as_servers_of_wsgi_join_them(site: Any) -> None:
+    first, second = (b"user-agent", b"Mozilla/5.0"), (b"user-agent", b"bingbot/2.0")
+    assert request_of(site, [first, (b"accept", b"*/*"), second]).user_agent == b"Mozilla/5.0,bingbot/2.0"
+    assert request_of(site, [(b"user-agent", b""), second]).user_agent == b"bingbot/2.0"
+    of_both = request_of(site, [first, second]).visitor(403)
+    assert of_both not in {request_of(site, [field]).visitor(403) for field in (first, second)}
+
+
 def test_what_a_document_depends_on_is_text(site: Any) -> None:
     headers = [(b"if-none-match", b'"\xe4"'), (b"accept-encoding", b"gzip"), (b"accept", b"text/html")]
     assert request_of(site, headers).conditions == ("GET", "gzip", '"ä"', None)
@@ -179,7 +185,7 @@ def test_detached_request_is_equal_and_starts_jobs_from_any_thread(site: Any) ->
         request = request_of(site, [(b"host", b"localhost")])
         detached = request.detached()
         assert detached is not request
-        attributes = ("adapter", "scope", "headers", "key")
+        attributes = ("adapter", "scope", "fields", "key")
         assert [getattr(detached, name) for name in attributes] == [getattr(request, name) for name in attributes]
         threads: list[threading.Thread] = []
         done = asyncio.Event()

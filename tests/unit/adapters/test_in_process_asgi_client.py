@@ -10,7 +10,7 @@ import pytest
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters import in_process_asgi_client
-from sitemap_middleware.adapters.asgi_request import ASGIRequest, key_with_defaults
+from sitemap_middleware.adapters.asgi_request import key_with_defaults, request_of_scope
 from sitemap_middleware.adapters.in_process_asgi_client import ResponseCollector, probe_scope, request_app
 from sitemap_middleware.adapters.probe_headers_without_visitor import PROBE_ACCEPT, PROBE_CLIENT_ADDRESS
 from sitemap_middleware.request_response import PROBE_USER_AGENT, ProbeRequest, Response
@@ -49,12 +49,7 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 
 
 def scope_of(probe: ProbeRequest, live: dict[str, Any], state: Any = None) -> dict[str, Any]:
-    request = ASGIRequest()
-    request.adapter, request.scope, request.headers = (
-        *(SitemapMiddleware(app, store="memory://"), live),
-        tuple(live["headers"]),
-    )
-    request.key = key_with_defaults(live, dict(live["headers"])[b"host"])
+    request = request_of_scope(live, key_with_defaults(live), SitemapMiddleware(app, store="memory://"))
     return dict(probe_scope(probe, request, live, request.decoded_headers(), "", state=state))
 
 

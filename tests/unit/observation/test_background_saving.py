@@ -27,7 +27,7 @@ from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation import background_saving, shutdown
+from sitemap_middleware.observation import background_saving, saving_at_exit
 from sitemap_middleware.observation.background_saving import MAX_PENDING_BODY_BYTES, ResponseBuffer
 
 from ...support.waiting import until
@@ -107,6 +107,17 @@ def test_response_that_is_repeated_is_merged_again_after_each_flush(status: int)
         buffer.flush()
     assert merged == [response] * 3
     assert (buffer.seen, buffer.dropped) == (7, 0)
+    buffer.close()
+
+
+@pytest.mark.parametrize(("at", "kept"), [(2001.0, 2001.0), (2000.0, 2000.0), (1999.0, 2000.0)])
+def test_response_that_is_recorded_at_its_end_replaces_none_that_began_later(at: float, kept: float) -> None:
+    merged = Merged()
+    buffer = new_buffer(merged)
+    buffer.record(captured(at=2000))
+    buffer.record_late(captured(at=at))
+    buffer.flush()
+    assert [response.at for response in merged] == [kept]
     buffer.close()
 
 
@@ -878,7 +889,7 @@ def test_process_exit_waits_once_for_all_buffers(monkeypatch: pytest.MonkeyPatch
         response_buffer.record(captured())
     ours = flush_threads() - before
     monkeypatch.setattr(threading.Thread, "join", recording_join)
-    shutdown.close_all(1.0)
+    saving_at_exit.close_all(1.0)
     assert len(waits) == 6
     assert sum(waits) < 2.5  # a second for a thread that hangs and one for the sound one at most, not one for each
     assert released == ["sound"]
@@ -896,12 +907,12 @@ def test_second_end_of_a_process_waits_for_the_flush_that_the_first_began() -> N
 
     buffer = ResponseBuffer(ingest, lambda _: True, 10, 3600, on_exit=lambda: calls.append("closed"))
     buffer.record(captured())
-    first = threading.Thread(target=shutdown.close_all)
+    first = threading.Thread(target=saving_at_exit.close_all)
     first.start()
     assert began.wait(10)
-    shutdown.close_all(0.01)
+    saving_at_exit.close_all(0.01)
     assert calls == [], "the store is open as long as the flush runs"
-    second = threading.Thread(target=shutdown.close_all)
+    second = threading.Thread(target=saving_at_exit.close_all)
     second.start()
     may_end.set()
     first.join(10)
@@ -935,7 +946,7 @@ def test_uwsgi_worker_flushes_in_the_exit_hook(hooked: bool, monkeypatch: pytest
 
 def test_a_second_end_at_any_moment_of_the_first_waits_for_the_flush() -> None:
     """A signal may come at any line of the end that another signal, `atexit` or a thread has begun."""
-    files = {shutdown.__file__, background_saving.__file__}
+    files = {saving_at_exit.__file__, background_saving.__file__}
     lines = 0
     while lines != (lines := lines + ended_twice(lines + 1, files)):
         pass
@@ -965,12 +976,12 @@ def ended_twice(at: int, files: set[str | None]) -> bool:
         count += event == "line"
         if event == "line" and count == at:
             sys.settrace(None)
-            shutdown.close_all()
+            saving_at_exit.close_all()
         return trace
 
     def end() -> None:
         sys.settrace(trace)
-        shutdown.close_all()
+        saving_at_exit.close_all()
         sys.settrace(None)
 
     thread = threading.Thread(target=end)

@@ -153,7 +153,7 @@ def test_response_that_cannot_be_parsed_costs_no_other(saved: Saved, caplog: pyt
 
 def test_html_that_cannot_be_read_is_warned_of_once(saved: Saved, caplog: pytest.LogCaptureFixture) -> None:
     headers = [*HTML, ("content-encoding", "odd")]
-    saved.save(*(saved.response(path, body=b"?", headers=headers) for path in ("/about", "/")))
+    saved.save(*(saved.response(path, body=b"\0", headers=headers) for path in ("/about", "/")))
     (message,) = caplog.messages
     assert message.startswith("the HTML of https://example.com/about cannot be read (it ")
     assert message.endswith(
@@ -354,3 +354,37 @@ def test_pages_that_are_new_or_changed_are_checked_by_the_prober() -> None:
     saved.clock.pass_(3600)
     saved.save(saved.response("/caf\xe9", 403))
     assert checks() == [("/caf\xe9", 1)]
+
+
+# A sampled response arrives twice
+
+
+def test_headers_of_a_sampled_response_are_merged_with_its_sample(saved: Saved, tmp_path: Path) -> None:
+    headers, sent = [*HTML], [*HTML]
+    file = saved.response("/about", headers=sent)
+    path = tmp_path / "page.html"
+    path.write_bytes(PAGE)
+    file.file_path = str(path)
+    batch = [saved.response(headers=headers), saved.response("/about", headers=sent)]
+    assert saved.save(*batch, saved.response(headers=headers, body=PAGE), file) == ["/", "/about"]
+    assert saved.ingester.merged == 2
+    assert all(page.content_history for page in saved.store.pages(SITE.store_key))
+
+
+@pytest.mark.parametrize("change", ["later", "other headers", "claimed URL", "foreign host", "other page"])
+def test_headers_of_another_response_are_merged_too(saved: Saved, change: str) -> None:
+    headers = [*HTML]
+    head, sample = saved.response(headers=headers), saved.response(headers=headers, body=PAGE)
+    if change == "later":
+        head.at += 5
+    elif change == "other headers":
+        head.headers = [*HTML]
+    elif change == "other page":
+        head = saved.response("/about", headers=headers)
+    elif change == "foreign host":
+        head.is_foreign_host = sample.is_foreign_host = True
+    else:
+        head.routing_headers = sample.routing_headers = ((b"x-forwarded-proto", b"https"),)
+    saved.save(head, sample)
+    assert saved.ingester.merged == 2
+    assert max(page.last_seen for page in saved.store.pages(SITE.store_key)) == int(head.at)

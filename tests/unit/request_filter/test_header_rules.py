@@ -652,9 +652,12 @@ def test_a_health_check_that_include_names_is_listed(protocol: str) -> None:
 
 
 @BOTH
-def test_page_requested_only_by_a_monitor_is_not_learned(protocol: str) -> None:
+@pytest.mark.parametrize(
+    "agents", [["GoogleHC/1.0"], ["GoogleHC/1.0", "Mozilla/5.0"], ["Mozilla/5.0", "GoogleHC/1.0"]], ids=" and ".join
+)
+def test_page_requested_only_by_a_monitor_is_not_learned(protocol: str, agents: list[str]) -> None:
     sample = SampleSite(protocol, {"/p/{slug}": Page()}, learn="/p/{slug}", verify=False)
-    sample.request(RequestSpec("/p/polled", headers=[("user-agent", "GoogleHC/1.0")]))
+    sample.request(RequestSpec("/p/polled", headers=[("user-agent", agent) for agent in agents]))
     sample.visit("/p/visited")
     assert sample.locs() == ["http://testserver/p/visited"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 
-from sitemap_middleware.observation.shutdown import flush_at_exit, flush_on_sigterm
+from sitemap_middleware.observation.saving_at_exit import flush_at_exit, flush_on_sigterm
 
 
 class Locked:
