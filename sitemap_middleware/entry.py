@@ -68,22 +68,24 @@ class Entry:
         **unknown: object,
     ) -> None:
         # Most entries: the checks below would take four times as long, and change nothing.
-        if type(params) is dict and params is not _PARAMS_NOT_GIVEN and (priority is None or type(priority) is float):
-            is_plain_date = lastmod is None or type(lastmod) is date
-            if type(lastmod) is datetime:
-                is_plain_date = (zone := lastmod.tzinfo) is None or zone is UTC
-            if (
-                is_plain_date
-                and (priority is None or 0.0 < priority <= 1.0)
-                and loc is changefreq is None
-                and not misplaced
-                and not unknown
-            ):
-                self._params = params.copy()
-                self._lastmod = lastmod  # type: ignore[assignment] # text is not plain
-                self._priority = priority
-                self._changefreq = self._unusable_lastmod = None
-                return
+        if (
+            type(params) is dict
+            and loc is changefreq is None
+            and (priority is None or (type(priority) is float and 0.0 < priority <= 1.0))
+            and (
+                lastmod is None
+                or ((kind := type(lastmod)) is datetime and ((zone := lastmod.tzinfo) is UTC or zone is None))  # type: ignore[union-attr] # text is not plain
+                or kind is date
+            )
+            and params is not _PARAMS_NOT_GIVEN
+            and not misplaced
+            and not unknown
+        ):
+            self._params = params.copy()
+            self._lastmod = lastmod  # type: ignore[assignment] # text is not plain
+            self._priority = priority
+            self._changefreq = self._unusable_lastmod = None
+            return
         if loc is not None:
             if params is not _PARAMS_NOT_GIVEN or not isinstance(loc, str):
                 raise OptionError(

@@ -121,6 +121,11 @@ class PathBuilder(Protocol):
         """A new application context, or None if the app needs none."""
 
 
+def is_one_of(host: str, hosts: Collection[str]) -> bool:
+    """Whether a host is one of these, some of which may stand for all subdomains, such as ``*.example.com``."""
+    return host in hosts or any(known.startswith("*") and host.endswith(known[1:]) for known in hosts)
+
+
 class HiddenReason(NamedTuple):
     """Why a route is not listed before a response shows that it is a page."""
 
@@ -138,7 +143,10 @@ class Route(NamedTuple):
     endpoint: str
     static: bool = True
     host: str | None = None
-    """The only host it answers on; None for any host but those of `except_hosts`."""
+    """The only host it answers on; None for any host but those of `except_hosts`.
+
+    ``*.example.com`` stands for all subdomains that settings name by this pattern, but for those of `except_hosts`.
+    """
     settings: RouteSettings = RouteSettings()
     hidden: HiddenReason | None = None
     """Why it is not listed before a response shows that it is a page."""
@@ -147,7 +155,7 @@ class Route(NamedTuple):
     last_modified: int | None = None
     """The modification time of the file it serves, in POSIX seconds."""
     not_learned_reason: str | None = None
-    """Why its pages are not learned although its blueprint or router opts in; a phrase that follows "it"."""
+    """Why its pages are not learned although its blueprint or router opts in, such as "it is a catch-all, so …"."""
     shadowed_by: str | None = None
     """An earlier route that matches the same paths and so takes its GET requests."""
     except_hosts: tuple[str, ...] = ()
@@ -157,7 +165,14 @@ class Route(NamedTuple):
 
     def answers_on(self, host: str | None) -> bool:
         """Whether requests for a host may get here. None stands for a host that no route names."""
-        return self.host == host or (self.host is None and host not in self.except_hosts)
+        if host is None or self.host == host:
+            return self.host == host
+        return (self.host is None or is_one_of(host, (self.host,))) and not is_one_of(host, self.except_hosts)
+
+    @property
+    def is_for_many_hosts(self) -> bool:
+        """Whether it answers on more than one host."""
+        return self.host is None or self.host.startswith("*")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Route) and self[:-1] == other[:-1]
@@ -211,7 +226,7 @@ class Page(NamedTuple):
     html_obstacle: str = ""
     html_expires_at: int | None = None
     unread_reason: str = ""
-    """Why its HTML was not read completely, as a phrase that follows "it"; empty if it was."""
+    """Why its HTML was not read completely, such as "has more than 50,000 tags"; empty if it was."""
     content_mark: int = 0
     """The size of the content last read, and which digest has it (`packed_content_size`); 0 if unknown."""
     read_fraction: int = 0

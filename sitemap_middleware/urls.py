@@ -98,6 +98,11 @@ def is_host_allowed(host: str, patterns: Iterable[str]) -> bool:
     return False
 
 
+def wildcard_of(pattern: str) -> str | None:
+    """The pattern ``*.example.com`` for that of the same subdomains; None if a pattern names one host."""
+    return f"*{pattern.removeprefix('*')}" if pattern.startswith((".", "*.")) else None
+
+
 def parse_base_url(base_url: object, place: str) -> Site:
     """Parse a base_url. An internationalised host is converted to ASCII (RFC 5891); a path becomes the root path.
 
@@ -170,10 +175,9 @@ def quote_path(path: str) -> str | None:
 def quote_paths(site: Site, paths: Sequence[str | None]) -> list[str | None]:
     """Percent-encode many decoded paths; None for each that has no loc, also because that would be too long."""
     known = [path for path in paths if path is not None]
-    joined = "\n".join(known)
-    if _are_plain(joined, len(known)):
-        longest, shortest = (len(site.base_url) + limit(map(len, known)) for limit in (max, min))
-        if shortest >= MIN_LOC_CHARS and longest <= MAX_LOC_CHARS:
+    if _are_plain("\n".join(known), len(known)):  # so each has a slash at least
+        before = len(site.base_url)
+        if before + 1 >= MIN_LOC_CHARS and before + max(map(len, known)) <= MAX_LOC_CHARS:
             return [*paths]
     quoted = [None if path is None else quote_path(path) for path in paths]
     return [path if path is not None and loc_of(site, path) else None for path in quoted]
@@ -185,7 +189,7 @@ def _are_plain(lines: str, count: int) -> bool:
     return (
         raw.startswith(b"/")
         and raw.translate(None, _PLAIN_CHARS) == b"\n" * (count - 1)
-        and b"/." not in raw
+        and (b"." not in raw or b"/." not in raw)  # one byte is found in a fraction of the time
         and raw.count(b"\n/") == count - 1
     )
 

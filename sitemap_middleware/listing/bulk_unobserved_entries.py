@@ -41,9 +41,9 @@ class UnobservedEntries:
         priorities: list[Any] = [*map(priority_of, pages.entries)]
         if (priority := settings.priority) is not None:
             priorities = [priority if given is None else given for given in priorities]
-        words: list[Any] = [*map(changefreq_of, pages.entries)]
-        default_word = settings.changefreq
-        words = [word or default_word for word in words] if any(words) else [default_word] * len(words)
+        words: list[Any] = [settings.changefreq] * len(pages.entries)
+        if any(map(changefreq_of, pages.entries)):
+            words = [changefreq_of(entry) or settings.changefreq for entry in pages.entries]
         if (priority == "auto" and "auto" in priorities) or "auto" in {*words}:
             return None  # only evidence can replace it
         base = self._context.snapshot.site.base_url

@@ -156,7 +156,7 @@ class EntryBuilder:
             if entries is None or not isinstance(batch, ProvidedBatch):
                 candidates = batch.candidates() if isinstance(batch, ProvidedBatch) else batch
                 entries = UrlColumns.of([*self._entries(context, provider.place, candidates)])
-            elif not batch.observed.keys().isdisjoint(batch.pages.paths):
+            elif batch.observed and not batch.observed.keys().isdisjoint(batch.pages.paths):
                 pairs = zip(batch.candidates(), entries.rows(), strict=True)
                 evaluated = [
                     (entry,) if candidate.page is None else self._entries(context, provider.place, (candidate,))
@@ -200,6 +200,8 @@ class EntryBuilder:
         if lastmod_result.text is None and given.unusable_lastmod is not None:
             source = f"its values give {reprlib.repr(given.unusable_lastmod)}, which is not a date; {_DATE_FIX}"
             lastmod_result = LastmodResult(None, source)
+        elif candidate.loc is not None and modified is None:
+            lastmod_result = LastmodResult(None, "its section gives no date, and pages of sections are not observed")
         wanted: float | Literal["auto"] | None = given.priority
         if wanted is None:
             wanted = route_priority(options, route)

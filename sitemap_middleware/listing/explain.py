@@ -12,7 +12,7 @@ from ..models import Route
 from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
 from .candidates import Candidate, SiteSnapshot, decode_path, learned_candidates, stored_candidates
 from .entries_by_section import EntryBuilder
-from .policy import EvaluationContext, shadowed_reason
+from .policy import UNDECIDED_REASON, EvaluationContext, decided_reason, shadowed_reason
 from .provider_item_paths import ProviderReport
 
 
@@ -50,9 +50,10 @@ def _explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Ex
             candidate = next(stored_candidates(snapshot, quoted), candidate)
     if candidate is None:
         excluded = None if route is None else entries.policy.exclusion(route, path)
-        reason = excluded.reason if excluded else _no_candidate_reason(snapshot, route, path, report)
+        matching = None if route is not None else snapshot.table.matching_route(snapshot.site, path)
+        reason = excluded.reason if excluded else _no_candidate_reason(snapshot, route, matching, path, report)
         page = snapshot.find_pages([quoted]).get(quoted)
-        return Explanation(path, loc, False, reason, route=route if report else None, page=page, skipped=skipped)
+        return Explanation(path, loc, False, reason, route=route or matching, page=page, skipped=skipped)
     _, verdict = entries.policy.evaluate(context, candidate)
     if not verdict.listed:
         return Explanation(
@@ -116,10 +117,13 @@ def _find_candidate(snapshot: SiteSnapshot, route: Route | None, quoted: str) ->
     return next(iter(learned_candidates(snapshot, [page])), None) if page else None
 
 
-def _no_candidate_reason(snapshot: SiteSnapshot, route: Route | None, path: str, report: ProviderReport | None) -> str:
+def _no_candidate_reason(
+    snapshot: SiteSnapshot, route: Route | None, matching: Route | None, path: str, report: ProviderReport | None
+) -> str:
     """Why no page is known for a decoded path.
 
-    `route` is the one whose pages are listed, and `report` that of its provider, if there are any.
+    `route` is the one whose pages are listed, and `report` that of its provider, if there are any. Without it,
+    `matching` is the route that answers, if there is one.
     """
     shadowed = snapshot.table.shadowed(snapshot.site, path)
     if shadowed is not None:
@@ -129,11 +133,11 @@ def _no_candidate_reason(snapshot: SiteSnapshot, route: Route | None, path: str,
         return f"its route has values, and they do not include it{unfit}"
     if route is not None:
         return f"its route {route.path} is learned, but no visit has shown that it is a page"
-    matching = snapshot.table.matching_route(snapshot.site, path)
     if matching is None and snapshot.table.has_explicit_route(path):
         return f"the app has a route of this path for other hosts, and none that answers on {snapshot.site.host}"
     if matching is None:
         return "the app has no static route of this path, and no pattern of learn or include matches it"
     if matching.not_learned_reason is None:
-        return f"its route {matching.path} has parameters, and neither values nor learn"
+        reason = decided_reason(matching) or UNDECIDED_REASON
+        return f"its route {matching.path} {reason.removeprefix('it ')}"
     return f"its route {matching.path} is not learned: {matching.not_learned_reason}"

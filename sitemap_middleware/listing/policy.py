@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -19,6 +20,12 @@ from .site_signals_cache import CachedSiteSignals
 
 _PARAMETER_STARTS: Final = "<{*"
 """The characters that begin a parameter of a route's template, or a wildcard of a pattern."""
+
+_STATIC_FILES_RULE: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")
+"""The endpoint and path under which Flask and its blueprints serve their static folders."""
+
+UNDECIDED_REASON: Final = "it has parameters, and neither values nor learn"
+"""Why a route has no pages if nobody has decided that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +191,17 @@ def is_unrestricted(options: Options, context: EvaluationContext, route: Route) 
 def shadowed_reason(route: Route) -> str:
     """Why a route whose requests another one takes is not listed."""
     return f"{route.shadowed_by} answers its requests, because it comes first in the app's routes"
+
+
+def decided_reason(route: Route) -> str | None:
+    """Why a route with parameters has no pages, although nothing enumerates or learns them; None if nobody decided."""
+    if route.settings.learn is False:
+        return "it is marked @sitemap(learn=False)"
+    if route.hidden and route.hidden.is_declared:
+        return route.hidden.text
+    if _STATIC_FILES_RULE.search(f"{route.endpoint} {route.path}"):
+        return "it serves the app's static files"
+    return None
 
 
 def route_priority(options: Options, route: Route) -> float | Literal["auto"] | None:

@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from ..entry import EMPTY_ENTRY, Entry, params_of, unusable_lastmod_of
 from ..exceptions import ValuesError
@@ -14,8 +14,8 @@ from ..models import PathBuilder, Route, Site
 from ..routing.bulk_path_builder import build_many
 from ..routing.named_section_as_route import SectionBuilder
 from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, quote_paths, resolve_loc
-from .batch_queue import describe_error
 from .provider_item_parameters import AttributeParams, checked_params, entry_of_fields, item_params, split_fields
+from .provider_item_queue import describe_error
 
 MAX_SKIP_EXAMPLES: Final = 3
 """Maximum number of skipped items that are shown."""
@@ -123,9 +123,8 @@ def pages_of_items(site: Site, items: Sequence[Any], builders: Builders, report:
     ((route, builder),) = builders
     params, entries = _params_and_entries(items, frozenset(builder.parameter_names))
     paths = quote_paths(site, build_many(builder, params))
-    known = [path for path in paths if path is not None]
-    if len(known) == len(items) and not any(map(unusable_lastmod_of, entries)):
-        return ProvidedPages(known, entries, route)
+    if all(paths) and not any(map(unusable_lastmod_of, entries)):
+        return ProvidedPages(cast("list[str]", paths), entries, route)
     rows: list[ProvidedPage] = []
     for item, path, entry in zip(items, paths, entries, strict=True):
         if path is None:

@@ -21,9 +21,9 @@ from ..request_response import AsyncCollector
 from ..values_argument_check import unread
 from ..yield_to_other_threads import yield_to_other_threads
 from .async_provider_batches import iterate_in_own_loop
-from .batch_queue import BatchQueue, as_values_error
 from .path_set import PathSet
 from .provider_item_paths import ProvidedPages, ProviderReport, pages_of_items
+from .provider_item_queue import BatchQueue, as_values_error
 
 ITEM_TIMEOUT_SECONDS: Final = 10.0
 """Seconds without an item after which a provider counts as hanging."""

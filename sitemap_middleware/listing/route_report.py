@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,12 +13,9 @@ from ..models import Provider, Route, Site
 from ..urls import UNREACHABLE_REASON
 from .candidates import Candidate, SiteSnapshot, stored_candidates
 from .entries_by_section import EntryBuilder
-from .policy import EvaluationContext, ListingPolicy, shadowed_reason
+from .policy import UNDECIDED_REASON, EvaluationContext, ListingPolicy, decided_reason, shadowed_reason
 from .provider_item_paths import ProviderReport
 from .unmatched_patterns import unmatched_patterns
-
-_STATIC_FILES_RULE: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")
-"""The endpoint and path under which Flask and its blueprints serve their static folders."""
 
 _PATTERN_ENDPOINTS: Final = frozenset({"learned from traffic", "named by an option"})
 """What stands in place of an endpoint for a pattern of an option."""
@@ -173,13 +169,8 @@ def _parametrised_verdict(
         return Verdict(False, route.not_learned_reason), True
     if pattern:
         return Verdict(False, f"its pages are learned as those of {pattern.text}"), False
-    if route.settings.learn is False:
-        return Verdict(False, "it is marked @sitemap(learn=False)"), False
-    if route.hidden and route.hidden.is_declared:
-        return Verdict(False, route.hidden.text), False
-    if _STATIC_FILES_RULE.search(f"{route.endpoint} {route.path}"):
-        return Verdict(False, "it serves the app's static files"), False
-    return Verdict(False, "it has parameters, and neither values nor learn"), True
+    decided = decided_reason(route)
+    return Verdict(False, decided or UNDECIDED_REASON), decided is None
 
 
 def _with_unmatched_patterns(reports: list[RouteReport], options: Options, snapshot: SiteSnapshot) -> list[RouteReport]:

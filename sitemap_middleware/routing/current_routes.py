@@ -10,7 +10,7 @@ from typing import Any, Final
 from ..checked_options import Options
 from ..models import Context, Provider, Route
 from ..sitemap_decorator import NO_SETTINGS
-from ..urls import bare_host
+from ..urls import bare_host, wildcard_of
 from ..warn_once import WarnOnce
 from .app_layers_and_mounts import framework_app, only_routes_answer, proxy_middleware, root_path
 from .framework_detection import framework_of
@@ -162,10 +162,11 @@ class AppRoutes:
         return trusted_hosts(self._app)
 
     def _known_hosts(self) -> tuple[str, ...]:
-        """The hosts that the options and the app's own settings name in full."""
+        """The hosts that the options and the app's own settings name, or their patterns such as ``*.example.com``."""
         base = [self._options.site.host] if self._options.site is not None else []
         named = (bare_host(host) for host in (*base, *self._options.allowed_hosts, *self.trusted_hosts))
-        return tuple(dict.fromkeys(host for host in named if host and not host.startswith((".", "*"))))
+        names = (name for host in named for name in (wildcard_of(host), host.removeprefix(".")))
+        return tuple(dict.fromkeys(name for name in names if name not in (None, "", "*")))
 
     def _warn_of_unused_values(self, found: Iterable[Route | PlainRoutes]) -> None:
         """Warn once of each provider that has only static routes."""

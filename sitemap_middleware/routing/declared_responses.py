@@ -22,10 +22,6 @@ _PARAMETER_KINDS: Final = (
 """Attributes of FastAPI's dependants, and what each holds."""
 
 
-INTERNAL_MODULE: Final = "fastapi.applications"
-"""The module of views that are never pages of the site."""
-
-
 class DeclaredResponses:
     """Why the declarations of FastAPI and Starlette hide a route until a response shows that it is a page.
 
@@ -88,14 +84,4 @@ def _required_parameter(route: Any) -> HiddenReason | None:
                 required = field.required if hasattr(field, "required") else field.field_info.is_required()
                 if required:
                     return HiddenReason(f"it needs the {description} {field.alias!r}")
-    return None
-
-
-def internal_reason(endpoint: Any) -> str | None:
-    """Why a route is never a page of the site; None if it may be.
-
-    FastAPI makes `/docs`, `/redoc` and `/openapi.json` in its own module.
-    """
-    if getattr(endpoint, "__module__", None) == INTERNAL_MODULE:
-        return "it is FastAPI's own documentation of the API"
     return None

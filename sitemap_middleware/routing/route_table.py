@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
 from hashlib import blake2b
 from itertools import chain
+from types import FunctionType
 from typing import Final
 
 from ..checked_options import RESERVED_SECTIONS, Options
@@ -24,8 +25,8 @@ ROUTES_SECTION, LEARNED_SECTION = RESERVED_SECTIONS
 _PARAMETER_START: Final = re.compile("[<{]")
 """The character that opens a parameter, in Werkzeug's and in Starlette's templates."""
 
-_StaticRoutes = dict[str, Route | str]
-"""Static routes, by path; of a plain one the name of its endpoint, until the route is needed."""
+_StaticRoutes = dict[str, Route | FunctionType]
+"""Static routes, by path; of a plain one its endpoint, until the route is needed."""
 
 
 class RouteTable:
@@ -106,7 +107,8 @@ class RouteTable:
     def _add_plain(self, routes: PlainRoutes) -> None:
         self.count += len(routes)
         known = self._static[None]
-        is_new = known.keys().isdisjoint(routes)  # almost always: of two routes with one path the first answers
+        # Almost always. Of two routes with one path the first answers.
+        is_new = not known or known.keys().isdisjoint(routes)
         known.update(routes if is_new else {path: routes[path] for path in routes if path not in known})
 
     def _index_learned(self, options: Options) -> None:
@@ -159,7 +161,7 @@ class RouteTable:
 
     def is_main(self, site: Site) -> bool:
         """Whether patterns and sections of the options are about a site: its host is base_url's, or in no route."""
-        return site.routed is None or bare_host(site.host) == self._main_host
+        return site.routed is None or site.routed.startswith("*") or bare_host(site.host) == self._main_host
 
     def is_static(self, site: Site, path: str) -> bool:
         """Whether a site has a static route of a decoded path."""
@@ -287,8 +289,8 @@ class RouteTable:
         return blake2b(repr((routes, sorted(self._named))).encode(), digest_size=16).digest()
 
 
-def _static_route(on_host: _StaticRoutes, path: str, known: Route | str) -> Route:
-    if isinstance(known, str):
+def _static_route(on_host: _StaticRoutes, path: str, known: Route | FunctionType) -> Route:
+    if isinstance(known, FunctionType):
         known = on_host[path] = plain_route(path, known)
     return known
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -25,9 +25,8 @@ def routes_and_originals(app: Any, snapshot: Snapshot) -> Iterable[tuple[Any, An
 
     The snapshot gets what they are read from.
     """
-    _add_router(app, snapshot, set())
-    routes = [*app.routes]
-    return zip(routes, routes, strict=True) if {*map(type, routes)} <= _OWN_TYPES else flatten(routes)
+    routes, are_own = _add_router(app, snapshot, set())
+    return zip(routes, routes, strict=True) if are_own else flatten(routes)
 
 
 def flatten(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
@@ -45,26 +44,30 @@ def flatten(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
             yield getattr(context, "_effective_route", context), context.original_route
 
 
-def _add_router(router: Any, snapshot: Snapshot, seen: set[int]) -> None:
-    """Add to the snapshot the routes of a router and of those included in it, and FastAPI's frontends."""
+def _add_router(router: Any, snapshot: Snapshot, seen: set[int]) -> tuple[Sequence[Any], bool]:
+    """Add to the snapshot the routes of a router and of those included in it, and FastAPI's frontends.
+
+    Returns:
+        The router's routes, and whether all are Starlette's own.
+    """
     read_frontends = partial(getattr, getattr(router, "router", router), "_low_priority_routes", None)
     snapshot.add(read_frontends)
     for group in read_frontends() or ():
         snapshot.add(partial(getattr, group, "routes", None))
-    _add_routes(partial(getattr, router, "routes", None), snapshot, seen)
+    return _add_routes(partial(getattr, router, "routes", None), snapshot, seen)
 
 
-def _add_routes(read_routes: ReadState, snapshot: Snapshot, seen: set[int]) -> None:
+def _add_routes(read_routes: ReadState, snapshot: Snapshot, seen: set[int]) -> tuple[Sequence[Any], bool]:
     snapshot.add(read_routes)
-    snapshot.add_identities(lambda: read_routes() or ())
-    routes = read_routes() or ()
+    routes = snapshot.add_identities(lambda: read_routes() or ())
     if {*map(type, routes)} <= _OWN_TYPES:
-        return
+        return routes, True
     for route in routes:
         inner = get_attribute(route, "original_router")
         if inner is not None and id(inner) not in seen:
             seen.add(id(inner))
             _add_router(inner, snapshot, seen)
+    return routes, False
 
 
 class IncludedRouters:

@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Host, Mount, Router
 from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
 
-from ..models import HiddenReason, Route, RouteSettings
+from ..models import HiddenReason, Route, RouteSettings, is_one_of
 from ..sitemap_decorator import (
     ATTRIBUTE,
     NO_SETTINGS,
@@ -26,10 +26,10 @@ from ..sitemap_decorator import (
 )
 from ..urls import bare_host
 from .app_layers_and_mounts import layers
-from .declared_responses import INTERNAL_MODULE, DeclaredResponses, internal_reason
+from .declared_responses import DeclaredResponses
 from .framework_detection import get_attribute
 from .mounted_app_position import DiscoveryPosition, MatchBelow
-from .plain_routes import PlainRoutes
+from .plain_routes import PlainRoutes, internal_reason
 from .prefix_index import PrefixIndex
 from .shadowed_routes import EarlierRoutes, restrict_to_free_paths
 from .starlette_included_routers import IncludedRouters, flatten, routes_and_originals
@@ -54,6 +54,7 @@ def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route | Plain
     has_app_settings = app_settings is not NO_SETTINGS
     in_routers = included_routers.targets
     has_settings = settings_count() > 0
+    no_settings = not (has_settings or has_app_settings or in_routers)
     reading = _Reading(
         position,
         included_routers if in_routers or has_app_settings else None,
@@ -77,19 +78,25 @@ def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route | Plain
                 and type(endpoint := route.endpoint) is FunctionType
                 and "GET" in (route.methods or ())
                 and route.include_in_schema
-                and endpoint.__module__ != INTERNAL_MODULE
-                and not has_app_settings
-                and not (in_routers and id(endpoint) in in_routers)
                 and not (shadows.any and shadows.known.get(path[: path.rfind("/")]) != [])
-                and not (has_settings and hasattr(route, ATTRIBUTE))
+                and (
+                    no_settings
+                    or not (
+                        has_app_settings
+                        or (in_routers and id(endpoint) in in_routers)
+                        or (has_settings and hasattr(route, ATTRIBUTE))
+                    )
+                )
             ):
-                name, path = endpoint.__qualname__, prefix + path
+                if prefix:
+                    path = prefix + path
                 settings = settings_of(endpoint) if has_settings else NO_SETTINGS
                 earlier.append(route)
                 if settings is NO_SETTINGS and path not in plain and is_for_any_host:
-                    plain[path] = name
+                    plain[path] = endpoint
                     continue
-                fields = path, name, True, host, settings, None, None, None, None, None, elsewhere, None
+                name, reason = endpoint.__qualname__, internal_reason(endpoint)
+                fields = path, name, True, host, settings, None, reason, None, None, None, elsewhere, None
                 read: Iterable[Route] = (_new_route(fields),)
                 hosts = ()
             else:
@@ -256,7 +263,8 @@ def _takes_get(route: BaseRoute) -> bool:
 def _hosts_of(route: Any, position: DiscoveryPosition, elsewhere: Collection[str]) -> tuple[str, ...]:
     """The hosts whose requests a Host route takes, except those that an earlier one takes. Other routes take none.
 
-    Starlette matches the host in lower case and without its port. Of the hosts of a pattern, only known ones count.
+    Starlette matches the host in lower case and without its port. A route with a host pattern takes those known hosts
+    that match it. Hosts known only as subdomains are represented by ``*.example.com``.
     """
     if not isinstance(route, Host):
         return ()
@@ -267,7 +275,7 @@ def _hosts_of(route: Any, position: DiscoveryPosition, elsewhere: Collection[str
         hosts = position.known_hosts()
     else:
         hosts = (route.host.partition(":")[0].lower(),)
-    return tuple(host for host in hosts if host not in elsewhere and route.host_regex.match(host))
+    return tuple(host for host in hosts if not is_one_of(host, elsewhere) and route.host_regex.match(host))
 
 
 def _except(routes: Iterator[Route], hosts: tuple[str, ...]) -> Iterator[Route]:
@@ -275,9 +283,9 @@ def _except(routes: Iterator[Route], hosts: tuple[str, ...]) -> Iterator[Route]:
     if not hosts:
         return routes
     return (
-        route if route.host is not None else route._replace(except_hosts=route.except_hosts + hosts)
+        route._replace(except_hosts=route.except_hosts + hosts) if route.is_for_many_hosts else route
         for route in routes
-        if route.host not in hosts
+        if route.host is None or not is_one_of(route.host, hosts)
     )
 
 

@@ -36,8 +36,8 @@ from sitemap_middleware.adapters.asgi_request import ASGIRequest
 from sitemap_middleware.exceptions import ValuesError, ValuesTimeout
 from sitemap_middleware.listing import provider_reader as providers
 from sitemap_middleware.listing.async_provider_batches import MAX_BATCH_ITEMS
-from sitemap_middleware.listing.batch_queue import BatchQueue
 from sitemap_middleware.listing.provider_item_paths import ProviderReport
+from sitemap_middleware.listing.provider_item_queue import BatchQueue
 from sitemap_middleware.rendering import provider_section_scheduler
 
 from ...support.documents import entries

@@ -70,10 +70,10 @@ def test_a_route_is_made_once() -> None:
     assert table.static(site)[0] is route
 
 
-def test_only_routes_without_settings_and_with_a_path_of_their_own_are_kept_as_names() -> None:
+def test_only_routes_without_settings_and_with_a_path_of_their_own_are_kept_as_views() -> None:
     specs = [("/a", "plain"), ("/b", "plain"), ("/a", "another"), ("/b", "with settings"), ("/c", "plain")]
     first, second, with_settings, last = found(specs)
-    assert (first, second, last) == ({"/a": "page", "/b": "page"}, models.Route("/a", "page"), {"/c": "page"})
+    assert (first, second, last) == ({"/a": page, "/b": page}, models.Route("/a", "page"), {"/c": page})
     assert isinstance(with_settings, models.Route)
     assert with_settings.settings.priority == 0.3
 
@@ -85,5 +85,5 @@ def test_routes_of_some_hosts_are_read_one_by_one() -> None:
 
 def test_routers_with_settings_in_other_apps_change_nothing() -> None:
     other = sitemap(priority=0.3)(Router(routes=[Route("/other", weighted)]))
-    assert found([("/a", "plain")]) == ({"/a": "page"},)
+    assert found([("/a", "plain")]) == ({"/a": page},)
     assert other.routes

@@ -105,6 +105,51 @@ def test_a_pattern_of_hosts_counts_for_the_hosts_that_settings_name(name: str) -
     assert listed(app, **options[name]) == ["/", "/tenant"]
 
 
+TENANTS = Host("{name}.example", Starlette(routes=[page("/tenant"), page("/both")]))
+KNOWN = Host(HOST, Starlette(routes=[page("/known"), page("/both")]))
+
+
+@pytest.mark.parametrize("allowed", ["*.example", ".example"])
+@pytest.mark.parametrize("base_url", [None, f"http://{HOST}", "http://another.test"])
+@pytest.mark.parametrize(
+    "routes",
+    [
+        [TENANTS],
+        [page("/"), TENANTS, page("/after")],
+        [KNOWN, TENANTS, page("/after")],
+        [TENANTS, KNOWN, page("/after")],
+        [TENANTS, Mount("/a", routes=[KNOWN, page("/b")]), page("/after")],
+        [page("/tags/{tag}"), KNOWN, page("/after")],
+        [Host("{name}.test", Starlette(routes=[page("/test")])), page("/")],
+    ],
+)
+def test_a_host_that_settings_name_by_a_pattern_has_the_pages_that_answer_on_it(
+    routes: list[BaseRoute], base_url: str | None, allowed: str
+) -> None:
+    app = Starlette(routes=routes)
+    for host in (HOST, OTHER):
+        found = listed(app, host, base_url=base_url, allowed_hosts=[allowed])
+        paths = {"/", "/a/b", "/a/both", "/a/known", "/after", "/both", "/known", "/tenant", "/test", *found}
+        assert found == sorted(path for path in paths if asgi(app, RequestSpec(path, host=host)).status == 200)
+
+
+@pytest.mark.parametrize("host", ["example", "sub.example"])
+def test_a_pattern_of_settings_that_includes_the_domain_itself_names_it_too(host: str) -> None:
+    app = Starlette(routes=[Host("{name:path}", Starlette(routes=[page("/tenant")])), page("/after")])
+    assert listed(app, host, base_url=None, allowed_hosts=[".example"]) == ["/tenant"]
+
+
+def test_the_routes_of_hosts_that_a_pattern_names_are_reported_once() -> None:
+    site = SitemapMiddleware(
+        Starlette(routes=[page("/"), TENANTS]),
+        base_url=f"http://{HOST}",
+        allowed_hosts=["*.example"],
+        store="memory://",
+    )
+    assert [place.routed for place in site.service.sites()] == [HOST]
+    assert {route.host for route in site.service.app_routes.reload().routes} == {None, HOST, "*.example"}
+
+
 def test_options_are_about_the_site_of_base_url_even_if_its_host_has_a_route() -> None:
     app = Starlette(routes=[Host(HOST, Starlette(routes=[page("/own")])), Host(OTHER, Starlette(routes=[page("/x")]))])
     options: dict[str, Any] = {"include": ["/named"], "sections": {"more": ["/in-section"]}}

@@ -1,4 +1,4 @@
-"""A bounded queue of batches between the thread of a provider and the thread that renders its pages."""
+"""Hands the items of `values`, in batches, from the thread that calls the provider to the thread that renders them."""
 
 from __future__ import annotations
 
@@ -45,11 +45,19 @@ class BatchQueue:
         """Put items in batches of at most so many, smaller ones if the consumer has taken all before."""
         names, waiting = self._names, self._batches
         rest, ended = iter(items), False
+        unchanging: type | None = None  # of the latest item, as of most
         while not ended:
             batch: list[Any] = []
             add = batch.append
             for item in islice(rest, max_items):
-                add(item if type(item) in UNCHANGING_TYPES else read_item(item, names))
+                kind = type(item)
+                if kind is unchanging:
+                    add(item)
+                elif kind in UNCHANGING_TYPES:
+                    unchanging = kind
+                    add(item)
+                else:
+                    add(read_item(item, names))
                 if not waiting:
                     break
             else:
