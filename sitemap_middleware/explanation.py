@@ -46,7 +46,7 @@ class Explanation:
     skipped: tuple[str, ...] = ()
     """Items of its route's values that were left out, and why: how many, and the first few."""
     ignored: str | None = None
-    """Which requests did not count as evidence since the process began, if that may be why nothing is known."""
+    """Which requests to this process did not count as evidence, if that may be why nothing is known."""
 
     note: str | None = None
     """Why the sitemap itself is not served, or was answered with 503, if that is so."""

@@ -1,9 +1,9 @@
-"""The methods of the service that people call, and that change nothing: explanations, reports and statistics."""
+"""`ServiceInspection`: the methods of the service that people call, such as explain and stats. They change nothing."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -73,25 +73,45 @@ class ServiceInspection:
             snapshot: the site at some moment. Default: now, after a flush, the site of base_url, or else the first
                 one that was requested.
         """
-        from .listing.explain import explain
-
         if snapshot is not None:
-            return explain(self._entries, self.evaluation_context(snapshot), self.options.media_types, path)
+            return self._explain(path, snapshot)
         self.flush()
         site = self.site_resolver.default_site()
         self.complete_routes(site)
-        snapshot = self.snapshot(site, self._guarded_store)
-        explanation = explain(self._entries, self.evaluation_context(snapshot), self.options.media_types, path)
+        explanation = self._explain(path, self.snapshot(site, self._guarded_store))
         if not self.options.enabled:
             from .explanation import Explanation
 
             explanation = Explanation(
                 path, explanation.loc, False, "the middleware is turned off", route=explanation.route
             )
-        ignored = self.tracker.ignored.summary(path, known=explanation.page is not None)
+        page = explanation.page
+        ignored = self.tracker.ignored.summary(path, known=page is not None)
+        if page is not None and page.unconfirmed_answers and (hosts := self.site_resolver.foreign_hosts()):
+            foreign = (
+                f"requests came for the Host {', '.join(map(repr, hosts))}, which is not the site's own: an answer to"
+                f" one that would remove a page needs confirmation; send the Host {site.host}"
+            )
+            ignored = f"{ignored}; {foreign}" if ignored else foreign
         handler = created_part(self, "sitemap_handler")
         unavailable = None if handler is None else handler.unavailable_reason(site)
         return replace(explanation, ignored=ignored, note=self.not_served_reason() or unavailable)
+
+    def _explain(self, path: str, snapshot: SiteSnapshot) -> Explanation:
+        from .explanation import Explanation
+        from .listing.explain import explain
+        from .robots_parser import ROBOTS_PATH
+
+        explanation = explain(self._entries, self.evaluation_context(snapshot), self.options.media_types, path)
+        if snapshot.table.has_explicit_route(path):
+            return explanation
+        if self._publisher.is_document_path(path, snapshot.table.provider_names):
+            return Explanation(
+                path, explanation.loc, False, "it is a document of the sitemap, which the middleware serves"
+            )
+        if explanation.route is None and path == ROBOTS_PATH and self.robots_txt.handles(snapshot.site, path):
+            return Explanation(path, explanation.loc, False, "it is robots.txt, which the middleware serves")
+        return explanation
 
     def explain_now(self, site: Site, path: str) -> Explanation:
         """Explain why a decoded path of a site is listed or not, by what is in the store now."""
@@ -136,13 +156,12 @@ class ServiceInspection:
         ]
 
     def failing_values(self, snapshots: Sequence[SiteSnapshot]) -> Iterator[str]:
-        """Why providers of these sites fail, as their first items show."""
+        """Why providers of these sites fail. Each is read to its end, because one may fail after any item."""
         for snapshot in snapshots:
             context = self.evaluation_context(snapshot)
             for provider, routes in context.providers.values():
                 report, candidates = self._entries.provider_candidates(context, provider, routes)
-                with closing(candidates):
-                    next(candidates, None)
+                deque(candidates, maxlen=0)
                 if report.failure is not None:
                     yield str(report.failure)
 
@@ -255,7 +274,7 @@ class ServiceInspection:
                 return []
             main = Site(first.scheme, first.host, urls.root_of(root) or "", first.loopback)
         hosts = [base.host] if base else []
-        hosts += sorted(self.app_routes.table.hosts)
+        hosts += sorted(host for host in self.app_routes.table.hosts if not host.startswith("*"))
         others = (self.site_resolver.resolve(main.scheme, host, root)[0] for host in hosts)
         by_host = {main.routed: main}
         for other in others:

@@ -142,9 +142,11 @@ class SiteResolver:
 
     def _is_named_host(self, site: Site) -> bool:
         """Whether options or the app name its host in full: such a site is served even if the cache is full."""
-        named = {pattern.removeprefix(".") for pattern in (*self._allowed, *self._app_routes.trusted_hosts)}
         return (
-            site.routed is not None or site.host in named or (self._base is not None and site.host == self._base.host)
+            _is_named_by_route(site)
+            or (self._base is not None and site.host == self._base.host)
+            or site.host in map(_without_dot, self._allowed)
+            or site.host in map(_without_dot, self._app_routes.trusted_hosts)  # last, because it searches the app
         )
 
     def may_store(self, site: Site) -> bool:
@@ -156,9 +158,11 @@ class SiteResolver:
         Raises:
             StoreError: the store fails.
         """
+        may_store = self._stored.get(site.store_key)
+        if may_store:
+            return True
         if self._is_named_host(site) and site.root in ("", self._declared_root()):
             return True
-        may_store = self._stored.get(site.store_key)
         if may_store is None:
             may_store = self._register(site.store_key)
             self._stored.put(site.store_key, may_store)
@@ -182,12 +186,34 @@ class SiteResolver:
         return False
 
     def default_site(self) -> Site:
-        """The site that `explain` is about if none is given: the first that was requested, else base_url's."""
+        """The site that `explain` is about if none is given.
+
+        The first that was requested, else base_url's, else that of the first host that is named in full.
+        """
         if self._first is not None:
             return self._first
-        root = self._declared_root()
-        site = self._base or Site("http", "localhost", loopback=True)
-        return replace(site, root=root, routed=self._routed_host(site.host))
+        named = [self._base] if self._base else self.named_sites()
+        site = named[0] if named else Site("http", "localhost", loopback=True)
+        return replace(site, root=self._declared_root(), routed=self._routed_host(site.host))
+
+    def named_sites(self) -> list[Site]:
+        """The sites, without a root path, of the hosts that allowed_hosts or the app's settings name in full.
+
+        If there are only patterns such as ``.example.com``, their domains count. The scheme is https. Of loopback
+        hosts, which are named for development, there is only the first, with http, and only if no other host is named.
+        """
+        trusted = (*self._allowed, *self._app_routes.trusted_hosts)
+        names = [name for name in trusted if not name.startswith((".", "*"))] or [
+            name[1:] for name in trusted if name.startswith(".")
+        ]
+        hosts = dict.fromkeys(host for name in names if (host := urls.normal_host(name, "https")) is not None)
+        public = [Site("https", host) for host in hosts if not urls.is_loopback(host)]
+        return public or [Site("http", host, loopback=True) for host in hosts][:1]
+
+    def foreign_hosts(self) -> list[str]:
+        """Some Hosts of requests to this process that are not their site's own, at most three, sorted."""
+        hosts = {host for key in self._foreign.kept_keys() if (host := urls.normal_host(key[1], key[0])) is not None}
+        return sorted(hosts)[:3]
 
     def _resolve_new(self, scheme: str, host: str, root: str) -> tuple[Site | None, HostTrust]:
         base = self._base
@@ -197,9 +223,9 @@ class SiteResolver:
             return None, "none"
         if normal is not None:
             site = Site(base.scheme if base else scheme, normal, quoted, urls.is_loopback(normal))
-            routed = self._routed_host(normal)
-            if routed and (base is None or normal != base.host):
-                return replace(site, routed=routed), "own"
+            site = replace(site, routed=self._routed_host(normal))
+            if _is_named_by_route(site) and (base is None or normal != base.host):
+                return site, "own"
             if urls.is_host_allowed(normal, self._allowed):
                 return site, "own"
             if base is None:
@@ -214,6 +240,21 @@ class SiteResolver:
         return replace(base, root=quoted, routed=self._routed_host(base.host)), trust
 
     def _routed_host(self, host: str) -> str | None:
-        """The name by which the app has routes for this host only, with or without port; None if it has none."""
-        hosts = self._app_routes.table.hosts
-        return next((name for name in (host, urls.bare_host(host)) if name in hosts), None)
+        """The name by which the app has routes for this host only; None if it has none.
+
+        That is the host with or without its port, or a pattern of settings, such as ``*.example.com``.
+        """
+        hosts, bare = self._app_routes.table.hosts, urls.bare_host(host)
+        named = next((name for name in (host, bare) if name in hosts), None)
+        wildcards = (name for name in hosts if name.startswith("*") and bare.endswith(name[1:]))
+        return named or max(wildcards, key=len, default=None)
+
+
+def _is_named_by_route(site: Site) -> bool:
+    """Whether the app has routes for just this host."""
+    return site.routed is not None and not site.routed.startswith("*")
+
+
+def _without_dot(pattern: str) -> str:
+    """A host, or the domain of a pattern for its subdomains."""
+    return pattern.removeprefix(".")

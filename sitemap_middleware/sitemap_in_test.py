@@ -126,9 +126,8 @@ def _site_of(service: SitemapService, base_url: str | None) -> Site:
     if base_url is not None:
         wanted: Site | None = parse_base_url(base_url, "sitemap_of: base_url")
     else:
-        trusted = (*service.options.allowed_hosts, *service.app_routes.trusted_hosts)
-        hosts = [host for host in trusted if not host.startswith((".", "*"))]
-        wanted = Site("https", hosts[0]) if hosts and service.options.site is None else None
+        named = [] if service.options.site else service.site_resolver.named_sites()
+        wanted = named[0] if named else None
     sites = service.sites(wanted)
     if not sites:
         raise OptionError(f"sitemap_of: base_url={base_url!r} is not a site of this app; leave it out")

@@ -30,7 +30,7 @@ def build(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
     """
     with reporting_errors(), only_existing_files():
         target = open_target(app, **options, serving=True)
-        site = target.sites()[0]
+        site = target.main_site()
         if not target.service.options.enabled:
             raise CommandError(f"there is no sitemap: {target.service.not_served_reason()}")
         if site.loopback and target.site_option is None:

@@ -292,7 +292,7 @@ class _Run:
 
     def _check_app(self, app: Any, **options: Any) -> Result:
         target = open_target(app, **options, serving=True)
-        site = target.sites()[0]
+        site = target.main_site()
         if not target.service.options.enabled:
             raise CommandError(f"there is no sitemap: {target.service.not_served_reason()}")
         target.service.complete_routes(site)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from ..exceptions import SitemapError, StoreError
 from ..listing.candidates import SiteSnapshot
@@ -83,33 +83,77 @@ class Target:
         return self.middleware.service
 
     def sites(self) -> list[Site]:
-        """Return the app's sites, the one that the options name first. Raises `CommandError` if it has no such site."""
-        preferred = self.site_option
-        if self.root_option:
-            localhost = Site("http", "localhost", loopback=True)
-            preferred = replace(preferred or self.service.options.site or localhost, root=self.root_option)
-        sites = self.service.sites(preferred)
+        """Return the app's sites, those that `_main_sites` returns first.
+
+        Raises `CommandError` if the app has no site of the options.
+        """
+        sites: dict[str, Site] = {}
+        for main in self._main_sites():
+            for site in self.service.sites(replace(main, root=self.root_option)):
+                sites.setdefault(site.host, site)
         if not sites:
             base_url = None if self.site_option is None else self.site_option.base_url
             raise CommandError(
                 f"the app's base_url differs from --base-url={base_url!r}: leave it off, or name one of the app's hosts"
             )
-        return sites
+        return [*sites.values()]
 
-    def snapshots(self) -> tuple[list[SiteSnapshot], list[str]]:
-        """Return a snapshot of each site, the one that the options name first; and notes on what is not known here."""
+    def main_site(self) -> Site:
+        """Return the site that the command is about.
+
+        Raises `CommandError` if the app has no such site, or several and the options do not choose one.
+        """
+        sites = self._main_sites()
+        if len(sites) > 1:
+            names = ", ".join(site.base_url for site in sites)
+            raise CommandError(
+                f"base_url is not set, and the app has several sites ({names}):"
+                f" choose one, such as --base-url {sites[0].base_url}"
+            )
+        return self.sites()[0]
+
+    def _main_sites(self) -> list[Site]:
+        """Return the site of --base-url or base_url, else those of the hosts that are named in full, else localhost.
+
+        A named host has the scheme under which the store has its pages, if it has any.
+        """
+        if site := self.site_option or self.service.options.site:
+            return [site]
+        named = self.service.site_resolver.named_sites()
+        if not named:
+            return [Site("http", "localhost", loopback=True)]
+        stored = self._stored_keys()
+        as_http = [replace(site, scheme="http", root=self.root_option) for site in named]
+        return [
+            other
+            if other.store_key in stored and replace(site, root=self.root_option).store_key not in stored
+            else site
+            for site, other in zip(named, as_http, strict=True)
+        ]
+
+    def _stored_keys(self) -> Collection[str]:
+        """Return the keys of the sites in the store; none if it cannot be read, or cannot list them."""
+        store, _ = open_readonly(self.service.store)
+        read_status = StoreExtras.of(store).status
+        try:
+            return () if read_status is None else read_status(0, ()).sites
+        except StoreError:
+            return ()
+
+    def snapshots(self, *, are_urls: bool = False) -> tuple[list[SiteSnapshot], list[str]]:
+        """Return a snapshot of each site, the one that the options name first; and notes on what is not known here.
+
+        If the command is about whole URLs, which name their sites, no note says which site was chosen.
+        """
         service, sites = self.service, self.sites()
         notes = dict[str, None]()  # ordered, each once
-        if self._is_site_unknown:
-            notes[f"base_url is not set, so this is about {sites[0].base_url}; --base-url chooses another site"] = None
-        snapshots = []
-        for site in sites:
-            store, missing = open_readonly(service.store)
-            service.complete_routes(site)
-            snapshots.append(service.snapshot(site, store))
-            if missing:
-                notes[missing] = None
-        if hint := self.other_site_hint(sites[0]):
+        if self._is_site_unknown and not are_urls:
+            about = ", ".join(site.base_url for site in self._main_sites())
+            notes[f"base_url is not set, so this is about {about}; --base-url chooses another site"] = None
+        snapshots = [self._snapshot(site) for site in sites]
+        if missing := open_readonly(service.store)[1]:
+            notes[missing] = None
+        if not are_urls and (hint := self.other_site_hint(*sites)):
             notes[hint] = None
         table = snapshots[0].table
         if not table.routes:
@@ -120,18 +164,24 @@ class Target:
             notes["the app's own robots.txt is not read here; pages that it disallows are not in the sitemap"] = None
         return snapshots, list(notes)
 
-    def other_site_hint(self, site: Site) -> str:
-        """Return which option to give if the store has pages only of another site that may be meant; else nothing."""
-        store, _ = open_readonly(self.service.store)
-        read_status = StoreExtras.of(store).status
-        try:
-            if read_status is None or store.version(site.store_key):
-                return ""
-            other_keys = [
-                key for key in read_status(0, ()).sites if self._is_site_unknown or _is_same_host_key(site, key)
-            ]
-        except StoreError:
+    def _snapshot(self, site: Site) -> SiteSnapshot:
+        self.service.complete_routes(site)
+        return self.service.snapshot(site, open_readonly(self.service.store)[0])
+
+    def other_site_hint(self, site: Site, *more: Site) -> str:
+        """Return which option to give if the store has pages only of another site that may be meant; else nothing.
+
+        Args:
+            site: the site that the command is about.
+            more: other sites that it is about.
+        """
+        stored = self._stored_keys()
+        if site.store_key in stored:
             return ""
+        own_keys = {other.store_key for other in more}
+        other_keys = [
+            key for key in stored if key not in own_keys and (self._is_site_unknown or _is_same_host_key(site, key))
+        ]
         if not other_keys:
             return ""
         if self._is_site_unknown:
@@ -156,14 +206,14 @@ class Target:
         except ValueError as error:
             raise CommandError(f"{page!r} is not a URL ({error})") from None
         if page.startswith("/"):
+            self.main_site()
             path, snapshot = page.partition("#")[0].partition("?")[0], snapshots[0]
         elif parts.scheme in ("http", "https") and parts.netloc:
-            host = normal_host(ascii_host(parts.netloc.rpartition("@")[2]), parts.scheme)
-            matching = [item for item in snapshots if host in (item.site.host, item.site.routed)]
-            if not matching:
+            found = self._snapshot_of_url(parts, snapshots)
+            if found is None:
                 sites = ", ".join(item.site.base_url for item in snapshots)
                 raise CommandError(f"{page!r} is not a page of this app, whose site is {sites}")
-            path, snapshot = parts.path or "/", matching[0]
+            path, snapshot = parts.path or "/", found
         else:
             raise CommandError(
                 f"{page!r} is not a path: give the part after the host, from the first slash on, or a whole URL"
@@ -174,6 +224,21 @@ class Target:
         elif root and not page.startswith("/"):
             raise CommandError(f"{page!r} is not below the root path {root} of the app")
         return snapshot, unquote(path), bool(parts.query)
+
+    def _snapshot_of_url(self, parts: SplitResult, snapshots: Sequence[SiteSnapshot]) -> SiteSnapshot | None:
+        """Return the snapshot of the site that a URL belongs to; None if the app does not serve its host.
+
+        Unless the options or the app name the site, its scheme is that of the URL.
+        """
+        host = normal_host(ascii_host(parts.netloc.rpartition("@")[2]), parts.scheme)
+        if host is None:
+            return None
+        for snapshot in snapshots:
+            is_right_scheme = snapshot.site.scheme == parts.scheme or not self._is_site_unknown
+            if host in (snapshot.site.host, snapshot.site.routed) and is_right_scheme:
+                return snapshot
+        site, trust = self.service.site_resolver.resolve(parts.scheme, host, unquote(snapshots[0].site.root))
+        return self._snapshot(site) if site is not None and trust == "own" else None
 
 
 def _is_same_host_key(site: Site, key: str) -> bool:

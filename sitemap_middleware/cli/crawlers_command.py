@@ -53,6 +53,7 @@ def crawlers(app: Any, *, since: str | None, unverified: bool, update: bool, as_
         return
     with reporting_errors(), progress("reading"):
         target = open_target(app, **options)
+        target.main_site()
         snapshots, notes = target.snapshots()
         moment = parse_since(since, snapshots[0].now) if since else 0
         figures = target.service.crawler_figures(snapshots[0], since=moment, count_unverified=unverified)

@@ -42,7 +42,7 @@ def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
     """
     with reporting_errors(), progress("reading"):
         target = open_target(app, **options)
-        snapshots, notes = target.snapshots()
+        snapshots, notes = target.snapshots(are_urls=not any(page.startswith("/") for page in pages))
         explanations, errors = _explain_pages(target, pages, snapshots)
         failures = [
             f"without an earlier sitemap, {target.service.options.path} answers 503 for all pages: {failure}"

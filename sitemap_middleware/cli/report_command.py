@@ -35,7 +35,7 @@ def report(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
     """
     with reporting_errors(), only_existing_files():
         target = open_target(app, **options, serving=True)
-        site = target.sites()[0]
+        site = target.main_site()
         service = target.service
         if not service.options.enabled:
             raise CommandError(f"there is no report: {service.not_served_reason()}")

@@ -37,9 +37,6 @@ _UNMATCHED_PATTERNS_HINT: Final = "these patterns match nothing:"
 
 _LAST_SEEN_NOTE: Final = "(or up to an hour later)"
 
-_LEASE_LABELS: Final = {"forget": "cleanup", "verify": "requests to unvisited pages"}
-"""The job that a worker does under a lease, by the lease's name."""
-
 _CHANGE_HEADINGS: Final = {"new": "new", "dropped": "no longer listed", "changed": "changed"}
 """The headings of the groups of changes, in their order."""
 
@@ -189,9 +186,8 @@ def print_status(status: StoreStatus) -> None:
         if site.last_changed is not None:
             print_line(out, f"  sitemap unchanged since {w3c_from_timestamp(site.last_changed)}")
     for lease in status.leases or ():
-        job = _LEASE_LABELS.get(lease.name, lease.name)
         until = w3c_from_timestamp(lease.until)
-        print_line(out, f"{job} of {lease.site}: in use by a process until {until}")
+        print_line(out, f"{lease.job} of {lease.site}: in use by a process until {until}")
 
 
 def print_settings(settings: Collection[Setting]) -> None:

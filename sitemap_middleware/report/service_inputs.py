@@ -1,4 +1,4 @@
-"""The parts of the service that the report reads."""
+"""`ServiceInputs`: the parts of the service that the report reads."""
 
 from __future__ import annotations
 

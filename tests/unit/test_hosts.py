@@ -748,12 +748,45 @@ def resolver(**options: Any) -> SiteResolver:
     [
         ({}, Site("http", "localhost", loopback=True)),
         ({"base_url": "https://example.com"}, Site("https", "example.com")),
-        ({"allowed_hosts": ["example.com"]}, Site("http", "localhost", loopback=True)),
+        ({"allowed_hosts": ["example.com"]}, Site("https", "example.com")),
+        ({"allowed_hosts": ["*.example.com"]}, Site("http", "localhost", loopback=True)),
     ],
-    ids=["no settings", "base_url", "allowed_hosts"],
+    ids=["no settings", "base_url", "a host", "a pattern"],
 )
-def test_default_site_is_that_of_base_url_or_of_this_machine(options: dict[str, Any], expected: Site) -> None:
+def test_default_site_is_that_of_base_url_or_a_named_host_or_this_machine(
+    options: dict[str, Any], expected: Site
+) -> None:
     assert resolver(**options).default_site() == expected
+
+
+@pytest.mark.parametrize(
+    ("allowed", "expected"),
+    [
+        (["b.example", ".c.example", "a.example:8080", "localhost"], ["https://b.example", "https://a.example:8080"]),
+        (["127.0.0.1", "localhost"], ["http://127.0.0.1"]),
+        ([".example.com", "*.example.org"], ["https://example.com"]),
+        (["*.example.com"], []),
+    ],
+)
+def test_named_sites_are_those_of_the_hosts_that_are_named_in_full(allowed: list[str], expected: list[str]) -> None:
+    assert [site.base_url for site in resolver(allowed_hosts=allowed).named_sites()] == expected
+
+
+def test_explain_names_the_host_whose_answers_need_confirmation() -> None:
+    site = home("wsgi", base_url="https://example.com", verify=False)
+    site.request("/", host="example.com")
+    site.app.flush()
+    site.request("/", method="HEAD", host="localhost")
+    assert "the Host" not in str(site.app.explain("/"))
+    site.clock.pass_(2 * 3600)
+    site.pages["/"] = Page(status=404)
+    site.request("/", host="localhost")
+    explanation = site.app.explain("/")
+    assert "waits for confirmation" in explanation.reason
+    assert (
+        "requests came for the Host 'localhost', which is not the site's own: an answer to one that would remove a page"
+        " needs confirmation; send the Host example.com"
+    ) in str(explanation)
 
 
 def test_default_site_is_the_first_that_was_requested() -> None:

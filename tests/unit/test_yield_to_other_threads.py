@@ -37,7 +37,7 @@ def test_another_thread_runs_before_the_work_ends() -> None:
 @pytest.mark.parametrize("size", [1, 10])
 def test_another_thread_runs_between_pieces(size: int) -> None:
     def work() -> None:
-        for _ in in_pieces(range(20), size):
+        for _ in in_pieces(range(20 * size), size):
             sum(range(50_000))
 
     assert runs_beside(work)

@@ -271,6 +271,96 @@ def test_public_site_is_found_in_the_store_of_an_app_without_base_url() -> None:
     assert "give --base-url https://blog.example" in output
 
 
+ONE_HOST = "own_blog:create_app(base_url=None, allowed_hosts=['a.example', '.b.example', 'localhost'])"
+TWO_HOSTS = "own_blog:create_app(base_url=None, allowed_hosts=['a.example', 'b.example'])"
+
+
+def visit_host(host: str, path: str, scheme: str = "https") -> None:
+    from own_blog import create_app  # type: ignore[import-not-found]
+
+    app = create_app(base_url=None, allowed_hosts=["a.example", ".b.example"])
+    wsgi(app, RequestSpec(path, host=host, scheme=scheme))
+    app.wsgi_app.close()
+
+
+def test_the_site_of_a_host_that_is_named_in_full_is_chosen() -> None:
+    visit_host("a.example", "/bread")
+    answer = run("list", ONE_HOST)
+    assert "https://a.example/bread" in answer.stdout.split()
+    assert "localhost" not in answer.stdout
+    assert "base_url is not set, so this is about https://a.example; --base-url chooses" in answer.stderr
+    assert run("routes", ONE_HOST).stdout.startswith("https://a.example/sitemap.xml: ")
+    assert "loc: https://a.example/bread\n" in run("explain", ONE_HOST, "/bread").stdout
+    assert run("crawlers", ONE_HOST).stdout.startswith("https://a.example: ")
+    assert run("check", ONE_HOST, "--pages", "none").exit_code == 0
+    assert run("build", ONE_HOST, "--out", "out").exit_code == 0
+    assert "<loc>https://a.example/bread</loc>" in Path("out/sitemap.xml").read_text("utf-8")
+
+
+def test_the_scheme_of_a_named_host_is_the_one_that_the_store_knows() -> None:
+    visit_host("a.example", "/bread", "http")
+    assert "http://a.example/bread" in run("list", ONE_HOST).stdout.split()
+    visit_host("a.example", "/rye")
+    assert "https://a.example/rye" in run("list", ONE_HOST).stdout.split()
+
+
+def test_the_root_path_is_that_of_the_named_host() -> None:
+    assert "https://a.example/shop/" in run("list", ONE_HOST, "--root-path", "/shop").stdout.split()
+
+
+@pytest.mark.parametrize("host", ["a.example", "b.example", "x.b.example"])
+def test_a_url_of_any_allowed_host_is_explained(host: str) -> None:
+    visit_host(host, "/bread", "http")
+    answer = run("explain", ONE_HOST, f"http://{host}/bread")
+    assert answer.exit_code == 0, answer.stderr
+    assert f"loc: http://{host}/bread\n" in answer.stdout
+    assert "first seen: " in answer.stdout
+    assert "--base-url" not in answer.stdout
+
+
+def test_a_url_of_a_host_with_routes_of_its_own_is_explained() -> None:
+    Path("own_hosts.py").write_text(
+        "from starlette.applications import Starlette\n"
+        "from starlette.responses import HTMLResponse\n"
+        "from starlette.routing import Host, Route, Router\n"
+        "from sitemap_middleware import SitemapMiddleware\n"
+        "async def page(request): return HTMLResponse('page')\n"
+        "app = Starlette(routes=[Host('shop.example.com', Router([Route('/cart', page)]))])\n"
+        "app.add_middleware(SitemapMiddleware, allowed_hosts=['example.com'], verify=False)\n"
+    )
+    assert (
+        "loc: https://shop.example.com/cart\n"
+        in run("explain", "own_hosts:app", "https://shop.example.com/cart").stdout
+    )
+    del sys.modules["own_hosts"]
+
+
+@pytest.mark.parametrize("url", ["http://c.example/bread", "http://localhost/bread", "http://a_b..example/bread"])
+def test_a_url_of_a_host_that_is_not_served_is_refused(url: str) -> None:
+    error = refused("explain", TWO_HOSTS, url)
+    assert "is not a page of this app, whose site is https://a.example, https://b.example" in error
+
+
+def test_of_several_named_hosts_all_are_listed() -> None:
+    visit_host("b.example", "/bread")
+    answer = run("list", TWO_HOSTS)
+    assert {"https://a.example/", "https://b.example/", "https://b.example/bread"} <= {*answer.stdout.split()}
+    assert "so this is about https://a.example, https://b.example; --base-url chooses another site" in answer.stderr
+    assert "the store has no pages" not in answer.stderr
+    assert "a.example" not in run("list", TWO_HOSTS, "--base-url", "https://b.example").stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["build", "--out", "out"], ["report", "--out", "out"], ["check"], ["crawlers"], ["explain", "/bread"]],
+    ids=lambda arguments: arguments[0],
+)
+def test_of_several_named_hosts_one_is_to_be_chosen(arguments: list[str]) -> None:
+    error = refused(arguments[0], TWO_HOSTS, *arguments[1:])
+    assert "base_url is not set, and the app has several sites (https://a.example, https://b.example)" in error
+    assert "choose one, such as --base-url https://a.example" in error
+
+
 def test_other_site_in_the_store_does_not_suggest_a_wrong_root_path() -> None:
     visit_blog("/")
     assert run("build", "own_shop:app", "--out", "out").exit_code == 0
@@ -307,8 +397,9 @@ def test_several_pages_are_explained_at_once() -> None:
 def test_a_page_may_be_named_by_its_whole_url() -> None:
     assert "/posts/rye is listed" in run("explain", "own_blog:create_app", "https://blog.example/posts/rye#end").stdout
     assert "/ is listed" in run("explain", "own_blog:create_app", "https://blog.example").stdout
-    error = refused("explain", "own_blog:create_app", "https://other.example/")
-    assert "is not a page of this app, whose site is https://blog.example" in error
+    for url in ("https://other.example/", "https://not..a.host/"):
+        error = refused("explain", "own_blog:create_app", url)
+        assert f"{url!r} is not a page of this app, whose site is https://blog.example" in error
     error = refused("explain", "own_shop:declared", "https://shop.example/about")
     assert "is not below the root path /shop of the app" in error
 
@@ -338,6 +429,42 @@ def test_explanations_are_printed_as_json() -> None:
     ]
     assert rows[1]["lastmod"] == "2024-05-01"
     assert rows[1]["route"] == "/posts/<slug>"
+
+
+@pytest.mark.parametrize("middle", ["", "-routes-1", "-guides"])
+def test_documents_of_the_middleware_are_named_as_such(middle: str) -> None:
+    name = "own_blog:create_app(sections={'guides': ['/guides/one']})"
+    answer = run("explain", name, f"/sitemap{middle}.xml")
+    assert "is not listed: it is a document of the sitemap, which the middleware serves" in answer.stdout
+    answer = run("explain", "own_shop:app", "/robots.txt")
+    assert "/robots.txt is not listed: it is robots.txt, which the middleware serves" in answer.stdout
+
+
+def test_robots_txt_and_sitemap_of_the_app_are_not_the_middlewares() -> None:
+    Path("own_files.py").write_text(
+        BLOG
+        + "app = flask.Flask('files', static_folder=None)\n"
+        + "app.add_url_rule('/sitemap.xml', 'sitemap', lambda: 'own')\n"
+        + "app.add_url_rule('/<name>.txt', 'text', lambda name: 'own')\n"
+        + "app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url='https://blog.example', verify=False)\n"
+    )
+    answer = run("explain", "own_files:app", "/sitemap.xml", "/robots.txt")
+    assert "it is the sitemap itself" in answer.stdout
+    assert "its route /<name>.txt has parameters, and neither values nor learn" in answer.stdout
+    del sys.modules["own_files"]
+
+
+def test_a_page_of_a_section_is_not_observed() -> None:
+    answer = run("explain", "own_blog:create_app(sections={'guides': ['/guides/one']})", "/guides/one")
+    assert "lastmod: none (its section gives no date, and pages of sections are not observed)" in answer.stdout
+
+
+def test_the_route_of_an_unvisited_page_is_named() -> None:
+    answer = run("explain", "own_blog:create_app", "/bread")
+    assert (
+        "/bread is not listed: its route /<tag> is learned, but no visit has shown that it is a page" in answer.stdout
+    )
+    assert "route: /<tag> (tag)" in answer.stdout
 
 
 # Lists

@@ -307,8 +307,10 @@ def test_the_table_is_the_same_wherever_it_is_printed(store: Path, monkeypatch: 
         """)
 
 
-def test_values_that_fail_are_named_as_the_cause_of_a_503(store: Path) -> None:
+@pytest.mark.parametrize("items", [0, 1, 2500])
+def test_values_that_fail_are_named_as_the_cause_of_a_503(items: int, store: Path) -> None:
     def failing() -> Iterator[str]:
+        yield from map(str, range(items))
         raise ValueError("no database")
 
     app = flask.Flask("failing")
@@ -365,6 +367,22 @@ def test_strict_accepts_a_report_where_each_route_is_decided(case: str) -> None:
     assert answer.exit_code == 0
     assert listing(answer)[path]["reason"] == reason
     assert json.loads(answer.stdout)["undecided"] == []
+
+
+@pytest.mark.parametrize("case", ["not learned by mark", "static files"])
+def test_explain_gives_the_reason_that_routes_gives(case: str) -> None:
+    path, mark, _, reason = DECIDED[case]
+    name = own(f"""
+        import flask
+        from sitemap_middleware import SitemapMiddleware, sitemap
+
+        app = flask.Flask("own", static_folder=None)
+        app.add_url_rule({path!r}, "static", sitemap(**{mark})(lambda slug: slug))
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", store="memory://")
+    """)
+    answer = run("explain", f"{name}:app", path.replace("<slug>", "rye").replace("<path:filename>", "style.css"))
+    assert f"its route {path} {reason.removeprefix('it ')}\n" in answer.stdout
+    assert f"route: {path} (static)\n" in answer.stdout
 
 
 def test_json_route_is_decided_and_one_outside_the_schema_is_not() -> None:
@@ -541,14 +559,12 @@ def test_base_url_names_the_site_of_an_app_that_names_none(url: str, loc: str, t
     assert "base_url is not set" not in answer.stdout
 
 
-@pytest.mark.parametrize("trusted", [None, ["shop.example"]])
-def test_unnamed_site_is_reported_as_this_machine(trusted: Any) -> None:
+@pytest.mark.parametrize(("trusted", "site"), [(None, "http://localhost"), (["shop.example"], "https://shop.example")])
+def test_without_base_url_the_site_is_that_of_the_trusted_host_or_this_machine(trusted: Any, site: str) -> None:
     name = own(NAMELESS.format(trusted=trusted))
     answer = run("explain", f"{name}:app", "/")
-    assert "loc: http://localhost/\n" in answer.stdout
-    assert (
-        "note: base_url is not set, so this is about http://localhost; --base-url chooses another site" in answer.stdout
-    )
+    assert f"loc: {site}/\n" in answer.stdout
+    assert f"note: base_url is not set, so this is about {site}; --base-url chooses another site" in answer.stdout
 
 
 def test_the_root_path_that_the_app_declares_is_part_of_its_site() -> None:
@@ -1144,7 +1160,7 @@ def test_unreadable_html_reports_no_html_facts(store: Path) -> None:
 
         def page(environ, start_response):
             start_response("200 OK", [("Content-Type", "text/html"), ("Content-Encoding", "none-yet")])
-            return [b"packed"]
+            return [bytes(range(32))]
 
         app = SitemapMiddleware(page, base_url="https://shop.example", include="/", robots=False)
     """)
