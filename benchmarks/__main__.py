@@ -20,6 +20,7 @@ NAMES = (
     "discovery",
     "servers",
     "stores",
+    "saving",
     "check",
     "faults",
     "logs",
@@ -48,7 +49,8 @@ def main() -> None:
         "--rounds",
         type=int,
         metavar="N",
-        help="so many: of generation (7), of check (5), of first requests in scale (5), of batches in stores (40, 10)",
+        help="so many: of generation (7), of check (5), of saving (25), of first requests in scale (5), of batches in"
+        " stores (40, 10)",
     )
     parser.add_argument(
         "--pages",
@@ -77,6 +79,7 @@ def main() -> None:
     options_of = {
         "check": {"entries": arguments.entries, "rounds": arguments.rounds},
         "generation": {"entries": arguments.entries, "rounds": arguments.rounds},
+        "saving": {"rounds": arguments.rounds},
         "values": {"items": arguments.items},
         "logs": {"megabytes": arguments.megabytes},
         "report": {"pages": arguments.report_pages},

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from zlib import decompressobj
 
 import flask
@@ -30,8 +30,9 @@ from sitemap_middleware.evidence.own_slug_in_content import forms_of_pair
 from sitemap_middleware.models import SitemapUrl, UrlColumns
 from sitemap_middleware.rendering import concatenable_deflate
 from sitemap_middleware.rendering.chunked_document import Chunk, urlset
-from sitemap_middleware.rendering.chunking import make_chunks
+from sitemap_middleware.rendering.chunking import CHUNK_ENTRIES, make_chunks
 from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
+from sitemap_middleware.stores.permanent_page_slots import MAX_BLOCK_PAGES
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from . import alternating_timing, separate_process, site, starlette_values
@@ -39,7 +40,6 @@ from .tables import Table
 
 ROUNDS, COUNT = 7, 50_000
 SHORT = {"entries": 10, "rounds": 2}
-CHUNK: Final = 1_000
 READY, ROWS, VALUES = "ours, ready in the store", "ours, from the store's rows", "ours, values of the app"
 STARLETTE_VALUES = "ours, values of a Starlette app"
 ISAL, ZLIB = "ours, the objects, isal", "ours, the objects, zlib"
@@ -163,7 +163,7 @@ def from_values(app: flask.Flask) -> list[bytes]:
 
 def _from_objects(posts: Sequence[Any], by: Callable[[bytes], bytes]) -> list[bytes]:
     with _compressing(by):
-        batches = (_columns(posts[start : start + CHUNK]) for start in range(0, len(posts), CHUNK))
+        batches = (_columns(posts[start : start + CHUNK_ENTRIES]) for start in range(0, len(posts), CHUNK_ENTRIES))
         return list(urlset(list(make_chunks(batches))).gzipped())
 
 
@@ -203,7 +203,7 @@ def _republished(entries: int, rounds: int, file: Path) -> Table:
     numbers = count()
 
     def change() -> None:
-        number = next(numbers) * CHUNK % entries
+        number = next(numbers) * MAX_BLOCK_PAGES % entries
         site.merge(store, [site.seen(number, int(middleware.service.clock()) - site.HOUR, 2 + next(numbers))])
         middleware.flush()  # without it, what others have written shows within a second
 
@@ -213,7 +213,7 @@ def _republished(entries: int, rounds: int, file: Path) -> Table:
         ("isal", concatenable_deflate.compress_with_isal, partial(igzip.compress, compresslevel=2)),
     ):
         with _compressing(by):
-            chunks = list(make_chunks([UrlColumns.of([*_entries(posts)])], CHUNK))
+            chunks = list(make_chunks([UrlColumns.of([*_entries(posts)])]))
         variants[f"all is written and gzipped, {name}"] = partial(_render_all, posts, compress_all)
         variants[f"one chunk is written, {name}"] = partial(_render_last_chunk, posts, chunks, by)
     variants["a request, nothing is rendered"] = partial(from_store, file)
@@ -245,11 +245,9 @@ def _render_all(posts: Sequence[Any], compress: Callable[[bytes], bytes]) -> byt
 
 def _render_last_chunk(posts: Sequence[Any], chunks: list[Chunk], by: Callable[[bytes], bytes]) -> bytes:
     """Assemble the document with only its last chunk rendered again."""
-    last = (len(chunks) - 1) * CHUNK
+    last = (len(chunks) - 1) * CHUNK_ENTRIES
     with _compressing(by):
-        return b"".join(
-            urlset([*chunks[:-1], *make_chunks([UrlColumns.of([*_entries(posts[last:])])], CHUNK)]).gzipped()
-        )
+        return b"".join(urlset([*chunks[:-1], *make_chunks([UrlColumns.of([*_entries(posts[last:])])])]).gzipped())
 
 
 # Memory
@@ -304,7 +302,7 @@ def _take_rows(file: Path, entries: int) -> Callable[[], object]:
 
 
 def _take_all_changed(file: Path, entries: int) -> Callable[[], object]:
-    """Change a page in every chunk, so that the next request renders all of them again."""
+    """Change pages in every block, so that the next request renders all of them again."""
     living = file.with_suffix(".changed")
     shutil.copy(file, living)
     site.clear(living)
@@ -312,12 +310,13 @@ def _take_all_changed(file: Path, entries: int) -> Callable[[], object]:
     site.read_document(middleware)
     store = SQLiteStore(living)
     seen = int(time.time()) - site.HOUR
-    site.merge(store, (site.seen(number, seen, seen) for number in range(0, entries, CHUNK // 20)))
+    site.merge(store, (site.seen(number, seen, seen) for number in range(0, entries, MAX_BLOCK_PAGES // 20)))
     store.close()
+    blocks = -(-entries // MAX_BLOCK_PAGES)
     rendered = middleware.stats()["rendered"]
 
     def read_sitemap() -> None:
-        while middleware.stats()["rendered"] - rendered < -(-entries // CHUNK):  # a request waits a second for them
+        while middleware.stats()["rendered"] - rendered < blocks:  # a request waits a second for them
             middleware.flush()  # without it, what others have written shows within a second
             site.read_document(middleware)
 

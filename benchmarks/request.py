@@ -12,6 +12,8 @@ and Starlette show what it comes to.
 from __future__ import annotations
 
 import asyncio
+import collections
+import itertools
 import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -173,21 +175,12 @@ class PassThroughBase(BaseHTTPMiddleware):
         return await call_next(request)
 
 
-class _Times:
-    """The time of an advancing clock, in POSIX seconds."""
+def _later(seconds: float) -> Iterator[float]:
+    """The times of a clock that advances by so much whenever it is read, which is once for a request.
 
-    now = 1_750_000_000.0
-
-
-def _later(seconds: float, times: _Times | None = None) -> Callable[[], float]:
-    """A clock that advances by so much whenever it is read, which is once for a request."""
-    times = times or _Times()
-
-    def clock() -> float:
-        times.now += seconds
-        return times.now
-
-    return clock
+    To read it takes about as long as `time.time`.
+    """
+    return itertools.count(1_750_000_000.0, seconds)
 
 
 def _known_for_long(make: Callable[[Callable[[], float]], Any], visit: Callable[[Any], None], seconds: float) -> Any:
@@ -200,12 +193,12 @@ def _known_for_long(make: Callable[[Callable[[], float]], Any], visit: Callable[
         visit: requests the home page.
         seconds: by which the clock advances whenever it is read.
     """
-    times = _Times()
-    app = make(_later(seconds, times))
+    times = _later(seconds)
+    app = make(times.__next__)
     for _ in range(12):
         visit(app)
         _middleware(app).flush()
-        times.now += 1000
+        collections.deque(itertools.islice(times, round(1000 / seconds)), maxlen=0)  # read the clock for 1,000 seconds
     return app
 
 
@@ -245,11 +238,11 @@ def _raw_wsgi(body: bytes = BODY) -> dict[str, Any]:
     return {
         BARE: app,
         PASS_THROUGH: PassThroughWSGI(app),
-        LEAST: LeastWSGI(app),
+        LEAST: LeastWSGI(app, _later(1 / COMPARED_PER_SECOND).__next__),
         LEAST_BUSY: LookUpWSGI(app),
         OURS: _raw(app, _visit_wsgi, 1 / COMPARED_PER_SECOND),
         BUSY: SitemapMiddleware(app, include="/", **OPTIONS),
-        LEAST_FIRST: LeastRecordingWSGI(app, _later(1)),
+        LEAST_FIRST: LeastRecordingWSGI(app, _later(1).__next__),
         FIRST: _raw(app, _visit_wsgi, 1),
     }
 
@@ -260,7 +253,7 @@ def _flask() -> dict[str, Any]:
     return {
         BARE: app,
         PASS_THROUGH: PassThroughWSGI(app),
-        LEAST: LeastWSGI(app),
+        LEAST: LeastWSGI(app, _later(1 / COMPARED_PER_SECOND).__next__),
         LEAST_BUSY: LookUpWSGI(app),
         OURS: _known_for_long(
             lambda clock: SitemapMiddleware(app, clock=clock, **OPTIONS), _visit_wsgi, 1 / COMPARED_PER_SECOND
@@ -293,11 +286,11 @@ def _raw_asgi(body: bytes = BODY) -> dict[str, Any]:
     return {
         BARE: app,
         PASS_THROUGH: PassThroughASGI(app),
-        LEAST: LeastASGI(app),
+        LEAST: LeastASGI(app, _later(1 / COMPARED_PER_SECOND).__next__),
         LEAST_BUSY: LookUpASGI(app),
         OURS: _raw(app, _visit_asgi, 1 / COMPARED_PER_SECOND),
         BUSY: SitemapMiddleware(app, include="/", **OPTIONS),
-        LEAST_FIRST: LeastRecordingASGI(app, _later(1)),
+        LEAST_FIRST: LeastRecordingASGI(app, _later(1).__next__),
         FIRST: _raw(app, _visit_asgi, 1),
         CORS: CORSMiddleware(app, allow_origins=["*"]),
         BASE: PassThroughBase(app),
@@ -312,7 +305,7 @@ def _starlette() -> dict[str, Any]:
     return {
         BARE: Starlette(routes=routes),
         PASS_THROUGH: Starlette(routes=routes, middleware=[Middleware(PassThroughASGI)]),
-        LEAST: Starlette(routes=routes, middleware=[Middleware(LeastASGI)]),
+        LEAST: Starlette(routes=routes, middleware=[Middleware(LeastASGI, _later(1 / COMPARED_PER_SECOND).__next__)]),
         OURS: _known_for_long(
             lambda clock: Starlette(routes=routes, middleware=[Middleware(SitemapMiddleware, clock=clock, **OPTIONS)]),
             _visit_asgi,
