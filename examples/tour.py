@@ -8,7 +8,7 @@ from flask import Flask
 from sitemap_middleware import SitemapMiddleware
 
 DAY = 24 * 60 * 60
-START = 1_767_225_600.0  # 2026-01-01
+START = 1_767_225_600.0  # 2026-01-01, at 0:00: day 1 begins
 now = [START]  # the tour sets the clock itself, so days pass at once
 bread = {"text": "Rye and spelt.", "status": 200, "robots": "all"}
 PAGE = "<main><h1>Bread</h1><p>%s</p></main>"
@@ -30,7 +30,7 @@ def show(what: str, days: int = 1) -> None:
         for path in ("/", "/bread"):
             client.get(path).get_data()  # a server reads the body, Flask's test client only if told to
         sitemap = re.findall("<url>.*</url>", client.get("/sitemap.xml").text)
-    print(f"\n# Day {round((now[0] - START) / DAY)}: {what}")
+    print(f"\n# End of day {round((now[0] - START) / DAY)}: {what}")
     for line in difflib.ndiff(shown, sitemap):
         if not line.startswith("?"):
             print(line)
@@ -39,7 +39,7 @@ def show(what: str, days: int = 1) -> None:
 
 show("The site starts. The middleware requests each page once. /admin answers 403, so it is not listed.", days=2)
 bread["text"] = "Rye, spelt and baguettes."
-show("The text of /bread was edited on day 2. The new text stayed, so the page has a date.", days=3)
+show("The text of /bread was edited on day 3. The new text stayed, so the page has a date.", days=3)
 bread["status"] = 410
 show("/bread is closed: it answers 410.")
 bread["status"] = 200

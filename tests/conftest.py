@@ -17,7 +17,7 @@ from weakref import WeakSet
 import pytest
 from hypothesis import HealthCheck, settings
 
-from sitemap_middleware.observation import shutdown
+from sitemap_middleware.observation import saving_at_exit
 
 EXAMPLES = {"few": 15, "short": 60, "long": 20_000}
 """The number of examples of each profile. Only the long one has others in each run: a change must pass or fail alike."""
@@ -126,9 +126,9 @@ def _isolated(_restores_process_state: None, tmp_path: Path, monkeypatch: pytest
 @pytest.fixture(autouse=True)
 def _closes_middlewares(_isolated: None) -> Iterator[None]:
     """Close the middlewares that a test made: their threads would run on, and log messages, in later tests."""
-    before = WeakSet(shutdown.buffers)  # which lets go of them: garbage is mostly collected while a test runs
+    before = WeakSet(saving_at_exit.buffers)  # which lets go of them: garbage is mostly collected while a test runs
     yield
-    for buffer in set(shutdown.buffers).difference(before):
+    for buffer in set(saving_at_exit.buffers).difference(before):
         with suppress(Exception):
             buffer.begin_shutdown()
             buffer.close(1)

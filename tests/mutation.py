@@ -83,7 +83,7 @@ TESTS = {
     "adapters.truncated_response": "unit/adapters/test_in_process_wsgi_client unit/adapters/test_in_process_asgi_client unit/observation/test_probe_client",
     "adapters.litestar_installation": "frameworks/test_litestar frameworks/test_contract",
     "observation.parse_and_store": "unit/observation/test_parse_and_store",
-    "observation.background_saving": "unit/observation/test_background_saving unit/observation/test_shutdown",
+    "observation.background_saving": "unit/observation/test_background_saving unit/observation/test_saving_at_exit",
     "observation.unvisited_page_prober": "unit/observation/test_unvisited_page_prober",
     "observation.varying_content_prober": "unit/observation/test_varying_content_prober",
     "observation.unusual_routing_headers": "unit/observation/test_unusual_routing_headers",

@@ -119,7 +119,7 @@ APPS = {
             "/api/tables/movie/": "401",
             "/api/tables/director/": "declares a response of application/json",
             "/public/meta/": "application/json",
-            "/public/translations/{language_code:str}/": "has parameters",
+            "/public/translations/{language_code:str}/": "declares a response of application/json",
             "/public/login/": "no static route",
         },
         seeds=(

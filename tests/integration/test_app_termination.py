@@ -21,7 +21,7 @@ from sitemap_middleware.adapters.event_loop_and_threads import AsyncBridge, run_
 from sitemap_middleware.adapters.in_process_asgi_client import request_app
 from sitemap_middleware.adapters.wsgi_request import WSGIRequest
 from sitemap_middleware.exceptions import ValuesError
-from sitemap_middleware.listing.batch_queue import BatchQueue
+from sitemap_middleware.listing.provider_item_queue import BatchQueue
 from sitemap_middleware.models import StoreKey
 from sitemap_middleware.observation.hanging_pages_in_store import MAX_HANGING_PAGES, HangingPages
 from sitemap_middleware.observation.unvisited_page_prober import (

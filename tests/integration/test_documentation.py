@@ -9,7 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from contextvars import copy_context
 from pathlib import Path
@@ -17,10 +17,11 @@ from types import ModuleType
 from typing import Any
 
 import click
+import flask
 import pytest
 
 import sitemap_middleware
-from sitemap_middleware import Entry, Explanation, SitemapError, SitemapMiddleware, sitemap
+from sitemap_middleware import Entry, Explanation, OptionError, SitemapError, SitemapMiddleware, sitemap
 from sitemap_middleware.cli.main import command as program
 from sitemap_middleware.sitemap_in_test import read_sitemap
 
@@ -250,6 +251,40 @@ def test_reference_names_every_public_error() -> None:
         if inspect.isclass(cls := getattr(sitemap_middleware, name)) and issubclass(cls, SitemapError)
     }
     assert set(first_table("reference/errors.md")) == errors
+
+
+def raising(call: Callable[[], object]) -> str:
+    with pytest.raises(OptionError) as raised:
+        call()
+    return str(raised.value)
+
+
+def wrapped(*arguments: Any, **options: Any) -> SitemapMiddleware:
+    return SitemapMiddleware(flask.Flask("site").wsgi_app, *arguments, **options)
+
+
+def test_messages_of_option_errors_begin_as_documented() -> None:
+    host = "https://example.com"
+    calls: list[Callable[[], object]] = [
+        lambda: wrapped(base_ur=host),
+        lambda: wrapped(values=[]),
+        lambda: wrapped(host),
+        lambda: wrapped(base_url="example.com"),
+        lambda: wrapped(base_url=f"{host}/shop"),
+        lambda: wrapped(learn=["/<path:page>"]),
+        lambda: wrapped(store="mysql://localhost"),
+        lambda: wrapped(routes=object()),
+        lambda: sitemap(print),
+        lambda: sitemap(values=[], learn=True)(print),
+    ]
+    messages = [raising(call) for call in calls]
+    table = (
+        (DOCS / "reference" / "errors.md").read_text("utf-8").partition("message begins with")[2].partition("\n\n")[0]
+    )
+    shown = re.findall(r"^\| `(.*?)` \|", table, re.MULTILINE)
+    assert len(shown) == len(messages)
+    for beginning, message in zip(shown, messages, strict=True):
+        assert re.match(re.escape(beginning).replace("…", ".*"), message), message
 
 
 def test_index_and_readme_lead_to_every_guide() -> None:

@@ -81,6 +81,15 @@ def test_architecture_names_every_module() -> None:
     assert named == {name for name in files if not name.endswith(("__init__", "__main__"))}
 
 
+def test_architecture_has_the_order_of_the_layers() -> None:
+    tree = (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("```\n")[2].partition("```")[0]
+    shown = [line.split()[0].rstrip("/") for line in tree.splitlines() if not line.startswith(" ")]
+    contracts = PROJECT["tool"]["importlinter"]["contracts"]
+    (layers,) = [item["layers"] for item in contracts if item.get("containers") == ["sitemap_middleware"]]
+    depth = {module: number for number, layer in enumerate(layers) for module in layer.split(" | ")}
+    assert shown == sorted(shown, key=depth.__getitem__)
+
+
 def test_paths_in_contributing_exist() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     paths = re.findall(r"\b(?:sitemap_middleware|tests|docs|examples)/[\w/.-]*\w|`(?:\w+\.md|\w+\.toml)`", text)
