@@ -11,7 +11,7 @@ from ..models import RoutingHeaders, Site
 from ..request_response import RequestKey
 from .background_saving import ResponseBuffer
 from .fault_log import FaultLog
-from .sampling_schedule import SampleSchedule
+from .sampling_schedule import SampleSchedule, content_length
 
 Pause = tuple[float, float, RequestKey]
 """When a page is not observed: since and until when, in POSIX seconds of the same whole second, and the key of the
@@ -117,6 +117,8 @@ class Observer(CapturedResponse):
         self._size_bytes += len(chunk)
         if self._size_bytes > MAX_HTML_BYTES:
             self.chunks = [b"".join(self.chunks)[:KEPT_BODY_BYTES]]
+        elif self.unread_schedule is not None and content_length(self.headers) == self._size_bytes:
+            self.on_end()  # now: the process may end before the server asks for more
 
     def on_skipped_body(self) -> None:
         """Drop the sample: the server sends part of the body, such as a file, past the middleware."""

@@ -124,6 +124,15 @@ def _field(headers: RawHeaders, names: frozenset[str | bytes]) -> HeaderPair | N
     return None
 
 
+def content_length(headers: RawHeaders) -> int | None:
+    """The bytes that a body has by its Content-Length; None if that is missing, or not a number."""
+    pair = _field(headers, _CONTENT_LENGTH_NAMES)
+    try:
+        return None if pair is None else int(pair[1])
+    except (IndexError, TypeError, ValueError):
+        return None
+
+
 def _is_equal(pair: HeaderPair | None, other: HeaderPair | None) -> bool:
     """Whether two headers have the same value, whatever the spelling of their names; or neither was sent."""
     return pair[1:] == other[1:] if pair and other else pair is other

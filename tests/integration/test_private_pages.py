@@ -136,12 +136,21 @@ LEARN = ("/posts/{slug}", "/closed/{slug}", "/drafts/{slug}")
 class Club:
     """An app with private and public pages, wrapped; what each path answers can be changed between requests."""
 
-    def __init__(self, protocol: str, static: list[str], *, verify: bool = True, streams: bool = False) -> None:
+    def __init__(
+        self,
+        protocol: str,
+        static: list[str],
+        *,
+        verify: bool = True,
+        streams: bool = False,
+        sends_whole_body_first: bool = False,
+    ) -> None:
         self.answers: dict[str, Answer] = {}
         self.members: set[str] = set()
         """Paths that answer 200 to those alone who bear a cookie or a login."""
         self._protocol = protocol
         self._streams = streams
+        self._sends_whole_body_first = sends_whole_body_first
         self.clock = Clock()
         make = self._flask if protocol == "wsgi" else self._starlette
         self.app = SitemapMiddleware(
@@ -169,7 +178,19 @@ class Club:
         if path in self.members and not known:
             answer = Answer(302, (("location", "/login"),))
         typed = any(name == "content-type" for name, _ in answer.fields)
-        return answer.status, [*answer.fields, *([] if typed else [HTML])], answer.body(path)
+        fields, body = [*answer.fields, *([] if typed else [HTML])], answer.body(path)
+        if self._sends_whole_body_first:
+            fields.append(("content-length", str(len(body))))
+        return answer.status, fields, body
+
+    def _parts(self, body: bytes) -> Iterator[bytes]:
+        size = len(body) if self._sends_whole_body_first else 20
+        yield body[:size]
+        yield body[size:]
+
+    async def _async_parts(self, body: bytes) -> AsyncIterator[bytes]:
+        for part in self._parts(body):
+            yield part
 
     def _routes(self, static: list[str]) -> list[str]:
         tokens = ["/reset/{token}", "/invite/{invite_code}", "/share/{apiKey}", "/docs/{page:path}"]
@@ -181,7 +202,7 @@ class Club:
         def view(**_: str) -> flask.Response:
             known = "cookie" in flask.request.headers or "authorization" in flask.request.headers
             status, fields, body = self._answer(flask.request.path, known=known)
-            return flask.Response(_parts(body) if self._streams else body, status, fields)
+            return flask.Response(self._parts(body) if self._streams else body, status, fields)
 
         for number, route in enumerate(self._routes(static)):
             rule = route.replace("{page:path}", "<path:page>").replace("{", "<").replace("}", ">")
@@ -192,22 +213,12 @@ class Club:
         async def view(request: Request) -> Response:
             known = "cookie" in request.headers or "authorization" in request.headers
             status, fields, body = self._answer(request.url.path, known=known)
-            response = StreamingResponse(_async_parts(body), status) if self._streams else Response(body, status)
+            response = StreamingResponse(self._async_parts(body), status) if self._streams else Response(body, status)
             length = [pair for pair in response.raw_headers if pair[0] == b"content-length"]
             response.raw_headers = [(name.lower().encode(), value.encode()) for name, value in fields] + length
             return response
 
         return Starlette(routes=[Route(route, view) for route in self._routes(static)])
-
-
-def _parts(body: bytes) -> Iterator[bytes]:
-    yield body[:20]
-    yield body[20:]
-
-
-async def _async_parts(body: bytes) -> AsyncIterator[bytes]:
-    for part in _parts(body):
-        yield part
 
 
 def _private(random: Random, count: int, prefixes: list[str]) -> Iterator[tuple[str, Answer]]:
@@ -332,6 +343,17 @@ def test_a_learned_page_whose_visitors_all_leave_before_its_end_is_listed_only_o
     site.clock.pass_(MIN_SAMPLE_INTERVAL_SECONDS)
     for path in site.answers:
         site.visit(path)
+    assert site.listed() == {"/posts/public"}
+
+
+@BOTH
+def test_a_learned_page_is_read_as_soon_as_all_bytes_of_its_content_length_have_passed(protocol: str) -> None:
+    """The client has the whole page then. It may leave, or the server may end, before the server asks for more."""
+    site = Club(protocol, [], streams=True, sends_whole_body_first=True)
+    private = dict(_private(Random(SEED), 130, ["/posts/"]))
+    site.answers = {**private, "/posts/public": PUBLIC}
+    for path in site.answers:
+        site.visit(path, leaves=True)
     assert site.listed() == {"/posts/public"}
 
 
