@@ -40,6 +40,8 @@ def ignore_reason_of_headers(
         reason_of_routing: called with the headers that state the requested URL, if there are any and nothing else is a
             reason.
     """
+    if not headers:
+        return None
     harmless_names, harmless = rule_cache.harmless, harmless_fields
     routing: list[Field] | None = None
     try:
@@ -56,8 +58,6 @@ def ignore_reason_of_headers(
                     return COOKIE
                 else:
                     return _ignore_reason_of_unknown_headers(headers, reason_of_routing)
-    except IndexError:
-        return None  # there are no headers
     except TypeError:  # the pairs may be lists (ASGI, "HTTP Connection Scope"), which have no hash
         return _ignore_reason_of_unknown_headers([(name, value) for name, value in headers], reason_of_routing)
     return None if routing is None or reason_of_routing is None else reason_of_routing(tuple(routing))

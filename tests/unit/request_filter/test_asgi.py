@@ -108,3 +108,21 @@ def test_page_that_is_loaded_ahead_of_time_counts(name: bytes) -> None:
 def test_several_accept_headers_are_one_list() -> None:
     assert ignore_reason_of_headers([(b"accept", b"application/json;q=0.1"), (b"accept", b"text/html")]) is None
     assert ignore_reason_of_headers([(b"accept", b"text/html;q=0.1"), (b"accept", b"application/json")]) is not None
+
+
+@pytest.mark.parametrize("position", range(len(BROWSER) + 1))
+def test_a_malformed_header_does_not_hide_a_cookie(position: int) -> None:
+    headers: list[Any] = [
+        *BROWSER[:position],
+        (),
+        *BROWSER[position:],
+        (b"cookie", b"a=b"),
+        (b"accept-language", b"en"),
+    ]
+    for _ in range(2):  # as unknown names, then as remembered ones
+        with pytest.raises((IndexError, ValueError)):
+            ignore_reason_of_headers(headers)
+
+
+def test_a_request_without_headers_counts() -> None:
+    assert ignore_reason_of_headers([]) is None
