@@ -54,9 +54,9 @@ def draw_sample(
         sample.extend(read_range(first, last))
     else:
         sample.extend(read_from_each([first + slot for slot in _evenly(size.unlearned_slots, quota)], last))
-    quota = limit - len(sample)
+    quota = max(0, limit - len(sample))  # damaged counts may have given more pages than were asked for
     first, last = row_id_range(site, 1, size.blocks[-1][0] if size.blocks else 1)
-    if size.learned <= quota:
+    if size.learned <= quota or not size.blocks:
         sample.extend(read_range(first, last))
     else:
         sample.extend(read_from_each(_learned_rows(site, size.blocks, quota), last))
