@@ -178,7 +178,7 @@ class Ingester:
             observation is not None
             and observation.learned
             and not may_be_listed(observation)
-            and not may_be_listed(observation._replace(html=None))
+            and not is_refused_by_html(observation)
         ):
             self._tracker.sampler.require_reading(response.page_key)
         if response.file_path is not None:

@@ -133,12 +133,12 @@ class TrackedPage:
         clock = context.clock  # Python calls a local variable faster than an attribute that is no method
         now = clock()
         try:
-            if (
-                last.at <= now < last.second_ends_at
-                and status == last.raw_status
+            is_repeated = (
+                status == last.raw_status
                 and headers == last.headers
                 and (request.key is last.key or request.key[KEY_HOST] == last.host)
-            ):
+            )
+            if is_repeated and last.at <= now < last.second_ends_at:
                 context.repeated += 1
                 last.repeats = repeats = last.repeats + 1
                 if repeats >= REPEATS_BEFORE_PAUSE:
@@ -148,10 +148,11 @@ class TrackedPage:
                 return None
         except Exception as error:
             context.log_fault("a response could not be compared", error)
-        return self._on_other_response(status, headers, request, last, now)
+            is_repeated = False
+        return self._on_other_response(status, headers, request, last, now, is_repeated=is_repeated)
 
     def _on_other_response(
-        self, status: Any, headers: Any, request: Request, last: Observer, now: float
+        self, status: Any, headers: Any, request: Request, last: Observer, now: float, *, is_repeated: bool
     ) -> Observer | None:
         """Observe the start of a response that differs from the last one, or does not follow it within the same second.
 
@@ -169,16 +170,6 @@ class TrackedPage:
             return None
         if (field_count := len(request.fields)) not in context.skipped_counts:
             context.crawlers.look_at(self, status, request, field_count, now)
-        is_repeated = False
-        try:
-            if (
-                status == last.raw_status
-                and headers == last.headers
-                and (request.key is last.key or request.key[KEY_HOST] == last.host)
-            ):
-                is_repeated = True
-        except Exception as error:
-            context.log_fault("a response could not be compared", error)
         if (
             is_repeated
             and last.second_ends_at <= now < _MAX_TIMESTAMP_SECONDS
@@ -215,8 +206,7 @@ class TrackedPage:
             schedule = self.schedule or context.sampler.find(self.page_key)
             if status != 200:
                 self.must_sample = True
-                if schedule is not None:
-                    schedule.is_read = False  # if it answers with a page again, that may be another one
+                context.sampler.require_reading(self.page_key)  # the page that it answers with later may be another one
             else:
                 if schedule is None or self.must_sample or schedule.is_due(now, headers):
                     schedule = context.schedule_sample(captured)

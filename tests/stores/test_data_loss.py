@@ -92,12 +92,7 @@ def test_lost_data_is_learned_again_without_losing_a_response(
         assert pages_unchanged(site)
         assert sorted(site.locs()) == LISTED
         loss.lose(engine)
-        for _ in range(3):
-            site.clock.pass_(MAX_BACKOFF_SECONDS)
-            assert site.request("/sitemap.xml").status == 200
-            assert pages_unchanged(site)
-        site.clock.pass_(MAX_BACKOFF_SECONDS)
-        assert sorted(site.locs()) == LISTED
+        check_that_all_is_listed_again(site, after=3)
         lines = warnings_of(caplog)
         assert any(are_said(says, lines) for says in loss.says), lines
 
@@ -113,15 +108,20 @@ def test_observations_that_wait_when_a_file_is_cut_are_saved_and_what_is_lost_is
         site.request(POSTS[0])
         loss.lose(engine)
         site.app.flush()
-        for _ in range(2):
-            site.clock.pass_(MAX_BACKOFF_SECONDS)
-            assert site.request("/sitemap.xml").status == 200
-            assert pages_unchanged(site)
-        site.clock.pass_(MAX_BACKOFF_SECONDS)
-        assert sorted(site.locs()) == LISTED
+        check_that_all_is_listed_again(site, after=2)
         lines = warnings_of(caplog)
         assert any(are_said(says, lines) for says in loss.says), lines
         assert LOST in lines[-1]
+
+
+def check_that_all_is_listed_again(site: SampleSite, *, after: int) -> None:
+    """Check that no response is lost meanwhile, and that all pages are listed after so many requests for the sitemap."""
+    for _ in range(after):
+        site.clock.pass_(MAX_BACKOFF_SECONDS)
+        assert site.request("/sitemap.xml").status == 200
+        assert pages_unchanged(site)
+    site.clock.pass_(MAX_BACKOFF_SECONDS)
+    assert sorted(site.locs()) == LISTED
 
 
 def are_said(says: list[str], lines: list[str]) -> bool:
