@@ -77,13 +77,14 @@ class CachedDocument:
 
         Args:
             document: the document.
-            since: POSIX seconds since when it is this document; None if that is not known.
+            since: POSIX seconds since when it is this document; None if that is not known, or not over.
             max_age: seconds for which clients may cache it.
             digests: those of its chunks.
             is_index: whether its entries are documents.
         """
         self._document = document
-        self._since = since
+        self.since: int | None = since
+        """Its Last-Modified, in POSIX seconds; None if it has none."""
         self._max_age = max_age
         self.digests: tuple[bytes, ...] = digests
         """The digests of its chunks."""
@@ -161,7 +162,7 @@ class CachedDocument:
         if response is not None:
             return response
         method, coding, tags, moment = conditions
-        document, since = self._document, self._since
+        document, since = self._document, self.since
         gzip = accepts_gzip(coding or "")
         unchanged = _is_not_modified(tags, moment, _etag_header(document.etag, gzip=gzip), since)
         response = self._responses.get((method, gzip, unchanged))

@@ -17,6 +17,11 @@ UNLIMITED: Final = PageLimits()
 MAX_LEASE_SECONDS: Final = 2 * 60 * 60
 """The longest lease. One that ends later was taken by a process whose clock is ahead, and is ignored."""
 
+MAX_CLOCK_LEAD_SECONDS: Final = 60
+"""How far ahead the time of a document may be. A later one was written by a process whose clock is ahead, and is
+ignored.
+"""
+
 UNLEARNED_BLOCK: Final = 0
 """The number of the block of all unlearned pages: those that routes and `values` name."""
 
@@ -81,7 +86,11 @@ class Store(Protocol):
         """At most `limit` pages, spread evenly over a site: half learned, half unlearned, if it has enough of both."""
 
     def served_since(self, site: BaseURL, name: str, etag: str, now: int) -> int:
-        """When a document was first served with this ETag, in POSIX seconds; if never, record and return `now`."""
+        """When a document was first served with this ETag, in POSIX seconds; if never, record and return `now`.
+
+        If it replaces a document of this time or of up to `MAX_CLOCK_LEAD_SECONDS` later, it gets the next second after
+        that one's, even if this is still to come: no second stands for two documents.
+        """
 
     def load(self, site: RecordOwner, names: Collection[str]) -> dict[str, bytes]:
         """The saved records among these names."""

@@ -137,6 +137,27 @@ def test_document_date_is_when_its_etag_was_first_served(store: Store) -> None:
     assert store.served_since(OTHER, "/sitemap.xml", "one", 5000) == 5000
 
 
+@pytest.mark.parametrize(
+    ("times", "dates"),
+    [
+        ([1000, 1000, 1000], [1000, 1001, 1002]),
+        ([1000, 1000, 1001, 1002], [1000, 1001, 1002, 1003]),
+        ([1000, 1000, 1002], [1000, 1001, 1002]),
+        ([1000, 999, 945, 1000], [1000, 1001, 1002, 1003]),  # clocks of workers that differ
+        ([1060, 1000, 1060], [1060, 1061, 1062]),
+        ([1061, 1000, 1000, 1200], [1061, 1000, 1001, 1200]),  # a clock that is wrong
+        ([2**53, 1000, 1000], [2**53, 1000, 1001]),
+    ],
+)
+def test_documents_that_replace_each_other_have_different_dates(
+    store: Store, times: list[int], dates: list[int]
+) -> None:
+    found = [store.served_since(SITE, "/sitemap.xml", f"etag {number}", now) for number, now in enumerate(times)]
+    assert found == dates
+    assert store.served_since(SITE, "/sitemap.xml", f"etag {len(times) - 1}", 9999) == dates[-1]
+    assert store.served_since(SITE, "/sitemap-routes.xml", "etag 0", 1000) == 1000
+
+
 def test_a_store_closed_opens_itself_again(store: Store) -> None:
     store.merge(SITE, [seen("/a")])
     store.close()

@@ -19,7 +19,15 @@ from ...evidence.observations import Observation
 from ...evidence.page_columns import PageBlock
 from ...exceptions import StoreError
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
-from ..base import MAX_LEASE_SECONDS, UNLEARNED_BLOCK, UNLIMITED, Block, EngineStatus, RecordOwner
+from ..base import (
+    MAX_CLOCK_LEAD_SECONDS,
+    MAX_LEASE_SECONDS,
+    UNLEARNED_BLOCK,
+    UNLIMITED,
+    Block,
+    EngineStatus,
+    RecordOwner,
+)
 from ..compact_page_list import CompactPageList
 from .crawler_visits import add_crawler_visits, read_crawler_visits
 from .pages import SitePages, register_site, schema_status
@@ -63,7 +71,9 @@ _SELECT_CHANGED_BLOCKS: Final = (
 _SELECT_FIRST_SERVED: Final = "SELECT first_served FROM sitemap.document WHERE site = %b AND name = %b AND etag = %b"
 _UPSERT_DOCUMENT: Final = (
     "INSERT INTO sitemap.document (site, name, etag, first_served) VALUES (%b, %b, %b, %s)"
-    " ON CONFLICT (site, name) DO UPDATE SET etag = excluded.etag, first_served = excluded.first_served"
+    " ON CONFLICT (site, name) DO UPDATE SET etag = excluded.etag, first_served ="
+    " CASE WHEN document.first_served - excluded.first_served BETWEEN 0 AND %s"
+    " THEN document.first_served + 1 ELSE excluded.first_served END"
     " WHERE document.etag IS DISTINCT FROM excluded.etag"
 )
 _SELECT_RECORDS: Final = "SELECT name, value FROM sitemap.record WHERE site = %b AND name = ANY(%b::bytea[])"
@@ -158,7 +168,7 @@ class PostgresStore:
         rows = self.read(lambda session: session(_SELECT_FIRST_SERVED, key))
 
         def publish(session: Session) -> list[Any]:
-            session(_UPSERT_DOCUMENT, (*key, now))
+            session(_UPSERT_DOCUMENT, (*key, now, MAX_CLOCK_LEAD_SECONDS))
             return session(_SELECT_FIRST_SERVED, key)
 
         ((first_served,),) = rows or self.write(publish)

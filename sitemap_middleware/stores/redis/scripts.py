@@ -306,14 +306,16 @@ SERVED_SINCE_SCRIPT: Final = Script(
 local document = call('HGET', key, ARGV[1])
 local since = document and string.match(document, '^(%d+) ')
 if since and string.sub(document, #since + 2) == ARGV[2] then return since end
-call('HSET', key, ARGV[1], ARGV[3] .. ' ' .. ARGV[2])
-return ARGV[3]
+local lead, now = tonumber(since or 0) - ARGV[3], ARGV[3]
+if lead >= 0 and lead <= tonumber(ARGV[4]) then now = string.format('%.0f', since + 1) end
+call('HSET', key, ARGV[1], now .. ' ' .. ARGV[2])
+return now
 """,
 )
 """Record when a document was first served with its current ETag.
 
-Arguments: the document's name, its ETag, the current POSIX second.
-Returns: the POSIX second when this ETag was first served.
+Arguments: the document's name, its ETag, the current POSIX second, `MAX_CLOCK_LEAD_SECONDS`.
+Returns: the POSIX second when this ETag was first served, as `Store.served_since` defines it.
 """
 
 SAVE_SCRIPT: Final = Script(

@@ -20,7 +20,7 @@ from ...evidence.page_columns import PageBlock
 from ...exceptions import StoreError
 from ...fork_safety import reset_after_fork
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
-from ..base import MAX_LEASE_SECONDS, UNLIMITED, Block, EngineStatus, LeaseStatus, RecordOwner
+from ..base import MAX_CLOCK_LEAD_SECONDS, MAX_LEASE_SECONDS, UNLIMITED, Block, EngineStatus, LeaseStatus, RecordOwner
 from ..compact_page_list import CompactPageList
 from .client import WRONG_TYPE, DamagedError, RedisClient
 from .crawler_visits import add_crawler_visits, read_crawler_visits
@@ -139,7 +139,8 @@ class RedisStore:
 
     @_repair_and_retry
     def served_since(self, site: BaseURL, name: str, etag: str, now: int) -> int:
-        return int(self._client.run(SERVED_SINCE_SCRIPT, self._key(site, "documents"), name, etag, now))
+        key = self._key(site, "documents")
+        return int(self._client.run(SERVED_SINCE_SCRIPT, key, name, etag, now, MAX_CLOCK_LEAD_SECONDS))
 
     @_repair_and_retry
     def load(self, site: RecordOwner, names: Collection[str]) -> dict[str, bytes]:

@@ -19,7 +19,7 @@ from ...evidence.page_columns import PageBlock
 from ...exceptions import StoreError
 from ...fork_safety import ForkSafeLock, reset_after_fork
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
-from ..base import MAX_LEASE_SECONDS, UNLIMITED, Block, RecordOwner
+from ..base import MAX_CLOCK_LEAD_SECONDS, MAX_LEASE_SECONDS, UNLIMITED, Block, RecordOwner
 from ..compact_page_list import CompactPageList
 from ..sql_row_id_layout_and_path_hash import row_id_range, site_row_id_ranges
 from .crawler_visits import add_crawler_visits, read_crawler_visits
@@ -38,7 +38,9 @@ MIN_REPAIR_INTERVAL_SECONDS: Final = 60.0
 
 _UPSERT_DOCUMENT: Final = (
     "INSERT INTO document VALUES (?, ?, ?, ?) ON CONFLICT (site, name)"
-    " DO UPDATE SET etag = excluded.etag, first_served = excluded.first_served WHERE etag IS NOT excluded.etag"
+    " DO UPDATE SET etag = excluded.etag, first_served ="
+    " CASE WHEN first_served - excluded.first_served BETWEEN 0 AND ?"
+    " THEN first_served + 1 ELSE excluded.first_served END WHERE etag IS NOT excluded.etag"
 )
 _UPSERT_RECORD: Final = "INSERT OR REPLACE INTO record VALUES (?, ?, ?)"
 _UPSERT_LEASE: Final = (
@@ -133,7 +135,7 @@ class BaseSQLiteStore(ABC):
             return checked_int(row[0]) if row else None
 
         def insert(connection: sqlite3.Connection) -> int | None:
-            connection.execute(_UPSERT_DOCUMENT, (site, name, etag, now))
+            connection.execute(_UPSERT_DOCUMENT, (site, name, etag, now, MAX_CLOCK_LEAD_SECONDS))
             return select(connection)
 
         since = self._read(select)
