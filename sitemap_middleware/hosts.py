@@ -210,6 +210,10 @@ class SiteResolver:
         public = [Site("https", host) for host in hosts if not urls.is_loopback(host)]
         return public or [Site("http", host, loopback=True) for host in hosts][:1]
 
+    def refuses(self, host: str) -> bool:
+        """Whether requests for a host have no site. If there is a base_url, all have one."""
+        return self.resolve("https", host, "")[0] is None
+
     def foreign_hosts(self) -> list[str]:
         """Some Hosts of requests to this process that are not their site's own, at most three, sorted."""
         hosts = {host for key in self._foreign.kept_keys() if (host := urls.normal_host(key[1], key[0])) is not None}

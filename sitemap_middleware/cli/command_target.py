@@ -57,6 +57,10 @@ def open_target(
             raise CommandError(f"--base-url={base_url!r} and --root-path={root_path!r} name different root paths")
         root, site = site.root, replace(site, root="")
     app, middleware = load_app(app, factory=factory)
+    allowed = middleware.service.options.allowed_hosts
+    if site is not None and allowed and middleware.service.site_resolver.refuses(site.host):
+        names = ", ".join(allowed)
+        raise CommandError(f"--base-url={base_url!r} names a host that allowed_hosts refuses: it allows {names}")
     if serving and site is not None and middleware.settings["base_url"].source in ("environment", "default"):
         middleware.service = middleware.service.with_site(site)
     declared_root = root_of(middleware.service.app_routes.root_path)
@@ -82,13 +86,23 @@ class Target:
     def service(self) -> SitemapService:
         return self.middleware.service
 
-    def sites(self) -> list[Site]:
+    def sites(self, *, are_urls: bool = False) -> list[Site]:
         """Return the app's sites, those that `_main_sites` returns first.
 
-        Raises `CommandError` if the app has no site of the options.
+        Raises `CommandError` if the app has no site of the options, or serves only hosts that nothing names in full,
+        unless the command is about whole URLs, which name them.
         """
         sites: dict[str, Site] = {}
-        for main in self._main_sites():
+        mains = self._main_sites()
+        if not self.site_option and not are_urls and self.service.site_resolver.refuses(mains[0].host):
+            patterns = (*self.service.options.allowed_hosts, *self.service.app_routes.trusted_hosts)
+            known = (base_url_of_key(key) for key in self._stored_keys())
+            host = f"https://{patterns[0].replace('*', 'www', 1)}"
+            raise CommandError(
+                f"base_url is not set, and no host of the app is named in full, only {', '.join(patterns)}:"
+                f" choose one, such as --base-url {next(known, host)}"
+            )
+        for main in mains:
             for site in self.service.sites(replace(main, root=self.root_option)):
                 sites.setdefault(site.host, site)
         if not sites:
@@ -145,7 +159,7 @@ class Target:
 
         If the command is about whole URLs, which name their sites, no note says which site was chosen.
         """
-        service, sites = self.service, self.sites()
+        service, sites = self.service, self.sites(are_urls=are_urls)
         notes = dict[str, None]()  # ordered, each once
         if self._is_site_unknown and not are_urls:
             about = ", ".join(site.base_url for site in self._main_sites())

@@ -361,6 +361,65 @@ def test_of_several_named_hosts_one_is_to_be_chosen(arguments: list[str]) -> Non
     assert "choose one, such as --base-url https://a.example" in error
 
 
+ONLY_PATTERN = "own_blog:create_app(base_url=None, allowed_hosts=['*.b.example'])"
+EVERY_COMMAND = pytest.mark.parametrize(
+    "arguments",
+    [
+        ["list"],
+        ["routes"],
+        ["explain", "/bread"],
+        ["check"],
+        ["crawlers"],
+        ["build", "--out", "out"],
+        ["report", "--out", "out"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+
+
+@EVERY_COMMAND
+def test_of_hosts_that_a_pattern_names_one_is_to_be_chosen(arguments: list[str]) -> None:
+    command_name, *more = arguments
+    error = refused(command_name, ONLY_PATTERN, *more)
+    assert "base_url is not set, and no host of the app is named in full, only *.b.example" in error
+    assert error.endswith("choose one, such as --base-url https://www.b.example\n")
+    visit_host("x.b.example", "/bread")
+    assert refused(command_name, ONLY_PATTERN, *more).endswith("such as --base-url https://x.b.example\n")
+    assert not Path("out").exists()
+    output = run(command_name, ONLY_PATTERN, *more, "--base-url", "https://x.b.example").output
+    assert "localhost" not in output
+    assert "no host of the app" not in output
+
+
+def test_a_pattern_of_the_apps_own_settings_names_no_host() -> None:
+    Path("own_pattern.py").write_text(
+        "from starlette.applications import Starlette\n"
+        "from starlette.middleware.trustedhost import TrustedHostMiddleware\n"
+        "from sitemap_middleware import SitemapMiddleware\n"
+        "app = Starlette()\n"
+        "app.add_middleware(TrustedHostMiddleware, allowed_hosts=['*.b.example'])\n"
+        "app.add_middleware(SitemapMiddleware, verify=False)\n"
+    )
+    error = refused("list", "own_pattern:app")
+    assert error.endswith("in full, only *.b.example: choose one, such as --base-url https://www.b.example\n")
+    del sys.modules["own_pattern"]
+
+
+def test_a_url_of_a_host_that_a_pattern_names_is_explained() -> None:
+    visit_host("x.b.example", "/bread")
+    assert "loc: https://x.b.example/bread\n" in run("explain", ONLY_PATTERN, "https://x.b.example/bread").stdout
+
+
+@EVERY_COMMAND
+@pytest.mark.parametrize("hosts", ["'*.b.example'", "'.b.example'", "'b.example', 'a.example:8080'", "'localhost'"])
+def test_base_url_of_a_host_that_the_app_refuses_is_an_error(hosts: str, arguments: list[str]) -> None:
+    app = f"own_blog:create_app(base_url=None, allowed_hosts=[{hosts}])"
+    error = refused(arguments[0], app, *arguments[1:], "--base-url", "https://c.example/shop")
+    assert "--base-url='https://c.example/shop' names a host that allowed_hosts refuses" in error
+    assert error.endswith(f"it allows {hosts}\n".replace("'", ""))
+    assert not Path("out").exists()
+
+
 def test_other_site_in_the_store_does_not_suggest_a_wrong_root_path() -> None:
     visit_blog("/")
     assert run("build", "own_shop:app", "--out", "out").exit_code == 0
