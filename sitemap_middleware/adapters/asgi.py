@@ -31,11 +31,12 @@ class ASGIMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         key: RequestKey
-        app, request = self.app, None  # Python calls a local variable faster than an attribute that is no method
+        request: ASGIRequest | None
+        app = self.app  # Python calls a local variable faster than an attribute that is no method
         try:
             if scope["type"] != "http":
                 send = self._send_of_other_scope(scope, send)
-                app = self.app
+                app, request = self.app, None
             else:
                 headers = scope["headers"]
                 try:
@@ -58,7 +59,7 @@ class ASGIMiddleware:
                     if (response := self._ready_document(key, headers)) is None:
                         app, request = await self._app_and_request(scope, key, send)
                     else:
-                        app = partial(send_response, response)
+                        app, request = partial(send_response, response), None
                 else:
                     page, key = entry
                     clock = tracker.clock  # local like `app`
@@ -69,18 +70,18 @@ class ASGIMiddleware:
                         and pause[0] <= clock() < pause[1]
                     ):
                         tracker.repeated += 1
+                        request = None
                     else:
-                        made = ASGIRequest()  # made here, and without an `__init__`, because each call takes time
-                        made.adapter = self
-                        made.scope = scope
-                        made.key = key
-                        made.fields = tuple(headers)
-                        made.observer = None
-                        made.tracked_page = page
-                        made.server_send = send
-                        request = made
+                        request = ASGIRequest()  # made here, and without an `__init__`, because each call takes time
+                        request.adapter = self
+                        request.scope = scope
+                        request.key = key
+                        request.fields = tuple(headers)
+                        request.observer = None
+                        request.tracked_page = page
+                        request.server_send = send
         except Exception as error:
-            app = self.app
+            app, request = self.app, None
             self.service.log_fault("a request could not be looked at", error)
         if request is None:
             await app(scope, receive, send)

@@ -104,13 +104,13 @@ class ASGIRequest(BaseRequest):
 
     def ignore_reason(self) -> IgnoreReason | None:
         self.routing_headers = ()
-        reason = ignore_reason_of_headers(self.fields, self._ignore_reason_of_routing)
+        reason = ignore_reason_of_headers(self.fields, self)
         if reason is not None:
             return reason
         scope = self.scope  # few scopes have these two
         return ignore_reason_of_scope(scope) if "user" in scope or "extensions" in scope else None
 
-    def _ignore_reason_of_routing(self, headers: tuple[tuple[bytes, bytes], ...]) -> IgnoreReason | None:
+    def ignore_reason_of_routing(self, headers: tuple[tuple[bytes, bytes], ...]) -> IgnoreReason | None:
         self.routing_headers: RoutingHeaders = headers
         for name, _ in headers:
             if name in HOST_NAMES:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..request_response import DOCUMENT_SUFFIXES, KEY_PATH, Response
 from ..service import SitemapService
 from .wsgi_body import observed_body
-from .wsgi_request import WSGIRequest, key_with_defaults
+from .wsgi_request import WSGIRequest, key_with_defaults, request_of_environ
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -36,7 +36,8 @@ class WSGIMiddleware:
     _unwind: Callable[[], None]
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        app, request = self.app, None  # Python calls a local variable faster than an attribute that is no method
+        request: WSGIRequest | None
+        app = self.app  # Python calls a local variable faster than an attribute that is no method
         try:
             try:
                 key = (
@@ -51,34 +52,31 @@ class WSGIMiddleware:
                 key = key_with_defaults(environ)
             tracker = self.service.tracker
             entry = tracker.tracked_pages.get(key)
-            page = None
-            if entry is not None:
-                page, key = entry
-            clock = tracker.clock  # local like `app`
-            if (  # the rule of `Pause`, written out here because a call takes time
-                page is not None
-                and (pause := page.last_answer.pause) is not None
-                and pause[2] is key
-                and len(environ) in tracker.skipped_counts
-                and pause[0] <= clock() < pause[1]
-            ):
-                tracker.repeated += 1
+            if entry is None:
+                app, request = self._app_and_request(request_of_environ(environ, key, self), start_response)
             else:
-                made = WSGIRequest()  # made here, and without an `__init__`, because each call takes time
-                made.adapter = self
-                made.environ = environ
-                made.key = key
-                made.fields = environ.copy()
-                made.observer = None
-                made.is_started = False
-                made.server_start_response = start_response
-                if page is None:
-                    app, request = self._app_and_request(made)
+                page, key = entry
+                clock = tracker.clock  # local like `app`
+                if (  # the rule of `Pause`, written out here because a call takes time
+                    (pause := page.last_answer.pause) is not None
+                    and pause[2] is key
+                    and len(environ) in tracker.skipped_counts
+                    and pause[0] <= clock() < pause[1]
+                ):
+                    tracker.repeated += 1
+                    request = None
                 else:
-                    made.tracked_page = page
-                    request = made
+                    request = WSGIRequest()  # made here, and without an `__init__`, because each call takes time
+                    request.adapter = self
+                    request.environ = environ
+                    request.key = key
+                    request.fields = environ.copy()
+                    request.observer = None
+                    request.passes_body = False
+                    request.tracked_page = page
+                    request.server_start_response = start_response
         except Exception as error:
-            app = self.app
+            app, request = self.app, None
             self.service.log_fault("a request could not be looked at", error)
         if request is None:
             return app(environ, start_response)
@@ -88,8 +86,7 @@ class WSGIMiddleware:
             request.retract()
             self.service.note_failure(request, request.tracked_page)
             raise
-        observer = request.observer
-        if request.is_started and (observer is None or observer.chunks is None):
+        if request.passes_body:
             return body
         try:
             body = observed_body(body, request, environ)
@@ -97,7 +94,9 @@ class WSGIMiddleware:
             self.service.log_fault("a body could not be sampled", error)
         return body
 
-    def _app_and_request(self, request: WSGIRequest) -> tuple[WSGIApplication, WSGIRequest | None]:
+    def _app_and_request(
+        self, request: WSGIRequest, start_response: StartResponse
+    ) -> tuple[WSGIApplication, WSGIRequest | None]:
         """Return the app to call for a page not tracked yet, and the request if its response will be observed."""
         if self._original_attributes:
             self._unwind()
@@ -112,7 +111,7 @@ class WSGIMiddleware:
         page = self.service.observe(request)
         if page is None:
             return self.app, None
-        request.tracked_page = page
+        request.tracked_page, request.server_start_response = page, start_response
         return self.app, request
 
     def document_response(self, request: WSGIRequest) -> Response | None:

@@ -69,15 +69,15 @@ class WSGIRequest(BaseRequest):
     apps and routers change it.
     """
 
-    __slots__ = ("adapter", "environ", "fields", "is_started", "server_start_response")
+    __slots__ = ("adapter", "environ", "fields", "passes_body", "server_start_response")
 
     adapter: WSGIAdapter
     environ: WSGIEnvironment
     fields: WSGIEnvironment
     """A copy of the environ as the request came. Python copies a dict in less time than its keys alone."""
     server_start_response: StartResponse
-    is_started: bool
-    """Whether the app has called `start_response`."""
+    passes_body: bool
+    """Whether the app has called `start_response`, and nothing of the body is sampled."""
 
     def start_response(self, status: Any = _ABSENT, headers: Any = _ABSENT, /, *more: Any, **named: Any) -> Any:
         """The `start_response` that the app is given: observe the start, then call the server's.
@@ -85,24 +85,26 @@ class WSGIRequest(BaseRequest):
         It takes whatever the server's takes, by position or by name, and refuses nothing.
         A second call replaces the first one, whatever its exc_info is.
         """
-        positional = None
+        start = self.server_start_response  # Python calls a local variable faster than an attribute that is no method
         if more or named or headers is _ABSENT:
             positional = tuple(argument for argument in (status, headers, *more) if argument is not _ABSENT)
             status, headers = _start_arguments(positional, named)
-        observer = None
+            start = _start_with(start, positional, named)
         try:
             observer = self.tracked_page.on_response_start(status, headers, self, self.observer)
         except Exception as error:
+            observer = None
             self.adapter.service.log_fault("a response could not be observed", error)
         self.observer = observer
-        self.is_started = True
-        start = self.server_start_response  # Python calls a local variable faster than an attribute that is no method
         try:
-            write = start(status, headers) if positional is None else start(*positional, **named)
+            if observer is None or observer.chunks is None:
+                self.passes_body = True
+                return start(status, headers)
+            self.passes_body = False
+            return self._observed_write(start(status, headers))
         except BaseException:  # the server refuses the response, or raises the exc_info it was given
             self.retract()
             raise
-        return write if observer is None or observer.chunks is None else self._observed_write(write)
 
     def _observed_write(self, write: Any) -> Any:
         def observed_write(*chunks: Any, **named: Any) -> Any:
@@ -129,9 +131,9 @@ class WSGIRequest(BaseRequest):
         if environ.get("HTTP_COOKIE"):
             return COOKIE
         self.routing_headers = ()
-        return ignore_reason_of_environ(environ, self.fields, self._ignore_reason_of_routing)
+        return ignore_reason_of_environ(environ, self.fields, self)
 
-    def _ignore_reason_of_routing(self, items: tuple[tuple[str, Any], ...]) -> IgnoreReason | None:
+    def ignore_reason_of_routing(self, items: tuple[tuple[str, Any], ...]) -> IgnoreReason | None:
         self.routing_headers: RoutingHeaders = items
         for key, _ in items:
             if key in _HOST_NAMES:
@@ -266,14 +268,19 @@ class WSGIRequest(BaseRequest):
 
 
 def request_of(environ: WSGIEnvironment, adapter: WSGIAdapter) -> WSGIRequest:
+    """Make the request of an environ that may leave out optional items."""
+    return request_of_environ(environ, key_with_defaults(environ), adapter)
+
+
+def request_of_environ(environ: WSGIEnvironment, key: RequestKey, adapter: WSGIAdapter) -> WSGIRequest:
     """Make the request of an environ that the app has not seen yet."""
     request = WSGIRequest()
     request.adapter = adapter
     request.environ = environ
+    request.key = key
     request.fields = environ.copy()
     request.observer = None
-    request.is_started = False
-    request.key = key_with_defaults(environ)
+    request.passes_body = False
     return request
 
 
@@ -300,6 +307,11 @@ def key_with_defaults(environ: WSGIEnvironment) -> RequestKey:
 def _decoded_text(text: str) -> str:
     """Decode a string of an environ, which holds bytes as Latin-1."""
     return text if text.isascii() else text.encode("latin-1", "replace").decode("utf-8", "replace")
+
+
+def _start_with(start: Any, positional: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+    """Return a `start_response` that passes these arguments on, whatever it is called with."""
+    return lambda _, __: start(*positional, **named)
 
 
 def _start_arguments(positional: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -149,10 +149,10 @@ class TrackedPage:
         except Exception as error:
             context.log_fault("a response could not be compared", error)
             is_repeated = False
-        return self._on_other_response(status, headers, request, last, now, is_repeated=is_repeated)
+        return self._on_other_response(status, headers, request, last, now, is_repeated)
 
-    def _on_other_response(
-        self, status: Any, headers: Any, request: Request, last: Observer, now: float, *, is_repeated: bool
+    def _on_other_response(  # noqa: PLR0917 (to pass an argument by name takes longer)
+        self, status: Any, headers: Any, request: Request, last: Observer, now: float, is_repeated: bool
     ) -> Observer | None:
         """Observe the start of a response that differs from the last one, or does not follow it within the same second.
 
@@ -173,11 +173,12 @@ class TrackedPage:
         if (
             is_repeated
             and last.second_ends_at <= now < _MAX_TIMESTAMP_SECONDS
-            and (last.status != 200 or (schedule := self.schedule) is None or now < schedule.due_at)
             and request.routing_headers == last.routing_headers
         ):
-            if last.status != 200 or schedule is None:
+            if last.status != 200 or (schedule := self.schedule) is None:
                 last.visitor = request.visitor(last.status)
+            elif schedule.due_at <= now:
+                return self._capture(status, headers, now, request)
             last.at = now  # the background thread may read the old time or the new one; both are true
             last.second_ends_at = now // 1.0 + 1.0
             context.buffer.record_again(last)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from .accept_header import ignore_reason_of_accept, remember_harmless
 from .header_rules import HOST_HEADERS, PREFETCH_HEADERS, HeaderRuleCache, rule_applies
@@ -30,15 +30,20 @@ HOST_NAMES: Final = frozenset(name.encode() for name in HOST_HEADERS)
 rule_cache: Final = HeaderRuleCache(HOST_NAMES)
 
 
-def ignore_reason_of_headers(
-    headers: Sequence[Field], reason_of_routing: Callable[[tuple[Field, ...]], IgnoreReason | None] | None = None
-) -> IgnoreReason | None:
+class RoutedRequest(Protocol):
+    """A request with headers that may state the requested URL."""
+
+    def ignore_reason_of_routing(self, headers: tuple[Field, ...], /) -> IgnoreReason | None:
+        """Why the request does not count, by these headers alone; None if they are no reason."""
+
+
+def ignore_reason_of_headers(headers: Sequence[Field], request: RoutedRequest | None = None) -> IgnoreReason | None:
     """Why a request with these headers does not count; None if it does.
 
     Args:
         headers: those of the scope.
-        reason_of_routing: called with the headers that state the requested URL, if there are any and nothing else is a
-            reason.
+        request: its method is called with the headers that state the requested URL, if there are any and nothing else
+            is a reason. An object, because Python makes a new one for a bound method.
     """
     if not headers:
         return None
@@ -57,15 +62,13 @@ def ignore_reason_of_headers(
                 elif name == b"cookie" and value:
                     return COOKIE
                 else:
-                    return _ignore_reason_of_unknown_headers(headers, reason_of_routing)
+                    return _ignore_reason_of_unknown_headers(headers, request)
     except TypeError:  # the pairs may be lists (ASGI, "HTTP Connection Scope"), which have no hash
-        return _ignore_reason_of_unknown_headers([(name, value) for name, value in headers], reason_of_routing)
-    return None if routing is None or reason_of_routing is None else reason_of_routing(tuple(routing))
+        return _ignore_reason_of_unknown_headers([(name, value) for name, value in headers], request)
+    return None if routing is None or request is None else request.ignore_reason_of_routing(tuple(routing))
 
 
-def _ignore_reason_of_unknown_headers(
-    headers: Iterable[Field], reason_of_routing: Callable[[tuple[Field, ...]], IgnoreReason | None] | None
-) -> IgnoreReason | None:
+def _ignore_reason_of_unknown_headers(headers: Iterable[Field], request: RoutedRequest | None) -> IgnoreReason | None:
     """Do as `ignore_reason_of_headers` does, for headers that are not all known."""
     harmless_names, accept, destination, agent = rule_cache.harmless, b"", b"", b""
     is_prefetch, routing = False, list[Field]()
@@ -98,7 +101,7 @@ def _ignore_reason_of_unknown_headers(
         return reason
     for field in ((b"accept", accept), (b"user-agent", agent), (b"sec-fetch-dest", b"document")):
         remember_harmless(harmless_fields, field, len(field[1]))
-    return reason_of_routing(tuple(routing)) if routing and reason_of_routing is not None else None
+    return request.ignore_reason_of_routing(tuple(routing)) if routing and request is not None else None
 
 
 def ignore_reason_of_scope(scope: Mapping[str, Any]) -> IgnoreReason | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from .accept_header import ignore_reason_of_accept, remember_harmless
 from .header_rules import HOST_HEADERS, PREFETCH_HEADERS, HeaderRuleCache, rule_applies, rule_for_environ_key
@@ -20,18 +19,25 @@ _PREFETCH_KEYS: Final = tuple(f"HTTP_{name.upper().replace('-', '_')}" for name 
 rule_cache: Final = HeaderRuleCache([f"HTTP_{name.upper().replace('-', '_')}" for name in HOST_HEADERS])
 
 
+class RoutedRequest(Protocol):
+    """A request with headers that may state the requested URL."""
+
+    def ignore_reason_of_routing(self, items: tuple[tuple[str, Any], ...], /) -> IgnoreReason | None:
+        """Why the request does not count, by these items of the environ alone; None if they are no reason."""
+
+
 def ignore_reason_of_environ(
     environ: dict[str, Any],
     original: dict[str, Any],
-    reason_of_routing: Callable[[tuple[tuple[str, Any], ...]], IgnoreReason | None] | None = None,
+    request: RoutedRequest | None = None,
 ) -> IgnoreReason | None:
     """Why a request with this environ does not count; None if it does.
 
     Args:
         environ: as it is now. The app may have changed it; some apps put the user into it.
         original: a copy of the environ as it was when the request came.
-        reason_of_routing: called with the items of the headers that state the requested URL, if there are any and
-            nothing else is a reason.
+        request: its method is called with the items of the headers that state the requested URL, if there are any and
+            nothing else is a reason. An object, because Python makes a new one for a bound method.
     """
     routing: list[tuple[str, Any]] | None = None
     harmless, get = rule_cache.harmless, environ.get
@@ -62,7 +68,7 @@ def ignore_reason_of_environ(
         if accept and (reason := ignore_reason_of_accept(accept)):
             return reason
         remember_harmless(harmless_accepts, accept, len(accept))
-    return reason_of_routing(tuple(routing)) if routing and reason_of_routing is not None else None
+    return request.ignore_reason_of_routing(tuple(routing)) if routing and request is not None else None
 
 
 def _ignore_reason_of_key(key: Any, value: Any) -> IgnoreReason | None:

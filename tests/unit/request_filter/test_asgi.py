@@ -35,7 +35,7 @@ def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeaderRuleCache]:
 class Seen(list[Any]):
     """The headers that were given as those that state the requested URL."""
 
-    def __call__(self, fields: tuple[Field, ...]) -> IgnoreReason | None:
+    def ignore_reason_of_routing(self, fields: tuple[Field, ...]) -> IgnoreReason | None:
         self.append(fields)
         return ODD
 
