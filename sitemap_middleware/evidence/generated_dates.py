@@ -36,6 +36,9 @@ less than two days old.
 SHORTEST_STEP: Final = gcd(*(step for step, _ in ROUNDED_CLOCKS))
 """A date that is no multiple of this many seconds is not rounded."""
 
+OLDEST_ROUNDED_SECONDS: Final = max(age for _, age in ROUNDED_CLOCKS)
+"""A date that was seen at this age is not that of a rounded clock."""
+
 MAX_BACKDATED_SECONDS: Final = 32 * 24 * 60 * 60
 """The largest fixed distance by which a server is expected to date its responses back."""
 

@@ -28,7 +28,14 @@ from ..explanation import DateEvidence
 from ..models import Page
 from ..value_history import VOLATILE, History, last_change
 from .daily_number_changes import may_be_daily_counter
-from .generated_dates import MAX_BACKDATED_SECONDS, SHORTEST_STEP, UNSEEN_FACTOR, changes_without_content, is_credible
+from .generated_dates import (
+    MAX_BACKDATED_SECONDS,
+    OLDEST_ROUNDED_SECONDS,
+    SHORTEST_STEP,
+    UNSEEN_FACTOR,
+    changes_without_content,
+    is_credible,
+)
 from .page_as_of import page_as_of
 from .page_columns import PageColumns, histories
 from .site_signals import CLOCK_JITTER_SECONDS, GENERATED_DATE_SECONDS, SiteSignals, depends_on_site_signals
@@ -126,7 +133,11 @@ def _lastmods_of_steady_pages(pages: PageColumns, signals: SiteSignals, now: int
         and max(moments) <= now
         and last_first_seen <= latest
     ):
-        unknown = [index for index, moment in enumerate(moments) if not moment % SHORTEST_STEP]
+        unknown = [
+            index
+            for index, moment in enumerate(moments)
+            if not moment % SHORTEST_STEP and run.last_seen[index] - moment < OLDEST_ROUNDED_SECONDS
+        ]
     else:
         unknown = [
             index
@@ -134,7 +145,7 @@ def _lastmods_of_steady_pages(pages: PageColumns, signals: SiteSignals, now: int
             if not (
                 value == moment
                 and (last - first >= GENERATED_DATE_SECONDS or first - value >= MAX_BACKDATED_SECONDS)
-                and moment % SHORTEST_STEP
+                and (moment % SHORTEST_STEP or last - moment >= OLDEST_ROUNDED_SECONDS)
                 and EARLIEST_DATE_SECONDS <= moment <= now
                 and first <= latest
             )
@@ -157,7 +168,7 @@ def _lastmods_of_pages_that_changed_once(pages: PageColumns, signals: SiteSignal
         if not (
             old != value == moment
             and old_last <= first
-            and moment % SHORTEST_STEP
+            and (moment % SHORTEST_STEP or last - moment >= OLDEST_ROUNDED_SECONDS)
             and EARLIEST_DATE_SECONDS <= moment <= now
             and first <= latest
             and first - old_last < UNSEEN_FACTOR * max(GENERATED_DATE_SECONDS, old_last - old, last - value)

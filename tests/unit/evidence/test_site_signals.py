@@ -401,6 +401,27 @@ def test_pages_of_two_servers_with_a_date_each_are_dated_as_each_is_alone(return
     assert all(date is None for date in dates) is (returned > 0)
 
 
+@pytest.mark.parametrize("more", [-1, 0, 1])
+@pytest.mark.parametrize("step", [300, 900])
+@pytest.mark.parametrize("changed", [False, True])
+@pytest.mark.parametrize("shortest", [0, 120])
+def test_pages_with_rounded_dates_are_dated_as_each_is_alone(
+    more: int, step: int, changed: bool, shortest: int
+) -> None:
+    """A date on the quarter of an hour counts from the age of two days on, unless a page was seen for as long."""
+    value = NOW - NOW % 900 - 20 * DAY + step
+    last = value + 2 * DAY + more
+    pages = []
+    for number, stood in enumerate([120, 120, 120, shortest]):
+        runs = Run(value - 5 * DAY, last - DAY - 60, last - DAY), Run(value, last - stood, last)
+        page = merge(None, Observation(f"/a/{number}", "/a/<x>", last, 200, "text/html", last_modified=value))
+        pages.append(page._replace(last_modified_history=runs if changed else runs[1:]))
+    (columns,) = unpack_block((page.path, page.route, packed_page(page).data) for page in pages).columns
+    dates = observed_lastmods(columns, SiteSignals(), NOW)
+    assert dates == [lastmod(None, page, None, SiteSignals(), NOW).text for page in pages]
+    assert dates == [None if step == 900 and more < 0 else w3c_from_timestamp(value)] * 4
+
+
 @pytest.mark.parametrize("digests", [[1, 2, 3, 4], [VOLATILE] * 4, [1, VOLATILE, 1, 1], [7] * 5, [7] * 5 + [VOLATILE]])
 @pytest.mark.parametrize("until", [None, NOW])
 def test_pages_that_stood_with_any_content_are_as_each_is_alone(digests: list[int], until: int | None) -> None:
