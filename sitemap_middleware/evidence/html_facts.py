@@ -151,6 +151,18 @@ def is_text(body: bytes, charset: str | None) -> bool:
     return bool(text) and (_MARKUP.match(text) is not None or _NO_TEXT.search(text) is None)
 
 
+def has_whole_head(body: bytes, charset: str | None) -> bool:
+    """Whether the start of a body is text that goes on after its head, so that no more metadata can follow."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    text = decode_html(body[:HEAD_CHARS], charset)
+    tag = text.rfind("<")
+    if text.rfind(">") < tag:  # it is cut within a tag, which a parser may take for text
+        text = text[:tag]
+    tree = LexborHTMLParser(text[: safe_length(text)[0]])
+    return is_text(body, charset) and tree.body is not None and tree.body.child is not None
+
+
 class _Head:
     """Reads the metadata of a parsed page."""
 

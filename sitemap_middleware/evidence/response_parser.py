@@ -137,8 +137,13 @@ class ResponseParser:
             if codings:
                 body, is_complete = decode_body(body, codings, MAX_HTML_BYTES)
             facts = html_facts.parse_html(body, charset, is_truncated=not is_complete, is_xml=is_xml)
-            if codings and not (is_complete or facts.noindex or html_facts.is_text(body, charset)):
-                facts = facts._replace(has_head=False)
+            if codings and not is_complete:
+                is_cut = not is_truncated and len(body) < MAX_HTML_BYTES
+                is_read = html_facts.has_whole_head if is_cut else html_facts.is_text
+                if not (facts.noindex or is_read(body, charset)):
+                    facts = facts._replace(has_head=False)
+                elif is_cut:
+                    facts = facts._replace(unread_reason=f"is not whole as {', '.join(codings)[:20]}")
             self._html_cache.put(key, facts)
         return facts
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import random
+import zlib
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from sitemap_middleware.captured_response import OBSERVED_STATUSES, CapturedResponse
+from sitemap_middleware.captured_response import MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.models import Site
@@ -196,6 +199,50 @@ def test_head_of_text_counts_though_it_is_not_compressed_as_its_header_says() ->
     html = observation(200, ("content-encoding", "gzip"), body=b"<link rel=canonical href=/other>" + BODY).html
     assert html is not None
     assert (html.digest, html.canonical, html.has_head) == (None, "/other", True)
+
+
+@pytest.mark.parametrize(("coding", "compress"), [("gzip", gzip.compress), ("deflate", zlib.compress)])
+def test_noindex_in_the_readable_part_of_a_cut_body_counts(coding: str, compress: Callable[[bytes], bytes]) -> None:
+    noise = random.Random(0)
+    start, end = (b" ".join(b"%x" % noise.getrandbits(32) for _ in range(100)) for _ in range(2))
+    page = b"<!doctype html><title>" + start + b"</title><meta name=robots content=noindex><main>" + end
+    body, found = compress(page), []
+    for size in range(4, len(body)):  # fewer bytes could be text
+        decoded = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(body[:size])
+        html = observation(200, ("content-encoding", coding), body=body[:size]).html
+        if b"noindex>" in decoded:
+            assert html is not None
+            assert html.noindex
+        else:
+            assert html is None, "a noindex may follow"
+        found.append(html is not None)
+        if html is not None:
+            assert (html.digest, html.unread_reason) == (None, f"is not whole as {coding}")
+    assert {*found} == {False, True}
+
+
+@pytest.mark.parametrize(
+    ("page", "has_head"),
+    [
+        (BODY, True),
+        (b"<!doctype html><head><title>x</title></head><body>", False),
+        (b"<title>A page", False),
+        (b"<title>A page</title><link rel=canonical href=/other><meta name=", False),
+        (b"<frameset><frame>", False),
+        (b"A page", True),
+    ],
+)
+def test_a_cut_body_is_read_if_its_head_has_ended(page: bytes, *, has_head: bool) -> None:
+    body = gzip.compress(page)[:-8]
+    html = observation(200, ("content-encoding", "gzip"), body=body).html
+    assert (html is not None and html.has_head) is has_head
+
+
+def test_a_body_that_is_too_large_is_not_called_cut() -> None:
+    body = gzip.compress(BODY + b"x" * MAX_HTML_BYTES)
+    html = observation(200, ("content-encoding", "gzip"), body=body).html
+    assert html is not None
+    assert html.unread_reason == "is larger than 640 kB"
 
 
 @pytest.mark.parametrize("body", [b"", gzip.compress(BODY, mtime=0)[:11], b"\0\1\2\3"])
