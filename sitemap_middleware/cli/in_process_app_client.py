@@ -5,8 +5,10 @@ Starlette's TestClient is not used: it fails on apps without a lifespan, and nee
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
@@ -44,7 +46,8 @@ def app_client(app: Any, site: Site, *, asynchronous: bool, wait_seconds: float 
         SitemapError: the app fails to start.
     """
     if not asynchronous:
-        yield lambda path, encoding: _fetch_wsgi(app, site, path, encoding, wait_seconds)
+        with _call_without_event_loop() as call:
+            yield lambda path, encoding: call(lambda: _fetch_wsgi(app, site, path, encoding, wait_seconds))
         return
     with start_blocking_portal() as portal:
         lifespan = portal.call(_create_lifespan)
@@ -57,6 +60,25 @@ def app_client(app: Any, site: Site, *, asynchronous: bool, wait_seconds: float 
             yield lambda path, encoding: portal.call(_fetch_asgi, app, site, path, encoding, state)
         finally:
             portal.call(lifespan.shut_down)
+
+
+@contextlib.contextmanager
+def _call_without_event_loop() -> Iterator[Callable[[Callable[[], Response]], Response]]:
+    """Provide a function that calls another one where no event loop runs, as servers call WSGI apps.
+
+    Django refuses SQL on the thread of a running loop, and an app may call `asyncio.run`. Without a running loop, it
+    stays on the caller's thread, because databases of tests belong to their thread.
+    """
+    with ThreadPoolExecutor(1, "sitemap_middleware-app") as executor:
+
+        def call(function: Callable[[], Response]) -> Response:
+            try:
+                asyncio.get_running_loop()
+            except RuntimeError:
+                return function()
+            return executor.submit(function).result()
+
+        yield call
 
 
 def _headers(encoding: str) -> dict[str, str]:

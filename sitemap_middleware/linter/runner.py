@@ -108,13 +108,18 @@ async def check_sitemap(
             report.add(finding[0], row.loc, finding[1], Place(document.url if document else "", row.line))
         _check_versions(run)
         if comparison.known is not None:  # before the pages are requested: what is known is of other requests
-            for finding, url in coverage_findings(comparison.known()):
-                report.add(finding[0], url, finding[1], Place(source.name))
+            await asyncio.to_thread(_add_coverage, report, comparison.known, source.name)
         pages = await _check_answers(comparison.client, run, [source.name, *first], settings.pages, on_progress)
         _compare(run, comparison, source.name)
         counts = {severity: report.count(severity) for severity in Severity}
         messages = sorted(report.messages, key=lambda message: _position(message, documents))
         return Result(messages, read, documents.url_count, counts, report.omitted(), pages, documents.is_complete)
+
+
+def _add_coverage(report: MessageCollector, known: Callable[[], Iterable[KnownUrl]], name: str) -> None:
+    """Report what differs from what is known. Called on a thread: it calls code of the app, such as its lastmod."""
+    for finding, url in coverage_findings(known()):
+        report.add(finding[0], url, finding[1], Place(name))
 
 
 def _position(message: Message, documents: UrlDatabase) -> tuple[int, int, str]:

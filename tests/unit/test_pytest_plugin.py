@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import textwrap
@@ -215,6 +216,20 @@ def test_an_asgi_app_is_started_first(sitemap_of: SitemapOf) -> None:
     app.add_middleware(SitemapMiddleware, base_url=BASE)
     assert sitemap_of(app).paths == ["/rye"]
     assert posts == []
+
+
+def test_in_an_async_test_a_wsgi_app_is_called_where_no_event_loop_runs(sitemap_of: SitemapOf) -> None:
+    app = flask_app()
+    app.add_url_rule("/fresh", "fresh", lambda: asyncio.run(fresh_page()))
+
+    async def asynchronous_test() -> None:
+        assert "/fresh" in sitemap_of(app)
+
+    asyncio.run(asynchronous_test())
+
+
+async def fresh_page() -> str:
+    return "<h1>Fresh</h1>"
 
 
 def test_a_mounted_app_is_found(sitemap_of: SitemapOf) -> None:

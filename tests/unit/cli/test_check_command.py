@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.routing import Route
 
-from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.cli.main import command, commands_for
 from sitemap_middleware.linter.rules import FAMILIES, RULES, Family
 
@@ -183,6 +184,51 @@ def test_url_without_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_wsgi_app_in_process() -> None:
     result = of_app(bakery())
     assert (result.exit_code, result.stdout) == (0, "1 URL in 1 document, 1 page requested: nothing found\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", "--pages", "all"],
+        ["build", "--out", "files"],
+        ["report", "--out", "files"],
+        ["explain", "/", "/breads/rye"],
+        *(["list"], ["routes"], ["changes"], ["crawlers"]),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_code_of_a_wsgi_app_is_called_where_no_event_loop_runs(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As under a WSGI server: Django refuses SQL on the thread of a running loop."""
+    monkeypatch.chdir(tmp_path)
+    app = bakery()
+    called = set[str]()
+
+    def respond(place: str, value: Any) -> Any:
+        called.add(place)
+        with pytest.raises(RuntimeError, match="no running event loop"):
+            asyncio.get_running_loop()
+        return value
+
+    @app.route("/menu")
+    @sitemap(lastmod=lambda: respond("lastmod", None))
+    def menu() -> Any:
+        return respond("menu", "<h1>Menu</h1>")
+
+    @app.route("/breads/<slug>")
+    @sitemap(values=lambda: respond("values", ["rye"]))
+    def bread(slug: str) -> Any:
+        return respond("bread", f"<h1>{slug}</h1>")
+
+    app.add_url_rule(
+        "/robots.txt", "robots", lambda: respond("robots", ("User-agent: *", {"Content-Type": "text/plain"}))
+    )
+    result = cli_runner().invoke(commands_for(app), arguments, catch_exceptions=False)
+    assert "500" not in result.output
+    assert "values" in called
+    assert arguments[0] != "check" or called == {"lastmod", "menu", "values", "bread", "robots"}
+    assert result.exit_code == (arguments[0] == "explain")
 
 
 def test_asgi_app_in_process() -> None:
