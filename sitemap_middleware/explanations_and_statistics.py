@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .observation.verified_visit_counting import CrawlerVisitCounts
     from .rendering.publisher import Publisher
     from .rendering.site_documents import PublishedDocument
+    from .request_response import AsyncCollector
     from .robots import RobotsTxt
     from .routing.current_routes import AppRoutes
     from .sitemap_handler import SitemapHandler
@@ -254,9 +255,14 @@ class ServiceInspection:
         """The documents of a site as they were last brought up to date."""
         return self._publisher.published_documents(site)
 
-    def complete_routes(self, site: Site) -> None:
-        """Complete the routes as the first request for the sitemap does. It may call `values`."""
-        self._entries.complete_routes(site, self.app_routes.reload())
+    def complete_routes(self, site: Site, async_collector: AsyncCollector | None = None) -> None:
+        """Complete the routes as the first request for the sitemap does. It may call `values`.
+
+        Args:
+            site: the site.
+            async_collector: reads async ones on the app's event loop; None reads them on a separate loop.
+        """
+        self._entries.complete_routes(site, self.app_routes.reload(), async_collector)
 
     def sites(self, wanted: Site | None = None) -> list[Site]:
         """A site, and after it the sites of the hosts that the options and routes name.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final, Protocol
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
-from .cli.in_process_app_client import Fetch, app_client
+from .cli.in_process_app_client import Fetch, running_app
 from .exceptions import OptionError, SitemapError
 from .explanation import Explanation
 from .middleware import SitemapMiddleware
@@ -100,17 +101,17 @@ def read_sitemap(app: Any, *, base_url: str | None = None) -> SitemapInTest:
         app = app()
     middleware = SitemapMiddleware.of(app)
     site = _site_of(middleware.service, base_url)
-    middleware.service.complete_routes(site)
-    with app_client(
-        app, site, asynchronous=detect_protocol(app, app) == "asgi", wait_seconds=TEST_CLIENT_WAIT_SECONDS
-    ) as fetch:
+    with running_app(app, asynchronous=detect_protocol(app, app) == "asgi") as running:
+        fetch = running.client(site, TEST_CLIENT_WAIT_SECONDS)
+        middleware.service.complete_routes(site, running.async_collector)
         entries = read_entries(fetch, site, middleware.service.options.path)
-    service = middleware.service  # the first request of a test may replace it
-    service.flush()
-    snapshot = service.snapshot(site, service.store)
-    lines = service.url_report([snapshot])
-    reasons = {_path_of(site, line.url): line.reason for line in lines if not line.listed}
-    return SitemapInTest(site, entries, _Reasons(reasons, lambda path: service.explain(path, snapshot)))
+        service = middleware.service  # the first request of a test may replace it
+        service.flush()
+        snapshot = replace(service.snapshot(site, service.store), async_collector=running.async_collector)
+        lines = service.url_report([snapshot])
+        reasons = {_path_of(site, line.url): line.reason for line in lines if not line.listed}
+    later = replace(snapshot, async_collector=None)  # the event loop has ended
+    return SitemapInTest(site, entries, _Reasons(reasons, lambda path: service.explain(path, later)))
 
 
 def _is_factory(app: Any) -> bool:

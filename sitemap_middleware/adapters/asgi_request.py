@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from anyio.from_thread import run_sync as run_on_loop
 from starlette.types import ASGIApp, Message, Scope, Send
 
-from ..listing.provider_item_queue import BatchQueue, as_values_error
+from ..listing.provider_item_queue import BatchQueue
 from ..models import Context, RoutingHeaders
 from ..private_stdlib import mark_coroutine_function
 from ..proxy_header_names import is_proxy_header
@@ -34,7 +34,7 @@ from ..request_response import (
 )
 from ..service import SitemapService
 from .base_request import BaseRequest
-from .event_loop_and_threads import AsyncBridge, loop_caller, run_in_background, start_task
+from .event_loop_and_threads import collect_on_loop, loop_caller, run_in_background, start_task
 from .in_process_asgi_client import probe_scope, request_app
 from .probe_headers_without_visitor import forwarded_hosts
 
@@ -223,16 +223,7 @@ class ASGIRequest(BaseRequest):
         return self._collect
 
     def _collect(self, source: Any, context: Context | None, queue: BatchQueue, seconds: float) -> Generator[list[Any]]:
-        """Iterate over the source in one task on the app's event loop, and yield its batches on this worker thread."""
-        try:
-            bridge = run_on_loop(AsyncBridge, source, context, queue)
-        except Exception as error:
-            raise as_values_error(error) from None
-        try:
-            while (batch := bridge.get(seconds)) is not None:
-                yield batch
-        finally:
-            bridge.cancel()
+        return collect_on_loop(run_on_loop, source, context, queue, seconds)
 
     def detached(self) -> ASGIRequest:
         request = ASGIRequest()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from anyio.to_thread import run_sync
 
 from ..exceptions import ValuesError
 from ..listing.async_provider_batches import iterate_in_batches
-from ..listing.provider_item_queue import BatchQueue
+from ..listing.provider_item_queue import BatchQueue, as_values_error
 from ..models import Context
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -78,6 +78,32 @@ def start_task(function: Callable[..., Coroutine[Any, Any, None]], *arguments: A
     else:
         _background_tasks.add(task)
         task.add_done_callback(_background_tasks.discard)
+
+
+def collect_on_loop(
+    run_on_loop: Callable[..., AsyncBridge], source: Any, context: Context | None, queue: BatchQueue, seconds: float
+) -> Generator[list[Any]]:
+    """Yield the batches of an async source on this thread; one task on an event loop reads it. See `AsyncCollector`.
+
+    Args:
+        run_on_loop: calls a function with arguments on the event loop, and returns its result.
+        source: an async iterable, or an awaitable of any iterable.
+        context: the context in which the source is read.
+        queue: passes the batches.
+        seconds: how long to wait for a batch.
+
+    Raises:
+        ValuesError: the source fails, or gives no item in time.
+    """
+    try:
+        bridge = run_on_loop(AsyncBridge, source, context, queue)
+    except Exception as error:
+        raise as_values_error(error) from None
+    try:
+        while (batch := bridge.get(seconds)) is not None:
+            yield batch
+    finally:
+        bridge.cancel()
 
 
 class AsyncBridge:

@@ -8,12 +8,10 @@ from typing import Any
 
 import click
 
-from ..adapters.asgi import ASGIMiddleware
 from ..stores.default_store import only_existing_files
 from . import results_as_json_and_csv, results_as_text
 from .command_options import app_options, command, output_options
 from .command_target import open_target, reporting_errors
-from .in_process_app_client import app_client
 from .sitemap_export import export
 from .terminal_output import CommandError, progress
 
@@ -37,12 +35,10 @@ def build(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
             raise CommandError("the app's base_url is not set: give --base-url, such as https://example.com")
         if hint := target.other_site_hint(site):
             raise CommandError(hint)
-        target.service.complete_routes(site)
         try:
-            with (
-                app_client(target.app, site, asynchronous=isinstance(target.middleware, ASGIMiddleware)) as fetch,
-                progress("documents") as update,
-            ):
+            with target.started() as started, progress("documents") as update:
+                fetch = started.client(site)
+                started.complete_routes(site)
                 files = export(fetch, site, target.service.options.path, out, update)
         except OSError as error:
             raise CommandError(f"{out} cannot be written: {error}") from error

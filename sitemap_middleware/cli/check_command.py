@@ -15,7 +15,6 @@ from typing import Any, Final
 import click
 
 from .. import __version__
-from ..adapters.asgi import ASGIMiddleware
 from ..linter.checks.coverage import KnownUrl
 from ..linter.checks.loc import check_loc, is_local
 from ..linter.document_source import Source
@@ -40,7 +39,6 @@ from .app_source_for_check import AppPages, AppSource, unobserved
 from .check_results_as_text import print_result
 from .command_options import command
 from .command_target import Target, open_target, reporting_errors
-from .in_process_app_client import app_client
 from .rule_names import ignored, print_rule_or_family
 from .terminal_output import CommandError, print_notes, progress
 
@@ -295,16 +293,14 @@ class _Run:
         site = target.main_site()
         if not target.service.options.enabled:
             raise CommandError(f"there is no sitemap: {target.service.not_served_reason()}")
-        target.service.complete_routes(site)
         try:
-            is_asgi = isinstance(target.middleware, ASGIMiddleware)
-            with (
-                app_client(target.app, site, asynchronous=is_asgi) as fetch,
-                unobserved(fetch, target.middleware) as fetch_page,
-            ):
+            with target.started() as started:
+                fetch = started.client(site)
+                started.complete_routes(site)
                 source = AppSource(fetch, site, target.service.options.path)
-                self.comparison = replace(self.comparison, known=lambda: _known_urls(target))
-                return asyncio.run(self._checked(source, AppPages(fetch_page, site)))
+                self.comparison = replace(self.comparison, known=lambda: _known_urls(started))
+                with unobserved(fetch, target.middleware) as fetch_page:
+                    return asyncio.run(self._checked(source, AppPages(fetch_page, site)))
         finally:
             target.middleware.close()
 

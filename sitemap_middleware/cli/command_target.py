@@ -9,16 +9,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from ..exceptions import SitemapError, StoreError
+from ..adapters.asgi import ASGIMiddleware
+from ..exceptions import SitemapError, StoreError, ValuesError
 from ..listing.candidates import SiteSnapshot
 from ..middleware import SitemapMiddleware
 from ..models import Site
+from ..request_response import AsyncCollector
 from ..robots_parser import ROBOTS_PATH
 from ..service import SitemapService
 from ..stores.base import StoreExtras
 from ..stores.store_status import open_readonly
 from ..urls import ascii_host, normal_host, parse_base_url, root_of
 from .app_loader import load_app
+from .in_process_app_client import MAX_WAIT_SECONDS, Fetch, RunningApp, running_app
 from .results_as_text import base_url_of_key
 from .terminal_output import CommandError
 
@@ -81,6 +84,29 @@ class Target:
     """The option --base-url, without its path."""
     root_option: str
     """The option --root-path, or the path of --base-url."""
+    running: RunningApp | None = None
+    """The app after its start, if the command starts it."""
+
+    @property
+    def async_collector(self) -> AsyncCollector | None:
+        """Reads async `values` on the event loop of the started app."""
+        return None if self.running is None else self.running.async_collector
+
+    @contextlib.contextmanager
+    def started(self) -> Iterator[Target]:
+        """Provide the target with its app started, as under a server: its `values` may need what its lifespan makes."""
+        with running_app(self.app, asynchronous=isinstance(self.middleware, ASGIMiddleware)) as running:
+            try:
+                yield replace(self, running=running)
+            except ValuesError as error:
+                if running.failure is None:
+                    raise
+                raise CommandError(f"{error}; the app did not start: {running.failure}") from error
+
+    def client(self, site: Site, wait_seconds: float = MAX_WAIT_SECONDS) -> Fetch:
+        """See `RunningApp.client`. The target has to be `started`."""
+        assert self.running is not None
+        return self.running.client(site, wait_seconds)
 
     @property
     def service(self) -> SitemapService:
@@ -165,6 +191,8 @@ class Target:
             about = ", ".join(site.base_url for site in self._main_sites())
             notes[f"base_url is not set, so this is about {about}; --base-url chooses another site"] = None
         snapshots = [self._snapshot(site) for site in sites]
+        if self.running is not None and self.running.failure is not None:
+            notes[f"the app did not start, so its values may fail: {self.running.failure}"] = None
         if missing := open_readonly(service.store)[1]:
             notes[missing] = None
         if not are_urls and (hint := self.other_site_hint(*sites)):
@@ -179,8 +207,13 @@ class Target:
         return snapshots, list(notes)
 
     def _snapshot(self, site: Site) -> SiteSnapshot:
-        self.service.complete_routes(site)
-        return self.service.snapshot(site, open_readonly(self.service.store)[0])
+        self.complete_routes(site)
+        snapshot = self.service.snapshot(site, open_readonly(self.service.store)[0])
+        return replace(snapshot, async_collector=self.async_collector)
+
+    def complete_routes(self, site: Site) -> None:
+        """See `SitemapService.complete_routes`."""
+        self.service.complete_routes(site, self.async_collector)
 
     def other_site_hint(self, site: Site, *more: Site) -> str:
         """Return which option to give if the store has pages only of another site that may be meant; else nothing.

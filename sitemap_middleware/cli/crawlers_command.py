@@ -51,8 +51,7 @@ def crawlers(app: Any, *, since: str | None, unverified: bool, update: bool, as_
     if update:
         _update(app, as_json=as_json, **options)
         return
-    with reporting_errors(), progress("reading"):
-        target = open_target(app, **options)
+    with reporting_errors(), progress("reading"), open_target(app, **options).started() as target:
         target.main_site()
         snapshots, notes = target.snapshots()
         moment = parse_since(since, snapshots[0].now) if since else 0

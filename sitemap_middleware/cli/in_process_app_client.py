@@ -1,4 +1,4 @@
-"""Requests documents from an app within the process, as a server would: an ASGI app's lifespan runs meanwhile.
+"""Runs an app within the process, as a server would, with the lifespan of an ASGI app, and requests pages from it.
 
 Starlette's TestClient is not used: it fails on apps without a lifespan, and needs httpx.
 """
@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote
 
 from anyio import Event
-from anyio.from_thread import start_blocking_portal
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from werkzeug.test import Client
 
+from ..adapters.event_loop_and_threads import collect_on_loop
 from ..adapters.in_process_asgi_client import ResponseCollector
 from ..exceptions import SitemapError
 from ..models import Site
-from ..request_response import PROBE_USER_AGENT, WAIT_SECONDS_KEY, Response
+from ..request_response import PROBE_USER_AGENT, WAIT_SECONDS_KEY, AsyncCollector, Response
 
 Fetch = Callable[[str, str], Response]
 """Requests a decoded path below the root, with an Accept-Encoding of "gzip" or "identity"."""
@@ -33,93 +36,123 @@ Message = MutableMapping[str, Any]
 
 
 @contextlib.contextmanager
-def app_client(app: Any, site: Site, *, asynchronous: bool, wait_seconds: float = MAX_WAIT_SECONDS) -> Iterator[Fetch]:
-    """Provide a function that requests pages of a site from an app. An ASGI app is started and shut down around it.
+def running_app(app: Any, *, asynchronous: bool) -> Iterator[RunningApp]:
+    """Provide an app that runs as under a server: an ASGI app is started, and shut down at the end.
 
     Args:
         app: the app.
-        site: the site.
         asynchronous: whether the app speaks ASGI.
-        wait_seconds: seconds for which the middleware may request pages of the app before it responds.
-
-    Raises:
-        SitemapError: the app fails to start.
     """
     if not asynchronous:
-        with _call_without_event_loop() as call:
-            yield lambda path, encoding: call(lambda: _fetch_wsgi(app, site, path, encoding, wait_seconds))
+        with ThreadPoolExecutor(1, "sitemap_middleware-app") as executor:
+            yield RunningApp(functools.partial(_send_wsgi, executor, app))
         return
     with start_blocking_portal() as portal:
         lifespan = portal.call(_create_lifespan)
         portal.start_task_soon(lifespan.run, app)
         portal.call(lifespan.started.wait)
-        if lifespan.failure is not None:
-            raise SitemapError(f"the app did not start: {lifespan.failure}")
         try:
-            state = {"state": lifespan.state, WAIT_SECONDS_KEY: wait_seconds}
-            yield lambda path, encoding: portal.call(_fetch_asgi, app, site, path, encoding, state)
+            yield RunningApp(
+                functools.partial(_send_asgi, portal, lifespan, app),
+                functools.partial(collect_on_loop, portal.call),
+                lifespan.failure,
+            )
         finally:
             portal.call(lifespan.shut_down)
 
 
-@contextlib.contextmanager
-def _call_without_event_loop() -> Iterator[Callable[[Callable[[], Response]], Response]]:
-    """Provide a function that calls another one where no event loop runs, as servers call WSGI apps.
+class _PageRequest(NamedTuple):
+    """A request for a page of an app."""
 
-    Django refuses SQL on the thread of a running loop, and an app may call `asyncio.run`. Without a running loop, it
-    stays on the caller's thread, because databases of tests belong to their thread.
+    site: Site
+    path: str
+    encoding: str
+    wait_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunningApp:
+    """An app that `running_app` has started."""
+
+    _send: Callable[[_PageRequest], Response]
+    async_collector: AsyncCollector | None = None
+    """Reads async `values` on the event loop of the app; None if it speaks WSGI."""
+    failure: str | None = None
+    """Why the app failed to start; None if it started, or has no lifespan."""
+
+    def client(self, site: Site, wait_seconds: float = MAX_WAIT_SECONDS) -> Fetch:
+        """Return a function that requests pages of a site from the app.
+
+        Args:
+            site: the site.
+            wait_seconds: seconds for which the middleware may request pages of the app before it responds.
+
+        Raises:
+            SitemapError: the app failed to start.
+        """
+        if self.failure is not None:
+            raise SitemapError(f"the app did not start: {self.failure}")
+        return lambda path, encoding: self._send(_PageRequest(site, path, encoding, wait_seconds))
+
+
+def _send_wsgi(executor: Executor, app: Any, request: _PageRequest) -> Response:
+    """Call a WSGI app where no event loop runs, as servers do: Django refuses SQL on the thread of a running loop.
+
+    Without a running loop, it stays on the caller's thread, because databases of tests belong to their thread.
     """
-    with ThreadPoolExecutor(1, "sitemap_middleware-app") as executor:
-
-        def call(function: Callable[[], Response]) -> Response:
-            try:
-                asyncio.get_running_loop()
-            except RuntimeError:
-                return function()
-            return executor.submit(function).result()
-
-        yield call
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return _call_wsgi(app, request)
+    return executor.submit(_call_wsgi, app, request).result()
 
 
-def _headers(encoding: str) -> dict[str, str]:
-    return {"User-Agent": PROBE_USER_AGENT, "Accept": "*/*", "Accept-Encoding": encoding}
-
-
-def _fetch_wsgi(app: Any, site: Site, path: str, encoding: str, wait_seconds: float) -> Response:
+def _call_wsgi(app: Any, request: _PageRequest) -> Response:
+    site = request.site
     response = Client(app).get(
-        quote(path),
+        quote(request.path),
         base_url=f"{site.scheme}://{site.host}{site.root}/",
-        headers=_headers(encoding),
-        environ_overrides={WAIT_SECONDS_KEY: wait_seconds},
+        headers=_headers(request),
+        environ_overrides={WAIT_SECONDS_KEY: request.wait_seconds},
     )
     return Response(response.status_code, [(name.lower(), value) for name, value in response.headers], response.data)
 
 
-async def _fetch_asgi(app: Any, site: Site, path: str, encoding: str, more: Mapping[str, Any]) -> Response:
+def _send_asgi(portal: BlockingPortal, lifespan: _Lifespan, app: Any, request: _PageRequest) -> Response:
+    response: Response = portal.call(_call_asgi, app, request, lifespan.state)
+    return response
+
+
+async def _call_asgi(app: Any, request: _PageRequest, state: Mapping[str, Any]) -> Response:
+    site = request.site
     host, _, port = site.host.rpartition(":")
     if not (host and port.isdigit()):
         host, port = site.host, str(_DEFAULT_PORTS[site.scheme])
     root = unquote(site.root)
-    headers = {"Host": site.host, **_headers(encoding)}
+    headers = {"Host": site.host, **_headers(request)}
     scope: dict[str, Any] = {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.4"},
         "http_version": "1.1",
         "method": "GET",
         "scheme": site.scheme,
-        "path": root + path,
-        "raw_path": quote(root + path).encode(),
+        "path": root + request.path,
+        "raw_path": quote(root + request.path).encode(),
         "root_path": root,
         "query_string": b"",
         "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
         "client": ("127.0.0.1", 0),
         "server": (host, int(port)),
-        **more,
-        "state": more["state"].copy(),
+        "state": {**state},
+        WAIT_SECONDS_KEY: request.wait_seconds,
     }
     collector = ResponseCollector()
     await app(scope, collector.receive, collector.send)
     return collector.response()
+
+
+def _headers(request: _PageRequest) -> dict[str, str]:
+    return {"User-Agent": PROBE_USER_AGENT, "Accept": "*/*", "Accept-Encoding": request.encoding}
 
 
 class _Lifespan:

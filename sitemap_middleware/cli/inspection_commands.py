@@ -1,7 +1,7 @@
 """The commands that only read: explain, list, changes, routes and status.
 
-`explain`, `list`, `changes` and `routes` import the app, call its `values` and read its store. `status` reads a store.
-None of them requests pages or writes anything.
+`explain`, `list`, `changes` and `routes` import the app, start it if it speaks ASGI, call its `values` and read its
+store. `status` reads a store. None of them requests pages or writes anything.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
     For each PAGE, a URL or a path that starts with a slash: which rule decided, and what was observed.
     The exit status is 0 if all are listed, 1 if one is not, and 2 for an error.
     """
-    with reporting_errors(), progress("reading"):
-        target = open_target(app, **options)
+    with reporting_errors(), progress("reading"), open_target(app, **options).started() as target:
         snapshots, notes = target.snapshots(are_urls=not any(page.startswith("/") for page in pages))
         explanations, errors = _explain_pages(target, pages, snapshots)
         failures = [
@@ -96,8 +95,7 @@ def list_(app: Any, *, not_listed: bool, form: str | None, **options: Any) -> No
 
     A route without parameters appears after the app's /sitemap.xml was requested once.
     """
-    with reporting_errors(), progress("pages read") as update:
-        target = open_target(app, **options)
+    with reporting_errors(), progress("pages read") as update, open_target(app, **options).started() as target:
         snapshots, notes = target.snapshots()
         lines = [
             line for line in counted(target.service.url_report(snapshots), update) if line.listed is not not_listed
@@ -126,8 +124,7 @@ def changes(app: Any, *, since: str, as_json: bool, **options: Any) -> None:
 
     New pages, pages that are no longer listed, and dates that moved, as far as the store has evidence of them.
     """
-    with reporting_errors(), progress("pages read"):
-        target = open_target(app, **options)
+    with reporting_errors(), progress("pages read"), open_target(app, **options).started() as target:
         snapshots, notes = target.snapshots()
         moment = parse_since(since, snapshots[0].now)
         found = list(target.service.changes(snapshots, moment))
@@ -142,8 +139,8 @@ def changes(app: Any, *, since: str, as_json: bool, **options: Any) -> None:
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with 1 if a route with parameters is neither enumerated, learned nor excluded, or a pattern of an"
-    " option matches nothing.",
+    help="Exit with 1 if a route with parameters is neither enumerated, learned nor excluded, if values fail, or if a"
+    " pattern of an option matches nothing.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
@@ -152,10 +149,9 @@ def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
     For each route: whether it is listed, why not, and how many of its pages were seen.
 
     Routes with parameters that are neither enumerated, learned nor excluded are repeated at the end, and so are
-    patterns of the options exclude, include and learn that match nothing.
+    values that fail, and patterns of the options exclude, include and learn that match nothing.
     """
-    with reporting_errors(), progress("reading"):
-        target = open_target(app, **options)
+    with reporting_errors(), progress("reading"), open_target(app, **options).started() as target:
         snapshots, notes = target.snapshots()
         reports = target.service.route_report(snapshots)
     sitemap_path = target.service.options.path
@@ -165,7 +161,7 @@ def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
         )
     else:
         results_as_text.print_route_report(snapshots, reports, notes, sitemap_path)
-    sys.exit(1 if strict and any(report.undecided or report.unmatched for report in reports) else 0)
+    sys.exit(1 if strict and any(report.undecided or report.unmatched or report.failing for report in reports) else 0)
 
 
 @command.command()

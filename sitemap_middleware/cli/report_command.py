@@ -8,14 +8,12 @@ from typing import Any
 
 import click
 
-from ..adapters.asgi import ASGIMiddleware
 from ..middleware import SitemapMiddleware
 from ..middleware_lookup import find_middleware
 from ..report.request_handler import EXTRA_MISSING
 from ..stores.default_store import only_existing_files
 from .command_options import app_options, command, output_options
 from .command_target import open_target, reporting_errors
-from .in_process_app_client import app_client
 from .terminal_output import CommandError, console, print_line, progress
 
 _WAIT_SECONDS = 60.0
@@ -45,21 +43,16 @@ def report(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
             from ..report.static_export import export_report
         except ModuleNotFoundError as error:
             raise CommandError(f"{EXTRA_MISSING} ({error})") from error
-        service.complete_routes(site)
         try:
-            with (
-                app_client(
-                    target.app,
-                    site,
-                    asynchronous=isinstance(target.middleware, ASGIMiddleware),
-                    wait_seconds=_WAIT_SECONDS,
-                ) as fetch,
-                progress("files") as update,
-            ):
+            with target.started() as started, progress("files") as update:
+                fetch = started.client(site, _WAIT_SECONDS)
+                started.complete_routes(site)
                 fetch(service.options.path, "identity")
                 # Starlette makes the middleware that answers when the app starts.
                 live = find_middleware(target.app, SitemapMiddleware).service
-                files = export_report(live if live.published_documents(site) else service, site, out, update)
+                files = export_report(
+                    live if live.published_documents(site) else service, site, out, update, started.async_collector
+                )
         except OSError as error:
             raise CommandError(f"{out} cannot be written: {error}") from error
         finally:

@@ -21,6 +21,7 @@ from ..evidence.page_columns import PageBlock
 from ..evidence.site_signals import changed_since, depends_on_site_signals
 from ..exceptions import ValuesError
 from ..models import Page, Provider, Route, Site, SitemapUrl, UrlColumns
+from ..request_response import AsyncCollector
 from ..routing.route_table import RouteTable
 from ..sitemap_limits_and_value_checks import validate_date
 from ..warn_once import WarnOnce
@@ -111,12 +112,12 @@ class EntryBuilder:
 
         return report, candidates()
 
-    def complete_routes(self, site: Site, table: RouteTable) -> None:
+    def complete_routes(self, site: Site, table: RouteTable, async_collector: AsyncCollector | None = None) -> None:
         """Read the providers that this process has not read and whose routes match no path before they are read."""
         for provider, routes in table.providers(site).values():
             if provider.examples and not self._providers.were_read(site, provider):
                 with suppress(ValuesError):  # the next reader of its pages gets the error
-                    deque(self._providers.pages(site, provider, routes, None, ProviderReport()), maxlen=0)
+                    deque(self._providers.pages(site, provider, routes, async_collector, ProviderReport()), maxlen=0)
 
     def unverified_paths(self, context: EvaluationContext) -> list[str]:
         """The decoded paths that are to be probed, because nothing was observed yet of them, or of their HTML."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from ..explanations_and_statistics import ServiceInspection
 from ..listing.candidates import decode_path
 from ..models import Site
 from ..rendering.site_documents import PublishedDocument
+from ..request_response import AsyncCollector
 from ..urls import quote_path
 from . import template_contexts
 from .background_evaluation import Evaluation, evaluate
@@ -26,7 +28,11 @@ BATCH_PAGES: Final = 500
 
 
 def export_report(
-    service: ServiceInspection, site: Site, folder: Path, on_progress: Callable[[int, int | None], None]
+    service: ServiceInspection,
+    site: Site,
+    folder: Path,
+    on_progress: Callable[[int, int | None], None],
+    async_collector: AsyncCollector | None,
 ) -> int:
     """Evaluate the pages of a site, write the report of them, and return the number of files.
 
@@ -35,8 +41,9 @@ def export_report(
         site: the site.
         folder: see `StaticReport.write`.
         on_progress: see `StaticReport.write`.
+        async_collector: reads async `values` on the app's event loop.
     """
-    evaluation = evaluate(service, service.snapshot_now(site))
+    evaluation = evaluate(service, replace(service.snapshot_now(site), async_collector=async_collector))
     documents = service.published_documents(site)
     sitemap_path = quote_path(service.options.path) or ""
     static = StaticReport(evaluation, documents, health(service, site, is_live=False), sitemap_path)

@@ -16,7 +16,7 @@ import trio
 from anyio import sleep_forever
 
 from sitemap_middleware.adapters.asgi_response_sending import send_stream
-from sitemap_middleware.cli.in_process_app_client import app_client
+from sitemap_middleware.cli.in_process_app_client import running_app
 from sitemap_middleware.models import Site
 from sitemap_middleware.rendering.chunked_document import Document, compress_chunk, urlset
 from sitemap_middleware.rendering.responses import MAX_SINGLE_PART_BYTES, CachedDocument
@@ -222,7 +222,8 @@ def test_gzip_and_identity_are_one_document_whole_or_in_parts(protocol: str) -> 
 def test_a_client_within_the_process_gets_a_large_document_whole(protocol: str) -> None:
     site = Site("http", "localhost", loopback=True)
     app = getattr(large_site, f"inner_{protocol}")
-    with app_client(app, site, asynchronous=protocol == "asgi") as send_request:
+    with running_app(app, asynchronous=protocol == "asgi") as running:
+        send_request = running.client(site)
         plain, zipped = send_request("/sitemap.xml", "identity"), send_request("/sitemap.xml", "gzip")
     assert gzip.decompress(zipped.body) == plain.body
     assert len(locs(plain.body)) == len(large_site.NAMES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
@@ -10,13 +11,17 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import flask
 import pytest
 from click.testing import Result
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, __main__, sitemap
 from sitemap_middleware.cli.main import command, commands_for
@@ -319,6 +324,7 @@ def test_values_that_fail_are_named_as_the_cause_of_a_503(items: int, store: Pat
     lines = cli_runner().invoke(commands_for(app), ["routes"]).stdout.splitlines()
     hint = "warning: these values fail, so without an earlier sitemap /sitemap.xml answers 503 for all pages:"
     cause = lines[lines.index(hint) + 1]
+    assert cli_runner().invoke(commands_for(app), ["routes", "--strict"]).exit_code == 1
     assert cause.startswith("  the values of @sitemap on test_values_that_fail")
     assert cause.endswith("failed: no database")
     app.add_url_rule("/about", "about", lambda: "About us")
@@ -330,6 +336,69 @@ def test_values_that_fail_are_named_as_the_cause_of_a_503(items: int, store: Pat
     assert others[0].startswith("/about is not listed: it was not requested yet")
     (row,) = json.loads(cli_runner().invoke(commands_for(app), ["explain", "/about", "--json"]).stdout)
     assert f"warning: {row['notes'][0]}" == warning
+
+
+READS = [["explain", "/posts/rye"], *(["list"], ["routes", "--strict"], ["changes"], ["crawlers"])]
+REQUESTS = [["check", "--pages", "all"], ["build", "--out", "files"], ["report", "--out", "files"]]
+
+
+def app_with_a_pool(enter: Callable[[], None]) -> Starlette:
+    """An app whose `values` need what its lifespan creates, on the event loop that created it."""
+
+    @asynccontextmanager
+    async def lifespan(app: Any) -> AsyncIterator[None]:
+        enter()
+        app.state.loop = asyncio.get_running_loop()
+        yield
+        del app.state.loop
+
+    async def slugs() -> AsyncIterator[str]:
+        assert app.state.loop is asyncio.get_running_loop()
+        yield "rye"
+
+    @sitemap(values=slugs)
+    async def post(request: Any) -> HTMLResponse:
+        return HTMLResponse("<h1>Post</h1>")
+
+    @sitemap(values=lambda: [app.state.loop and "spelt"])
+    async def bread(request: Any) -> HTMLResponse:
+        return HTMLResponse("<h1>Bread</h1>")
+
+    app = Starlette(routes=[Route("/posts/{slug}", post), Route("/breads/{slug}", bread)], lifespan=lifespan)
+    app.add_middleware(SitemapMiddleware, base_url="https://shop.example", store="memory://")
+    return app
+
+
+@pytest.mark.parametrize("arguments", [*READS, *REQUESTS], ids=lambda arguments: arguments[0])
+def test_values_are_read_while_the_app_is_started(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    starts: list[None] = []
+    app = app_with_a_pool(lambda: starts.append(None))
+    answer = cli_runner().invoke(commands_for(app), arguments, catch_exceptions=False)
+    assert (answer.exit_code, len(starts)) == (0, 1)
+    assert "fail" not in answer.output
+    assert not hasattr(app.state, "loop")
+    if arguments[0] == "list":
+        assert answer.stdout.splitlines() == [f"https://shop.example/{path}" for path in ("posts/rye", "breads/spelt")]
+    if arguments[0] == "report":
+        assert "/posts/rye" in (tmp_path / "files" / "pages.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("arguments", [*READS, *REQUESTS], ids=lambda arguments: arguments[0])
+def test_an_app_that_does_not_start_is_named_as_the_cause(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def enter() -> None:
+        raise OSError("no database")
+
+    monkeypatch.chdir(tmp_path)
+    answer = cli_runner().invoke(commands_for(app_with_a_pool(enter)), arguments, catch_exceptions=False)
+    assert answer.exit_code == (1 if arguments[0] in ("explain", "routes") else 2)
+    assert "the app did not start" in answer.output
+    assert "OSError: no database" in answer.output
+    assert not (tmp_path / "files").exists()
 
 
 @EVERY_SHOP
