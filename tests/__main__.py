@@ -20,6 +20,7 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,7 @@ import tomllib
 import venv
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import closing
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -64,6 +66,7 @@ REQUIREMENTS = [PROJECT["build-system"], PROJECT["project"], PROJECT["dependency
 NEWEST_ONLY = (
     "apps/test_real_apps",
     "integration/test_benchmarks",
+    "integration/test_check_runner",
     "integration/test_date_accuracy",
     "integration/test_files",
     "integration/test_wrong_clocks",
@@ -456,8 +459,29 @@ def covered(here: Path, more: list[str]) -> int:
     env = {"COVERAGE_FILE": str(data)}
     coverage: list[str | Path] = [here / "coverage"]
     status = run([*coverage, "run", *pytest(), *more], "tests, with branch coverage", env=env)
+    remove_unfinished(HOME)
     subprocess.run([*coverage, "combine", "--quiet"], cwd=ROOT, env={**os.environ, **env}, check=False)
     return status or run([*coverage, "report"], "coverage", env=env)
+
+
+COVERAGE_TABLES = {"arc", "context", "coverage_schema", "file", "line_bits", "meta", "tracer"}
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove coverage files of processes that were killed while they wrote: `coverage combine` ends at some of them."""
+    for file in sorted(folder.glob("coverage.*")):
+        if file.name.endswith("-journal"):
+            continue
+        try:
+            with closing(sqlite3.connect(file)) as database:  # SQLite itself takes back what its journal has
+                tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+                whole = tables >= COVERAGE_TABLES and database.execute("PRAGMA quick_check").fetchall() == [("ok",)]
+                whole = whole and database.execute("SELECT count(*) FROM coverage_schema").fetchall() == [(1,)]
+        except sqlite3.DatabaseError:
+            whole = False
+        if not whole:
+            print(f"-- without {file.name}: its process was killed while it wrote", flush=True)
+            file.unlink()
 
 
 def wheel(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
