@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date
@@ -62,8 +62,8 @@ class EntryBuilder:
         self._site_signals = SiteSignalsCache()
         self._skipped: dict[tuple[str, str], int] = {}
         """By base URL and provider: items left out of the latest enumeration."""
-        self._priorities: dict[tuple[str, str], set[float | None]] = {}
-        """By base URL and section: the priorities of its entries."""
+        self._priorities: dict[tuple[str, str | int], Counter[float | None]] = {}
+        """By base URL and section, or block of learned pages: the priorities of its entries."""
         self._warn_once = WarnOnce()
 
     def evaluation_context(
@@ -139,7 +139,9 @@ class EntryBuilder:
 
     def route_entries(self, context: EvaluationContext) -> UrlColumns:
         """The entries of static routes, in the order of their paths."""
-        return UrlColumns.of([*self._entries(context, "", self.route_candidates(context))])
+        entries = UrlColumns.of([*self._entries(context, self.route_candidates(context))])
+        self._priorities[context.snapshot.site.base_url, ""] = Counter(entries.priorities)
+        return entries
 
     def provider_entries(
         self, context: EvaluationContext, provider: Provider, routes: Sequence[Route]
@@ -151,16 +153,16 @@ class EntryBuilder:
         """
         report, snapshot = ProviderReport(), context.snapshot
         plain = UnobservedEntries(self._options, context, self._unrestricted_routes(context))
-        priorities = self._priorities.setdefault((snapshot.site.base_url, provider.place), set())
+        priorities = Counter[float | None]()
         for batch in provider_batches(snapshot, self._providers, provider, routes, report):
             entries = plain.entries(batch.pages) if isinstance(batch, ProvidedBatch) else None
             if entries is None or not isinstance(batch, ProvidedBatch):
                 candidates = batch.candidates() if isinstance(batch, ProvidedBatch) else batch
-                entries = UrlColumns.of([*self._entries(context, provider.place, candidates)])
+                entries = UrlColumns.of([*self._entries(context, candidates)])
             elif batch.observed and not batch.observed.keys().isdisjoint(batch.pages.paths):
                 pairs = zip(batch.candidates(), entries.rows(), strict=True)
                 evaluated = [
-                    (entry,) if candidate.page is None else self._entries(context, provider.place, (candidate,))
+                    (entry,) if candidate.page is None else self._entries(context, (candidate,))
                     for candidate, entry in pairs
                 ]
                 entries = UrlColumns.of([*chain.from_iterable(evaluated)])
@@ -168,8 +170,9 @@ class EntryBuilder:
             yield entries
         self._warn_of_items(provider, report)
         self._skipped[snapshot.site.base_url, provider.place] = report.skipped
+        self._priorities[snapshot.site.base_url, provider.place] = priorities
 
-    def block_entries(self, context: EvaluationContext, pages: Sequence[Page]) -> tuple[UrlColumns, bytes]:
+    def block_entries(self, context: EvaluationContext, number: int, pages: Sequence[Page]) -> tuple[UrlColumns, bytes]:
         """The entries of a block of learned pages, as of now, and a digest of the site signals that they depend on.
 
         The digest is empty if they depend on none.
@@ -183,11 +186,11 @@ class EntryBuilder:
             for candidate in learned_candidates(context.snapshot, in_pieces(others, PIECE_PAGES)):
                 if candidate.page is None or soft_not_founds.first_equal_page(candidate.page) is None:
                     candidates.append(candidate)
-                    yield from zip(repeat(candidate.path), self._entries(context, "learned", (candidate,)))
+                    yield from zip(repeat(candidate.path), self._entries(context, (candidate,)))
 
         plain = BulkLearnedEntries(self._options, context, self._unrestricted_routes(context), soft_not_founds)
         entries = plain.entries(block, evaluate)
-        self._priorities.setdefault((context.snapshot.site.base_url, "learned"), set()).update(entries.priorities)
+        self._priorities[context.snapshot.site.base_url, number] = Counter(entries.priorities)
         return entries, self._signals_digest(context, block, candidates)
 
     def build_entry(
@@ -214,17 +217,12 @@ class EntryBuilder:
             word = changefreq_result.word
         return SitemapUrl(loc, lastmod_result.text, word, wanted), lastmod_result, changefreq_result
 
-    def _entries(
-        self, context: EvaluationContext, section: str, candidates: Iterable[Candidate]
-    ) -> Iterator[SitemapUrl]:
+    def _entries(self, context: EvaluationContext, candidates: Iterable[Candidate]) -> Iterator[SitemapUrl]:
         """The entries of those candidates that are listed."""
-        priorities = self._priorities.setdefault((context.snapshot.site.base_url, section), set())
         for candidate in candidates:
             loc, _ = self.policy.evaluate(context, candidate)
             if loc is not None:
-                entry = self.build_entry(context, loc, candidate)[0]
-                priorities.add(entry.priority)
-                yield entry
+                yield self.build_entry(context, loc, candidate)[0]
 
     def _unrestricted_routes(self, context: EvaluationContext) -> UnrestrictedRoutes:
         return UnrestrictedRoutes(self._options, context, self._developer_lastmod)
@@ -299,12 +297,17 @@ class EntryBuilder:
         return sum(self._skipped.values())
 
     def warn_of_flat_priorities(self, site: Site, count: int) -> None:
-        """Warn, once, if all `count` entries of a site have the same high priority."""
-        of_sections = [
-            priorities for (base_url, _), priorities in self._priorities.items() if base_url == site.base_url
-        ]
-        distinct = set[float | None]().union(*of_sections)
-        if count > 1 and len(distinct) == 1 and (value := next(iter(distinct))) and value > _HIGH_PRIORITY:
+        """Warn, once, if all `count` entries of a site have the same high priority.
+
+        Other processes may have rendered some of them into the store. Then nothing is known of these.
+        """
+        priorities = Counter[float | None]()
+        for (base_url, _), counts in self._priorities.items():
+            if base_url == site.base_url:
+                priorities.update(counts)
+        if count < 2 or len(priorities) > 1 or priorities.total() != count:
+            return
+        if (value := next(iter(priorities))) and value > _HIGH_PRIORITY:
             self._warn_once(
                 "priority",
                 "all %d pages of the sitemap have priority %s: it is relative to the site's other pages, so it has no"

@@ -220,7 +220,7 @@ class LearnedSection:
         stored, now = PageBlock.of(self._store.block(self._site.store_key, block.number)), evaluation.snapshot.now
         pages = block_as_of(stored, now)
         yield_to_other_threads()
-        entries, signals_digest = self._resources.entries.block_entries(evaluation, pages)
+        entries, signals_digest = self._resources.entries.block_entries(evaluation, block.number, pages)
         yield_to_other_threads()
         chunk = make_chunk(entries) if entries.locs else EMPTY_CHUNK
         valid_until = self._valid_until(pages, now, hides_future=pages is not stored)

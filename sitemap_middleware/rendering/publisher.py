@@ -245,7 +245,8 @@ class Publisher:
             [document for section in sitemap.sections for document in section.documents()]
         )
         sitemap.inputs = inputs if all(are_complete) else None
-        self._entries.warn_of_flat_priorities(snapshot.site, sitemap.documents.entry_count())
+        if all(are_complete):
+            self._entries.warn_of_flat_priorities(snapshot.site, sitemap.documents.entry_count())
 
     def _limited(self, freshness: Freshness | None, inputs: _Inputs | None) -> Freshness | None:
         """How long a document may be served: not if something is still being rendered, nor past `max_age`."""

@@ -521,6 +521,29 @@ def test_one_high_priority_for_all_pages_is_warned_of_once(
     )
 
 
+@pytest.mark.parametrize("rendered_before", ["values", "learned"])
+def test_priorities_of_pages_that_another_process_rendered_are_not_taken_for_equal(
+    rendered_before: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Entries in the store have a priority that this process does not know."""
+    marks = {
+        "/": sitemap(priority=1),
+        "/about": sitemap(priority=1),
+        "/posts/<slug>": sitemap(priority=0.9, values=["rye", "spelt"])
+        if rendered_before == "values"
+        else sitemap(priority=0.9, learn=True),
+    }
+    pages = dict.fromkeys(marks, Page())
+    store = f"sqlite:///{tmp_path / 'sitemap.sqlite3'}"
+    first = SampleSite("wsgi", pages, marks=marks, store=store)
+    first.visit("/posts/rye")
+    assert len(first.locs()) > 2
+    first.app.close()
+    second = SampleSite("wsgi", pages, marks=marks, store=store, clock=first.clock)
+    assert second.locs() == first.locs()
+    assert not [record for record in caplog.records if "have priority" in record.getMessage()]
+
+
 # When options are validated, and with any value
 
 
