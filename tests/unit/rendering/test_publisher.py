@@ -145,9 +145,9 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     page_counts: list[int] = []
     block = EntryBuilder.block_entries
 
-    def recording(self: EntryBuilder, view: Any, pages: Any) -> Any:
+    def recording(self: EntryBuilder, view: Any, number: int, pages: Any) -> Any:
         page_counts.append(len(pages))
-        return block(self, view, pages)
+        return block(self, view, number, pages)
 
     monkeypatch.setattr(EntryBuilder, "block_entries", recording)
     return page_counts
