@@ -89,13 +89,10 @@ class ListingPolicy:
 
     def _unanswered_reason(self, context: EvaluationContext, path: str, reason: str) -> str:
         """Why a page is left out that no response has shown to be one; `reason` if this process knows no more."""
-        record = context.site_signals.record
         failure = self._probe_failure(context.snapshot.site, decode_path(path))
         if failure:
             return f"it has not answered with a page yet: the last request of the middleware {failure}"
-        if failure is None and not (
-            record.version or record.at
-        ):  # nor has any other process, as far as the store shows
+        if failure is None and not context.site_signals.sitemap_was_made:
             return f"it was not requested yet: request {self._options.path} once"
         return reason
 

@@ -77,6 +77,8 @@ class CachedSiteSignals:
 
     def __init__(self, record: SignalsRecord, compute: Callable[[], tuple[SiteSignals, frozenset[str]]]) -> None:
         self.record = record
+        self.sitemap_was_made: bool = False
+        """Whether a request for the sitemap, in any process, has had signals computed, as far as the store shows."""
         self._compute = compute
 
     @cached_property
@@ -113,8 +115,16 @@ class SiteSignalsCache:
         Raises:
             StoreError: the store fails.
         """
-        files = _file_times(snapshot)
         record = _load_record(snapshot)
+        current = self._get_current(snapshot, record, page_count, version, learning=learning)
+        current.sitemap_was_made = current.sitemap_was_made or learning or record is not None
+        return current
+
+    def _get_current(
+        self, snapshot: SiteSnapshot, record: SignalsRecord | None, page_count: int, version: int, *, learning: bool
+    ) -> CachedSiteSignals:
+        """The signals of the record in the store, if they are not due. For other arguments see `get`."""
+        files = _file_times(snapshot)
         if page_count <= SAMPLE_PAGES:
             if record is None or (record.at, record.version, record.files) != (0, version, _digest(files)):
                 return self._compute(snapshot, _sample_pages(snapshot), files, version=version, saving=learning)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import io
 import json
 import os
@@ -1174,14 +1175,21 @@ UNASKED = """
 """
 
 
-def test_before_the_first_request_the_output_says_what_to_do(store: Path) -> None:
+@pytest.mark.parametrize("visited", [False, True], ids=["empty store", "another page was visited"])
+def test_before_the_first_request_the_output_says_what_to_do(visited: bool, store: Path) -> None:
     name = own(UNASKED)
+    sys.path.insert(0, str(Path.cwd()))
+    site: Any = importlib.import_module(name).app
+    if visited:
+        asgi(site, RequestSpec("/", host="shop.example"))
+        site.close()
     for row in listing(run("routes", f"{name}:app", "--json")).values():
-        assert row["reason"] == "it was not requested yet: request /sitemap.xml once"
+        is_visited = visited and row["route"] == "/"
+        assert row["listed"] is is_visited
+        assert is_visited or row["reason"] == "it was not requested yet: request /sitemap.xml once"
     answer = run("explain", f"{name}:app", "/about")
     assert "it was not requested yet" in answer.stdout
-    assert "request the running app's sitemap once" in answer.stdout
-    site: Any = sys.modules[name].app
+    assert ("request the running app's sitemap once" in answer.stdout) is not visited
     asgi(site, RequestSpec("/sitemap.xml", host="shop.example"))
     site.close()
     answer = run("routes", f"{name}:app")

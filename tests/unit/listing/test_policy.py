@@ -316,10 +316,11 @@ def policy_of(probed: Mapping[str, str] = MappingProxyType({}), **options: Any) 
     return ListingPolicy(options_of(**options), lambda _, path: probed.get(path))
 
 
-def context(rules: str = "", *, at: int = 0, version: int = 0) -> EvaluationContext:
+def context(rules: str = "", *, made: bool = False) -> EvaluationContext:
     snapshot = SiteSnapshot(SITE, RouteTable([], options_of()), MemoryStore(), RobotsRules(rules), NOW)
-    record = SignalsRecord(at, version, 0, b"", b"", b"", b"")
+    record = SignalsRecord(0, 0, 0, b"", b"", b"", b"")
     signals = CachedSiteSignals(record, lambda: (SiteSignals(), frozenset()))
+    signals.sitemap_was_made = made
     return EvaluationContext(snapshot, signals, frozenset(), b"", {})
 
 
@@ -479,20 +480,22 @@ def test_verdict_on_a_candidate(options: Any, candidate: Candidate, verdict: tup
 UNANSWERED = "it has not answered with a page yet"
 
 
+NO_EVIDENCE = f"{UNANSWERED}; an error such as 500, a timeout or a refused Host does not count"
+
+
 @pytest.mark.parametrize(
-    ("at", "version", "probed", "reason"),
+    ("made", "probed", "reason"),
     [
-        (0, 0, {}, "it was not requested yet: request /sitemap.xml once"),
-        (0, 0, {"/page é": ""}, f"{UNANSWERED}; an error such as 500, a timeout or a refused Host does not count"),
-        (0, 0, {"/page é": "got 502"}, f"{UNANSWERED}: the last request of the middleware got 502"),
-        (0, 7, {}, f"{UNANSWERED}; an error such as 500, a timeout or a refused Host does not count"),
-        (NOW, 0, {}, f"{UNANSWERED}; an error such as 500, a timeout or a refused Host does not count"),
-        (NOW, 7, {"/page é": "got 500"}, f"{UNANSWERED}: the last request of the middleware got 500"),
+        (False, {}, "it was not requested yet: request /sitemap.xml once"),
+        (False, {"/page é": ""}, NO_EVIDENCE),
+        (False, {"/page é": "got 502"}, f"{UNANSWERED}: the last request of the middleware got 502"),
+        (True, {}, NO_EVIDENCE),
+        (True, {"/page é": "got 500"}, f"{UNANSWERED}: the last request of the middleware got 500"),
     ],
 )
-def test_reason_says_what_the_page_answered(at: int, version: int, probed: dict[str, str], reason: str) -> None:
+def test_reason_says_what_the_page_answered(made: bool, probed: dict[str, str], reason: str) -> None:
     candidate = Candidate("/page%20%C3%A9", route("/page é"), None)
-    _, verdict = policy_of(probed).evaluate(context(at=at, version=version), candidate)
+    _, verdict = policy_of(probed).evaluate(context(made=made), candidate)
     assert verdict == (False, reason, True)
 
 
