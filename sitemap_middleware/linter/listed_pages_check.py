@@ -16,7 +16,7 @@ from .checks.robots_txt import check_robots_file, named_sitemaps
 from .message import Place
 from .rules import listed_page, robots_txt
 from .run_context import Run
-from .temporary_url_database import UrlRow
+from .temporary_url_database import UrlDatabase, UrlRow
 
 SAMPLE_PAGES: Final = 50
 """Pages that `Pages.SAMPLE` requests, spread evenly over the sitemap."""
@@ -117,9 +117,8 @@ class PageChecks:
         return done
 
     def _rows(self, mode: Pages) -> tuple[Iterator[UrlRow], int]:
-        urls = self._run.documents.url_count
-        step = max(1, -(-urls // SAMPLE_PAGES)) if mode is Pages.SAMPLE else 1
-        return self._run.documents.unique_urls(step), urls // step
+        step = _step(self._run.documents, mode)
+        return self._run.documents.unique_urls(step), self._run.documents.url_count // step
 
     async def _check_row(self, row: UrlRow) -> None:
         loc = check_loc(row.loc)
@@ -158,6 +157,18 @@ class PageChecks:
             return None
         checked: CheckedPage = await asyncio.to_thread(check_page, url, "", response, self._run.now)
         return checked.digest
+
+
+def _step(documents: UrlDatabase, mode: Pages) -> int:
+    """One in so many listed URLs is requested."""
+    return max(1, -(-documents.url_count // SAMPLE_PAGES)) if mode is Pages.SAMPLE else 1
+
+
+def requested_urls(documents: UrlDatabase, mode: Pages) -> Callable[[str], bool]:
+    """Return whether `PageChecks.check` requests a listed URL."""
+    if mode is Pages.SAMPLE:
+        return {row.loc for row in documents.unique_urls(_step(documents, mode))}.__contains__
+    return lambda _: mode is Pages.ALL
 
 
 async def check_site_robots(client: PageClient, run: Run, urls: list[str]) -> None:

@@ -13,7 +13,7 @@ from .checks.duplicate_urls import duplicate_findings
 from .checks.loc import check_loc, normal_url
 from .document_source import Source
 from .hreflang_links_database import VersionPair
-from .listed_pages_check import PageChecks, PageClient, Pages, check_site_robots
+from .listed_pages_check import PageChecks, PageClient, Pages, check_site_robots, requested_urls
 from .message import Message, Place
 from .message_collector import DEFAULT_LIMIT, MessageCollector
 from .rules import RULES, Rule, hreflang, listed_page, size_and_index
@@ -108,7 +108,8 @@ async def check_sitemap(
             report.add(finding[0], row.loc, finding[1], Place(document.url if document else "", row.line))
         _check_versions(run)
         if comparison.known is not None:  # before the pages are requested: what is known is of other requests
-            await asyncio.to_thread(_add_coverage, report, comparison.known, source.name)
+            is_requested = requested_urls(run.documents, settings.pages)
+            await asyncio.to_thread(_add_coverage, run, comparison.known, is_requested, source.name)
         pages = await _check_answers(comparison.client, run, [source.name, *first], settings.pages, on_progress)
         _compare(run, comparison, source.name)
         counts = {severity: report.count(severity) for severity in Severity}
@@ -116,10 +117,12 @@ async def check_sitemap(
         return Result(messages, read, documents.url_count, counts, report.omitted(), pages, documents.is_complete)
 
 
-def _add_coverage(report: MessageCollector, known: Callable[[], Iterable[KnownUrl]], name: str) -> None:
+def _add_coverage(
+    run: Run, known: Callable[[], Iterable[KnownUrl]], is_requested: Callable[[str], bool], name: str
+) -> None:
     """Report what differs from what is known. Called on a thread: it calls code of the app, such as its lastmod."""
-    for finding, url in coverage_findings(known()):
-        report.add(finding[0], url, finding[1], Place(name))
+    for finding, url in coverage_findings(known(), is_requested):
+        run.report.add(finding[0], url, finding[1], Place(name))
 
 
 def _position(message: Message, documents: UrlDatabase) -> tuple[int, int, str]:

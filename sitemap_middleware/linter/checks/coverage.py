@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from ..message import Finding
@@ -20,11 +20,17 @@ class KnownUrl(NamedTuple):
     """Of its last response. None if it was never seen."""
 
 
-def coverage_findings(urls: Iterable[KnownUrl]) -> Iterator[tuple[Finding, str]]:
-    """Yield what differs between what is listed and what was seen, with the URL that it is about."""
+def coverage_findings(urls: Iterable[KnownUrl], is_requested: Callable[[str], bool]) -> Iterator[tuple[Finding, str]]:
+    """Yield what differs between what is listed and what was seen, with the URL that it is about.
+
+    Args:
+        urls: what is known.
+        is_requested: whether this run requests a page, so that nobody need be told to do so.
+    """
     for known in urls:
         if known.is_listed and known.status is None:
-            yield (rules.NEVER_SEEN, "no response of the page was seen"), known.url
+            if not is_requested(known.url):
+                yield (rules.NEVER_SEEN, "no response of the page was seen"), known.url
         elif known.is_listed and known.status != 200:
             yield (rules.LISTED_BAD, f"the last response had the status {known.status}"), known.url
         elif not known.is_listed and known.status == 200:

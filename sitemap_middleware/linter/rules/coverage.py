@@ -16,7 +16,8 @@ FAMILY: Final = Family(
 NEVER_SEEN: Final = FAMILY.info(
     "coverage-never-seen",
     "listed and never seen",
-    "The middleware lists the page because the app names it, and has seen no response of it.",
+    "The middleware lists the page because the app names it, and has seen no response of it. Pages that this run"
+    " requests itself are not reported.",
     "Nothing, if the page is new. Otherwise request it from the running app: what `check` requests is not observed.",
 )
 NOT_LISTED: Final = FAMILY.info(

@@ -262,12 +262,20 @@ def test_pages_and_robots_of_an_app(protocol: str, tmp_path: Path) -> None:
     assert found["page-status", "/gone"] == "the page answers 410"
     assert found["page-redirect-loop", "/circle"] == f"{BAKERY}/circle redirects without an end"
     assert [code for code, path in found if path == "/failing"] == [
-        "coverage-never-seen",
-        "page-status" if protocol == "wsgi" else "page-failed",
+        "page-status" if protocol == "wsgi" else "page-failed"
     ]
     assert found["robots-no-sitemap-line", "/robots.txt"] == "no Sitemap line names this sitemap"
-    assert ("coverage-never-seen", "/prices") in found
-    assert not [code for code, path in found if path in ("/", "/prices") and not code.startswith("coverage")]
+    assert not [code for code, path in found if path in ("/", "/prices")]
+
+
+@pytest.mark.parametrize(("mode", "never_seen"), [("none", 120), ("sample", 80), ("all", 0)])
+def test_pages_that_the_run_requests_are_not_reported_as_never_seen(mode: str, never_seen: int) -> None:
+    app = flask.Flask("bakery", static_folder=None)
+    values = sitemap(values=[*map(str, range(120))])
+    app.add_url_rule("/breads/<name>", "bread", values(lambda name: f"<h1>{name}</h1>"))
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url=BAKERY, store="memory://")
+    found = codes(check_app(app, "--pages", mode, "--limit", "0", "--select", "coverage"))
+    assert found == ["coverage-never-seen"] * never_seen
 
 
 def test_page_that_was_seen_and_is_not_listed(tmp_path: Path) -> None:
@@ -305,7 +313,7 @@ def test_requested_pages_leave_no_evidence(kind: str, tmp_path: Path, monkeypatc
     app = SitemapMiddleware(flask_bakery().wsgi_app if kind == "flask" else starlette_bakery(), **options)
     app.service.store.check_writable()
     first, second = check_app(app).stdout, check_app(app).stdout
-    assert "coverage-never-seen" in first
+    assert "the page answers 410" in first
     assert first == second
     opened = SQLiteStore(store.removeprefix("sqlite:///"))
     assert opened.pages(Site("https", "bakery.example").store_key) == []

@@ -18,14 +18,20 @@ CASES = [
 
 @pytest.mark.parametrize(("known", "code"), CASES)
 def test_difference_gives_exactly_its_code(known: KnownUrl, code: str) -> None:
-    (((rule, text), url),) = coverage_findings([known])
+    (((rule, text), url),) = coverage_findings([known], lambda _: False)
     assert (rule.code, url) == (code, URL)
     assert str(known.status or "no response") in text or known.reason in text
 
 
 @pytest.mark.parametrize(("is_listed", "status"), [(True, 200), (False, 404), (False, None)])
 def test_agreement_gives_nothing(is_listed: bool, status: int | None) -> None:
-    assert [*coverage_findings([KnownUrl(URL, is_listed, "reason", status)])] == []
+    assert [*coverage_findings([KnownUrl(URL, is_listed, "reason", status)], lambda _: False)] == []
+
+
+@pytest.mark.parametrize(("known", "code"), CASES)
+def test_only_what_was_never_seen_is_left_out_if_the_run_requests_it(known: KnownUrl, code: str) -> None:
+    found = [rule.code for (rule, _), _ in coverage_findings([known], {URL}.__contains__)]
+    assert found == ([] if code == "coverage-never-seen" else [code])
 
 
 def test_each_rule_is_tested() -> None:
