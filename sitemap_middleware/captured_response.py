@@ -30,6 +30,7 @@ class CapturedResponse:
         "host",
         "is_foreign_host",
         "is_probe",
+        "is_readable",
         "is_truncated",
         "is_volatile",
         "page_key",
@@ -69,6 +70,8 @@ class CapturedResponse:
         """The file that the server sends as the body, if it is to be read."""
         self.is_truncated: bool = is_truncated
         """Whether `body` is only the beginning of a longer body."""
+        self.is_readable: bool = True
+        """Whether the body could be read, if it had been sampled. Not so if the server sends it in a way of its own."""
         self.is_volatile: bool = False
         """Whether the content differed a few seconds earlier, without an edit."""
         self.is_probe: bool = is_probe

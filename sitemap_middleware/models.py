@@ -264,6 +264,8 @@ class MergeResult(NamedTuple):
     """Pages whose content has just changed, so that the prober can check whether it is stable."""
     conflicting_paths: tuple[str, ...] = ()
     """Good pages that just answered something else, so that the prober can check what they answer now."""
+    unread_paths: tuple[str, ...] = ()
+    """Pages whose headers did not count, because their HTML must be read first."""
 
 
 class SitemapUrl(NamedTuple):

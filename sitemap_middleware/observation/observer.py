@@ -82,6 +82,7 @@ class Observer(CapturedResponse):
         self.headers = headers
         self.body: None = None
         self.file_path: str | None = None
+        self.is_readable = True
         self.is_volatile = False
         self.is_probe = False
         self.routing_headers: RoutingHeaders = ()
@@ -124,6 +125,7 @@ class Observer(CapturedResponse):
         """Drop the sample: the server sends part of the body, such as a file, past the middleware."""
         self._page.must_sample = False
         self.chunks = None
+        self.is_readable = False
         self._record_if_unread()
 
     def on_end(self) -> None:

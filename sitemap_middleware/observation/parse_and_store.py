@@ -172,7 +172,7 @@ class Ingester:
             and observation.learned
             and self._tracker.sampler.is_refused(response.page_key)
             and may_be_listed(observation)
-        ):  # the store does not keep a new page that its HTML refuses: these headers would make a good one of it
+        ):  # they add nothing until the HTML is read again, which would be at once if they were merged
             observation = None
         if (
             observation is not None
@@ -234,6 +234,8 @@ class Ingester:
             prober.enqueue(site, map(unquote, result.new_paths), CHECKS_AT_FIRST_SIGHT)
             prober.enqueue(site, map(unquote, result.changed_paths), CHECKS_WHEN_CHANGED)
             prober.enqueue(site, map(unquote, result.conflicting_paths), 1)
+        for path in result.unread_paths:
+            self._tracker.require_reading(site, unquote(path))
         self._count_refused(result.refused)
         self._clean_up(site.store_key, site_batch.now)
 

@@ -67,7 +67,7 @@ class TrackedPageCache(ObserverContext):
         ):
             self.forget()
             self.routes_version = routes_version
-        page_key = (f"foreign:{site.store_key}" if is_foreign_host else site.store_key, path)
+        page_key = _page_key(site, path, is_foreign_host=is_foreign_host)
         page = self._pages.get(page_key)
         if page is None:
             page = TrackedPage(self, site, path, page_key, is_foreign_host=is_foreign_host)
@@ -93,9 +93,19 @@ class TrackedPageCache(ObserverContext):
         self.sampler.forget()
         self.forget()
 
+    def require_reading(self, site: Site, path: str) -> None:
+        """Read the body of a learned page at its next response: its headers do not count before."""
+        for is_foreign_host in (False, True):
+            self.sampler.require_reading(_page_key(site, path, is_foreign_host=is_foreign_host))
+
     def record(self, captured: CapturedResponse) -> None:
         """Record a response that no observer saw, such as a probe's. The page's last answer is then another one."""
         page = self._pages.get(captured.page_key)
         if page is not None:
             page.last_answer = NO_ANSWER
         self.buffer.record(captured)
+
+
+def _page_key(site: Site, path: str, *, is_foreign_host: bool) -> tuple[str, str]:
+    """Identifies a page. Responses for a foreign Host may not count, so they have a page apart."""
+    return f"foreign:{site.store_key}" if is_foreign_host else site.store_key, path

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import attrgetter
 from typing import Final
 
 from ..evidence.observation_merge import merge_if_changed, merge_without_future, needs_probe, page_to_store
-from ..evidence.observations import Observation
+from ..evidence.observations import HTML_TYPES, Observation
 from ..evidence.page_verdict import is_listable
 from ..models import MergeResult, Page, PageLimits
 from ..value_history import VOLATILE
 
 UNREPEATED_CONTENT_SECONDS: Final = 60
 """If a content was not seen again for so many seconds, the prober's request for it must have failed."""
+
+_AT: Final = attrgetter("at", "fraction")
 
 VOLATILE_RECHECK_SECONDS: Final = 60 * 60
 """Seconds for which new content of a page is not probed after the content varied from request to request."""
@@ -37,6 +40,7 @@ class BatchMerger:
         self._new_paths: list[str] = []
         self._changed_paths: list[str] = []
         self._conflicting_paths: list[str] = []
+        self._unread_paths: list[str] = []
 
     def merge(self, stored_page: Callable[[str], Page | None], observations: Iterable[Observation]) -> Iterator[Page]:
         """Yield the pages that are new or changed, in the order of the first observation of each.
@@ -45,6 +49,8 @@ class BatchMerger:
         observation creates a learned page only if the page would be listed, since clients
         can request any number of paths that do not exist. The pages of an enumerable route
         are an exception: the app may name them in `values`, and then has to leave them out.
+        Nor does an observation have a learned page listed, for the first time or again, whose
+        HTML was not read: that may say noindex.
 
         Args:
             stored_page: the page of a path, if it is stored.
@@ -58,15 +64,20 @@ class BatchMerger:
         for path, first in first_observations.items():
             before = stored_page(path)
             may_be_provided = first.may_be_provided
+            page = before
             if path in later_observations:
-                page = merge_without_future(before, _with_known_origin(first, before))
-                for observation in later_observations[path]:
+                for observation in sorted((first, *later_observations[path]), key=_AT):
                     may_be_provided = may_be_provided or observation.may_be_provided
-                    page = merge_without_future(page, _with_known_origin(observation, page))
-                page = page_to_store(before, page, first.listed_types)
+                    known = _with_known_origin(observation, page)
+                    if not self._must_be_read(page, known):
+                        page = merge_without_future(page, known)
+                if page is not None:
+                    page = page_to_store(before, page, first.listed_types)
             else:
-                page = merge_if_changed(before, _with_known_origin(first, before) if may_be_provided else first)
-            if page is not before and self._accept(before, page, may_be_provided=may_be_provided):
+                known = _with_known_origin(first, before) if may_be_provided else first
+                if not self._must_be_read(before, known):
+                    page = merge_if_changed(before, known)
+            if page is not None and page is not before and self._accept(before, page, may_be_provided=may_be_provided):
                 self.changed += 1
                 if needs_probe(before, page, first.listed_types):
                     of_page = (first, *later_observations.get(path, ()))
@@ -89,7 +100,17 @@ class BatchMerger:
             tuple(self._new_paths),
             tuple(self._changed_paths),
             tuple(self._conflicting_paths),
+            tuple(self._unread_paths),
         )
+
+    def _must_be_read(self, page: Page | None, observation: Observation) -> bool:
+        """Whether the HTML of a page must be read before an observation counts; if so, note the path."""
+        if not (observation.is_unread and observation.learned):
+            return False
+        if page is not None and page.media_type in HTML_TYPES and is_listable(page):
+            return False
+        self._unread_paths.append(observation.path)
+        return True
 
     def _note_news(self, before: Page | None, page: Page) -> None:
         """Note the path of a page that the prober should request again, and why."""

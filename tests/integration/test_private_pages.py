@@ -1,4 +1,4 @@
-"""Private pages, in every way that a page can be private: none is ever listed, through the whole house and both protocols."""
+"""No page that is private, in whatever way, is ever listed."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.observation import background_saving
 from sitemap_middleware.observation.sampling_schedule import MIN_SAMPLE_INTERVAL_SECONDS
 from sitemap_middleware.observation.unvisited_page_prober import ROUND_INTERVAL_SECONDS
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ..support.documents import locs
 from ..support.sample_sites import Clock
@@ -144,6 +145,8 @@ class Club:
         verify: bool = True,
         streams: bool = False,
         sends_whole_body_first: bool = False,
+        clock: Clock | None = None,
+        store: Any = "memory://",
     ) -> None:
         self.answers: dict[str, Answer] = {}
         self.members: set[str] = set()
@@ -151,12 +154,12 @@ class Club:
         self._protocol = protocol
         self._streams = streams
         self._sends_whole_body_first = sends_whole_body_first
-        self.clock = Clock()
+        self.clock = clock or Clock()
         make = self._flask if protocol == "wsgi" else self._starlette
         self.app = SitemapMiddleware(
             make(static),
             base_url=BASE,
-            store="memory://",
+            store=store,
             learn=LEARN,
             list_unseen=False,
             verify=verify,
@@ -164,7 +167,8 @@ class Club:
         )
 
     def visit(self, path: str, **changes: Any) -> None:
-        DRIVERS[self._protocol](self.app, RequestSpec(path, host="example.com", scheme="https", **changes))
+        spec = {"host": "example.com", "scheme": "https", **changes}
+        DRIVERS[self._protocol](self.app, RequestSpec(path, **spec))
 
     def listed(self) -> set[str]:
         spec = RequestSpec("/sitemap.xml", host="example.com", scheme="https")
@@ -355,6 +359,54 @@ def test_a_learned_page_is_read_as_soon_as_all_bytes_of_its_content_length_have_
     for path in site.answers:
         site.visit(path, leaves=True)
     assert site.listed() == {"/posts/public"}
+
+
+@pytest.mark.parametrize("seed", range(30))
+@BOTH
+def test_no_learned_page_is_listed_before_its_html_was_read_whatever_workers_and_hosts_have_seen(
+    protocol: str, seed: int
+) -> None:
+    random, clock, store, path = Random(seed), Clock(), MemoryStore(), "/posts/page"
+    workers = [
+        Club(protocol, [], verify=False, streams=True, store=store, clock=clock) for _ in range(random.randint(1, 2))
+    ]
+    secret = Answer(head='<meta name="robots" content="noindex">')
+    refusals = [
+        Answer(403),
+        Answer(404),
+        Answer(fields=(("x-robots-tag", "noindex"),)),
+        Answer(fields=(("cache-control", "private"),)),
+        Answer(fields=(("content-type", "application/json"),)),
+    ]
+    is_listed = was_read = False
+    for _ in range(25):
+        clock.pass_(random.choice([0, 0, 0.1, 1, 6, 60, 3600, 3 * 86_400]))
+        worker, leaves = random.choice(workers), random.random() < 0.5
+        answer = worker.answers[path] = random.choice([PUBLIC, secret, secret, *refusals])
+        worker.visit(path, leaves=leaves, host=random.choice(["example.com", "example.com", "internal:8000"]))
+        was_read = was_read or (answer is PUBLIC and not leaves)
+        if random.random() < 0.5:
+            for each in workers:
+                each.app.flush()
+            was_listed, is_listed = is_listed, path in worker.listed()
+            assert was_read or was_listed or not is_listed
+            was_read = False
+
+
+@BOTH
+def test_a_learned_page_whose_headers_alone_were_seen_is_read_at_its_next_visit(protocol: str) -> None:
+    clock, store, path = Clock(), MemoryStore(), "/posts/page"
+    a, b = (Club(protocol, [], verify=False, streams=True, store=store, clock=clock) for _ in range(2))
+    for answer, visited in ((PUBLIC, (a, b)), (Answer(404), (b,)), (PUBLIC, (a,))):
+        for worker in visited:
+            worker.answers[path] = answer
+            clock.pass_(1)
+            worker.visit(path)
+            worker.app.flush()
+    assert a.listed() == set(), "this worker has read the page before, and so has not read it again"
+    clock.pass_(1)
+    a.visit(path)
+    assert a.listed() == {path}
 
 
 @BOTH

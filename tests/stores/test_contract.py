@@ -289,6 +289,34 @@ def test_limits_apply_to_each_site(store: Store) -> None:
     assert store.merge(SITE, [learned("/a")], PageLimits(1, 1)) == store.merge(OTHER, [learned("/a")], PageLimits(1, 1))
 
 
+@pytest.mark.parametrize("batch_size", [1, 2])
+def test_a_learned_page_is_listed_once_its_html_was_read(store: Store, batch_size: int) -> None:
+    read, gone = {"html": HtmlFacts(1)}, {"status": 404}
+    steps: list[tuple[dict[str, object], int | None]] = [
+        ({"is_unread": True}, None),
+        (read, 200),
+        ({"is_unread": True}, 200),
+        (gone, 404),
+        ({"is_unread": True}, 404),
+        (read, 200),
+        ({"noindex": True}, 200),
+        ({"is_unread": True}, 200),
+        (read, 200),
+    ]
+    observations = [learned("/a", at)._replace(**facts) for at, (facts, _) in enumerate(steps, 1000)]
+    unread = 0
+    for first in range(0, len(steps), batch_size):
+        unread += len(store.merge(SITE, observations[first : first + batch_size][::-1]).unread_paths)
+        _, status = steps[: first + batch_size][-1]
+        assert [page.status for page in store.pages(SITE)] == ([] if status is None else [status])
+    assert unread == 3
+    assert not any(page.noindex for page in store.pages(SITE))
+
+
+def test_a_page_that_the_app_names_is_listed_before_its_html_was_read(store: Store) -> None:
+    assert store.merge(SITE, [seen("/a", is_unread=True)]) == MergeResult(1, 0)
+
+
 @pytest.mark.parametrize(
     "unlisted",
     [
