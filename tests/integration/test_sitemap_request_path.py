@@ -22,8 +22,8 @@ PACKAGE = "sitemap_middleware."
 CALLERS = re.compile(r"adapters\.wsgi|sitemap_handler|rendering\.(publisher|\w+_sections?)")
 """The modules whose calls count: the adapter, the handler, the publisher, the sections."""
 
-NOT_COUNTED = re.compile(r"__init__|<.*>|warn_of_\w+")
-"""Constructors, generator expressions and log helpers, by name."""
+NOT_COUNTED = re.compile(r"__init__|request_of_environ|<.*>|warn_of_\w+")
+"""Constructors, the function that makes the request, generator expressions and log helpers, by name."""
 
 NUMBERED = re.compile(r"─ (\w+) +(\d+)\b")
 """A module in the drawing, with its number."""
