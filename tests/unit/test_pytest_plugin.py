@@ -10,10 +10,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 import flask
+import pluggy
 import pytest
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
@@ -261,7 +262,10 @@ def test_home_is_listed_again(sitemap_of):
     assert "/" in sitemap_of(app)
 
 def test_fails_with_the_pages(sitemap_of):
-    assert "/about" in sitemap_of(app)
+    closed.append(1)
+    listed = sitemap_of(app)
+    closed.clear()
+    assert listed.paths == ["/about"]
 """
 
 
@@ -279,8 +283,22 @@ def test_it_serves_every_test_alone(options: list[str], tmp_path: Path) -> None:
         check=False,
     )
     assert "1 failed, 3 passed" in run.stdout, run.stdout + run.stderr
-    assert "1 pages listed" in run.stdout
+    assert "\n0 pages listed\n1 not listed\n/: it answered 404\n" in run.stdout
     assert {path.name for path in tmp_path.iterdir()} <= {"test_site.py", "__pycache__", ".pytest_cache"}
+
+
+@pytest.mark.parametrize("outcome", ["passed", "failed"])
+@pytest.mark.parametrize("reads", [0, 2])
+def test_the_report_of_a_failed_test_has_the_latest_sitemap(
+    outcome: Literal["passed", "failed"], reads: int, request: pytest.FixtureRequest, sitemap_of: SitemapOf
+) -> None:
+    latest = [sitemap_of(make()) for make in (fastapi_app, starlette_app)[:reads]][-1:]
+    report = pytest.TestReport("test", ("test.py", 1, "test"), {}, outcome, None, "call")
+    hook = pytest_plugin.pytest_runtest_makereport(request.node)
+    next(hook)
+    with pytest.raises(StopIteration):
+        hook.send(pluggy.Result.from_call(lambda: report))
+    assert report.sections == [("sitemap", repr(site)) for site in latest if outcome == "failed"]
 
 
 def test_the_plugin_is_registered_and_imports_nothing_of_the_package() -> None:
