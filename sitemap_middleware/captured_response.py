@@ -84,3 +84,12 @@ class CapturedResponse:
         """The request's headers that an app may believe to state the requested URL."""
         self.visitor: int = 0
         """`UnconfirmedAnswer.visitor`, if the answer may depend on the visitor; else 0."""
+
+    @property
+    def has_other_host(self) -> bool:
+        """Whether `host` is not literally the site's host. An app may answer ``www.`` or another port with 404."""
+        host = self.host
+        return self.is_foreign_host or (host if isinstance(host, str) else host.decode("latin-1")) not in {
+            "",
+            self.site.host,
+        }

@@ -123,10 +123,11 @@ class ResponseBuffer:
         pending = self._pending
         key: tuple[str, ...] = captured.page_key
         captured.buffer_key = key
-        if captured.status not in _COMMON_STATUSES or captured.routing_headers:
-            # It may depend on the visitor, or on headers that claim another URL, so it is kept beside others.
-            captured.buffer_key = (*key, str(captured.status))
-            if captured.status >= 400 and key in pending and not is_conclusive(captured.status):
+        status = captured.status
+        if status not in _COMMON_STATUSES or captured.routing_headers or (status != 200 and captured.has_other_host):
+            # It may depend on the visitor, the Host, or headers that claim another URL, so it is kept beside others.
+            captured.buffer_key = (*key, str(status))
+            if status >= 400 and key in pending and not is_conclusive(status):
                 return  # an error that any odd request can trigger does not replace a good response
             key = captured.buffer_key
         if len(pending) >= self._half and key not in pending and not self._has_room(captured):

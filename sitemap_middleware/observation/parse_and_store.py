@@ -22,6 +22,7 @@ from ..evidence.response_parser import UNREADABLE_FILE_REASON, ResponseParser
 from ..fork_safety import WorkerId
 from ..listing.provider_reader import Providers
 from ..models import Route, Site, StoreKey
+from ..request_filter.header_rules import HOST_HEADERS
 from ..request_filter.reasons import FOREIGN_HOST
 from ..routing.current_routes import AppRoutes
 from ..routing.route_table import RouteTable
@@ -54,11 +55,11 @@ class _SiteBatch:
     observations: list[Observation] = field(default_factory=list)
     """Of responses to ordinary requests for the site's own Host."""
     claims: list[tuple[CapturedResponse, Observation]] = field(default_factory=list)
-    """Of responses to requests with a foreign Host, which a later response of the batch may retract, or with headers
-    that claim another URL."""
+    """Of responses to requests with another Host, where a later response of the batch may retract those for a foreign
+    one, or with headers that claim another URL."""
 
     def add(self, response: CapturedResponse, observation: Observation) -> None:
-        if response.routing_headers or response.is_foreign_host:
+        if response.routing_headers or response.has_other_host:
             self.claims.append((response, observation))
         else:
             self.observations.append(observation)
@@ -240,7 +241,7 @@ class Ingester:
         self._clean_up(site.store_key, site_batch.now)
 
     def _proven_claims(self, site_batch: _SiteBatch) -> list[Observation]:
-        """What responses to requests with a foreign Host, or with a header such as X-Original-URL, prove."""
+        """What responses to requests with another Host, or with a header such as X-Original-URL, prove."""
         proven: list[Observation] = []
         doubtful: list[tuple[Observation, list[str]]] = []
         for response, observation in site_batch.claims:
@@ -251,11 +252,11 @@ class Ingester:
         if doubtful:
             site = site_batch.site.store_key
             pages = self._store.find_pages(site, {observation.path for observation, _ in doubtful})
-            is_unknown_site = not self._usual_headers.has_counted(site)
+            is_unknown_site = not (site_batch.observations or self._usual_headers.has_counted(site))
             for claim, names in doubtful:
                 page = pages.get(claim.path)
-                # Without it, a site that only answers foreign hosts, and badly, would stay unknown.
-                is_first = page is None and is_unknown_site and names == [HOST]
+                # Without it, a site that only answers other hosts, and badly, would stay unknown.
+                is_first = page is None and is_unknown_site and HOST_HEADERS.issuperset({*names} - {HOST})
                 if evidence := claim if is_first else doubtful_evidence(claim, page, names):
                     proven.append(evidence)
         return proven
@@ -292,15 +293,15 @@ class Ingester:
 def _without_headers_of_samples(batch: list[CapturedResponse]) -> list[CapturedResponse]:
     """Drop the headers-only copy of each response whose sample is in the batch.
 
-    A sampled response arrives twice: first its headers alone, then with its body. Both are kept if the request had a
-    foreign Host or a header such as X-Original-URL: then each of them may count or not.
+    A sampled response arrives twice: first its headers alone, then with its body. Both are kept if the request had
+    another Host or a header such as X-Original-URL: then each of them may count or not.
     """
     samples = {response.page_key: response for response in batch if _is_sample(response)}
     return [
         response
         for response in batch
         if _is_sample(response)
-        or response.is_foreign_host
+        or response.has_other_host
         or response.routing_headers
         or (sample := samples.get(response.page_key)) is None
         or sample.headers is not response.headers  # of another response

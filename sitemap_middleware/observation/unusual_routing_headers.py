@@ -3,7 +3,8 @@
 A proxy states by headers such as X-Forwarded-Prefix or X-Original-URL where a request
 came from, and an app, or a ProxyFix inside this middleware, may believe them. So a
 stranger who sends one of them can be answered 404 for a page that exists. A foreign
-Host can have the same effect, and a proxy may rewrite Host as well. Therefore:
+Host can have the same effect, even one that adds `www.` or a port to the site's own,
+and a proxy may rewrite Host as well. Therefore:
 
 - A header is usual if nine of ten answers with a page went to requests that carried
   it, and this value is the one of at least half of them. If no value is that frequent,
@@ -18,6 +19,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
@@ -42,10 +44,10 @@ MAX_HEADERS: Final = 16
 MAX_VALUE_CHARS: Final = 200
 
 HOST: Final = "host"
-"""The name under which a foreign Host is counted."""
+"""The name under which a Host is counted that is not literally the site's."""
 
-_UNCOUNTED_PARAMETER: Final = re.compile(r"(?:for|by|host)\s*=|$")
-"""Parameters of Forwarded that differ between visitors, or that name a host."""
+_UNCOUNTED_PARAMETER: Final = re.compile(r"(?:for|by)\s*=|$")
+"""Parameters of Forwarded that differ between visitors."""
 
 _PATH_NAME: Final = re.compile(r"(?:ur[il]|path|prefix|script-name|root|info)$")
 """Headers by which an app may answer with another page."""
@@ -103,17 +105,19 @@ def _is_usual(counts: Counter[str | _Field], field: _Field) -> bool:
 
 
 def _normal_fields(response: CapturedResponse) -> list[_Field]:
-    """The routing headers and a foreign Host, without what differs between requests although the proxy is the same.
+    """The routing headers and another Host, without what differs between requests although the proxy is the same.
 
-    The hosts that routing headers name are left out: if they are not the site's own, the request has a foreign Host.
+    The host that a header names is left out if it is the site's or the Host.
     """
+    _, host = _as_text((HOST, response.host))
+    known_hosts = {response.site.host, host}
+    default_port = ":80" if response.site.scheme == "http" else ":443"
     fields = {
-        (name, _normal_value(name, value, response.path))
+        (name, _normal_value(name, value, response.path, known_hosts))
         for name, value in map(_as_text, response.routing_headers)
-        if name == "forwarded" or name not in HOST_HEADERS
+        if name not in HOST_HEADERS or value.lower().removesuffix(default_port) not in known_hosts
     }
-    if response.is_foreign_host:
-        _, host = _as_text((HOST, response.host))
+    if response.has_other_host:
         fields.add((HOST, host[:MAX_VALUE_CHARS]))
     return sorted(field for field in fields if field != ("forwarded", ""))[:MAX_HEADERS]
 
@@ -124,10 +128,13 @@ def _as_text(field: tuple[str | bytes, str | bytes]) -> _Field:
     return name.removeprefix("HTTP_").replace("_", "-").lower(), value.strip()
 
 
-def _normal_value(name: str, value: str, path: str) -> str:
+def _normal_value(name: str, value: str, path: str, known_hosts: AbstractSet[str]) -> str:
     if name == "forwarded":
+        uncounted = {parameter for host in known_hosts for parameter in (f"host={host}", f'host="{host}"')}
         parts = (part.strip().lower() for part in re.split("[;,]", value))
-        value = ";".join(sorted({part for part in parts if not _UNCOUNTED_PARAMETER.match(part)}))
+        value = ";".join(
+            sorted({part for part in parts if part not in uncounted and not _UNCOUNTED_PARAMETER.match(part)})
+        )
     elif _URL_NAME.search(name):
         # A proxy repeats the requested path, perhaps below a prefix.
         stated = re.split("[?#]", value)[0] if value.startswith("/") else _path_of(value)

@@ -538,7 +538,6 @@ OWN = [
     {"x_forwarded_host": HOST},
     {"x_forwarded_host": HOST.upper()},
     {"x_forwarded_host": f"{HOST}:443"},
-    {"x_forwarded_host": f"{HOST}, www.{HOST}"},
     {"forwarded": f'for=1.2.3.4;host="{HOST}"'},
     {"forwarded": "for=1.2.3.4"},
 ]
@@ -567,6 +566,21 @@ def test_visit_counts_if_its_headers_name_no_other_host(
     fetch(protocol, app, "/a", **forwarding)
     app.flush()
     assert listed(protocol, app) == ([] if counts else ["/a"])
+
+
+@BOTH
+@pytest.mark.parametrize("host", [f"www.{HOST}", f"{HOST}, www.{HOST}", f"{HOST}."])
+def test_visit_whose_headers_name_the_host_in_another_way_needs_confirmation(protocol: str, host: str) -> None:
+    clock, gone = Clock(), False
+    app = site(protocol, lambda _: 404 if gone else "A page", "/a", verify=False, clock=clock)
+    fetch(protocol, app, "/a")
+    app.flush()
+    gone = True
+    for is_listed in (True, False):
+        clock.pass_(3600)
+        fetch(protocol, app, "/a", x_forwarded_host=host)
+        app.flush()
+        assert listed(protocol, app) == (["/a"] if is_listed else [])
 
 
 @BOTH

@@ -252,11 +252,14 @@ def test_response_that_may_depend_on_the_visitor_waits_beside_the_page(
     buffer.close()
 
 
-def test_response_to_unusual_headers_waits_beside_the_page_and_can_be_discarded() -> None:
+@pytest.mark.parametrize(
+    ("name", "value"), [("routing_headers", (("x-original-url", "/other"),)), ("host", "www.example.com")]
+)
+def test_response_to_unusual_headers_waits_beside_the_page_and_can_be_discarded(name: str, value: Any) -> None:
     merged = Merged()
     buffer = new_buffer(merged)
     usual, odd = captured(), captured(status=404)
-    odd.routing_headers = (("x-original-url", "/other"),)
+    setattr(odd, name, value)
     for response in (usual, odd):
         buffer.record(response)
     assert buffer.pending == 2

@@ -22,7 +22,8 @@ BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 BASE = "https://example.com"
 SITE = Site("https", "example.com")
 HOUR = OWN_HOST_WINDOW_SECONDS
-ODD = ["evil.example", "203.0.113.7", "example.com.evil.example", "x" * 3000]
+VARIANTS = ["www.example.com", "WWW.example.com", "EXAMPLE.COM", "example.com.", "example.com:81", "example.com:443"]
+ODD = ["evil.example", "203.0.113.7", "example.com.evil.example", "x" * 3000, *VARIANTS]
 
 
 def site(protocol: str, **options: Any) -> SampleSite:
@@ -64,6 +65,15 @@ def test_one_request_for_a_foreign_host_delists_nothing(
 
 
 @BOTH
+@pytest.mark.parametrize("host", VARIANTS)
+def test_pages_are_listed_by_visits_under_another_name_of_the_site(protocol: str, host: str) -> None:
+    sample = site(protocol, list_unseen=False)
+    asked(sample, "example.com", "/")
+    asked(sample, host, "/a")
+    assert listed(sample) == ["/", "/a"]
+
+
+@BOTH
 def test_foreign_host_tells_nothing_of_a_page_that_is_not_known_yet(protocol: str) -> None:
     sample = site(protocol)
     asked(sample, "example.com", "/")
@@ -96,11 +106,12 @@ def test_two_visitors_confirm_what_a_foreign_host_shows(protocol: str) -> None:
 
 
 @BOTH
-def test_proxy_that_always_rewrites_host_delists_at_once(protocol: str) -> None:
+@pytest.mark.parametrize("host", ["app:8000", *VARIANTS])
+def test_proxy_that_always_rewrites_host_delists_at_once(protocol: str, host: str) -> None:
     sample = site(protocol, list_unseen=False)
     for path in sample.pages:
-        asked(sample, "app:8000", path)
-    asked(sample, "app:8000", "/a", Page(404))
+        asked(sample, host, path)
+    asked(sample, host, "/a", Page(404))
     assert listed(sample) == ["/", "/b"]
     asked(sample, "evil.example", "/b", Page(404))
     assert listed(sample) == ["/", "/b"], "the other Host is a stranger's"

@@ -46,6 +46,9 @@ CLAIMS = [
     ("forwarded", "proto=http;for=192.0.2.7"),
     ("front-end-https", "off"),
     ("x-tenant", "nobody"),
+    ("x-forwarded-host", "www.example.com"),
+    ("x-original-host", "example.com."),
+    ("forwarded", 'for=192.0.2.7;host="www.example.com"'),
 ]
 ANSWERS = {
     "404": Page(404),
@@ -362,7 +365,7 @@ def is_usual_after(sent: tuple[Any, Any], later: tuple[Any, Any], path: str = "/
 @pytest.mark.parametrize(
     ("sent", "later"),
     [
-        ("Proto=HTTPS;for=192.0.2.1;by=a;host=b", "proto=https;for=192.0.2.2;by=c;host=d"),
+        ("Proto=HTTPS;for=192.0.2.1;by=a;host=b", "proto=https;for=192.0.2.2;by=c;host=b"),
         ("for=192.0.2.1, for=192.0.2.2;proto=https", "proto=https,for=192.0.2.3"),
         ("proto=https;for=1;proto=http", "proto=http, for=2 ; proto=https"),
     ],
@@ -405,12 +408,18 @@ def test_headers_of_both_protocols_are_compared(name: Any, value: Any) -> None:
     assert is_usual_after((name, value), (b"x-forwarded-prefix", latin))
 
 
-def test_hosts_that_headers_name_are_not_compared() -> None:
-    assert UsualHeaders().unusual_names(response(("x-forwarded-host", "evil.example"), ("forwarded", "for=1"))) == []
+@pytest.mark.parametrize("host", ["example.com", "app:8000"])
+def test_hosts_that_headers_name_are_compared_unless_they_are_the_sites_or_the_requests(host: str) -> None:
+    usual = UsualHeaders()
+    named = response(("x-forwarded-host", host), ("forwarded", f'for=1;host={host},host="{host}"'))
+    named.host = "app:8000"
+    assert usual.unusual_names(named) == ["host"]
+    for claim in (("x-forwarded-host", f"www.{host}"), ("x-host", "evil.example"), ("forwarded", f"host=www.{host}")):
+        assert usual.unusual_names(response(claim)) == [claim[0]]
 
 
-@pytest.mark.parametrize("host", ["app:8000", b"app:8000"])
-def test_foreign_host_is_compared(host: str | bytes) -> None:
+@pytest.mark.parametrize(("host", "host_of_site"), [("app:8000", "example.com"), (b"app:8000", b"example.com")])
+def test_foreign_host_is_compared(host: str | bytes, host_of_site: str | bytes) -> None:
     usual = UsualHeaders()
     site = Site("https", "example.com").store_key
     assert not usual.has_counted(site)
@@ -423,7 +432,7 @@ def test_foreign_host_is_compared(host: str | bytes) -> None:
     answer = response()
     answer.host, answer.is_foreign_host = "evil.example", True
     assert usual.unusual_names(answer) == ["host"]
-    answer.is_foreign_host = False
+    answer.host, answer.is_foreign_host = host_of_site, False
     assert usual.unusual_names(answer) == []
 
 
