@@ -99,7 +99,7 @@ def validate_options(settings: Mapping[str, Setting], declared_root: str) -> Opt
         learn=_learn_patterns(get("learn")),
         list_unseen=_flag(get("list_unseen")),
         verify=_flag(get("verify")),
-        robots="disallow" if get("robots").value == "disallow" else _flag(get("robots"), 'or "disallow"'),
+        robots="disallow" if get("robots").value == "disallow" else _flag(get("robots"), '"disallow"'),
         priority=priority.value
         if priority.value in (None, "auto")
         else validate_priority(priority.value, CONSTRUCTOR_NAME, priority.place),
@@ -255,10 +255,11 @@ def _flag(setting: Setting, other: str = "") -> bool:
     """
     if isinstance(setting.value, bool):
         return setting.value
-    words = f"; give {FLAG_WORDS}" if setting.source in ("config", "environment") else ""
-    raise OptionError(
-        f"{setting.place}={setting.value!r} is neither True nor False{words}{f', {other}' if other else ''}"
-    )
+    given = f"{setting.place}={setting.value!r}"
+    if setting.source in ("config", "environment"):
+        others = f", or {other}" if other else ""
+        raise OptionError(f"{given} is neither True nor False; give {FLAG_WORDS}{others}")
+    raise OptionError(f"{given} is neither {f'True, False nor {other}' if other else 'True nor False'}")
 
 
 def _number(setting: Setting, unit: str, least: int) -> int:
@@ -309,7 +310,7 @@ def _resolver(setting: Setting) -> Resolver:
     if all(callable(getattr(value, name, None)) for name in ("names", "addresses")):
         resolver: Resolver = value
         return resolver
-    _flag(setting, "or a resolver with the methods names and addresses")
+    _flag(setting, "a resolver with the methods names and addresses")
     return SystemResolver()
 
 

@@ -63,7 +63,7 @@ class NoSitemapReasons:
             return f"{nothing}{_NO_ROUTES_REASON}"
         page = self._page_with_other_canonical(site)
         if page is None:
-            return f"{nothing}."
+            return f"{nothing}: no page is known that may be listed. The command sitemap-middleware routes says why."
         canonical = page.canonical or page.html_canonical or ""
         self._warn_once(
             "canonical",

@@ -177,11 +177,18 @@ def _find_attribute(module: Any, module_name: str, attribute: str) -> Any:
                     f"module {module_name} has no {attribute!r}: {_describe_type(value)} has no {part!r}"
                 ) from error
             usual = (name for name in _USUAL_APP_NAMES if name != part and callable(getattr(module, name, None)))
-            public = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
+            public = [name for name, value in vars(module).items() if not name.startswith("_") and _is_nameable(value)]
             candidates = list(dict.fromkeys([*get_close_matches(part, public), *usual]))[:_MAX_NAMES_IN_HINT]
             hint = f"; it has {', '.join(candidates)}, so try {module_name}:{candidates[0]}" if candidates else ""
             raise CommandError(f"module {module_name} has no {part!r}{hint}") from error
     return value
+
+
+def _is_nameable(value: object) -> bool:
+    """Whether a value looks like an app, or a function that makes one."""
+    if inspect.isfunction(value):
+        return _is_app_factory(value) or _may_be_app(value)
+    return callable(value) and not inspect.isclass(value)
 
 
 def _is_app_factory(value: Any) -> bool:

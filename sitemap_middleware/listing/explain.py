@@ -9,7 +9,7 @@ from ..evidence.lastmod import date_evidence
 from ..evidence.page_timeline import dropped_between, page_events
 from ..explanation import Explanation
 from ..models import Route
-from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
+from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, toggle_trailing_slash
 from .candidates import Candidate, SiteSnapshot, decode_path, learned_candidates, stored_candidates
 from .entries_by_section import EntryBuilder
 from .policy import UNDECIDED_REASON, EvaluationContext, decided_reason, shadowed_reason
@@ -135,6 +135,9 @@ def _no_candidate_reason(
         return f"its route {route.path} is learned, but no visit has shown that it is a page"
     if matching is None and snapshot.table.has_explicit_route(path):
         return f"the app has a route of this path for other hosts, and none that answers on {snapshot.site.host}"
+    variant = toggle_trailing_slash(path)
+    if matching is None and snapshot.table.find_route(snapshot.site, variant) is not None:
+        return f"the app has no route of this path, but it has a page {variant}: its trailing slash differs"
     if matching is None:
         return "the app has no static route of this path, and no pattern of learn or include matches it"
     if matching.not_learned_reason is None:

@@ -25,7 +25,7 @@ from .section import (
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
-PROVIDER_FAILING_REASON: Final = "the app fails to enumerate its pages"
+PROVIDER_FAILING_REASON: Final = "the values of a route fail, and the log says why"
 """What clients are told if there is no document because a provider fails."""
 
 

@@ -427,7 +427,7 @@ def test_sites_beyond_the_quota_have_no_visits_in_the_store(
 
 
 def test_the_option_takes_a_flag_or_a_resolver() -> None:
-    with pytest.raises(OptionError, match=r"crawlers='dns' is neither True nor False, or a resolver"):
+    with pytest.raises(OptionError, match=r"crawlers='dns' is neither True, False nor a resolver"):
         WSGISite(crawlers="dns")
 
 

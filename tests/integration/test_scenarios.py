@@ -446,7 +446,10 @@ PLACES = (
     at("a route by whose parameter /sitemap.xml passes is not the app's own for it", HOME, paths=("/", "/{page}")),
 )
 
-NOTHING = "There is nothing to list in /sitemap.xml.\n"
+NOTHING = (
+    "There is nothing to list in /sitemap.xml: no page is known that may be listed."
+    " The command sitemap-middleware routes says why.\n"
+)
 NO_ROUTES = (
     "There is nothing to list in /sitemap.xml, and no routes of the app could be found: "
     "give SitemapMiddleware routes=app, or name pages by include and learn.\n"

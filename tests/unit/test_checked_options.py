@@ -289,6 +289,7 @@ NUMBER = r"not valid; give a number from 0\.0 to 1\.0"
         ("max_pages", 10**18, "max_pages: the number of pages is too large"),
         ("max_pages_per_route", 2**63, "max_pages_per_route: the number of pages is too large"),
         ("list_unseen", "no", "list_unseen='no' is neither True nor False"),
+        ("robots", "no", "robots='no' is neither True, False nor \"disallow\""),
         ("list_unseen", 1, "list_unseen=1 is neither True nor False"),
         ("list_unseen", None, "list_unseen=None is neither True nor False"),
         ("clock", 5, "clock=5 cannot be called; give a callable that returns POSIX seconds"),

@@ -50,6 +50,9 @@ def create_app():
     app.add_middleware(SitemapMiddleware, base_url="https://shop.example", verify=False)
     return app
 
+def page(name):
+    return name
+
 app = create_app()
 declared = create_app()
 declared.root_path = "/shop"
@@ -150,6 +153,7 @@ def test_a_file_in_a_package_is_imported_as_its_module(name: str, tmp_path: Path
         ("nothing/like/it.py:app", "no such file: nothing/like/it.py\n"),
         ("own_blok:app", "; did you mean own_blog?"),
         ("own_blog:creat_app", "module own_blog has no 'creat_app'; it has create_app, so try own_blog:create_app"),
+        ("own_shop:pages", "module own_shop has no 'pages'; it has app, create_app, so try own_shop:app"),
         ("own_shop:apo", "module own_shop has no 'apo'; it has app, create_app, so try own_shop:app"),
         ("own_blog.py:blog", "module own_blog.py has no 'blog'; it has create_app, so try own_blog.py:create_app"),
         ("own_blog:create_app(**{'name': 'blog'})", "cannot be read: give a call with plain values"),

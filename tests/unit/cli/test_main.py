@@ -265,6 +265,25 @@ def test_what_the_output_cannot_hold_is_escaped(store: Path) -> None:
 # routes
 
 
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/about/", "the app has no route of this path, but it has a page /about: its trailing slash differs"),
+        ("/docs", "the app has no route of this path, but it has a page /docs/: its trailing slash differs"),
+        ("/posts/rye/", "the app has no route of this path, but it has a page /posts/rye: its trailing slash differs"),
+        ("/nowhere", "the app has no static route of this path, and no pattern of learn or include matches it"),
+    ],
+)
+def test_explain_names_the_page_with_the_other_slash(path: str, reason: str) -> None:
+    app = flask.Flask("slashes")
+    app.add_url_rule("/about", "about", lambda: "About us")
+    app.add_url_rule("/docs/", "docs", lambda: "Documentation")
+    app.add_url_rule("/posts/<slug>", "post", sitemap(values=["rye"])(lambda slug: slug))
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", store="memory://")  # type: ignore[method-assign]
+    answer = cli_runner().invoke(commands_for(app), ["explain", path])
+    assert answer.stdout.splitlines()[0] == f"{path} is not listed: {reason}"
+
+
 @EVERY_SHOP
 def test_every_route_is_printed_with_its_outcome(shop: str, store: Path) -> None:
     visit(shop, "/", "/closed", "/posts/one", "/posts/two")

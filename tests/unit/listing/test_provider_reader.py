@@ -1221,7 +1221,7 @@ def test_provider_that_fails_before_the_first_document_gives_503(make: Any, fail
     site = Site(make(provider))
     answer = site.sitemap()
     assert (answer.status, answer.header("retry-after")) == (503, "60")
-    assert "fails to enumerate its pages" in answer.text
+    assert "the values of a route fail, and the log says why" in answer.text
     explanation = site.app.explain("/elsewhere")
     assert str(explanation).startswith("note: the sitemap itself was answered with 503 at its latest request: ")
     recover(site, provider)
