@@ -82,7 +82,7 @@ class Observer(CapturedResponse):
         self.headers = headers
         self.body: None = None
         self.file_path: str | None = None
-        self.is_readable = True
+        self.is_readable: bool = True
         self.is_volatile = False
         self.is_probe = False
         self.routing_headers: RoutingHeaders = ()
