@@ -51,6 +51,7 @@ def ignore_reason_of_environ(
             for key in {*original, *environ}.difference(harmless):
                 if key not in rule_cache.known and (
                     reason := _ignore_reason_of_key(key, get(key, "removed by the app"))
+                    or _ignore_reason_of_key(key, original.get(key, ""))  # the app may have blanked it
                 ):
                     return reason
                 if key in rule_cache.routing and key in environ:

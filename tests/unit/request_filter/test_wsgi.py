@@ -71,6 +71,25 @@ def test_what_the_app_adds_or_takes_out_counts(times: int) -> None:
         assert ignore_reason_of_environ(BROWSER, {**BROWSER, **ROUTING}, Seen()) is None, "the values are gone"
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("HTTP_AUTHORIZATION", "Basic YTpi"),
+        ("HTTP_COOKIE", "session=1"),
+        ("HTTP_X_API_KEY", "k"),
+        ("HTTP_X_FORWARDED_USER", "ada"),
+        ("REMOTE_USER", "ada"),
+        ("SSL_CLIENT_VERIFY", "SUCCESS"),
+    ],
+)
+@pytest.mark.parametrize("left", ["", "none", None])
+def test_credentials_count_whatever_the_app_writes_over_them(key: str, value: str, left: str | None) -> None:
+    for _ in range(2):
+        assert ignore_reason_of_environ({**BROWSER, key: left}, {**BROWSER, key: value}) is not None
+        assert ignore_reason_of_environ({**BROWSER, key: value}, {**BROWSER, key: ""}) is not None
+    assert ignore_reason_of_environ({**BROWSER, key: ""}, {**BROWSER, key: ""}) is None
+
+
 def test_environ_that_the_app_emptied_counts_by_the_keys_it_had() -> None:
     assert ignore_reason_of_environ({}, BROWSER) is None
     assert ignore_reason_of_environ({}, {"HTTP_COOKIE": "a=b"}) is not None
