@@ -24,6 +24,8 @@ _CONTENT_LENGTH_NAMES: Final[frozenset[str | bytes]] = frozenset(
     {b"content-length", "Content-Length", "content-length"}
 )
 _CONTENT_TYPE_NAMES: Final[frozenset[str | bytes]] = frozenset({b"content-type", "Content-Type", "content-type"})
+_CONTENT_LENGTH_CHARS: Final = len("content-length")
+_CONTENT_TYPE_CHARS: Final = len("content-type")
 
 
 @dataclass(slots=True)
@@ -49,7 +51,8 @@ class SampleSchedule:
             return True
         if self.length in headers and self.media_type in headers:
             return False
-        length, media_type = _field(headers, _CONTENT_LENGTH_NAMES), _field(headers, _CONTENT_TYPE_NAMES)
+        length = _field(headers, _CONTENT_LENGTH_NAMES, _CONTENT_LENGTH_CHARS)
+        media_type = _field(headers, _CONTENT_TYPE_NAMES, _CONTENT_TYPE_CHARS)
         return not (_is_equal(length, self.length) and _is_equal(media_type, self.media_type))
 
 
@@ -78,8 +81,8 @@ class BodySampler:
         schedule = self.find(captured.page_key) or SampleSchedule(0, MIN_SAMPLE_INTERVAL_SECONDS, None, None, None)
         self._schedules.put(hash(captured.page_key), schedule)
         schedule.due_at = captured.at + schedule.interval
-        schedule.length = _field(captured.headers, _CONTENT_LENGTH_NAMES)
-        schedule.media_type = _field(captured.headers, _CONTENT_TYPE_NAMES)
+        schedule.length = _field(captured.headers, _CONTENT_LENGTH_NAMES, _CONTENT_LENGTH_CHARS)
+        schedule.media_type = _field(captured.headers, _CONTENT_TYPE_NAMES, _CONTENT_TYPE_CHARS)
         return schedule
 
     def is_refused(self, key: tuple[str, str]) -> bool:
@@ -113,20 +116,24 @@ class BodySampler:
             schedule.digest = digest
 
 
-def _field(headers: RawHeaders, names: frozenset[str | bytes]) -> HeaderPair | None:
-    """A header as it was sent, by its name in one of the spellings that servers and frameworks use."""
+def _field(headers: RawHeaders, names: frozenset[str | bytes], chars: int) -> HeaderPair | None:
+    """A header as it was sent, by its name in the spellings that servers and frameworks use, or in another case.
+
+    Only a name of so many characters is compared: this is faster than to look up each.
+    """
     try:
         for pair in headers:
-            if pair[0] in names:
+            name = pair[0]
+            if len(name) == chars and (name in names or name.lower() in names):
                 return pair
-    except (IndexError, TypeError):  # not a pair, or an unhashable name
+    except (AttributeError, IndexError, TypeError):  # not a pair, or a name that is no text
         return None
     return None
 
 
 def content_length(headers: RawHeaders) -> int | None:
     """The bytes that a body has by its Content-Length; None if that is missing, or not a number."""
-    pair = _field(headers, _CONTENT_LENGTH_NAMES)
+    pair = _field(headers, _CONTENT_LENGTH_NAMES, _CONTENT_LENGTH_CHARS)
     try:
         return None if pair is None else int(pair[1])
     except (IndexError, TypeError, ValueError):

@@ -13,6 +13,7 @@ from sitemap_middleware.observation.sampling_schedule import (
     MIN_SAMPLE_INTERVAL_SECONDS,
     BodySampler,
     SampleSchedule,
+    content_length,
 )
 
 SITE = Site("https", "example.com")
@@ -42,6 +43,11 @@ def test_no_sample_is_due_before_its_time(at: float, *, is_due: bool) -> None:
         (LENGTH, TYPE, [LENGTH, TYPE], False),
         (LENGTH, TYPE, [("content-length", "5"), ("content-type", "text/html")], False),
         (LENGTH, TYPE, [("content-length", "6"), TYPE], True),
+        (LENGTH, TYPE, [("CONTENT-LENGTH", "5"), ("Content-type", "text/html")], False),
+        (LENGTH, TYPE, [("CONTENT-LENGTH", "6"), TYPE], True),
+        (LENGTH, TYPE, [(b"Content-length", b"6"), (b"CONTENT-TYPE", b"text/html")], True),
+        (LENGTH, TYPE, [LENGTH, ("Content-type", "text/plain")], True),
+        (LENGTH, TYPE, [LENGTH, ("Content-Type", "text/plain"), ("x-same-chars", "1")], True),
         (LENGTH, TYPE, [LENGTH, ("content-type", "text/plain")], True),
         (LENGTH, TYPE, [TYPE], True),
         (LENGTH, TYPE, [LENGTH], True),
@@ -54,12 +60,21 @@ def test_no_sample_is_due_before_its_time(at: float, *, is_due: bool) -> None:
         ((b"content-length", b"5"), None, [(b"content-length", b"6")], True),
         (None, None, [(["content-length"], "5")], False),
         (None, None, [()], False),
+        (None, None, [(["content-length"] * 14, "5")], False),
+        (None, None, [((None,) * 14, "5")], False),
     ],
 )
 def test_sample_is_due_at_once_if_length_or_type_is_another(
     length: Any, media_type: Any, headers: Any, *, is_due: bool
 ) -> None:
     assert SampleSchedule(DUE_AT, 5, length, media_type, None).is_due(DUE_AT - 1, headers) is is_due
+
+
+@pytest.mark.parametrize(
+    "name", ["Content-Length", "content-length", "CONTENT-LENGTH", "Content-length", b"CONTENT-length"]
+)
+def test_length_is_read_whatever_the_case_of_its_name(name: Any) -> None:
+    assert content_length([("x-same-length", "7"), (name, "5")]) == 5
 
 
 def response(at: float, path: str = "/", headers: Any = (LENGTH, TYPE)) -> CapturedResponse:
