@@ -21,6 +21,9 @@ _AGENT: Final = re.compile(r"\s*([a-z0-9_.*-]+)\s*:\s*(.*)", re.DOTALL)
 _DIRECTIVES_WITH_VALUE: Final = frozenset(
     {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
 )
+_REFUSALS: Final = frozenset({"noindex", "none"})
+_EDGE_CHARS: Final = "\"'`“”‘’:"
+"""Characters around a directive that no crawler expects: the page was surely not meant to be listed."""
 _MONTHS: Final = {
     name: number
     for number, name in enumerate(
@@ -75,7 +78,7 @@ def parse_robots(values: Iterable[str], *, agents: bool) -> RobotsDirectives:
         for directive in _directives(value[:_MAX_VALUE_CHARS].lower(), agents=agents):
             if isinstance(directive, int):
                 moments.append(directive)
-            elif directive in ("noindex", "none"):
+            elif directive.strip(_EDGE_CHARS) in _REFUSALS:
                 noindex = True
     return RobotsDirectives(noindex, min(moments, default=None))
 
@@ -89,7 +92,7 @@ def _directives(value: str, *, agents: bool) -> Iterable[str | int]:
         end = separator.start() if separator else len(value)
         item = value[at:end]
         named = _AGENT.fullmatch(item) if agents else None
-        if named and named[1] not in _DIRECTIVES_WITH_VALUE:
+        if named and named[1] not in _DIRECTIVES_WITH_VALUE and named[1] not in _REFUSALS:
             for_us = named[1] in SEARCH_ENGINES
             item = named[2]
         if expires := _EXPIRES.search(value, at, end):

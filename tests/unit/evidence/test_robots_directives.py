@@ -68,6 +68,39 @@ def test_when_a_page_leaves_search_engines(date: str, moment: int | None) -> Non
     )
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        '"noindex"',
+        "'noindex'",
+        "noindex:",
+        "noindex :",
+        "none:",
+        "“noindex”",
+        '"noindex, nofollow"',
+        '"nofollow, noindex"',
+        '"googlebot: noindex"',
+        'googlebot: "none"',
+        "nofollow, noindex:, noarchive",
+        "noindex: nofollow",
+    ],
+)
+@pytest.mark.parametrize("agents", [False, True])
+def test_directive_that_is_written_oddly_keeps_the_page_out(value: str, *, agents: bool) -> None:
+    assert parse_robots([value], agents=agents).noindex
+
+
+@pytest.mark.parametrize("value", ['"index"', "no-index", "index:", "'all'", 'max-snippet: "noindex"', '"noindexing"'])
+@pytest.mark.parametrize("agents", [False, True])
+def test_other_directives_keep_no_page_out(value: str, *, agents: bool) -> None:
+    assert not parse_robots([value], agents=agents).noindex
+
+
+@pytest.mark.parametrize("value", ['otherbot: "noindex"', "otherbot: noindex:", "otherbot: nofollow, noindex:"])
+def test_odd_directive_for_another_robot_does_not_count(value: str) -> None:
+    assert not parse_robots([value], agents=True).noindex
+
+
 def test_in_html_a_tag_is_for_every_robot() -> None:
     assert parse_robots(["otherbot: noindex"], agents=False).noindex
     assert parse_robots(["unavailable_after: 2010-06-25T15:00:00Z; nofollow"], agents=False) == RobotsDirectives(
