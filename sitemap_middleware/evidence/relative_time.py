@@ -31,14 +31,18 @@ _UNSPACED_AGE: Final = re.compile(
     # Thai
     r"|(?:ใน(?:อีก)? ?)?(?:[0-9]{1,6}+ ?)?(?:วินาที|นาที|ชั่วโมง|ชม\.|วัน|สัปดาห์|เดือน|ปี) ?ที่ ?(?:ผ่านมา|แล้ว)"
     r"|ใน(?:อีก)? ?(?:[0-9]{1,6}+ ?)?(?:วินาที|นาที|ชั่วโมง|ชม\.|วัน|สัปดาห์|เดือน|ปี)"
+    r"|[0-9]{1,6}+ ?(?:วินาที|นาที|ชั่วโมง|ชม\.|วัน|สัปดาห์|เดือน|ปี) ?ก่อน"
     r"|เมื่อสักครู่|เมื่อวาน|วันนี้|พรุ่งนี้"
 )
-_UNSPACED_AGE_LETTER: Final = re.compile(r"[前后後内剩还還残刚剛今昨明先上去来下あただ전후뒤남방어그오내지작곧ใท]")
+_UNSPACED_AGE_LETTER: Final = re.compile(r"[前后後内剩还還残刚剛今昨明先上去来下あただ전후뒤남방어그오내지작곧ใทก]")
 """Every age that the expression above matches contains one of these letters."""
 
 _EDGE_CHARS: Final = " \t.,;:!?()[]{}<>\"'“”„«»‹›…·•–—-|/*+~׳॰\u200e\u200f"
-_NUMBER: Final = re.compile(r"[0-9]{1,6}(?:[.,][0-9]{1,2})?")
+_NUMBER: Final = re.compile(r"\d{1,6}(?:[.,]\d{1,2})?")
 _NUMBER_WITH_UNIT: Final = re.compile(r"([0-9]{1,4})([^\W\d_]{1,12})")
+_AGE_IN_ONE_WORD: Final = re.compile(r"[0-9]{1,4}-(?:second|minute|hour|day|week|month|year)-old")
+_POSSESSED_UNITS: Final = frozenset({"másodperce", "perce", "órája", "napja", "hete", "hónapja", "éve"})
+"""Hungarian units that make an age of the number before them, without another word."""
 _TIME: Final = re.compile(r"[0-9]{1,2}(?:[:.h][0-9]{2}){0,2}(?:[ap]m)?")
 _COUNTED_DAY: Final = frozenset(
     {"day", "tag", "jour", "día", "dia", "giorno", "dag", "dzień", "день", "den", "päivä", "nap", "gün"}
@@ -82,6 +86,8 @@ TEXT_SEPARATOR: Final = "\x1f"
 @lru_cache(4096)
 def _strip_edges(word: str) -> str:
     plain = word.strip(_EDGE_CHARS).lower().replace("’", "'")
+    if "(" in plain:  # "week(s)", which has lost its end
+        plain = plain[: plain.index("(")]
     return plain[plain.index("'") + 1 :] if plain.startswith(("l'", "d'", "un'")) else plain
 
 
@@ -127,12 +133,14 @@ def may_be_age(word: str) -> bool:
 
 
 def _is_known(word: str) -> bool:
-    """Whether a word is a unit, a number with its unit, or the first one of a phrase such as "last week"."""
+    """Whether a word is a unit, a number with its unit, an age, or the first one of a phrase such as "last week"."""
     plain = _strip_edges.__wrapped__(word)
     if plain in _AGE_WORDS:
         return True
-    glued = _NUMBER_WITH_UNIT.fullmatch(plain) if plain[:1].isdigit() else None
-    return glued is not None and glued[2] in _LANGUAGES_BY_UNIT
+    if not plain[:1].isdigit():
+        return False
+    glued = _NUMBER_WITH_UNIT.fullmatch(plain)
+    return _AGE_IN_ONE_WORD.fullmatch(plain) is not None if glued is None else glued[2] in _LANGUAGES_BY_UNIT
 
 
 def without_ages(words: Sequence[str], age_words: Collection[str], budget: WorkBudget) -> list[str]:
@@ -170,6 +178,8 @@ def _age_at(plain: Sequence[str], at: int) -> tuple[int, int]:
         start, end = _age(plain, at, language, counted=glued is not None)
         if start < end:
             return start, end
+    if _AGE_IN_ONE_WORD.fullmatch(word):
+        return at, at + 1
     if word in _COUNTED_DAY and at + 1 < len(plain) and _ORDINAL.fullmatch(plain[at + 1]):
         return at, at + 2
     return (at, _day(plain, at)) if word in _DAY_PHRASE_STARTS else (at, at)
@@ -188,7 +198,7 @@ def _age(plain: Sequence[str], at: int, language: _Words, *, counted: bool) -> t
         start += 1
     numbered = counted or any(map(_NUMBER.fullmatch, plain[start:at]))
     following = _phrase(plain, end, language.after)
-    if following:
+    if following or (numbered and plain[at] in _POSSESSED_UNITS):
         return _with_earlier(plain, start, language), end + following
     # What looks like a count may be the phrase itself: "over" in Dutch, "peste" in Romanian.
     for first in range(start, at if numbered or start < at else at + 1):

@@ -23,11 +23,11 @@ LANGUAGES: Final = (
     Language(  # English
         "second seconds sec secs s minute minutes min mins m hour hours hr hrs h day days d week weeks "
         "wk wks w month months mo mos mth mths year years yr yrs y decade decades moment moments "
-        "fortnight",
+        "fortnight fortnights",
         "in|last|past|next|previous|this|within the next",
-        "ago|left|remaining|to go|from now|old|earlier|later|until now|away|since|without|until",
+        "ago|back|left|remaining|to go|from now|old|earlier|later|until now|away|since|without|until",
         "a an one two three four five six seven eight nine ten eleven twelve few several couple of about "
-        "almost over around nearly approximately less more than the half and",
+        "almost over around nearly approximately less more than the half business working and",
         "just now|right now|yesterday|today|tomorrow|moments ago|recently|tonight|a while ago|in a while",
     ),
     Language(  # German
@@ -72,7 +72,7 @@ LANGUAGES: Final = (
     Language(  # Portuguese
         "segundo segundos seg s minuto minutos min hora horas h dia dias d semana semanas sem mês meses "
         "mes ano anos momento momentos instantes",
-        "há|ha|em|daqui a|dentro de|faltam|falta|restam|resta|últimos|últimas",
+        "há|ha|faz|em|daqui a|dentro de|faltam|falta|restam|resta|últimos|últimas",
         "desde|sem|atrás|restantes|passado|passada|próximo|próxima",
         "um uma dois duas três quatro cinco seis sete oito nove dez onze doze poucos poucas alguns "
         "algumas cerca quase aproximadamente mais menos de que e",
@@ -112,6 +112,33 @@ LANGUAGES: Final = (
         "тому|тому назад|назад",
         "один одну два дві три чотири пять декілька кілька близько майже понад і та кількох",
         "щойно|зараз|вчора|позавчора|сьогодні|завтра|через мить",
+    ),
+    Language(  # Bulgarian
+        "секунда секунди сек минута минути мин час часа ч ден дни дена седмица седмици месец месеца месеци "
+        "година години",
+        "преди|след|миналата|миналия|следващата|следващия|остават",
+        "назад|остават",
+        "един една едно два две три четири пет няколко около почти повече по-малко от и",
+        "току-що|сега|вчера|онзи ден|днес|утре|вдругиден",
+    ),
+    Language(  # Croatian, Bosnian and Serbian, in both scripts
+        "sekunda sekunde sekundi sekundu minuta minute minut minuti minutu min sat sata sati h dan dana "
+        "tjedan tjedna tjedana sedmica sedmice sedmicu nedelja nedelje nedelju mjesec mjeseca mjeseci "
+        "mesec meseca meseci godina godine godinu "
+        "секунда секунде секунди секунду минут минута минуте минути мин сат сата сати дан дана недеља недеље недељу "
+        "месец месеца месеци година године годину",
+        "prije|pre|za|još|prošli|prošle|prošlog|пре|за|још|прошле|прошлог",
+        "ranije|раније",
+        "jedan jedna jednu jednog dva dvije dve tri četiri pet nekoliko oko skoro gotovo više manje od i "
+        "један једну два две три четири пет неколико око скоро више мање од и",
+        "upravo sada|upravo|sada|jučer|juče|prekjučer|danas|sutra|prekosutra|управо|сада|јуче|данас|сутра",
+    ),
+    Language(  # Persian
+        "ثانیه دقیقه ساعت روز هفته ماه سال",
+        "",
+        "پیش|قبل|دیگر|گذشته|بعد",
+        "یک دو سه چهار پنج چند حدود تقریبا بیش از کمتر و",
+        "اکنون|دیروز|پریروز|امروز|فردا|لحظاتی پیش|هم اکنون",
     ),
     Language(  # Swedish
         "sekund sekunder sek s minut minuter min timme timmar tim h dag dagar d dygn vecka veckor v "
@@ -190,7 +217,7 @@ LANGUAGES: Final = (
     ),
     Language(  # Vietnamese
         "giây phút giờ ngày tuần tháng năm",
-        "còn|sau|trong|trong vòng",
+        "cách đây|còn|sau|trong|trong vòng",
         "trước|nữa|còn lại|tới|ngày tới",
         "một hai ba bốn vài khoảng gần hơn và",
         "vừa xong|vừa mới|hôm qua|hôm nay|ngày mai|ngày hôm qua|hiện tại|một lúc",
