@@ -119,12 +119,12 @@ class BodySampler:
 def _field(headers: RawHeaders, names: frozenset[str | bytes], chars: int) -> HeaderPair | None:
     """A header as it was sent, by its name in the spellings that servers and frameworks use, or in another case.
 
-    Only a name of so many characters is compared: this is faster than to look up each.
+    Only a name of so many characters is put in lower case: this is faster than to do so with each.
     """
     try:
         for pair in headers:
             name = pair[0]
-            if len(name) == chars and (name in names or name.lower() in names):
+            if name in names or (len(name) == chars and name.lower() in names):
                 return pair
     except (AttributeError, IndexError, TypeError):  # not a pair, or a name that is no text
         return None
