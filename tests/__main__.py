@@ -148,6 +148,9 @@ FAILED: list[tuple[str, list[str]]] = []
 MOST_LINES = 60
 """So many lines of each failed command are printed again at the end: services keep the end of a long log only."""
 
+LATER: list[Callable[[], Iterator[int]]] = []
+"""What runs beside the check `versions`, so that no core is idle; at the end if that check does not run."""
+
 BEING_MADE: dict[tuple[str, str], Future[Path]] = {}
 """The environments that are made in the background, by interpreter and versions."""
 
@@ -176,6 +179,7 @@ def main(arguments: list[str]) -> int:
         statuses = list(beside_each_other(checks, 2)) if len(light) > 1 else []
         rest = [name for name in names if len(light) < 2 or name not in light]
         statuses += [status for name in rest for status in CHECKS[name](uv, more, python)]
+        statuses += [status for check in LATER for status in check()]
     failed = sum(status != 0 for status in statuses)
     print("\n seconds  check")
     for title, seconds, status in SECONDS:
@@ -244,7 +248,11 @@ def tests(uv: Path, more: list[str], _python: str) -> Iterator[int]:
         yield run([here / "playwright", "install", "--only-shell", "chromium"], "Chromium, of Playwright")
     yield covered(here, more or ["-m", "not uncovered"])
     if not more:
-        yield run([here / "python", *pytest(), "-m", "uncovered", *uncovered()], "tests, without coverage")
+        LATER.append(partial(without_coverage, here))
+
+
+def without_coverage(here: Path) -> Iterator[int]:
+    yield run([here / "python", *pytest(), "-m", "uncovered", *uncovered()], "tests, without coverage")
 
 
 def docs(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
@@ -269,7 +277,9 @@ def versions(uv: Path, _more: list[str], wanted: str) -> Iterator[int]:
     ]
     rest = max(each, PROCESSES - each * len(others)) + bool(others)  # because the last one has more tests
     checks.append(partial(cell, uv, *last, rest, FRAMEWORK_FREE if last[2] == "lowest" else ()))
-    if others:
+    checks += LATER
+    LATER.clear()
+    if len(checks) > 1:
         print(f"\n-- at the same time: {'; '.join(name for name, _, _ in selected)}", flush=True)
         yield from beside_each_other(checks, len(checks))
     else:
