@@ -69,6 +69,8 @@ NEWEST_ONLY = (
     "integration/test_check_runner",
     "integration/test_date_accuracy",
     "integration/test_files",
+    "integration/test_mutation",
+    "integration/test_project",
     "integration/test_wrong_clocks",
     "servers/test_large_sites",
     "servers/test_report_in_browser",
@@ -95,16 +97,24 @@ NEWEST_ONLY = (
 state rules that do not depend on the interpreter and the frameworks."""
 
 FRAMEWORK_FREE = (
+    "integration/test_content_changes",
     "unit/access_logs",
     "unit/crawlers",
     "unit/evidence",
     "unit/linter",
+    "unit/listing/test_bulk_learned_entries",
+    "unit/listing/test_path_set",
+    "unit/listing/test_routes_unsafe_to_request",
+    "unit/observation/test_trust_in_foreign_host_headers",
+    "unit/observation/test_unusual_routing_headers",
     "unit/rendering/test_stored_chunk_codec",
     "unit/rendering/test_chunked_document",
     "unit/rendering/test_publisher",
+    "unit/rendering/test_removed_documents",
     "unit/rendering/test_xml",
     "unit/request_filter/test_header_rules",
     "unit/stores",
+    "unit/test_value_history",
 )
 """Tests of rules to which the interpreter may matter (its parsers, its compression, its SQLite), but no framework.
 
@@ -113,16 +123,28 @@ other interpreters, the last one runs them.
 """
 
 FIRST_AND_LAST = (
+    "integration/test_app_shapes",
     "integration/test_documentation",
+    "integration/test_hostile_input",
+    "integration/test_learning_settings",
     "integration/test_operations_guide",
+    "integration/test_private_pages",
+    "integration/test_scenarios",
     "servers/test_examples",
+    "unit/adapters/test_probe_headers_without_visitor",
     "unit/cli",
     "unit/listing",
     "unit/rendering",
     "unit/report",
     "unit/request_filter",
+    "unit/routing",
+    "unit/test_checked_options",
     "unit/test_hosts",
+    "unit/test_option_sources",
+    "unit/test_patterns",
     "unit/test_robots",
+    "unit/test_separate_sitemap_per_test",
+    "unit/test_sitemap_decorator",
 )
 """Tests that interpreters between the first and the last leave out if others run, too.
 
