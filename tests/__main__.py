@@ -291,14 +291,15 @@ def versions(uv: Path, _more: list[str], wanted: str) -> Iterator[int]:
         return
     *others, last = selected
     each = max(1, PROCESSES // len(selected))  # every process collects all tests, so a few for each are the quickest
+    some = ("--some-rows",) if others else ()
     checks = [
-        partial(cell, uv, *other, each + 1, FRAMEWORK_FREE)  # it has twice as many tests as those in between
+        partial(cell, uv, *other, each + 1, FRAMEWORK_FREE, *some)  # it has twice as many tests as those in between
         if other[2] == "lowest"
-        else partial(cell, uv, *other, each, FRAMEWORK_FREE + FIRST_AND_LAST)
+        else partial(cell, uv, *other, each, FRAMEWORK_FREE + FIRST_AND_LAST, *some)
         for other in others
     ]
     rest = max(each, PROCESSES - each * len(others)) + bool(others)  # because the last one has more tests
-    checks.append(partial(cell, uv, *last, rest, FRAMEWORK_FREE if last[2] == "lowest" else ()))
+    checks.append(partial(cell, uv, *last, rest, FRAMEWORK_FREE if last[2] == "lowest" else (), *some))
     checks += LATER
     LATER.clear()
     if len(checks) > 1:
@@ -308,10 +309,12 @@ def versions(uv: Path, _more: list[str], wanted: str) -> Iterator[int]:
         yield from checks[0]()
 
 
-def cell(uv: Path, name: str, python: str, frameworks: str, processes: int, left_out: tuple[str, ...]) -> Iterator[int]:
+def cell(
+    uv: Path, name: str, python: str, frameworks: str, processes: int, left_out: tuple[str, ...], *more: str
+) -> Iterator[int]:
     """Run the tests of an environment, without those left out and `NEWEST_ONLY`."""
     left_out += NEWEST_ONLY
-    command = [environment(uv, python, frameworks) / "python", *pytest(processes), *fewer_tests(left_out)]
+    command = [environment(uv, python, frameworks) / "python", *pytest(processes), *fewer_tests(left_out), *more]
     free = {"PYTHON_GIL": "0"} if name.endswith("without the GIL") else None
     yield run(command, f"{name}, {frameworks}", env=free)
 
