@@ -268,13 +268,13 @@ def tests(uv: Path, more: list[str], _python: str) -> Iterator[int]:
     here = environment(uv, sys.executable, "newest")
     if not any(map(shutil.which, BROWSERS)):
         yield run([here / "playwright", "install", "--only-shell", "chromium"], "Chromium, of Playwright")
-    yield covered(here, more or ["-m", "not uncovered"])
+    yield covered(here, more or ["-m", "not uncovered and not slow"])
     if not more:
         LATER.append(partial(without_coverage, here))
 
 
 def without_coverage(here: Path) -> Iterator[int]:
-    yield run([here / "python", *pytest(), "-m", "uncovered", *uncovered()], "tests, without coverage")
+    yield run([here / "python", *pytest(), "-m", "uncovered or slow", *uncovered()], "tests, without coverage")
 
 
 def docs(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
@@ -458,11 +458,13 @@ def pytest(processes: int = PROCESSES) -> list[str | Path]:
 
 
 def uncovered() -> list[Path]:
-    """Return the files with tests marked `uncovered`.
+    """Return the files with tests marked `uncovered` or `slow`.
 
     Coverage would double the time of these tests, and other tests reach the same lines.
     """
-    return [file for file in sorted((ROOT / "tests").rglob("test_*.py")) if "mark.uncovered" in file.read_text("utf-8")]
+    marks = ("mark.uncovered", "mark.slow")
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    return [file for file in files if any(mark in file.read_text("utf-8") for mark in marks)]
 
 
 def fewer_tests(left_out: Iterable[str]) -> list[str]:

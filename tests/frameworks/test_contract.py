@@ -101,6 +101,7 @@ def test_every_listed_page_is_there_for_a_stranger(site: Site) -> None:
         assert (answer.status, (answer.header("content-type") or "").partition(";")[0]) == (200, "text/html"), path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", UNLISTED)
 def test_what_is_no_page_is_not_listed_and_explain_says_why(site: Site, path: str) -> None:
     what, status = UNLISTED[path]

@@ -121,6 +121,7 @@ def part_of(shapes: dict[str, Any], part: str) -> dict[str, Any]:
     return {name: shape for number, (name, shape) in enumerate(shapes.items()) if (number % 4 == 0) is wanted}
 
 
+@pytest.mark.slow
 @IN_PARTS
 @pytest.mark.parametrize("layer", LAYERS)
 def test_wsgi_app_of_any_shape_behaves_the_same_when_wrapped(
@@ -319,6 +320,7 @@ def asgi_record(make: Callable[[asgi_shapes.Shape], Any], wrap: Wrap, clock: Clo
     return record
 
 
+@pytest.mark.slow
 @IN_PARTS
 @pytest.mark.parametrize("layer", asgi_shapes.LAYERS)
 def test_asgi_app_of_any_shape_behaves_the_same_when_wrapped(
@@ -370,6 +372,7 @@ def test_incomplete_body_is_not_read(name: str, ours: Ours) -> None:
     assert locs(asgi(site, RequestSpec("/sitemap.xml")).body) == ["http://testserver/"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", framework_apps.ASGI)
 def test_asgi_framework_behaves_the_same_when_wrapped(name: str, ours: Ours, tally: Tally) -> None:
     app, paths = framework_apps.ASGI[name]()

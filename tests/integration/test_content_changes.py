@@ -217,6 +217,7 @@ BROTLI = next(filter(find_spec, ("brotli", "brotlicffi")), None)
 NOINDEX = '<meta name="robots" content="noindex">'
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "gzip, deflate", *(["br"] if BROTLI else [])])
 @pytest.mark.parametrize("size", [10, 3_000_000])

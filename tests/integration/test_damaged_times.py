@@ -35,6 +35,7 @@ def damaged_pages(time: int) -> dict[str, StoredPage]:
     return pages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("time", [2**63 - 1, 2**50, -(2**50), -(2**63)])
 @pytest.mark.parametrize("name", damaged_pages(0))
 def test_a_damaged_time_fails_neither_explain_nor_the_sitemap(tmp_path: Path, name: str, time: int) -> None:

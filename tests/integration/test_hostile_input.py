@@ -134,6 +134,7 @@ def listed(protocol: str, site: Any, root: str = "") -> list[str]:
 # Paths
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(paths=st.lists(PATHS, min_size=1, max_size=5))
 def test_any_path_passes_and_is_listed_truly_or_not_at_all(paths: list[str], examples: str) -> None:
@@ -145,6 +146,7 @@ def test_any_path_passes_and_is_listed_truly_or_not_at_all(paths: list[str], exa
             assert "http://testserver/" in listed(protocol, site)
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(names=st.lists(ORDINARY, min_size=1, max_size=5))
 def test_every_page_of_an_ordinary_name_is_listed(names: list[str], examples: str) -> None:
@@ -332,6 +334,7 @@ def test_any_request_headers_pass_and_get_the_sitemap_or_304(headers: list[tuple
                 assert "http://testserver/" in locs(gzip.decompress(answer.body) if packed else answer.body)
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("name", NAMES)
 def test_a_request_header_of_a_hundred_kilobytes_passes(protocol: str, name: str) -> None:
@@ -358,6 +361,7 @@ SITES: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(host=HOSTS)
 def test_any_host_passes_and_appears_in_locs_only_if_it_is_the_sites_own(host: str, examples: str) -> None:

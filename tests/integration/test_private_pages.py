@@ -315,6 +315,7 @@ UNUSUAL: dict[str, Answer] = {
 """Pages whose noindex a browser or a search engine reads, but a simpler reader may miss."""
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("verify", [True, False])
 @pytest.mark.parametrize("kind", UNUSUAL)
@@ -331,6 +332,7 @@ def test_a_page_that_says_noindex_in_an_unusual_way_is_not_listed(protocol: str,
         assert site.listed() == {"/static-public", "/posts/public"}
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("verify", [True, False])
 def test_a_learned_page_whose_visitors_all_leave_before_its_end_is_listed_only_once_it_was_read(
@@ -425,6 +427,7 @@ def test_a_learned_page_whose_html_does_not_fit_into_memory_waits_for_its_next_v
     assert site.listed() == {"/posts/public"}
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("verify", [True, False])
 @pytest.mark.parametrize(

@@ -535,6 +535,7 @@ def played(row: Row, protocol: str, caplog: pytest.LogCaptureFixture) -> Outcome
     return Outcome(answer.status, frozenset(answer.headers), answer.body, plain.body, frozenset(plain.headers), warned)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.says)
 def test_scenario(row: Row, caplog: pytest.LogCaptureFixture) -> None:
     outcome = played(row, "wsgi", caplog)

@@ -145,6 +145,7 @@ def test_deleted_page_is_dropped_although_a_fast_worker_has_seen_it(url: str) ->
     assert f"{LOCAL}/posts/one" not in good.locs()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds_behind", [HOUR, DAY])
 def test_worker_with_a_slow_clock_does_not_block_others(
     seconds_behind: int, url: str, caplog: pytest.LogCaptureFixture

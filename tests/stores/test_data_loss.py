@@ -82,6 +82,7 @@ LOSSES = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 @pytest.mark.parametrize("loss", [pytest.param(loss, id=loss.what) for loss in LOSSES])
 def test_lost_data_is_learned_again_without_losing_a_response(

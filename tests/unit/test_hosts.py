@@ -103,6 +103,7 @@ def test_hostile_host_gets_the_sites_own_sitemap(protocol: str, host: str | None
     assert site.locs(host=host) == ["https://example.com/"]
 
 
+@pytest.mark.slow
 @BOTH
 @odd
 @pytest.mark.parametrize("trusted", ["example.com", ".example.com", None])

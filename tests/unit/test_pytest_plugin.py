@@ -143,6 +143,7 @@ def test_each_call_reads_the_app_as_it_is_now(
     assert sitemap_of(app).paths == ["/", "/posts/new"]
 
 
+@pytest.mark.slow
 def test_an_index_is_followed(sitemap_of: SitemapOf) -> None:
     app = flask.Flask("site", static_folder=None)
     app.add_url_rule("/<int:number>", "page", sitemap(values=range(50_001))(lambda number: f"{number}"))

@@ -72,7 +72,7 @@ def test_the_files_are_what_the_app_would_serve(shop: str, store: SQLiteStore, t
     assert gzip.decompress((out / "sitemap.xml.gz").read_bytes()) == body
 
 
-@pytest.mark.once
+@pytest.mark.uncovered
 def test_index_is_written_with_its_documents_and_replaces_older_ones(store: SQLiteStore, tmp_path: Path) -> None:
     store.merge(BASE, [seen(f"/posts/{number}", "/posts/<slug>") for number in range(MAX_URLS_PER_DOCUMENT)])
     out = tmp_path / "public"

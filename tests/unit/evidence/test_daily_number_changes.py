@@ -101,6 +101,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [5 * HOUR, DAY, 3 * DAY])
 @pytest.mark.parametrize(("first", "step"), [(44, 1), (124, -1), (994, 1), (9998, 1)])
 @pytest.mark.parametrize("text", TEXTS)

@@ -107,6 +107,7 @@ def test_a_last_modified_that_is_the_time_of_the_served_file_needs_no_second_vis
 # Migrations: all pages bear one date, and are then edited one by one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clocks", [0, 40, 200])
 @pytest.mark.parametrize("every", [HOUR, 2 * DAY, 5 * DAY])
 def test_edits_after_a_migration_keep_their_own_dates(clocks: int, every: int) -> None:
@@ -231,6 +232,7 @@ def found_over_time(kind: str, every: int, value: Callable[[int], int], content:
     return texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [1200, HOUR, 7 * HOUR, DAY])
 @pytest.mark.parametrize("clock", CLOCKS)
 @pytest.mark.parametrize("kind", KINDS)
@@ -253,6 +255,7 @@ HONEST = {
 """When pages are edited, by the time at which they are first seen; and the last of how many edits keep the content."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [1200, HOUR, 7 * HOUR, DAY])
 @pytest.mark.parametrize("server", HONEST)
 @pytest.mark.parametrize("kind", KINDS)

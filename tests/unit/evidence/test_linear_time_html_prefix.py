@@ -88,7 +88,7 @@ FAMILIES: dict[str, Make] = {
 }
 
 
-@pytest.mark.once
+@pytest.mark.uncovered
 @pytest.mark.parametrize("family", FAMILIES)
 def test_reading_takes_a_time_that_grows_with_the_length_alone(family: str) -> None:
     make = FAMILIES[family]
@@ -300,6 +300,7 @@ def check_that_a_page_is_judged_as_after_many_comments(text: str) -> None:
     assert safe_length(text) == (length - len(COMMENTS), reason)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 125, 249, 250, 499, 500, 501, 547, 700, 1499])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_small_pages_are_judged_as_large_ones_are(family: str, size: int) -> None:

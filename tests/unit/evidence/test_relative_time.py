@@ -241,6 +241,7 @@ def test_any_words_of_ages_in_any_order_leave_some_of_themselves(words: list[str
     assert eastern or all(word in rest for word in left(" ".join(words)).split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["in 3 weeks ", "3 weeks ", "3 weeks and 2 days ago ", "vor ", "3天前", "a an one ", "yesterday at "]
 )

@@ -156,6 +156,7 @@ def digest(content: int | None, more: int) -> int | None:
     return content if content in {None, VOLATILE} else content + more
 
 
+@pytest.mark.slow
 @given(ALIKE, ROBOTS, st.just({}) | OPTIONS, st.just({}) | SETTINGS)
 def test_pages_that_are_alike_are_listed_as_the_policy_lists_each_alone(
     observations: list[Observation], robots: str, options: Any, settings: Any

@@ -117,6 +117,7 @@ def slug_of(item: Any) -> Any:
     return item if isinstance(item, str | int) else getattr(item, "params", item)["slug"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "request_of"), [(on_flask, wsgi), (on_starlette, asgi)], ids=["flask", "starlette"])
 @given(ITEMS, ROBOTS, OPTIONS, SETTINGS, st.booleans())
 def test_every_item_is_listed_as_the_policy_lists_it_alone(

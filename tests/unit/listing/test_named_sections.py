@@ -91,7 +91,7 @@ def test_each_named_section_is_a_document_of_the_index(protocol: str) -> None:
     assert site.get("/sitemap-guides-2.xml").status == 404
 
 
-@pytest.mark.once
+@pytest.mark.uncovered
 @EVERYWHERE
 def test_a_large_section_has_numbered_documents_after_the_first(protocol: str) -> None:
     site = Site(protocol, {"guides": lambda: (f"/guides/{number}" for number in range(50_001))})

@@ -369,6 +369,7 @@ UNFIT = [
 ]
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("store", ["memory://", "sqlite:///seen.sqlite3"])
 @pytest.mark.parametrize("page", UNFIT, ids=lambda page: f"{page.status} {page.headers[-1][1]}")
@@ -709,6 +710,7 @@ def test_first_skipped_items_are_named_in_one_warning(caplog: pytest.LogCaptureF
     assert [line.partition(" ")[0] for line in site.app.explain("/posts/x").skipped] == ["9", *["{'id':"] * 3]
 
 
+@pytest.mark.slow
 @EVERYWHERE
 @given(params=st.dictionaries(st.sampled_from(["slug", "other", ""]), st.text(max_size=6), max_size=2))
 def test_any_text_is_skipped_or_leads_back_to_its_route(make: Any, params: dict[str, str]) -> None:
@@ -721,6 +723,7 @@ def test_any_text_is_skipped_or_leads_back_to_its_route(make: Any, params: dict[
         assert site.request(path).text == "A post."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [on_flask, on_starlette, on_fastapi])
 @given(name=st.text(max_size=8))
 def test_a_catch_alls_paths_lead_back_as_they_are(make: Any, name: str) -> None:

@@ -44,6 +44,7 @@ def listed(sample: SampleSite) -> list[str]:
     return [loc.removeprefix(BASE) for loc in sample.locs()]
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("odd", ODD, ids=lambda host: host[:30])
 @pytest.mark.parametrize("restarts", [False, True], ids=["", "first request after a restart"])

@@ -88,6 +88,7 @@ def listed(sample: SampleSite) -> list[str]:
     return [loc.removeprefix(BASE) for loc in sample.locs()]
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("claim", CLAIMS, ids=": ".join)
 @pytest.mark.parametrize("restarts", [False, True], ids=["", "first request after a restart"])
@@ -127,6 +128,7 @@ def test_a_normal_request_delists_at_once_what_an_unusual_one_did_not(protocol: 
     assert listed(sample) == ["/", "/a", "/b"]
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("claim", CLAIMS, ids=": ".join)
 @pytest.mark.parametrize("host", ["example.com", "app:8000"])

@@ -257,7 +257,7 @@ def test_no_document_has_more_than_52_428_800_bytes(spare: int, parts: int) -> N
     assert all(sum(map(len, document.plain())) == document.size <= MAX_BYTES_PER_DOCUMENT for document in documents)
 
 
-@pytest.mark.once
+@pytest.mark.uncovered
 @pytest.mark.parametrize("letter", ["&", "'"])
 def test_the_limit_of_bytes_holds_where_every_letter_is_escaped(letter: str) -> None:
     base = "https://example.com/"

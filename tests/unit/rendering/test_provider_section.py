@@ -68,7 +68,7 @@ class Site:
         return [int(loc.rpartition("/")[2]) for loc in found_locs]
 
 
-@pytest.mark.once
+@pytest.mark.uncovered
 @pytest.mark.parametrize("count", [MAX_URLS_PER_DOCUMENT, 2 * MAX_URLS_PER_DOCUMENT + 1])
 def test_every_page_is_in_one_document_or_in_those_of_an_index(count: int) -> None:
     site = Site(MemoryStore(), Clock(), range(count))

@@ -192,7 +192,7 @@ def play(worker: Worker, step: tuple[str, Any, Any]) -> None:
         worker.documents()
 
 
-@pytest.mark.once
+@pytest.mark.uncovered
 @pytest.mark.parametrize("all_", [10_000, 4], ids=["small", "large"])
 @pytest.mark.parametrize(
     "options", [{"include": ("/about",)}, {"priority": "auto", "changefreq": "auto"}], ids=["plain", "auto"]
@@ -457,7 +457,7 @@ def test_index_gives_each_document_its_latest_lastmod() -> None:
     assert [before[loc] == after[loc] for loc in before] == [True, False, True, True]
 
 
-@pytest.mark.once
+@pytest.mark.uncovered
 @pytest.mark.parametrize("count", [MAX_URLS_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT + 1])
 def test_past_50_000_pages_there_is_an_index_and_not_before(count: int) -> None:
     store = MemoryStore()
@@ -730,6 +730,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes | None]] = {
 THINGS = ["site-signals", "site-signals/pages", "pages/1", "pages/2", "pages/1/1", "pages/2/3"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("name", THINGS)
 def test_what_is_lost_or_damaged_heals_and_is_never_served(

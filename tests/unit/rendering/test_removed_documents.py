@@ -116,6 +116,7 @@ def test_parts_of_an_index_that_became_one_document_do_not_come_back(trouble: st
     assert answers["/sitemap.xml"].body == single.body
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(

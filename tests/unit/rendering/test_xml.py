@@ -215,7 +215,7 @@ def _large(protocol: str, count: int) -> SampleSite:
     )
 
 
-@pytest.mark.once
+@pytest.mark.uncovered
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 def test_past_50_000_urls_there_is_an_index_and_numbered_documents(protocol: str) -> None:
     site = _large(protocol, MAX_URLS_PER_DOCUMENT + 1)

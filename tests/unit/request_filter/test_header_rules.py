@@ -559,6 +559,7 @@ def test_values_that_are_remembered_do_not_hide_another_header(line: str) -> Non
 # By the whole way
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize(("reason", "line"), LINES, ids=[line[:60] for _, line in LINES])
 def test_listed_page_survives_answers_to_disqualified_requests(protocol: str, reason: str, line: str) -> None:
@@ -572,6 +573,7 @@ def test_listed_page_survives_answers_to_disqualified_requests(protocol: str, re
     assert sample.app.stats()[f"ignored_{reason}"] == 2
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("line", CREDENTIALS.strip().splitlines())
 def test_no_page_is_learned_from_identified_visitors(protocol: str, line: str) -> None:

@@ -123,6 +123,7 @@ if hasattr(fastapi.routing, "iter_route_contexts"):  # before 0.137, FastAPI cop
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHANGES)
 def test_whatever_changes_of_the_map_is_seen_at_once(name: str) -> None:
     site, (framework, change) = Apps(), CHANGES[name]
@@ -413,6 +414,7 @@ def test_a_route_of_many_paths_is_that_of_each(
     assert route is None or (not route.static and route.builder is None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("routes", "options", "paths", "found"),
     [
