@@ -313,6 +313,12 @@ def test_a_learned_page_is_listed_once_its_html_was_read(store: Store, batch_siz
     assert not any(page.noindex for page in store.pages(SITE))
 
 
+def test_a_learned_page_whose_html_no_visit_of_a_batch_has_read_is_not_stored(store: Store) -> None:
+    unread = [learned("/a", at)._replace(is_unread=True) for at in (1000, 1001)]
+    assert {*store.merge(SITE, unread).unread_paths} == {"/a"}
+    assert store.pages(SITE) == []
+
+
 def test_a_page_that_the_app_names_is_listed_before_its_html_was_read(store: Store) -> None:
     assert store.merge(SITE, [seen("/a", is_unread=True)]) == MergeResult(1, 0)
 
