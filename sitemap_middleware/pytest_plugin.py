@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .sitemap_in_test import SitemapInTest, SitemapOf
 
 _LATEST: Final = pytest.StashKey["SitemapInTest"]()
-"""The sitemap that a test has read last."""
+"""The sitemap that a test has read last, until its last report: it keeps the app alive."""
 
 
 @pytest.fixture
@@ -38,5 +38,14 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
     """Add to the report of a failed test which pages its sitemap lists, and why others are not listed."""
     outcome = yield
     report: pytest.TestReport = outcome.get_result()
-    if report.failed and _LATEST in item.stash:
-        report.sections.append(("sitemap", repr(item.stash[_LATEST])))
+    latest = item.stash.get(_LATEST, None)
+    if latest is None:
+        return
+    if report.failed:
+        try:
+            text = repr(latest)
+        except Exception as error:  # pytest would end with INTERNALERROR
+            text = f"{type(error).__name__}: {error}"
+        report.sections.append(("sitemap", text))
+    if report.when == "teardown":
+        del item.stash[_LATEST]

@@ -22,6 +22,9 @@ from .urls import parse_base_url
 MAX_WAITS: Final = 6
 """How often a sitemap that is being generated is requested again. Each request waits ten seconds for it."""
 
+_MAX_LINES: Final = 18
+"""Pages in each half of a text about a sitemap, which is to have 40 lines at most."""
+
 _XML: Final = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 
 
@@ -61,7 +64,15 @@ class SitemapInTest:
     def __repr__(self) -> str:
         listed = [f"{path} ({self.dates[path]})" if path in self.dates else path for path in self.paths]
         left_out = [f"{path}: {reason}" for path, reason in self.reasons.items()]
-        return "\n".join([f"{len(self)} pages listed", *listed, f"{len(left_out)} not listed", *left_out])
+        return "\n".join(
+            [f"{len(self)} pages listed", *_first(listed), f"{len(left_out)} not listed", *_first(left_out)]
+        )
+
+
+def _first(lines: list[str]) -> list[str]:
+    """The first of some lines, and how many more there are."""
+    more = len(lines) - _MAX_LINES
+    return lines if more <= 0 else [*lines[:_MAX_LINES], f"and {more} more"]
 
 
 class _Reasons(dict[str, str]):

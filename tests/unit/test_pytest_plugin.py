@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import gc
 import subprocess
 import sys
 import textwrap
+import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import date
@@ -288,18 +291,61 @@ def test_it_serves_every_test_alone(options: list[str], tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} <= {"test_site.py", "__pycache__", ".pytest_cache"}
 
 
-@pytest.mark.parametrize("outcome", ["passed", "failed"])
-@pytest.mark.parametrize("reads", [0, 2])
-def test_the_report_of_a_failed_test_has_the_latest_sitemap(
-    outcome: Literal["passed", "failed"], reads: int, request: pytest.FixtureRequest, sitemap_of: SitemapOf
-) -> None:
-    latest = [sitemap_of(make()) for make in (fastapi_app, starlette_app)[:reads]][-1:]
-    report = pytest.TestReport("test", ("test.py", 1, "test"), {}, outcome, None, "call")
-    hook = pytest_plugin.pytest_runtest_makereport(request.node)
+Outcome = Literal["passed", "failed"]
+Phase = Literal["setup", "call", "teardown"]
+
+
+def sections_of_report(item: Any, phase: Phase, outcome: Outcome) -> list[tuple[str, str]]:
+    report = pytest.TestReport("test", ("test.py", 1, "test"), {}, outcome, None, phase)
+    hook = pytest_plugin.pytest_runtest_makereport(item)
     next(hook)
     with pytest.raises(StopIteration):
         hook.send(pluggy.Result.from_call(lambda: report))
-    assert report.sections == [("sitemap", repr(site)) for site in latest if outcome == "failed"]
+    return report.sections
+
+
+@pytest.mark.parametrize("outcome", ["passed", "failed"])
+@pytest.mark.parametrize("reads", [0, 2])
+def test_the_report_of_a_failed_test_has_the_latest_sitemap(
+    outcome: Outcome, reads: int, request: pytest.FixtureRequest, sitemap_of: SitemapOf
+) -> None:
+    latest = [sitemap_of(make()) for make in (fastapi_app, starlette_app)[:reads]][-1:]
+    expected = [("sitemap", repr(site)) for site in latest if outcome == "failed"]
+    assert sections_of_report(request.node, "call", outcome) == expected
+    assert sections_of_report(request.node, "teardown", outcome) == expected
+
+
+def test_after_the_last_report_of_a_test_its_app_is_let_go(
+    request: pytest.FixtureRequest, sitemap_of: SitemapOf
+) -> None:
+    site = weakref.ref(sitemap_of(starlette_app()))
+    sections_of_report(request.node, "call", "passed")
+    gc.collect()
+    assert site() is not None
+    sections_of_report(request.node, "teardown", "passed")
+    gc.collect()
+    assert site() is None
+    assert sections_of_report(request.node, "teardown", "failed") == []
+
+
+def test_a_sitemap_that_cannot_be_printed_does_not_end_the_run(
+    request: pytest.FixtureRequest, sitemap_of: SitemapOf
+) -> None:
+    sitemap_of(starlette_app()).reasons = None  # type: ignore[assignment] # what a test may do by mistake
+    (section,) = sections_of_report(request.node, "call", "failed")
+    assert section == ("sitemap", "AttributeError: 'NoneType' object has no attribute 'items'")
+
+
+def test_the_text_of_a_large_sitemap_has_40_lines(sitemap_of: SitemapOf) -> None:
+    app = flask.Flask("site", static_folder=None)
+    for number in range(60):
+        answer = (f"<h1>{number}</h1>", 200 if number < 40 else 401)
+        app.add_url_rule(f"/{number:02}", f"{number}", functools.partial(tuple, answer))
+    lines = repr(sitemap_of(SitemapMiddleware(app, base_url=BASE))).splitlines()
+    assert len(lines) == 40
+    assert lines[:2] == ["40 pages listed", "/00"]
+    assert lines[18:22] == ["/17", "and 22 more", "20 not listed", "/40: it answered 401"]
+    assert lines[38:] == ["/57: it answered 401", "and 2 more"]
 
 
 def test_the_plugin_is_registered_and_imports_nothing_of_the_package() -> None:
