@@ -92,6 +92,11 @@ class Target:
         """Reads async `values` on the event loop of the started app."""
         return None if self.running is None else self.running.async_collector
 
+    @property
+    def start_failure(self) -> str | None:
+        """Why the app failed to start; None if it started, has no lifespan, or the command does not start it."""
+        return None if self.running is None else self.running.failure
+
     @contextlib.contextmanager
     def started(self) -> Iterator[Target]:
         """Provide the target with its app started, as under a server: its `values` may need what its lifespan makes."""
@@ -191,8 +196,8 @@ class Target:
             about = ", ".join(site.base_url for site in self._main_sites())
             notes[f"base_url is not set, so this is about {about}; --base-url chooses another site"] = None
         snapshots = [self._snapshot(site) for site in sites]
-        if self.running is not None and self.running.failure is not None:
-            notes[f"the app did not start, so its values may fail: {self.running.failure}"] = None
+        if self.start_failure is not None:
+            notes[f"the app did not start, so its values may fail: {self.start_failure}"] = None
         if missing := open_readonly(service.store)[1]:
             notes[missing] = None
         if not are_urls and (hint := self.other_site_hint(*sites)):

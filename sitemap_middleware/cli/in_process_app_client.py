@@ -170,8 +170,13 @@ class _Lifespan:
 
     async def run(self, app: Any) -> None:
         scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": self.state}
-        with contextlib.suppress(Exception):  # an app without a lifespan raises here, and serves requests all the same
+        try:
             await app(scope, self._receive, self._send)
+        except SystemExit as error:  # it would end the event loop, and with it the command
+            if not self.started.is_set():
+                self.failure = f"SystemExit: {error.code}"
+        except Exception:  # noqa: S110 (an app without a lifespan raises here, and serves requests all the same)
+            pass
         self.started.set()
         self._finished.set()
 

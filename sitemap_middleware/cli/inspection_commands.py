@@ -139,8 +139,8 @@ def changes(app: Any, *, since: str, as_json: bool, **options: Any) -> None:
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with 1 if a route with parameters is neither enumerated, learned nor excluded, if values fail, or if a"
-    " pattern of an option matches nothing.",
+    help="Exit with 1 if a route with parameters is neither enumerated, learned nor excluded, if values fail, if a"
+    " pattern of an option matches nothing, or if the app does not start.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
@@ -161,7 +161,8 @@ def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
         )
     else:
         results_as_text.print_route_report(snapshots, reports, notes, sitemap_path)
-    sys.exit(1 if strict and any(report.undecided or report.unmatched or report.failing for report in reports) else 0)
+    found = any(report.undecided or report.unmatched or report.failing for report in reports)
+    sys.exit(1 if strict and (found or target.start_failure is not None) else 0)
 
 
 @command.command()

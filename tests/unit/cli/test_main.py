@@ -406,19 +406,54 @@ def test_values_are_read_while_the_app_is_started(
         assert "/posts/rye" in (tmp_path / "files" / "pages.html").read_text("utf-8")
 
 
+@pytest.mark.parametrize(
+    ("error", "text"), [(OSError("no database"), "OSError: no database"), (SystemExit(3), "SystemExit: 3")]
+)
 @pytest.mark.parametrize("arguments", [*READS, *REQUESTS], ids=lambda arguments: arguments[0])
 def test_an_app_that_does_not_start_is_named_as_the_cause(
-    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], error: BaseException, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def enter() -> None:
-        raise OSError("no database")
+        raise error
 
     monkeypatch.chdir(tmp_path)
     answer = cli_runner().invoke(commands_for(app_with_a_pool(enter)), arguments, catch_exceptions=False)
     assert answer.exit_code == (1 if arguments[0] in ("explain", "routes") else 2)
     assert "the app did not start" in answer.output
-    assert "OSError: no database" in answer.output
+    assert text in answer.output
     assert not (tmp_path / "files").exists()
+
+
+EXITING = {
+    "startup": """
+        async def site(scope, receive, send):
+            if scope["type"] == "lifespan":
+                sys.exit(3)
+    """,
+    "shutdown": """
+        async def site(scope, receive, send):
+            if scope["type"] == "lifespan":
+                await receive()
+                await send({"type": "lifespan.startup.complete"})
+                await receive()
+                sys.exit(3)
+    """,
+}
+
+
+@pytest.mark.parametrize("phase", EXITING)
+@pytest.mark.parametrize("arguments", [["list"], ["routes"], ["routes", "--strict"]], ids=" ".join)
+def test_an_app_that_exits_does_not_end_the_command(arguments: list[str], phase: str) -> None:
+    imports = "import sys\nfrom sitemap_middleware import SitemapMiddleware\n"
+    wrapped = (
+        'app = SitemapMiddleware(site, base_url="https://shop.example", store="memory://", learn="/posts/<slug>")\n'
+    )
+    name = own(imports + textwrap.dedent(EXITING[phase]) + wrapped)
+    command_name, *options = arguments
+    answer = run(command_name, f"{name}:app", *options)
+    assert answer.exit_code == (1 if options and phase == "startup" else 0)
+    note = "the app did not start, so its values may fail: SystemExit: 3"
+    assert (note in answer.output) is (phase == "startup")
 
 
 @EVERY_SHOP
