@@ -152,7 +152,7 @@ def is_text(body: bytes, charset: str | None) -> bool:
 
 
 def has_whole_head(body: bytes, charset: str | None) -> bool:
-    """Whether the start of a body is text that goes on after its head, so that no more metadata can follow."""
+    """Whether the start of a body is text that goes on after its head, where metadata belong."""
     from selectolax.lexbor import LexborHTMLParser
 
     text = decode_html(body[:HEAD_CHARS], charset)

@@ -81,7 +81,7 @@ class Observation(NamedTuple):
     listed_types: frozenset[str] = INDEXABLE_TYPES
     """The media types that the site lists: an answer of one of them is good."""
     is_unread: bool = False
-    """Whether it is an HTML page whose body could have been read, and was not: the HTML may say noindex."""
+    """Whether it is an HTML page whose head could have been read, and was not: the HTML may say noindex."""
 
 
 def refresh_obstacle(target: str | None) -> str:

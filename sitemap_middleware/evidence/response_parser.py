@@ -87,13 +87,7 @@ class ResponseParser:
             denies_access=denies_access(captured.status, loc, target),
             visitor=captured.visitor,
             listed_types=self._listed_types,
-            is_unread=(
-                html is None
-                and captured.status == 200
-                and media_type in HTML_TYPES
-                and captured.body is None
-                and captured.is_readable
-            ),
+            is_unread=(html is None and captured.status == 200 and media_type in HTML_TYPES and captured.is_readable),
         )
 
     def digest(self, captured: CapturedResponse) -> int | None:

@@ -9,6 +9,8 @@ and a proxy may rewrite Host as well. Therefore:
 - A header is usual if nine of ten answers with a page went to requests that carried
   it, and this value is the one of at least half of them. If no value is that frequent,
   every value is usual.
+- So is a name of the site's own host, such as one with `www.`, under which the app has
+  answered with a page.
 - With usual headers, all answers count. A proxy sends its headers with every request.
 - With unusual ones, an answer that would delist a page needs confirmation, and new
   content does not count.
@@ -92,7 +94,10 @@ class UsualHeaders:
     def unusual_names(self, response: CapturedResponse) -> list[str]:
         """The names of the routing headers of a request that are unusual."""
         counts = self._counts.get(response.site.store_key) or Counter()
-        return [field[0] for field in _normal_fields(response) if not _is_usual(counts, field)]
+        fields = _normal_fields(response)
+        if not response.is_foreign_host:  # the app serves the site under this name of its host, if it served one page
+            fields = [field for field in fields if field[0] != HOST or not counts[field]]
+        return [field[0] for field in fields if not _is_usual(counts, field)]
 
 
 def _is_usual(counts: Counter[str | _Field], field: _Field) -> bool:

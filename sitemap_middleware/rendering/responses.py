@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from email.utils import formatdate
@@ -70,6 +71,7 @@ class CachedDocument:
         since: int | None,
         max_age: int,
         digests: tuple[bytes, ...] = (),
+        now: float = math.inf,
         *,
         is_index: bool = False,
     ) -> None:
@@ -77,14 +79,17 @@ class CachedDocument:
 
         Args:
             document: the document.
-            since: POSIX seconds since when it is this document; None if that is not known, or not over.
+            since: POSIX seconds since when it is this document; None if that is not known.
             max_age: seconds for which clients may cache it.
             digests: those of its chunks.
+            now: POSIX seconds. A document has no Last-Modified as long as that would lie in the future.
             is_index: whether its entries are documents.
         """
         self._document = document
-        self.since: int | None = since
-        """Its Last-Modified, in POSIX seconds; None if it has none."""
+        is_future = since is not None and since > now
+        self._since = None if is_future else since
+        self.dated_from: int | None = since if is_future else None
+        """The POSIX second from which on it has a Last-Modified, if it has none yet."""
         self._max_age = max_age
         self.digests: tuple[bytes, ...] = digests
         """The digests of its chunks."""
@@ -100,6 +105,10 @@ class CachedDocument:
         self._responses: dict[tuple[str, bool, bool], Response] = {}
         self.negotiated: dict[Conditions, Response] = {}
         """Those of `_responses` that earlier requests got."""
+
+    def with_date(self) -> CachedDocument:
+        """The same document, with the Last-Modified that lay in the future before."""
+        return CachedDocument(self._document, self.dated_from, self._max_age, self.digests, is_index=self.is_index)
 
     def mark_fresh(self, freshness: Freshness | None, table: RouteTable) -> None:
         """Note that the document is up to date."""
@@ -162,7 +171,7 @@ class CachedDocument:
         if response is not None:
             return response
         method, coding, tags, moment = conditions
-        document, since = self._document, self.since
+        document, since = self._document, self._since
         gzip = accepts_gzip(coding or "")
         unchanged = _is_not_modified(tags, moment, _etag_header(document.etag, gzip=gzip), since)
         response = self._responses.get((method, gzip, unchanged))

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from ..checked_options import Options
 from ..models import BaseURL
 from ..routing.route_table import RouteTable
-from ..stores.base import MAX_CLOCK_LEAD_SECONDS, Store
+from ..stores.base import Store
 from ..urls import quote_path
 from .chunked_document import Chunk, Document, sitemapindex, urlset
 from .chunking import group_chunks
@@ -104,15 +104,15 @@ class SiteDocuments:
         if not any(document.chunks or document.is_incomplete for document in documents):
             return None
         digests = _digests_of(documents) if index is None else (index.etag.encode(),)
-        cached = self._cached.get(path)
-        # A document without a date is assembled again at the next check, which may find one.
-        if cached is None or cached.digests != digests or cached.since is None:
+        cached, now = self._cached.get(path), int(self._options.clock())
+        if cached is None or cached.digests != digests:
             document = index or assemble(documents, self._store, self._base)
-            now = int(self._options.clock())
             since = self._store.served_since(self._base, path, document.etag, now)
-            # It is later than now if the document replaced another one in that one's second.
-            dated = None if 0 < since - now <= MAX_CLOCK_LEAD_SECONDS + 1 else since
-            cached = CachedDocument(document, dated, self._options.max_age, digests, is_index=index is not None)
+            # It is later than now if the document replaced another one in that one's second: it has no date till then.
+            cached = CachedDocument(document, since, self._options.max_age, digests, now, is_index=index is not None)
+            self._put(path, cached)
+        elif cached.dated_from is not None and cached.dated_from <= now:
+            cached = cached.with_date()
             self._put(path, cached)
         else:
             self._cached.move_to_end(path)

@@ -23,6 +23,8 @@ BASE = "https://example.com"
 SITE = Site("https", "example.com")
 HOUR = OWN_HOST_WINDOW_SECONDS
 VARIANTS = ["www.example.com", "WWW.example.com", "EXAMPLE.COM", "example.com.", "example.com:81", "example.com:443"]
+AT_ONCE = [name for name in ANSWERS if name not in {"301", "403", "json"}]
+"""What delists a page without a second answer, if the request was an ordinary one."""
 ODD = ["evil.example", "203.0.113.7", "example.com.evil.example", "x" * 3000, *VARIANTS]
 
 
@@ -72,6 +74,19 @@ def test_pages_are_listed_by_visits_under_another_name_of_the_site(protocol: str
     asked(sample, "example.com", "/")
     asked(sample, host, "/a")
     assert listed(sample) == ["/", "/a"]
+
+
+@BOTH
+@pytest.mark.parametrize("host", VARIANTS)
+@pytest.mark.parametrize("answer", [ANSWERS[name] for name in AT_ONCE], ids=AT_ONCE)
+def test_a_name_of_the_site_under_which_the_app_serves_pages_delists_at_once(
+    protocol: str, host: str, answer: Page
+) -> None:
+    sample = site(protocol, list_unseen=False)
+    for path, name in (("/", "example.com"), ("/a", host), ("/b", host)):
+        asked(sample, name, path)
+    asked(sample, host, "/a", answer)
+    assert listed(sample) == ["/", "/b"]
 
 
 @BOTH
