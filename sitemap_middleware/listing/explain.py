@@ -51,7 +51,11 @@ def _explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Ex
     if candidate is None:
         excluded = None if route is None else entries.policy.exclusion(route, path)
         matching = None if route is not None else snapshot.table.matching_route(snapshot.site, path)
-        reason = excluded.reason if excluded else _no_candidate_reason(snapshot, route, matching, path, report)
+        reason = (
+            excluded.reason
+            if excluded
+            else _no_candidate_reason(entries, snapshot, path, route=route, matching=matching, report=report)
+        )
         page = snapshot.find_pages([quoted]).get(quoted)
         return Explanation(path, loc, False, reason, route=route or matching, page=page, skipped=skipped)
     _, verdict = entries.policy.evaluate(context, candidate)
@@ -118,7 +122,13 @@ def _find_candidate(snapshot: SiteSnapshot, route: Route | None, quoted: str) ->
 
 
 def _no_candidate_reason(
-    snapshot: SiteSnapshot, route: Route | None, matching: Route | None, path: str, report: ProviderReport | None
+    entries: EntryBuilder,
+    snapshot: SiteSnapshot,
+    path: str,
+    *,
+    route: Route | None,
+    matching: Route | None,
+    report: ProviderReport | None,
 ) -> str:
     """Why no page is known for a decoded path.
 
@@ -136,8 +146,10 @@ def _no_candidate_reason(
     if matching is None and snapshot.table.has_explicit_route(path):
         return f"the app has a route of this path for other hosts, and none that answers on {snapshot.site.host}"
     variant = toggle_trailing_slash(path)
-    if matching is None and snapshot.table.find_route(snapshot.site, variant) is not None:
-        return f"the app has no route of this path, but it has a page {variant}: its trailing slash differs"
+    other = None if matching is not None else snapshot.table.find_route(snapshot.site, variant)
+    if other is not None and entries.policy.exclusion(other, variant) is None:
+        # Whether it answers with a page is not known here.
+        return f"the app has no route of this path, but it has one of {variant}: its trailing slash differs"
     if matching is None:
         return "the app has no static route of this path, and no pattern of learn or include matches it"
     if matching.not_learned_reason is None:

@@ -268,18 +268,23 @@ def test_what_the_output_cannot_hold_is_escaped(store: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("/about/", "the app has no route of this path, but it has a page /about: its trailing slash differs"),
-        ("/docs", "the app has no route of this path, but it has a page /docs/: its trailing slash differs"),
-        ("/posts/rye/", "the app has no route of this path, but it has a page /posts/rye: its trailing slash differs"),
+        ("/about/", "the app has no route of this path, but it has one of /about: its trailing slash differs"),
+        ("/docs", "the app has no route of this path, but it has one of /docs/: its trailing slash differs"),
+        ("/posts/rye/", "the app has no route of this path, but it has one of /posts/rye: its trailing slash differs"),
         ("/nowhere", "the app has no static route of this path, and no pattern of learn or include matches it"),
+        ("/admin", "the app has no static route of this path, and no pattern of learn or include matches it"),
+        ("/mail", "the app has no static route of this path, and no pattern of learn or include matches it"),
     ],
 )
-def test_explain_names_the_page_with_the_other_slash(path: str, reason: str) -> None:
+def test_explain_names_the_route_with_the_other_slash_unless_it_is_excluded(path: str, reason: str) -> None:
     app = flask.Flask("slashes")
     app.add_url_rule("/about", "about", lambda: "About us")
     app.add_url_rule("/docs/", "docs", lambda: "Documentation")
     app.add_url_rule("/posts/<slug>", "post", sitemap(values=["rye"])(lambda slug: slug))
-    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", store="memory://")  # type: ignore[method-assign]
+    app.add_url_rule("/admin/", "admin", lambda: "Administration")
+    app.add_url_rule("/mail/", "mail", sitemap(exclude=True)(lambda: "Mail"))
+    options = {"base_url": "https://shop.example", "store": "memory://", "exclude": "/admin/"}
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, **options)  # type: ignore[method-assign]
     answer = cli_runner().invoke(commands_for(app), ["explain", path])
     assert answer.stdout.splitlines()[0] == f"{path} is not listed: {reason}"
 
@@ -419,8 +424,9 @@ def test_an_app_that_does_not_start_is_named_as_the_cause(
     monkeypatch.chdir(tmp_path)
     answer = cli_runner().invoke(commands_for(app_with_a_pool(enter)), arguments, catch_exceptions=False)
     assert answer.exit_code == (1 if arguments[0] in ("explain", "routes") else 2)
-    assert "the app did not start" in answer.output
-    assert text in answer.output
+    output = answer.stdout + answer.stderr
+    assert "the app did not start" in output
+    assert text in output
     assert not (tmp_path / "files").exists()
 
 
@@ -453,7 +459,7 @@ def test_an_app_that_exits_does_not_end_the_command(arguments: list[str], phase:
     answer = run(command_name, f"{name}:app", *options)
     assert answer.exit_code == (1 if options and phase == "startup" else 0)
     note = "the app did not start, so its values may fail: SystemExit: 3"
-    assert (note in answer.output) is (phase == "startup")
+    assert (note in answer.stdout + answer.stderr) is (phase == "startup")
 
 
 @EVERY_SHOP
