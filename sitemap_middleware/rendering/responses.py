@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, overload
 from ..models import Headers
 from ..request_response import Conditions, Response
 from ..routing.route_table import RouteTable
+from ..stores.base import MAX_CLOCK_LEAD_SECONDS
 from .chunked_document import PART_BYTES, Document
 
 HeaderFields = list[tuple[str, str]]
@@ -82,11 +83,12 @@ class CachedDocument:
             since: POSIX seconds since when it is this document; None if that is not known.
             max_age: seconds for which clients may cache it.
             digests: those of its chunks.
-            now: POSIX seconds. A document has no Last-Modified as long as that would lie in the future.
+            now: POSIX seconds. A document has no Last-Modified as long as that lies in the near future. One of a worker
+                whose clock is far ahead is sent, as that worker sends it.
             is_index: whether its entries are documents.
         """
         self._document = document
-        is_future = since is not None and since > now
+        is_future = since is not None and 0 < since - now <= MAX_CLOCK_LEAD_SECONDS + 1
         self._since = None if is_future else since
         self.dated_from: int | None = since if is_future else None
         """The POSIX second from which on it has a Last-Modified, if it has none yet."""
