@@ -152,7 +152,7 @@ def is_text(body: bytes, charset: str | None) -> bool:
 
 
 def has_whole_head(body: bytes, charset: str | None) -> bool:
-    """Whether the start of a body is text that goes on after its head, where metadata belong."""
+    """Whether the start of a body contains the whole head of the page, and something after it."""
     from selectolax.lexbor import LexborHTMLParser
 
     text = decode_html(body[:HEAD_CHARS], charset)

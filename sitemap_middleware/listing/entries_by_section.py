@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date
@@ -62,8 +62,10 @@ class EntryBuilder:
         self._site_signals = SiteSignalsCache()
         self._skipped: dict[tuple[str, str], int] = {}
         """By base URL and provider: items left out of the latest enumeration."""
-        self._priorities: dict[tuple[str, str | int], Counter[float | None]] = {}
-        """By base URL and section, or block of learned pages: the priorities of its entries."""
+        self._flat_priorities: dict[tuple[str, str | int], tuple[float, int]] = {}
+        """By base URL and section, or block of learned pages: its one high priority, and how many entries have it.
+
+        Those with several priorities, or a low one, are left out: few sites have any other."""
         self._warn_once = WarnOnce()
 
     def evaluation_context(
@@ -140,7 +142,7 @@ class EntryBuilder:
     def route_entries(self, context: EvaluationContext) -> UrlColumns:
         """The entries of static routes, in the order of their paths."""
         entries = UrlColumns.of([*self._entries(context, self.route_candidates(context))])
-        self._priorities[context.snapshot.site.base_url, ""] = Counter(entries.priorities)
+        self._note_priorities(context, "", {*entries.priorities}, len(entries.locs))
         return entries
 
     def provider_entries(
@@ -153,7 +155,7 @@ class EntryBuilder:
         """
         report, snapshot = ProviderReport(), context.snapshot
         plain = UnobservedEntries(self._options, context, self._unrestricted_routes(context))
-        priorities = Counter[float | None]()
+        priorities, count = set[float | None](), 0
         for batch in provider_batches(snapshot, self._providers, provider, routes, report):
             entries = plain.entries(batch.pages) if isinstance(batch, ProvidedBatch) else None
             if entries is None or not isinstance(batch, ProvidedBatch):
@@ -167,10 +169,11 @@ class EntryBuilder:
                 ]
                 entries = UrlColumns.of([*chain.from_iterable(evaluated)])
             priorities.update(entries.priorities)
+            count += len(entries.locs)
             yield entries
         self._warn_of_items(provider, report)
         self._skipped[snapshot.site.base_url, provider.place] = report.skipped
-        self._priorities[snapshot.site.base_url, provider.place] = priorities
+        self._note_priorities(context, provider.place, priorities, count)
 
     def block_entries(self, context: EvaluationContext, number: int, pages: Sequence[Page]) -> tuple[UrlColumns, bytes]:
         """The entries of a block of learned pages, as of now, and a digest of the site signals that they depend on.
@@ -190,7 +193,7 @@ class EntryBuilder:
 
         plain = BulkLearnedEntries(self._options, context, self._unrestricted_routes(context), soft_not_founds)
         entries = plain.entries(block, evaluate)
-        self._priorities[context.snapshot.site.base_url, number] = Counter(entries.priorities)
+        self._note_priorities(context, number, {*entries.priorities}, len(entries.locs))
         return entries, self._signals_digest(context, block, candidates)
 
     def build_entry(
@@ -301,20 +304,27 @@ class EntryBuilder:
 
         Other processes may have rendered some of them into the store. Then nothing is known of these.
         """
-        priorities = Counter[float | None]()
-        for (base_url, _), counts in self._priorities.items():
-            if base_url == site.base_url:
-                priorities.update(counts)
-        if count < 2 or len(priorities) > 1 or priorities.total() != count:
-            return
-        if (value := next(iter(priorities))) and value > _HIGH_PRIORITY:
+        flat = [flat for (base_url, _), flat in self._flat_priorities.items() if base_url == site.base_url]
+        values = {value for value, _ in flat}
+        if count > 1 and len(values) == 1 and sum(entries for _, entries in flat) == count:
             self._warn_once(
                 "priority",
                 "all %d pages of the sitemap have priority %s: it is relative to the site's other pages, so it has no"
                 " effect; give different priorities, or none",
                 count,
-                value,
+                *values,
             )
+
+    def _note_priorities(
+        self, context: EvaluationContext, section: str | int, priorities: set[float | None], count: int
+    ) -> None:
+        """Note which priorities the entries of a section or block have."""
+        key = context.snapshot.site.base_url, section
+        value = next(iter(priorities)) if len(priorities) == 1 else None
+        if value is not None and value > _HIGH_PRIORITY:
+            self._flat_priorities[key] = value, count
+        else:
+            self._flat_priorities.pop(key, None)
 
     def _warn_of_items(self, provider: Provider, report: ProviderReport) -> None:
         if report.skipped:

@@ -55,8 +55,8 @@ class _SiteBatch:
     observations: list[Observation] = field(default_factory=list)
     """Of responses to ordinary requests for the site's own Host."""
     claims: list[tuple[CapturedResponse, Observation]] = field(default_factory=list)
-    """Of responses to requests with another Host, where a later response of the batch may retract those for a foreign
-    one, or with headers that claim another URL."""
+    """Of responses to requests with another Host, or with headers that claim another URL. A later response of the batch
+    may retract those for a foreign Host."""
 
     def add(self, response: CapturedResponse, observation: Observation) -> None:
         if response.routing_headers or response.has_other_host:
