@@ -7,9 +7,6 @@ change.
     --only=lint,docs     only these checks (CONTRIBUTING.md lists them)
     --python=3.13        only this version in the check `versions`
     --long               only the tests marked long, with many more examples
-    --mutation [NAME..]  change modules in many small ways and count the changes that no test notices
-                         (tests/mutation.py); all modules take hours, one takes minutes; `--sample 100` tries
-                         100 changes of each module
     anything else        is passed to pytest
 """
 
@@ -35,10 +32,8 @@ from functools import partial
 from pathlib import Path
 
 if __package__:  # imported by `python3 -m tests.real_apps`
-    from .mutation import mutation
     from .support.browser import BROWSERS
 else:  # `python3 tests` runs this file outside of its package
-    from mutation import mutation
     from support.browser import BROWSERS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -65,12 +60,8 @@ REQUIREMENTS = [PROJECT["build-system"], PROJECT["project"], PROJECT["dependency
 
 NEWEST_ONLY = (
     "apps/test_real_apps",
-    "integration/test_benchmarks",
-    "integration/test_check_runner",
     "integration/test_date_accuracy",
     "integration/test_files",
-    "integration/test_mutation",
-    "integration/test_project",
     "integration/test_wrong_clocks",
     "servers/test_large_sites",
     "servers/test_report_in_browser",
@@ -127,7 +118,6 @@ FIRST_AND_LAST = (
     "integration/test_documentation",
     "integration/test_hostile_input",
     "integration/test_learning_settings",
-    "integration/test_operations_guide",
     "integration/test_private_pages",
     "integration/test_scenarios",
     "servers/test_examples",
@@ -184,9 +174,6 @@ def main(arguments: list[str]) -> int:
     started = time.monotonic()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # container images set it; then each process compiles every module
     uv = installed_uv()
-    if "--mutation" in arguments:
-        mutmut = environment(uv, sys.executable, "mutation") / "mutmut"
-        return mutation(mutmut, ROOT, HOME, [name for name in more if name != "--mutation"])
     if long or (more and not quick and not only):
         here = environment(uv, sys.executable, "newest")
         return run([here / "python", "-m", "pytest", *more], "the tests named")
@@ -291,15 +278,14 @@ def versions(uv: Path, _more: list[str], wanted: str) -> Iterator[int]:
         return
     *others, last = selected
     each = max(1, PROCESSES // len(selected))  # every process collects all tests, so a few for each are the quickest
-    some = ("--some-rows",) if others else ()
     checks = [
-        partial(cell, uv, *other, each + 1, FRAMEWORK_FREE, *some)  # it has twice as many tests as those in between
+        partial(cell, uv, *other, each + 1, FRAMEWORK_FREE)  # it has twice as many tests as those in between
         if other[2] == "lowest"
-        else partial(cell, uv, *other, each, FRAMEWORK_FREE + FIRST_AND_LAST, *some)
+        else partial(cell, uv, *other, each, FRAMEWORK_FREE + FIRST_AND_LAST)
         for other in others
     ]
     rest = max(each, PROCESSES - each * len(others)) + bool(others)  # because the last one has more tests
-    checks.append(partial(cell, uv, *last, rest, FRAMEWORK_FREE if last[2] == "lowest" else (), *some))
+    checks.append(partial(cell, uv, *last, rest, FRAMEWORK_FREE if last[2] == "lowest" else ()))
     checks += LATER
     LATER.clear()
     if len(checks) > 1:
@@ -444,7 +430,7 @@ def made_environment(uv: Path, python: str, versions: str) -> Path:
         )
         pip = [uv, "pip", "install", "--quiet", "--python", folder / BIN / "python"]
         group = "dev" if (python, versions) == (sys.executable, "newest") else "test"
-        group = versions if versions in ("docs", "mutation") else group
+        group = versions if versions == "docs" else group
         subprocess.run([*pip, "--editable", ROOT, "--group", f"{ROOT / 'pyproject.toml'}:{group}"], check=True)
         if versions == "lowest":
             subprocess.run([*pip, *lowest()], check=True)

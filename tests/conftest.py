@@ -13,7 +13,6 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
-from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -33,31 +32,8 @@ for name, examples in EXAMPLES.items():
     )
 
 
-ROWS = 8
-"""A table of cases has so many representative rows at least, and one for each value of a parameter of few values."""
-
-FEW_VALUES = 16
-"""A parameter of at most so many values names kinds, such as protocols; one of more holds data."""
-
-SOME_ROWS = (
-    "tests/unit/evidence/test_daily_number_changes.py",
-    "tests/unit/evidence/test_lastmod.py",
-    "tests/unit/evidence/test_linear_time_html_prefix.py",
-    "tests/unit/linter/test_rules.py",
-    "tests/unit/listing/test_routes_unsafe_to_request.py",
-    "tests/unit/observation/test_trust_in_foreign_host_headers.py",
-    "tests/unit/observation/test_unusual_routing_headers.py",
-    "tests/unit/request_filter/test_header_rules.py",
-)
-"""Files whose long tables state rules of the package alone: an interpreter or a framework matters to no row more than
-to another. Tests of adapters, frameworks, servers and stores are not among them."""
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run only the tests marked long, with many more examples")
-    parser.addoption(
-        "--some-rows", action="store_true", help="of the long tables in SOME_ROWS, run representative rows only"
-    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -69,44 +45,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     wanted = bool(config.getoption("--long"))
     selected: list[pytest.Item] = []
     deselected: list[pytest.Item] = []
-    some = representative_rows(items) if config.getoption("--some-rows") else set(items)
     for item in items:  # `item.keywords` would have the ids of parameters, too
         right = (item.get_closest_marker("long") is not None) is wanted
-        (selected if right and item in some else deselected).append(item)
+        (selected if right else deselected).append(item)
     if deselected:
         config.hook.pytest_deselected(items=deselected)
         items[:] = selected
-
-
-def representative_rows(items: list[pytest.Item]) -> set[pytest.Item]:
-    """Return some rows of each table of cases in `SOME_ROWS`, the same in each run, and all other tests."""
-    tables: dict[str, list[pytest.Item]] = {}
-    chosen: set[pytest.Item] = set()
-    for item in items:
-        if not item.nodeid.startswith(SOME_ROWS) or not hasattr(item, "callspec"):
-            chosen.add(item)
-        else:
-            tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for rows in tables.values():
-        rows.sort(key=lambda row: crc32(row.nodeid.encode()))  # spread over the table, whatever the order of its rows
-        values = {row: set(_indices(row).items()) for row in rows}
-        names = Counter(name for name, _ in set().union(*values.values()))
-        unseen = {value for row in rows for value in values[row] if names[value[0]] <= FEW_VALUES}
-        spare: list[pytest.Item] = []
-        for row in rows:
-            if unseen.isdisjoint(values[row]):
-                spare.append(row)
-            else:
-                chosen.add(row)
-                unseen -= values[row]
-        chosen.update(spare[: max(0, ROWS - (len(rows) - len(spare)))])
-    return chosen
-
-
-def _indices(row: pytest.Item) -> dict[str, int]:
-    """The name of each parameter, and which of its values this row has."""
-    indices: dict[str, int] = row.callspec.indices  # type: ignore[attr-defined]
-    return indices
 
 
 def pytest_collection_finish() -> None:

@@ -7,7 +7,6 @@ too large for a file are made here.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,15 +78,6 @@ def test_faulty_sitemap_gives_exactly_its_code(code: str, tmp_path: Path) -> Non
 
 def test_each_faulty_sitemap_is_of_a_rule() -> None:
     assert {path.stem for path in FAULTY.iterdir()} <= {*RULES}
-
-
-@pytest.mark.parametrize("code", [*RULES])
-def test_texts_of_a_rule(code: str) -> None:
-    rule = RULES[code]
-    assert re.fullmatch(r"[a-z]+(-[a-z]+)+", code)
-    assert not rule.title.endswith(".")
-    assert rule.explanation.endswith(".")
-    assert rule.fix.endswith(".")
 
 
 def test_codes_and_names_of_families_differ() -> None:
