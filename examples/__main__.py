@@ -22,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".venv-examples"
 PYTHON = HOME / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+EXTRAS = "bottle,cli,django,falcon,fastapi,flask,litestar,pyramid,quart,report"
 HOST = "127.0.0.1"
 HERE = str(ROOT / "examples")
 WSGI = (f"{HERE}/wsgi_server.py",)
@@ -70,7 +71,9 @@ def make_environment() -> None:
     venv.create(HOME, clear=True, with_pip=True)
     pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "--upgrade", "pip>=25.1"], check=True)  # the first that knows dependency groups
-    subprocess.run([*pip, "--editable", ROOT, "--group", f"{ROOT / 'pyproject.toml'}:examples"], check=True)
+    subprocess.run(
+        [*pip, "--editable", f"{ROOT}[{EXTRAS}]", "--group", f"{ROOT / 'pyproject.toml'}:examples"], check=True
+    )
     stamp.write_text(built_from, "utf-8")
 
 

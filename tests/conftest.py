@@ -15,6 +15,7 @@ from typing import Any
 from weakref import WeakSet
 
 import pytest
+from coverage import Coverage
 from hypothesis import HealthCheck, settings
 
 from sitemap_middleware.observation import saving_at_exit
@@ -32,11 +33,18 @@ for name, examples in EXAMPLES.items():
     )
 
 
+SLOW = ("slow", "once", "uncovered")
+FOLDERS = {"stores": "engines", "servers": "servers"}
+"""The marker of all tests of a folder."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run only the tests marked long, with many more examples")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if "PYTEST_XDIST_WORKER" in os.environ:  # this process is measured; those that it starts, and tests kill, are not
+        os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
     if config.getoption("--hypothesis-profile") is None:
         settings.load_profile("long" if config.getoption("--long") else "short")
 
@@ -45,12 +53,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     wanted = bool(config.getoption("--long"))
     selected: list[pytest.Item] = []
     deselected: list[pytest.Item] = []
+    for item in items:
+        for folder, mark in FOLDERS.items():
+            if f"tests/{folder}/" in item.nodeid:
+                item.add_marker(mark)
     for item in items:  # `item.keywords` would have the ids of parameters, too
         right = (item.get_closest_marker("long") is not None) is wanted
         (selected if right else deselected).append(item)
     if deselected:
         config.hook.pytest_deselected(items=deselected)
         items[:] = selected
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
+    """Run slow tests without coverage, which would double their time: other tests reach the same lines."""
+    coverage = Coverage.current() if any(map(item.get_closest_marker, SLOW)) else None
+    if coverage:
+        coverage.stop()
+    try:
+        return (yield)
+    finally:
+        if coverage:
+            coverage.start()
 
 
 def pytest_collection_finish() -> None:

@@ -34,7 +34,8 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urldefrag, urljoin, urlsplit
 from xml.etree import ElementTree as ET
 
-from .__main__ import BIN, HOME, PROJECT, ROOT, installed_uv, interpreters
+from .__main__ import BIN, HOME, ROOT
+from .__main__ import uv as installed_uv
 
 DEPTH = 3
 PAGES = 400
@@ -161,24 +162,15 @@ def send_request(url: str) -> Reply:
 
 def environment(uv: Path, name: str, app: App) -> Path | None:
     """The folder of commands of an app's environment; None if there is no interpreter for it."""
-    paths = {
-        (int(major), int(minor)): path
-        for title, path in interpreters(uv)
-        if "GIL" not in title
-        for major, minor in [title.removeprefix("Python ").split(".")]
-    }
-    usable = sorted(version for version in paths if version >= app.python)
-    if not usable:
-        return None
-    python = paths[usable[0]]
+    python = ">=" + ".".join(map(str, app.python))
     folder = HOME / "apps" / re.sub(r"[^a-z0-9]+", "-", name.lower())
-    made_from = json.dumps([python, app.requirements, PROJECT["project"]["dependencies"]])
+    made_from = json.dumps([python, app.requirements, (ROOT / "pyproject.toml").read_text("utf-8")])
     stamp = folder / "made-from"
     if not stamp.exists() or stamp.read_text() != made_from:
         print(f"-- making {folder.relative_to(ROOT)}", flush=True)
-        subprocess.run(
-            [uv, "venv", "--quiet", "--clear", "--no-python-downloads", "--python", python, folder], check=True
-        )
+        made = subprocess.run([uv, "venv", "--quiet", "--clear", "--python", python, folder], check=False)
+        if made.returncode:
+            return None
         pip = [uv, "pip", "install", "--quiet", "--python", folder / BIN / "python"]
         subprocess.run([*pip, *app.requirements, "gunicorn", "uvicorn"], check=True)
         subprocess.run([*pip, "--editable", ROOT], check=True)

@@ -18,7 +18,7 @@ assert all(hasattr(sitemap_middleware, name) for name in sitemap_middleware.__al
 
 app = flask.Flask("shop")
 app.add_url_rule("/", view_func=lambda: "home")
-app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://example.com", store="sqlite:///pages.sqlite3")
+app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://example.com", store="memory://")
 client = app.test_client()
 client.get("/")
 answer = client.get("/sitemap.xml")

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ..apps import report_bakery
-from ..support.browser import chromium, serving_wsgi
+from ..support.browser import chromium, has_chromium, serving_wsgi
 
-pytestmark = pytest.mark.uncovered
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
 PAGES = ("", "/pages", "/page?path=/menu", "/page?path=/nowhere", "/changes?since=2026-07-01", "/documents", "/crawlers",
          "/health", "/sitemap", "/pages?q=%22%3E%3Cscript", "/none")  # fmt: skip
@@ -33,6 +33,8 @@ def base() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    if not has_chromium():
+        pytest.skip("Chromium is not installed")
     with chromium() as started:
         yield started
 

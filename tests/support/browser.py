@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
@@ -46,6 +47,16 @@ def serving_wsgi(app: Any) -> Iterator[str]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def has_chromium() -> bool:
+    """Whether the system has Chromium, or Playwright has downloaded one."""
+    from playwright.sync_api import sync_playwright
+
+    if any(map(shutil.which, BROWSERS)):
+        return True
+    with sync_playwright() as playwright:
+        return Path(playwright.chromium.executable_path).exists()
 
 
 @contextlib.contextmanager
