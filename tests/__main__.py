@@ -106,27 +106,22 @@ def uv() -> Path:
     return path
 
 
+def run_uv(command: str) -> None:
+    subprocess.run([uv(), *shlex.split(command)], cwd=ROOT, check=True)
+
+
 def environment(python: str, *, lowest: bool) -> Path:
     """Make an environment, or bring it up to date; returns its folder of commands."""
     folder = HOME / ("lowest" if lowest else "newest" if python == sys.executable else f"python-{Path(python).name}")
     os.environ["UV_PROJECT_ENVIRONMENT"] = str(folder)
-    groups = () if folder.name == "newest" else ("--no-default-groups", "--group", "test")
-    subprocess.run([uv(), "sync", "--quiet", "--all-extras", "--python", python, *groups], cwd=ROOT, check=True)
+    groups = "" if folder.name == "newest" else "--no-default-groups --group test"
+    run_uv(f'sync --quiet --all-extras --python "{python}" {groups}')
     if lowest:
-        pins = folder / "lowest.txt"
-        compiled = [
-            uv(),
-            "pip",
-            "compile",
-            "--quiet",
-            "--resolution",
-            "lowest-direct",
-            "--all-extras",
-            "--python",
-            python,
-        ]
-        subprocess.run([*compiled, "pyproject.toml", "-o", pins], cwd=ROOT, check=True)
-        subprocess.run([uv(), "pip", "install", "--quiet", "--python", folder / BIN / "python", "-r", pins], check=True)
+        pins = f'"{folder / "lowest.txt"}"'
+        run_uv(
+            f'pip compile --quiet --resolution lowest-direct --all-extras --python "{python}" pyproject.toml -o {pins}'
+        )
+        run_uv(f'pip install --quiet --python "{folder / BIN / "python"}" -r {pins}')
     return folder / BIN
 
 
