@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from datetime import UTC, date, datetime
 from functools import lru_cache
-from itertools import repeat
-from operator import attrgetter, is_
-from typing import Final, cast
+from typing import Final
 
 CLOCK_SKEW_SECONDS: Final = 5 * 60
 """How far another machine's clock may be ahead of this machine's."""
@@ -24,10 +22,6 @@ _MAX_CACHED_DAYS: Final = 4096
 _MAX_HTTP_DATE_CHARS: Final = 100
 _MAX_CACHED_HTTP_DATES: Final = 4096
 """Last-Modified headers whose times are cached: a page sends the same one until it changes."""
-_ZONE_OF: Final = attrgetter("tzinfo")
-_TWO_DIGITS: Final = tuple(f"{number:02}" for number in range(60))
-_MINUTES_OF_DAY: Final = tuple(f"T{minute // 60:02}:{minute % 60:02}:" for minute in range(24 * 60))
-_SECONDS_OF_MINUTE: Final = tuple(f"{second:02}Z" for second in range(60))
 
 _W3C_LINES: Final = re.compile(
     r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?(?:\n(?!\Z)|\Z))*+"
@@ -75,32 +69,6 @@ def w3c(moment: date) -> str:
     return _format(moment.toordinal(), moment.hour, moment.minute, moment.second)
 
 
-def w3c_column(moments: Collection[date | None]) -> list[str | None]:
-    """`w3c` of each of some dates and datetimes, None for None.
-
-    It takes less time if all are naive datetimes, or all have the zone `UTC`.
-    """
-    if {*map(type, moments)} == {datetime}:
-        datetimes = cast("Collection[datetime]", moments)
-        # By identity: the zone of an app may compare itself by any code.
-        if any(all(map(is_, map(_ZONE_OF, datetimes), repeat(zone))) for zone in (UTC, None)):
-            minutes, seconds = _MINUTES_OF_DAY, _SECONDS_OF_MINUTE
-            days = map(_Days().__getitem__, map(datetime.toordinal, datetimes))
-            return [
-                f"{day}{minutes[60 * moment.hour + moment.minute]}{seconds[moment.second]}"
-                for day, moment in zip(days, datetimes, strict=True)
-            ]
-    return [None if moment is None else w3c(moment) for moment in moments]
-
-
-class _Days(dict[int, str]):
-    """The texts of days, by their ordinal."""
-
-    def __missing__(self, ordinal: int) -> str:
-        text = self[ordinal] = _format_day(ordinal)
-        return text
-
-
 def w3c_from_timestamp(seconds: int) -> str:
     """A POSIX time as a W3C datetime, such as 2024-05-01T10:00:00Z."""
     days, second_of_day = divmod(seconds, SECONDS_PER_DAY)
@@ -108,30 +76,8 @@ def w3c_from_timestamp(seconds: int) -> str:
     return _format(_EPOCH_ORDINAL + days, *divmod(minutes, 60), second)
 
 
-def w3c_from_timestamps(column: Iterable[int]) -> list[str]:
-    """`w3c_from_timestamp` of each of these times, in a quarter of the time."""
-    days, minutes, seconds = _DAYS_SINCE_EPOCH, _MINUTES_OF_DAY, _SECONDS_OF_MINUTE
-    return [
-        f"{days[moment // SECONDS_PER_DAY]}{minutes[moment // 60 % 1440]}{seconds[moment % 60]}" for moment in column
-    ]
-
-
-class _DaysSinceEpoch(dict[int, str]):
-    """The texts of recently used days, by their number since 1970-01-01. A dict finds them faster than a function."""
-
-    def __missing__(self, day: int) -> str:
-        if len(self) >= _MAX_CACHED_DAYS:
-            self.clear()
-        text = self[day] = _format_day(_EPOCH_ORDINAL + day)
-        return text
-
-
-_DAYS_SINCE_EPOCH: Final = _DaysSinceEpoch()
-
-
 def _format(ordinal: int, hour: int, minute: int, second: int) -> str:
-    # A quarter of the time of `isoformat`, which would be most of the time of rendering a document.
-    return f"{_format_day(ordinal)}T{_TWO_DIGITS[hour]}:{_TWO_DIGITS[minute]}:{_TWO_DIGITS[second]}Z"
+    return f"{_format_day(ordinal)}T{hour:02}:{minute:02}:{second:02}Z"
 
 
 @lru_cache(_MAX_CACHED_DAYS)

@@ -13,7 +13,6 @@ from sitemap_middleware.dates import CLOCK_SKEW_SECONDS
 from sitemap_middleware.evidence import observation_merge as merge
 from sitemap_middleware.evidence.lastmod import LastmodResult, lastmod
 from sitemap_middleware.evidence.observations import Observation, at_merge
-from sitemap_middleware.evidence.page_columns import PageBlock
 from sitemap_middleware.evidence.page_verdict import page_verdict
 from sitemap_middleware.evidence.response_parser import FRACTIONS_PER_SECOND, ResponseParser
 from sitemap_middleware.evidence.site_signals import site_signals
@@ -279,7 +278,7 @@ def dated(known: dict[str, Known], at: float, installed: tuple[int, ...] = ()) -
     """Return the date that the sitemap would give each listed page at a moment."""
     now = START + int(at)
     pages = [page._replace(learned="{" in page.route) for page in known.values()]
-    around = site_signals([PageBlock.of(pages)], now=now, installed=installed)
+    around = site_signals(pages, now=now, installed=installed)
     return {
         path: lastmod(None, page, None, around, now)
         for path, page in zip(known, pages, strict=True)

@@ -6,11 +6,8 @@ may be wrong is left out. Pure functions; every time is passed in, as POSIX seco
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date, datetime
-from itertools import compress
-from operator import or_
 from typing import Final, NamedTuple
 
 from ..dates import (
@@ -22,23 +19,14 @@ from ..dates import (
     w3c,
     w3c_day_from_timestamp,
     w3c_from_timestamp,
-    w3c_from_timestamps,
 )
 from ..explanation import DateEvidence
 from ..models import Page
 from ..value_history import VOLATILE, History, last_change
 from .daily_number_changes import may_be_daily_counter
-from .generated_dates import (
-    MAX_BACKDATED_SECONDS,
-    OLDEST_ROUNDED_SECONDS,
-    SHORTEST_STEP,
-    UNSEEN_FACTOR,
-    changes_without_content,
-    is_credible,
-)
+from .generated_dates import changes_without_content, is_credible
 from .page_as_of import page_as_of
-from .page_columns import PageColumns, histories
-from .site_signals import CLOCK_JITTER_SECONDS, GENERATED_DATE_SECONDS, SiteSignals, depends_on_site_signals
+from .site_signals import SiteSignals, depends_on_site_signals
 
 
 class LastmodResult(NamedTuple):
@@ -84,118 +72,6 @@ def lastmod(
             return result
         reason = result.source  # the last rule that had any evidence says why there is no date
     return LastmodResult(None, reason)
-
-
-def observed_lastmods(pages: PageColumns, signals: SiteSignals, now: int) -> list[str | None]:
-    """The lastmod, as text, of each of many pages to which the developer gives no date.
-
-    Most are dated by their Last-Modified. To find that, no `Page` has to be made of the columns.
-    """
-    common = pages.common
-    texts: list[str | None] = [None] * pages.count
-    if not depends_on_site_signals(common):
-        return texts
-    if common.last_modified is not None and len(common.last_modified_history) == 1:
-        texts = _lastmods_of_steady_pages(pages, signals, now)
-    elif common.last_modified is not None and len(common.last_modified_history) == 2:
-        texts = _lastmods_of_pages_that_changed_once(pages, signals, now)
-    elif common.last_modified is not None:
-        texts = [
-            _by_sent_date(moment, history, contents, signals, now).text
-            for moment, history, contents in zip(
-                pages.last_modified,
-                histories(pages.last_modified_runs, pages.count),
-                histories(pages.content_runs, pages.count),
-                strict=True,
-            )
-        ]
-    if None not in texts:
-        return texts
-    return [
-        lastmod(None, pages.page(index), None, signals, now).text if text is None else text
-        for index, text in enumerate(texts)
-    ]
-
-
-def _lastmods_of_steady_pages(pages: PageColumns, signals: SiteSignals, now: int) -> list[str | None]:
-    """The dates of pages whose Last-Modified never changed; None for one that only the whole check may date.
-
-    This short cut is what the rules of `is_credible` come to for a date that was seen to stay the same, or was old when
-    it was first seen. It takes a tenth of the time.
-    """
-    moments, (run,) = [*pages.last_modified], pages.last_modified_runs
-    latest = math.inf if signals.until is None else signals.until
-    last_first_seen = max(run.first_seen)
-    if (  # most blocks, in two thirds of the time
-        run.values == pages.last_modified
-        and min(run.last_seen) - last_first_seen >= GENERATED_DATE_SECONDS
-        and min(moments) >= EARLIEST_DATE_SECONDS
-        and max(moments) <= now
-        and last_first_seen <= latest
-    ):
-        unknown = [
-            index
-            for index, moment in enumerate(moments)
-            if not moment % SHORTEST_STEP and run.last_seen[index] - moment < OLDEST_ROUNDED_SECONDS
-        ]
-    else:
-        unknown = [
-            index
-            for index, (moment, value, first, last) in enumerate(zip(moments, *run, strict=True))
-            if not (
-                value == moment
-                and (last - first >= GENERATED_DATE_SECONDS or first - value >= MAX_BACKDATED_SECONDS)
-                and (moment % SHORTEST_STEP or last - moment >= OLDEST_ROUNDED_SECONDS)
-                and EARLIEST_DATE_SECONDS <= moment <= now
-                and first <= latest
-            )
-        ]
-    return _texts_but(unknown, moments, signals.deployed_among(moments))
-
-
-def _lastmods_of_pages_that_changed_once(pages: PageColumns, signals: SiteSignals, now: int) -> list[str | None]:
-    """The dates of pages that have had two Last-Modified; None for one that only the whole check may date.
-
-    This short cut is what the rules of `is_credible` come to if the later of two dates counts, and the earlier one was
-    not seen again after it. It takes a fifth of the time.
-    """
-    moments, (before, after) = [*pages.last_modified], pages.last_modified_runs
-    latest = math.inf if signals.until is None else signals.until
-    columns = zip(moments, *before, *after, strict=True)
-    unknown = [
-        index
-        for index, (moment, old, old_first, old_last, value, first, last) in enumerate(columns)
-        if not (
-            old != value == moment
-            and old_last <= first
-            and (moment % SHORTEST_STEP or last - moment >= OLDEST_ROUNDED_SECONDS)
-            and EARLIEST_DATE_SECONDS <= moment <= now
-            and first <= latest
-            and first - old_last < UNSEEN_FACTOR * max(GENERATED_DATE_SECONDS, old_last - old, last - value)
-            and (
-                old_last - old_first >= GENERATED_DATE_SECONDS
-                or last - first >= GENERATED_DATE_SECONDS
-                or first - value >= MAX_BACKDATED_SECONDS
-                or (
-                    first - value >= GENERATED_DATE_SECONDS
-                    and abs(old_first - old - first + value) > CLOCK_JITTER_SECONDS
-                )
-            )
-        )
-    ]
-    deployed = map(or_, signals.deployed_among(before.values), signals.deployed_among(moments))
-    return _texts_but(unknown, moments, [*deployed])
-
-
-def _texts_but(unknown: Iterable[int], moments: Sequence[int], deployed: Sequence[bool]) -> list[str | None]:
-    """The texts of dates; None for those of these indexes, and for those of a deployment."""
-    texts: list[str | None] = [*w3c_from_timestamps(moments)]
-    for index in unknown:
-        texts[index] = None
-    if True in deployed:
-        for index in compress(range(len(texts)), deployed):
-            texts[index] = None
-    return texts
 
 
 def date_evidence(

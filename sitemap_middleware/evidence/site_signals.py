@@ -10,16 +10,12 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import compress, repeat
-from operator import floordiv, le, not_, sub
 from typing import Final
 
 from ..dates import timestamp_of_w3c
 from ..models import Page
 from ..value_history import OVERLAP_SECONDS, History
-from .compact_content_histories import CompactContentHistories
-from .page_as_of import block_as_of
-from .page_columns import PageBlock, PageColumns, RunColumns
+from .page_as_of import page_as_of
 from .soft_404_by_equal_content import NO_SOFT_NOT_FOUNDS, LearnedContents, SoftNotFounds
 from .template_changes import TemplateChanges
 
@@ -75,16 +71,6 @@ class SiteSignals:
         minute = moment // DEPLOYMENT_SECONDS
         return self.deployed[0] <= moment <= self.deployed[1] or minute in self.deployments or minute in self.installed
 
-    def deployed_among(self, moments: Sequence[int]) -> Sequence[bool]:
-        """`deployed_at` of each of these times, in a quarter of the time."""
-        if not self.has_deployments:
-            return [False] * len(moments)
-        minutes, (first, last) = self.deployments | self.installed, self.deployed
-        in_minutes = map(minutes.__contains__, map(floordiv, moments, repeat(DEPLOYMENT_SECONDS)))
-        if first > last:
-            return [*in_minutes]
-        return [found or first <= moment <= last for found, moment in zip(in_minutes, moments, strict=True)]
-
     def is_own_change(self, moment: int) -> bool:
         """Whether a date is a change of its own page: a deployment at that time would have changed more pages.
 
@@ -123,7 +109,7 @@ class SiteSignals:
 
 
 def site_signals(
-    blocks: Iterable[PageBlock],
+    pages: Iterable[Page],
     files: Iterable[int] = (),
     until: int | None = None,
     *,
@@ -133,23 +119,20 @@ def site_signals(
     """The signals of a site.
 
     Args:
-        blocks: the observed pages, all or a sample, read once and in order. Only those that answer 200 count.
+        pages: the observed pages, all or a sample, read once and in order. Only those that answer 200 count.
         files: modification times of the files that routes serve, in POSIX seconds.
         until: when the pages were read, if they are a sample.
         now: POSIX seconds. Evidence later than that, of a worker whose clock was ahead, is ignored. None: all counts.
         installed: when packages were installed, in POSIX seconds.
     """
     observed, is_complete = _ObservedHistories(), True
-    for stored in blocks:
-        block = stored if now is None else block_as_of(stored, now)
-        is_complete = is_complete and block is stored
-        for pages in block.columns:
-            observed.add_columns(pages)
-        for _, page in block.others:
-            observed.add(page)
+    for stored in pages:
+        page = stored if now is None else page_as_of(stored, now)
+        is_complete = is_complete and page is stored
+        observed.add(page)
     moments, dates = [*files, *observed.moments], observed.dates
     older_from, older_to = _older_date_spans(dates)
-    seen_dates = tuple(sorted(dates.all_values()))
+    seen_dates = tuple(sorted(run.value for history in dates for run in history))
     return SiteSignals(
         deployed=deployment_minute(moments),
         deployments=deployments(dates),
@@ -170,9 +153,9 @@ class _ObservedHistories:
     def __init__(self) -> None:
         self.moments: list[int] = []
         """When pages were modified, by what they said last."""
-        self.dates = CompactContentHistories()
+        self.dates: list[History] = []
         """The values of Last-Modified of each page that has any, without generated dates."""
-        self.contents: defaultdict[str, CompactContentHistories] = defaultdict(CompactContentHistories)
+        self.contents: defaultdict[str, list[History]] = defaultdict(list)
         """By route."""
         self.learned = LearnedContents()
 
@@ -185,32 +168,10 @@ class _ObservedHistories:
         elif page.stated_date:
             self.moments.append(timestamp_of_w3c(page.stated_date))
         if page.last_modified_history and not generated:
-            self.dates.add(page.last_modified_history)
+            self.dates.append(page.last_modified_history)
         if page.content_history:
-            self.contents[page.route].add(page.content_history)
+            self.contents[page.route].append(page.content_history)
             self.learned.add(page)
-
-    def add_columns(self, pages: PageColumns) -> None:
-        """Add many pages, as `add` does one."""
-        common = pages.common
-        if common.status != 200:
-            return
-        runs = pages.last_modified_runs
-        if any(min(map(sub, run.last_seen, run.first_seen)) >= GENERATED_DATE_SECONDS for run in runs):
-            credible = [True] * pages.count  # most pages, in a tenth of the time
-        else:
-            histories = zip(*(zip(*run, strict=True) for run in runs), strict=True) if runs else repeat((), pages.count)
-            credible = [not is_generated(history) for history in histories]
-            runs = [RunColumns(*([*compress(column, credible)] for column in run)) for run in runs]
-        if common.last_modified is not None:
-            self.moments += compress(pages.last_modified, credible)
-        if pages.stated_dates is not None and common.stated_date:
-            counts = [*map(not_, credible)] if common.last_modified is not None else repeat(True)
-            self.moments += map(timestamp_of_w3c, compress(pages.stated_dates, counts))
-        self.dates.add_columns(runs)
-        if common.content_history:
-            self.contents[common.route].add_columns(pages.content_runs)
-            self.learned.add_columns(pages)
 
 
 def is_generated(moments: Sequence[tuple[int, int, int]]) -> bool:
@@ -231,16 +192,13 @@ def has_steady_age(lags: Sequence[int]) -> bool:
     return len(lags) == MIN_STEADY_DATES and max(lags) - min(lags) <= CLOCK_JITTER_SECONDS
 
 
-def _older_date_spans(dates: CompactContentHistories) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _older_date_spans(dates: Sequence[History]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The spans of time in which a page kept a date: modified before the span, and seen with that date after it.
 
     The first seconds of all spans, and their last seconds, each sorted.
     """
-    starts = [value + DEPLOYMENT_SECONDS for value in dates.values]
-    ends = [last_seen - OVERLAP_SECONDS for last_seen in dates.last_seen]
-    kept = [*map(le, starts, ends)]
-    starts, ends = [*compress(starts, kept)], [*compress(ends, kept)]
-    for moments in dates.changed:
+    starts, ends = list[int](), list[int]()
+    for moments in dates:
         after = -(2**63)
         for run in sorted(moments):
             first, last = max(run.value + DEPLOYMENT_SECONDS, after), run.last - OVERLAP_SECONDS
@@ -281,15 +239,14 @@ def changed_since(page: Page, since: int) -> bool:
     return False
 
 
-def deployments(dates: CompactContentHistories) -> frozenset[int]:
+def deployments(dates: Sequence[History]) -> frozenset[int]:
     """The present and earlier deployments: minutes of which a fifth of the dated pages, and at least three, had a date.
 
     A fifth is enough, because while workers see the pages move from one deployment's date to the next, neither date is
     that of most pages.
     """
-    pages_of_minute = Counter([value // DEPLOYMENT_SECONDS for value in dates.values])
-    pages_of_minute.update(
-        [minute for moments in dates.changed for minute in {run.value // DEPLOYMENT_SECONDS for run in moments}]
+    pages_of_minute = Counter(
+        minute for moments in dates for minute in {run.value // DEPLOYMENT_SECONDS for run in moments}
     )
     min_count = max(3, len(dates) / 5)
     if 2 * max(pages_of_minute.values(), default=0) < min_count:  # most sites

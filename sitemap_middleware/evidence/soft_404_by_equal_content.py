@@ -14,16 +14,13 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from itertools import repeat
-from operator import eq
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from ..models import Page
 from ..value_history import VOLATILE
 from .own_slug_in_content import Forms, LearnedContent, Rank, forms_of_pair, without_slug
 from .packed_content_size import do_marks_differ
-from .page_columns import PageColumns
 
 MIN_EQUAL_PAGES: Final = 5
 """If a route has this many equal learned pages, only the first is listed. Fewer may be equal by chance."""
@@ -101,11 +98,6 @@ class LearnedContents:
         learned = learned_content(page)
         if learned is not None:
             self._of_route(learned.route).add(learned)
-
-    def add_columns(self, pages: PageColumns) -> None:
-        """Add those of many pages that may be listed."""
-        if _may_be_compared(pages.common):
-            self._of_route(pages.common.route).add_columns(pages)
 
     def _of_route(self, route: str) -> _RouteContents:
         if route not in self._routes:
@@ -188,27 +180,6 @@ class _RouteContents:
         self._capitals.append(capitals)
         self._marks.append(learned.mark)
 
-    def add_columns(self, pages: PageColumns) -> None:
-        """Add those of these pages that have a stable content. Their common page may be compared."""
-        stable = _stable_contents(pages)
-        if None in stable:
-            for learned in filter(None, map(learned_content, pages.pages())):
-                self.add(learned)
-            return
-        paths: Sequence[str] = pages.paths
-        joined = "".join(paths)
-        if "%" in joined:
-            paths = [*map(unquote, paths)]
-            joined = "".join(paths)
-        self._paths += pages.paths
-        self.contents += cast("Sequence[int]", stable)
-        self._zeros += map(_has_leading_zeros, paths) if _takes_integers(self._route) else repeat(False, pages.count)
-        self._first_seen.extend(pages.first_seen)
-        # Of ASCII, to make it lower case takes a seventh of the time of looking at each letter.
-        is_lower = joined.lower() == joined if joined.isascii() else joined.islower()
-        self._capitals += repeat(0, pages.count) if is_lower else map(_count_capitals, paths)
-        self._marks += pages.content_marks
-
     def __getitem__(self, index: int) -> LearnedContent:
         path = self._paths[index]
         rank = self._zeros[index], self._first_seen[index], self._capitals[index], path
@@ -246,18 +217,6 @@ def learned_content(page: Page) -> LearnedContent | None:
     has_zeros = _takes_integers(route) and _has_leading_zeros(decoded)
     rank = has_zeros, page.first_seen, _count_capitals(decoded), path
     return _make(LearnedContent, (route, path, content, rank, page.content_mark))
-
-
-def _stable_contents(pages: PageColumns) -> Sequence[int | None]:
-    """`_stable_content` of each of these pages."""
-    runs = pages.content_runs
-    if not any(VOLATILE in run.values for run in runs) and (
-        len(runs) == 1
-        or True not in map(eq, runs[-1].first_seen, runs[-1].last_seen)
-        or all(run.first_seen == run.last_seen for run in runs)
-    ):
-        return runs[-1].values
-    return [*map(_stable_content, zip(*(zip(*run, strict=True) for run in runs), strict=True))]
 
 
 def _stable_content(history: Sequence[tuple[int, int, int]]) -> int | None:

@@ -16,11 +16,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain, combinations, compress
+from itertools import chain, combinations
 from typing import Final, NamedTuple
 
 from ..value_history import OVERLAP_SECONDS, RUN_ORDER, VOLATILE, History, Run
-from .compact_content_histories import CompactContentHistories, frequent_values
 from .periods_of_many_changes import (
     LIFESPAN_ORDER,
     MIN_PAGES,
@@ -60,18 +59,20 @@ class _ContentStep(NamedTuple):
 class TemplateChanges:
     """The observed changes of content on a site, to tell edits of a page from template changes."""
 
-    def __init__(self, contents_by_route: Mapping[str, CompactContentHistories]) -> None:
+    def __init__(self, contents_by_route: Mapping[str, list[History]]) -> None:
         """Find the template changes.
 
         Args:
             contents_by_route: the contents of each route's pages. Finding differences may take quadratic time, so a
                 large site gives a sample of 10,000 pages.
         """
-        contents_by_group: defaultdict[str, CompactContentHistories] = defaultdict(CompactContentHistories)
+        contents_by_group: defaultdict[str, list[History]] = defaultdict(list)
         for route, contents in contents_by_route.items():
             contents_by_group[route if len(contents) >= MIN_PAGES_AROUND_CHANGE else ""].extend(contents)
-        values = chain.from_iterable(contents.all_values() for contents in contents_by_group.values())
-        self._common = frequent_values(values, MIN_PAGES) - {VOLATILE}
+        counts = Counter(
+            run.value for contents in contents_by_group.values() for history in contents for run in history
+        )
+        self._common = frozenset(value for value, count in counts.items() if count >= MIN_PAGES) - {VOLATILE}
         self._shared = self._flapping = frozenset[int]()
         """`_shared`: differences that are not edits, in the four forms in which two signed digests may show them.
         `_flapping`: differences that come and go, alone or together with a template change; without signs."""
@@ -123,15 +124,13 @@ class TemplateChanges:
             own.append(run)
         return tuple(sorted((*own, *volatile), key=RUN_ORDER))
 
-    def _settled_lifespans(self, contents: CompactContentHistories) -> Lifespans:
+    def _settled_lifespans(self, contents: list[History]) -> Lifespans:
         """When the pages were seen and changed, without known template changes and without pages that always change."""
         lifespans = Lifespans()
-        stable = [value != VOLATILE for value in contents.values]
-        lifespans.first_seen.extend(compress(contents.first_seen, stable))
-        lifespans.last_seen.extend(compress(contents.last_seen, stable))
-        for history in map(self._merge_runs, contents.changed):
-            if history and not is_always_new(history):
-                lifespans.add(history)
+        for history in contents:
+            merged = self._merge_runs(history) if len(history) > 1 else history
+            if merged and not is_always_new(merged):
+                lifespans.add(merged)
         return lifespans
 
     def _last_flap(self, contents: History) -> int:
@@ -140,9 +139,9 @@ class TemplateChanges:
             return -1
         return max(end for difference, _, end, *_ in _content_steps(runs) if difference in self._flapping)
 
-    def _find_differences(self, contents_by_group: Mapping[str, CompactContentHistories]) -> None:
+    def _find_differences(self, contents_by_group: Mapping[str, list[History]]) -> None:
         """Find the differences that are not edits, in the pages that changed."""
-        histories = (self._own_runs(history) for contents in contents_by_group.values() for history in contents.changed)
+        histories = (self._own_runs(history) for contents in contents_by_group.values() for history in contents)
         changed = [runs for runs in histories if len(runs) > 1]
         differences = [_content_differences(runs) for runs in changed]
         counted = Counter(chain.from_iterable(differences))

@@ -11,7 +11,7 @@ from datetime import date
 from typing import Any
 
 from ..checked_options import Options
-from ..dates import w3c_column, w3c_from_timestamp
+from ..dates import w3c, w3c_from_timestamp
 from ..entry import Entry, changefreq_of, lastmod_of, priority_of
 from ..evidence.lastmod import lastmod
 from ..models import Route, UrlColumns
@@ -55,7 +55,7 @@ class UnobservedEntries:
         dates = [*map(lastmod_of, entries)]
         if not any(dates):
             return [of_route] * len(dates)
-        texts = w3c_column(dates)
+        texts = [None if moment is None else w3c(moment) for moment in dates]
         if of_route is not None:
             texts = [of_route if text is None else text for text in texts]
         today = self._now[:10]

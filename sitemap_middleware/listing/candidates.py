@@ -8,8 +8,7 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from ..entry import Entry
-from ..evidence.page_as_of import block_as_of, page_as_of
-from ..evidence.page_columns import PageBlock
+from ..evidence.page_as_of import page_as_of
 from ..evidence.page_verdict import is_listable
 from ..evidence.soft_404_by_equal_content import NO_SOFT_NOT_FOUNDS, LearnedContents, SoftNotFounds
 from ..models import Page, Provider, Route, Site
@@ -194,19 +193,17 @@ def stored_candidates(snapshot: SiteSnapshot, path: str | None = None) -> Iterat
     store, site = snapshot.store, snapshot.site
     for block in store.blocks(site.store_key):
         if block.number != UNLEARNED_BLOCK:
-            pages = block_as_of(PageBlock.of(store.block(site.store_key, block.number)), snapshot.now)
+            pages = [page_as_of(page, snapshot.now) for page in store.block(site.store_key, block.number)]
             wanted = pages if path is None else [page for page in pages if page.path == path]
             candidates = learned_candidates(snapshot, wanted)
             soft_not_founds = soft_not_founds_of(pages) if candidates else NO_SOFT_NOT_FOUNDS
             yield from _without_equal_pages(soft_not_founds, candidates)
 
 
-def soft_not_founds_of(block: PageBlock) -> SoftNotFounds:
+def soft_not_founds_of(pages: Sequence[Page]) -> SoftNotFounds:
     """The soft 404s among the pages of a block, as of now."""
     contents = LearnedContents()
-    for columns in block.columns:
-        contents.add_columns(columns)
-    for _, page in in_pieces(block.others, PIECE_PAGES):
+    for page in in_pieces(pages, PIECE_PAGES):
         contents.add(page)
     return contents.soft_not_founds()
 

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date
 from hashlib import blake2b
-from itertools import chain, repeat
+from itertools import chain
 from typing import Final, Literal
 
 from ..checked_options import Options
@@ -17,7 +17,6 @@ from ..entry import EMPTY_ENTRY
 from ..evidence import changefreq
 from ..evidence.changefreq import ChangefreqResult
 from ..evidence.lastmod import LastmodResult, futurity, lastmod
-from ..evidence.page_columns import PageBlock
 from ..evidence.site_signals import changed_since, depends_on_site_signals
 from ..exceptions import ValuesError
 from ..models import Page, Provider, Route, Site, SitemapUrl, UrlColumns
@@ -27,7 +26,6 @@ from ..sitemap_limits_and_value_checks import validate_date
 from ..warn_once import WarnOnce
 from ..yield_to_other_threads import in_pieces
 from . import auto_priority
-from .bulk_learned_entries import BulkLearnedEntries
 from .bulk_unobserved_entries import UnobservedEntries
 from .candidates import (
     PIECE_PAGES,
@@ -180,21 +178,16 @@ class EntryBuilder:
 
         The digest is empty if they depend on none.
         """
-        block = PageBlock.of(pages)
         # Soft 404s within the block are left out here already: no signals of the whole site are needed for that.
-        soft_not_founds = soft_not_founds_of(block)
-        candidates: list[Candidate] = []
-
-        def evaluate(others: list[Page]) -> Iterator[tuple[str, SitemapUrl]]:
-            for candidate in learned_candidates(context.snapshot, in_pieces(others, PIECE_PAGES)):
-                if candidate.page is None or soft_not_founds.first_equal_page(candidate.page) is None:
-                    candidates.append(candidate)
-                    yield from zip(repeat(candidate.path), self._entries(context, (candidate,)))
-
-        plain = BulkLearnedEntries(self._options, context, self._unrestricted_routes(context), soft_not_founds)
-        entries = plain.entries(block, evaluate)
+        soft_not_founds = soft_not_founds_of(pages)
+        candidates = [
+            candidate
+            for candidate in learned_candidates(context.snapshot, in_pieces(pages, PIECE_PAGES))
+            if candidate.page is None or soft_not_founds.first_equal_page(candidate.page) is None
+        ]
+        entries = UrlColumns.of([*self._entries(context, in_pieces(candidates, PIECE_PAGES))])
         self._note_priorities(context, number, {*entries.priorities}, len(entries.locs))
-        return entries, self._signals_digest(context, block, candidates)
+        return entries, self._signals_digest(context, pages, candidates)
 
     def build_entry(
         self, context: EvaluationContext, loc: str, candidate: Candidate
@@ -254,23 +247,17 @@ class EntryBuilder:
 
     # Digests
 
-    def _signals_digest(self, context: EvaluationContext, block: PageBlock, candidates: Sequence[Candidate]) -> bytes:
-        """The digest of the site signals that the entries of these pages depend on; empty if there are none.
-
-        `candidates` are those that were evaluated one by one: the changefreq of no other is inferred.
-        """
+    def _signals_digest(
+        self, context: EvaluationContext, pages: Sequence[Page], candidates: Sequence[Candidate]
+    ) -> bytes:
+        """The digest of the site signals that the entries of these pages depend on; empty if there are none."""
         record, options = context.site_signals.record, self._options
         settings = {options.priority, options.changefreq}
         settings.update(candidate.route.settings.changefreq for candidate in candidates)
-        columns = [columns for columns in block.columns if depends_on_site_signals(columns.common)]
-        pages = [page for _, page in block.others if depends_on_site_signals(page)]
-        if (
-            "auto" in settings
-            or any(pages.any_changed_since(record.open_until) for pages in columns)
-            or any(changed_since(page, record.open_until) for page in pages)
-        ):
+        dependent = [page for page in pages if depends_on_site_signals(page)]
+        if "auto" in settings or any(changed_since(page, record.open_until) for page in dependent):
             return record.dated_digest
-        return record.digest if columns or pages else b""
+        return record.digest if dependent else b""
 
     def _settings_digest(self, snapshot: SiteSnapshot, site_signals: CachedSiteSignals) -> bytes:
         """A digest of all that decides on learned pages besides their own history and the dated site signals."""

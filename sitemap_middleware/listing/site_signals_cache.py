@@ -25,7 +25,7 @@ from ..stores.checksums import verify, with_checksum
 from ..stores.compact_page_list import CompactPageList
 from ..yield_to_other_threads import in_pieces
 from .auto_priority import hub_paths
-from .candidates import SiteSnapshot, decode_path
+from .candidates import PIECE_PAGES, SiteSnapshot, decode_path
 from .package_install_times import install_times
 
 SAMPLE_PAGES: Final = 10_000
@@ -211,7 +211,7 @@ def _compute_signals(
     known = (page_as_of(page, now) for page in pages) if files else ()
     observed = {decode_path(page.path) for page in known if page.last_modified is not None}
     file_times = [last_modified for path, last_modified in files if path not in observed]
-    signals = site_signals(in_pieces(pages.blocks(), 1), file_times, until, now=now, installed=install_times())
+    signals = site_signals(in_pieces(pages, PIECE_PAGES), file_times, until, now=now, installed=install_times())
     return signals, hub_paths(map(decode_path, pages.paths()))
 
 

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from ..dates import SECONDS_PER_DAY
-from ..evidence.changes_by_time import changes_after, unavailable_from
-from ..evidence.page_as_of import block_as_of
-from ..evidence.page_columns import PageBlock
+from ..dates import SECONDS_PER_DAY, timestamp_of_w3c
+from ..evidence.page_as_of import page_as_of
+from ..evidence.page_verdict import expires_after
 from ..listing.policy import EvaluationContext
-from ..models import Site
+from ..models import Page, Site
 from ..routing.route_table import LEARNED_SECTION
 from ..stores.base import UNLEARNED_BLOCK, Block
 from ..stores.permanent_page_slots import MAX_BLOCK_PAGES
@@ -217,27 +216,28 @@ class LearnedSection:
                 self._indexes[document] = chunks
 
     def _render_block(self, evaluation: EvaluationContext, block: Block) -> tuple[Chunk, bytes | None]:
-        stored, now = PageBlock.of(self._store.block(self._site.store_key, block.number)), evaluation.snapshot.now
-        pages = block_as_of(stored, now)
+        stored, now = self._store.block(self._site.store_key, block.number), evaluation.snapshot.now
+        pages = [page_as_of(page, now) for page in stored]
         yield_to_other_threads()
         entries, signals_digest = self._resources.entries.block_entries(evaluation, block.number, pages)
         yield_to_other_threads()
         chunk = make_chunk(entries) if entries.locs else EMPTY_CHUNK
-        valid_until = self._valid_until(pages, now, hides_future=pages is not stored)
+        valid_until = self._valid_until(pages, now, hides_future=pages != stored)
         key = RenderKey(block.version, evaluation.settings_digest, signals_digest)
         rendered = chunk._replace(data=b"", number=block.number, render_key=key, valid_until=valid_until)
         return rendered, stored_chunk_codec.chunk_data(chunk) if chunk.count else None
 
-    def _valid_until(self, pages: PageBlock, now: int, *, hides_future: bool) -> int:
+    def _valid_until(self, pages: Sequence[Page], now: int, *, hides_future: bool) -> int:
         """When a block has to be rendered again if nobody visits its pages.
 
         Pages that are unavailable by their own account go at once. For all else a block is rendered at most once in
         `max_age`: each of its pages may be due at a time of its own.
         """
         pause = max(1, int(self._resources.max_age))
-        changes = changes_after(pages, now, self._resources.max_age_days * SECONDS_PER_DAY)
+        max_age = self._resources.max_age_days * SECONDS_PER_DAY
+        changes = (end for page in pages for end in _changes_by_time(page, max_age) if end > now)
         due = now if hides_future else min(changes, default=NEVER_SECONDS)
-        return min(max(due, now + pause), NEVER_SECONDS, *unavailable_from(pages, now))
+        return min(max(due, now + pause), NEVER_SECONDS, *(end for page in pages for end in expires_after(page, now)))
 
     def _render_remaining(self, evaluation: EvaluationContext) -> None:
         """Render all that is stale, with pauses, so that the app's own requests go first."""
@@ -285,6 +285,15 @@ class LearnedSection:
             self._indexes[document] = {}
             self._mark_changed(document)
             self._store.save(self._site.base_url, {_index_name(document): None})
+
+
+def _changes_by_time(page: Page, max_age_seconds: int) -> Iterator[int]:
+    """When a page becomes too old to be listed, and when its dates are no longer in the future; POSIX seconds."""
+    yield page.last_seen + max_age_seconds + 1
+    if page.last_modified is not None:
+        yield page.last_modified
+    if page.stated_date is not None:
+        yield timestamp_of_w3c(page.stated_date)
 
 
 def _index_name(document: int) -> str:

@@ -80,7 +80,7 @@ class Store(Protocol):
         """The blocks that changed after a version of the site, ordered by number."""
 
     def block(self, site: StoreKey, number: int) -> Sequence[Page]:
-        """The pages of a block, ordered by slot. A `PageBlock` of `page_codec.unpack_block` is faster than a list."""
+        """The pages of a block, ordered by slot."""
 
     def sample(self, site: StoreKey, limit: int) -> CompactPageList:
         """At most `limit` pages, spread evenly over a site: half learned, half unlearned, if it has enough of both."""

@@ -8,9 +8,8 @@ from itertools import chain
 from operator import itemgetter
 from typing import Final
 
-from ..evidence.page_columns import PageBlock
 from ..models import Page
-from .page_codec import unpack_columns, unpack_page
+from .page_codec import unpack_page
 
 BLOCK_PAGES: Final = 1000
 
@@ -60,21 +59,14 @@ class CompactPageList:
         self._routes += map({route: route for route in routes}.__getitem__, routes)  # many pages share one string
         self._paths += map(_PATH, rows)
         self._packed += map(_DATA, rows)
-        del rows, routes
-        for _ in self.blocks(start):  # raises ValueError
-            pass
+        for _ in map(unpack_page, self._paths[start:], self._routes[start:], self._packed[start:]):
+            pass  # raises ValueError
 
     def __len__(self) -> int:
         return len(self._paths)
 
     def __iter__(self) -> Iterator[Page]:
         return map(unpack_page, self._paths, self._routes, self._packed)
-
-    def blocks(self, start: int = 0) -> Iterator[PageBlock]:
-        """The pages from an index on, `BLOCK_PAGES` at a time."""
-        for first in range(start, len(self), BLOCK_PAGES):
-            part = slice(first, first + BLOCK_PAGES)
-            yield unpack_columns(self._paths[part], self._routes[part], self._packed[part])
 
     def paths(self) -> Sequence[str]:
         """The percent-encoded paths of the pages."""

@@ -21,16 +21,11 @@ content mark in the high four.
 from __future__ import annotations
 
 import struct
-import sys
-from array import array
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from functools import cache, partial
-from itertools import repeat
-from operator import itemgetter
+from collections.abc import Iterable
+from functools import cache
 from typing import Final, NamedTuple
 
 from ..dates import check_w3c
-from ..evidence.page_columns import MARK, READ_AT, PageBlock, PageColumns
 from ..evidence.page_verdict import is_listable
 from ..models import Page, UnconfirmedAnswer
 from ..value_history import Run
@@ -72,19 +67,8 @@ _HEAD: Final = struct.Struct("<BHBhBBBBB")
 _FIXED: Final = struct.Struct(_HEAD.format + "qqqq")
 _RUN: Final = struct.Struct("<qqq")
 _LENGTH: Final = struct.Struct("<I")
-_PATH: Final = itemgetter(0)
-_ROUTE: Final = itemgetter(1)
-_DATA: Final = itemgetter(2)
 _MARK_SHIFT: Final = 32
 _LOW_BITS: Final = (1 << _MARK_SHIFT) - 1
-_FRACTIONS: Final = slice(6, 8)
-"""The bytes of the fractions in the head. All others are the shape: pages of one route with equal shapes and lengths
-differ in times and runs only."""
-_SHAPE_PLACES: Final = (*range(_FRACTIONS.start), *range(_FRACTIONS.stop, _HEAD.size))
-"""The places of the shape's bytes."""
-_IS_BIG_ENDIAN: Final = sys.byteorder == "big"
-_MIN_COLUMN_PAGES: Final = 4
-"""Fewer pages than this are made one by one: that is faster than columns."""
 _make: Final = tuple.__new__  # builds a named tuple in half the time of calling its class
 
 
@@ -228,96 +212,9 @@ def unpack_page(path: str, route: str, data: bytes) -> Page:
     )
 
 
-def unpack_block(rows: Iterable[tuple[str, str, bytes]]) -> PageBlock:
+def unpack_block(rows: Iterable[tuple[str, str, bytes]]) -> list[Page]:
     """The pages of rows of path, route and packed form, in their order. Raises ValueError if one is damaged."""
-    rows = [*rows]
-    return unpack_columns([*map(_PATH, rows)], [*map(_ROUTE, rows)], [*map(_DATA, rows)])
-
-
-def unpack_columns(paths: list[str], routes: list[str], packed: list[bytes]) -> PageBlock:
-    """The same of columns rather than rows: the garbage collector need not look at them."""
-    if {*map(type, paths), *map(type, routes)} != {str} or {*map(type, packed)} != {bytes}:
-        return PageBlock([], [*enumerate(map(unpack_page, paths, routes, packed))])  # raises, and says of which page
-    columns: list[PageColumns] = []
-    others: list[tuple[int, Page]] = []
-    for positions in _positions_of_alike(routes, packed):
-        are_all = len(positions) == len(paths)
-        group_paths = paths if are_all else [paths[position] for position in positions]
-        group_data = packed if are_all else [packed[position] for position in positions]
-        route = routes[positions[0]]
-        found = _columns(route, positions, group_paths, group_data)
-        if found is None:
-            others += zip(positions, map(unpack_page, group_paths, repeat(route), group_data), strict=True)
-        else:
-            columns.append(found)
-    return PageBlock(columns, others)
-
-
-def _positions_of_alike(routes: Sequence[str], packed: Sequence[bytes]) -> Iterator[Sequence[int]]:
-    """The positions of pages of one route with equal lengths and shapes. What is too short has no shape."""
-    lengths = [*map(len, packed)]
-    keys = lengths if routes.count(routes[0]) == len(routes) else [*zip(routes, lengths, strict=True)]
-    for positions in _positions_of_each(keys):
-        joined = b"".join([packed[position] for position in positions])
-        length = lengths[positions[0]]
-        # The pages of most groups have one shape: a quarter of the time of comparing those of each two pages.
-        if all(
-            joined[place::length].count(joined[place]) == len(positions) for place in _SHAPE_PLACES if place < length
-        ):
-            yield positions
-            continue
-        heads = [packed[position][: _HEAD.size] for position in positions]
-        shapes = [head[: _FRACTIONS.start] + head[_FRACTIONS.stop :] for head in heads]
-        for places in _positions_of_each(shapes):
-            yield [positions[place] for place in places]
-
-
-def _positions_of_each(keys: Iterable[Hashable]) -> Iterable[list[int]]:
-    """The positions of each key, in ascending order."""
-    found: dict[Hashable, list[int]] = {}
-    for position, key in enumerate(keys):
-        if key in found:
-            found[key].append(position)
-        else:
-            found[key] = [position]
-    return found.values()
-
-
-def _columns(route: str, positions: Sequence[int], paths: list[str], data: list[bytes]) -> PageColumns | None:
-    """Pages of one route with equal shapes and lengths.
-
-    None if they are few, or have texts, except for dates that they state.
-    """
-    if len(data) < _MIN_COLUMN_PAGES:
-        return None
-    common = unpack_page(paths[0], route, data[0])
-    version, flags, *_ = _HEAD.unpack_from(data[0])
-    runs = len(common.last_modified_history) + len(common.content_history) + len(common.stated_date_history)
-    end = _FIXED.size + _RUN.size * runs
-    stated_dates = None
-    if flags & _ANY_TEXT:
-        start = end + _LENGTH.size
-        if flags & _ANY_TEXT != _STATED_DATE or {page[end:start] for page in data} != {data[0][end:start]}:
-            return None
-        stated_dates = [page[start:].decode() for page in data]
-        check_w3c(stated_dates)
-    decode = partial(_decode, version, end)
-    return PageColumns(common, positions, paths, data, stated_dates=stated_dates, decode=decode, unpack=unpack_page)
-
-
-def _decode(version: int, end: int, data: Sequence[bytes]) -> Sequence[array[int]]:
-    """The columns of numbers (`page_columns`) of pages with this version, whose texts begin at `end`."""
-    numbers = array("q", b"".join(map(itemgetter(slice(_HEAD.size, end)), data)))
-    if _IS_BIG_ENDIAN:  # pragma: no cover (few machines)
-        numbers.byteswap()
-    width = len(numbers) // len(data)
-    columns = [numbers[place::width] for place in range(width)]
-    marks = array("i", bytes(4 * len(data)))
-    if version == MARKED_VERSION:
-        halves = columns[READ_AT].tobytes()
-        columns[READ_AT], marks = array("I", halves)[_IS_BIG_ENDIAN::2], array("i", halves)[not _IS_BIG_ENDIAN :: 2]
-    columns.insert(MARK, marks)
-    return columns
+    return [unpack_page(*row) for row in rows]
 
 
 def _parse_unconfirmed(text: str) -> tuple[UnconfirmedAnswer, ...]:

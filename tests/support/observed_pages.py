@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sitemap_middleware.evidence.page_columns import PageBlock
 from sitemap_middleware.evidence.site_signals import SiteSignals, site_signals
 from sitemap_middleware.models import Page
 
 
 def signals_of(pages: Iterable[Page], *arguments: Any, **options: Any) -> SiteSignals:
     """The signals of a site with these pages; see `site_signals`."""
-    return site_signals([PageBlock.of(pages)], *arguments, **options)
+    return site_signals(pages, *arguments, **options)

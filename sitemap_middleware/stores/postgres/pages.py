@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from ...evidence.observations import Observation
-from ...evidence.page_columns import PageBlock
 from ...models import MergeResult, Page, PageLimits
 from ..base import UNLEARNED_BLOCK, EngineStatus, LeaseStatus
 from ..compact_page_list import CompactPageList
@@ -117,7 +116,7 @@ class SitePages:
         bounds = (*row_id_range(self.site, UNLEARNED_BLOCK), *row_id_range(self.site, 1, self._last_block()))
         return _unpack(self._session(_SELECT_PAGES_OF_SITE, bounds))
 
-    def block(self, number: int) -> PageBlock:
+    def block(self, number: int) -> list[Page]:
         return unpack_block(self._read_range(*row_id_range(self.site, number)))
 
     def find_pages(self, paths: Collection[str]) -> dict[str, Page]:

@@ -16,7 +16,6 @@ from psycopg import errors
 from ...bounded_cache import BoundedCache
 from ...crawlers.counted_visits import CrawlerVisit
 from ...evidence.observations import Observation
-from ...evidence.page_columns import PageBlock
 from ...exceptions import StoreError
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from ..base import (
@@ -157,7 +156,7 @@ class PostgresStore:
 
         return self.read(blocks)
 
-    def block(self, site: StoreKey, number: int) -> PageBlock:
+    def block(self, site: StoreKey, number: int) -> list[Page]:
         return self.read(lambda session: SitePages(session, site).block(number))
 
     def sample(self, site: StoreKey, limit: int) -> CompactPageList:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from ...evidence.observations import Observation
-from ...evidence.page_columns import PageBlock
 from ...models import MergeResult, Page, PageLimits
 from ..base import UNLEARNED_BLOCK, Block
 from ..compact_page_list import CompactPageList
@@ -80,7 +79,7 @@ class SitePages:
             for number, value in zip(numbers_and_values, numbers_and_values, strict=True)
         ]
 
-    def block(self, number: int) -> PageBlock:
+    def block(self, number: int) -> list[Page]:
         segments = unlearned_segments(self._read_cursor()[1]) if number == UNLEARNED_BLOCK else [number]
         pages = [stored for segment in segments for stored in self._read_segment(segment)]
         return unpack_block((stored.path, stored.route, stored.data) for stored in pages)

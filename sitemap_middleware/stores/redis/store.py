@@ -16,7 +16,6 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from ...bounded_cache import BoundedCache
 from ...crawlers.counted_visits import CrawlerVisit
 from ...evidence.observations import Observation
-from ...evidence.page_columns import PageBlock
 from ...exceptions import StoreError
 from ...fork_safety import reset_after_fork
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
@@ -130,7 +129,7 @@ class RedisStore:
         return self._site_pages(site).blocks(since)
 
     @_repair_and_retry
-    def block(self, site: StoreKey, number: int) -> PageBlock:
+    def block(self, site: StoreKey, number: int) -> list[Page]:
         return self._site_pages(site).block(number)
 
     @_repair_and_retry

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from ...crawlers.counted_visits import CrawlerVisit
 from ...evidence.observations import Observation
-from ...evidence.page_columns import PageBlock
 from ...exceptions import StoreError
 from ...fork_safety import ForkSafeLock, reset_after_fork
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
@@ -118,8 +117,8 @@ class BaseSQLiteStore(ABC):
 
         return self._read(select)
 
-    def block(self, site: StoreKey, number: int) -> PageBlock:
-        def select(connection: sqlite3.Connection) -> PageBlock:
+    def block(self, site: StoreKey, number: int) -> list[Page]:
+        def select(connection: sqlite3.Connection) -> list[Page]:
             return read_block(connection, row_id_range(site_number(connection, site), number))
 
         return self._read(select)

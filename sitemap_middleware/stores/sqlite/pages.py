@@ -8,12 +8,11 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from ...evidence.observations import Observation
-from ...evidence.page_columns import PageBlock
 from ...models import MergeResult, Page, PageLimits
 from ..base import UNLEARNED_BLOCK
 from ..compact_page_list import CompactPageList
 from ..next_site_version import VERSION_STEPS, next_version
-from ..page_codec import PackedPage, packed_page, unpack_columns, unpack_page
+from ..page_codec import PackedPage, packed_page, unpack_page
 from ..page_sample import SiteSize, draw_sample
 from ..page_write_plan import NewPages, SiteChanges
 from ..permanent_page_slots import PlacementCursor, Slot
@@ -353,12 +352,12 @@ def select_in_batches(
     return rows
 
 
-def read_block(connection: sqlite3.Connection, id_range: tuple[int, int]) -> PageBlock:
+def read_block(connection: sqlite3.Connection, id_range: tuple[int, int]) -> list[Page]:
     """The pages of a range of rows. Routes are read apart: to join them with each row takes longer."""
     rows = connection.execute(_SELECT_BLOCK, id_range).fetchall()
     routes = [*map(_ROUTE, rows)]
     paths = dict(select_in_batches(connection, _SELECT_ROUTES, {*routes}))
-    return unpack_columns([*map(_PATH, rows)], [*map(paths.__getitem__, routes)], [*map(_DATA, rows)])
+    return [*map(unpack_page, map(_PATH, rows), map(paths.__getitem__, routes), map(_DATA, rows))]
 
 
 def pages_of(rows: Iterable[Any]) -> list[Page]:

@@ -1,18 +1,14 @@
-"""Pages without what a worker saw whose clock was ahead: one by one, and in columns."""
+"""Pages without what a worker saw whose clock was ahead."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sitemap_middleware.dates import CLOCK_SKEW_SECONDS
 from sitemap_middleware.evidence.observation_merge import merge
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
-from sitemap_middleware.evidence.page_as_of import block_as_of, page_as_of
-from sitemap_middleware.evidence.page_columns import PageBlock
+from sitemap_middleware.evidence.page_as_of import page_as_of
 from sitemap_middleware.models import Page
-from sitemap_middleware.stores.page_codec import packed_page, unpack_block
 from sitemap_middleware.value_history import Run
 
 NOW = 1_750_000_020
@@ -48,45 +44,3 @@ def test_what_was_seen_later_is_left_out_and_the_page_stays() -> None:
     assert page_as_of(page, NOW - DAY).last_modified is None
     read = page_as_of(page._replace(last_seen=NOW), NOW + DAY)
     assert (read.last_modified, read.stated_date) == (NOW + 8 * DAY, None)
-
-
-SIGHTS = st.lists(
-    st.tuples(
-        st.sampled_from([-DAY, -100, 0, 1, 100, CLOCK_SKEW_SECONDS, 400, DAY]).map(lambda ahead: NOW + ahead),
-        st.sampled_from([NOW - DAY, NOW + 90]),
-        st.integers(1, 3),
-    ),
-    min_size=1,
-    max_size=3,
-    unique_by=lambda sight: sight[0],
-)
-PAGES = st.lists(st.tuples(st.integers(1, 8), SIGHTS), max_size=4).map(
-    lambda kinds: [
-        seen(f"/{kind}-{number}", *((at + number % 2, date, content) for at, date, content in sights))
-        for kind, (count, sights) in enumerate(kinds)
-        for number in range(count)
-    ]
-)
-
-
-def stored(pages: list[Page]) -> PageBlock:
-    return unpack_block((page.path, page.route, packed_page(page).data) for page in pages)
-
-
-@given(PAGES)
-def test_a_block_has_the_pages_that_each_page_is_alone(pages: list[Page]) -> None:
-    block = stored(pages)
-    known = block_as_of(block, NOW)
-    assert [*known] == [page_as_of(page, NOW) for page in pages]
-    assert (known is block) is all(page_as_of(page, NOW) is page for page in pages)
-    assert block_as_of(PageBlock.of(pages), NOW) == known
-
-
-def test_one_page_from_the_future_leaves_the_others_in_columns() -> None:
-    sights = (NOW - DAY, NOW - 9 * DAY, 1), (NOW, NOW - 9 * DAY, 1)
-    pages = [seen(f"/{number}", *sights) for number in range(9)]
-    late = seen("/late", sights[0], (NOW + 1, NOW - 9 * DAY, 1))
-    block = block_as_of(stored([*pages[:4], late, *pages[4:]]), NOW)
-    assert [columns.count for columns in block.columns] == [9]
-    assert block.others == [(4, page_as_of(late, NOW))]
-    assert not block_as_of(stored(pages), NOW - 1).columns

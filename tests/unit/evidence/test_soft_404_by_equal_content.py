@@ -22,7 +22,6 @@ from sitemap_middleware.evidence.soft_404_by_equal_content import (
     SoftNotFounds,
 )
 from sitemap_middleware.models import Page, Site
-from sitemap_middleware.stores.page_codec import packed_page, unpack_block
 from sitemap_middleware.value_history import VOLATILE, Run
 
 SITE = Site("https", "example.com")
@@ -224,30 +223,6 @@ def test_the_numbers_are_those_of_a_digest() -> None:
         page.content_history[0].value % 2**64
         == (digest_term("word") + digest_term("other") + digest_term("\n/to")) % 2**64
     )
-
-
-def echoes_of_columns(*pages: Page) -> SoftNotFounds:
-    """The same as `echoes`, of pages as a store has them."""
-    (columns,) = unpack_block((page.path, page.route, packed_page(page).data) for page in pages).columns
-    contents = LearnedContents()
-    contents.add_columns(columns)
-    return contents.soft_not_founds()
-
-
-def test_changing_pages_among_those_of_the_store_are_no_soft_404s() -> None:
-    pages = [seen(f"/tags/{word}", f"Tag {word}", at) for at, word in enumerate("abcdefgh")]
-    pages[0] = pages[0]._replace(content_history=(Run(VOLATILE, 0, 0),))
-    found = echoes_of_columns(*pages)
-    assert [found.first_equal_page(page) for page in pages] == [None, None, *["/tags/b"] * 6]
-    assert found.as_tuple() == echoes(*pages).as_tuple()
-
-
-def test_listed_spelling_of_encoded_pages_of_the_store_is_that_with_fewer_capitals() -> None:
-    spellings = ["/tags/%C3%84rger", "/tags/%C3%A4rger", "/tags/Rye", "/tags/rye"]
-    pages = [seen(path, f"About {path[-3:].lower()}") for path in spellings]
-    found = echoes_of_columns(*pages)
-    assert [found.first_equal_page(page) for page in pages] == ["/tags/%C3%A4rger", None, "/tags/rye", None]
-    assert found.as_tuple() == echoes(*pages).as_tuple()
 
 
 def test_nothing_is_an_echo_of_nothing() -> None:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.compact_content_histories import CompactContentHistories
 from sitemap_middleware.evidence.periods_of_many_changes import MIN_PAGES
 from sitemap_middleware.evidence.template_changes import (
     MIN_PAGES_AROUND_CHANGE,
@@ -44,9 +43,9 @@ def number(which: int, content: int = 0) -> int:
 def dated(pages: list[History], which: int = 0, routes: list[str] | None = None) -> tuple[int, int] | None:
     """When a page changed, in hours."""
     routes = routes or ["/{x}"] * len(pages)
-    of_route = defaultdict(CompactContentHistories)
+    of_route = defaultdict(list)
     for route, history in zip(routes, pages, strict=True):
-        of_route[route].add(history)
+        of_route[route].append(history)
     change = last_change(TemplateChanges(of_route).own_history(routes[which], pages[which]))
     return None if change is None else (change[0] // HOUR, change[1] // HOUR)
 
@@ -398,10 +397,7 @@ def test_sum_of_a_template_and_a_flapping_difference_is_flapping() -> None:
 
 
 def changes_of(*pages: History) -> TemplateChanges:
-    contents = CompactContentHistories()
-    for history in pages:
-        contents.add(history)
-    return TemplateChanges({"/{x}": contents})
+    return TemplateChanges({"/{x}": [*pages]})
 
 
 def test_equal_tuples_show_equal_template_changes() -> None:

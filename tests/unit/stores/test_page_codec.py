@@ -220,87 +220,8 @@ def test_packed_pages_keep_their_order_and_content(pages: list[Page]) -> None:
         assert len(same) == len(pages)
 
 
-ALIKE = (
-    st.lists(
-        st.builds(
-            lambda kind, changes: [kind._replace(path=f"/{number}", **change) for number, change in enumerate(changes)],
-            PAGES | MARKED | st.sampled_from([PLAIN, PLAIN._replace(stated_date="2024-05-01")]),
-            st.lists(
-                st.builds(dict, first_seen=NUMBERS, last_seen=NUMBERS, last_seen_fraction=st.integers(0, 255)),
-                max_size=9,
-            ),
-        ),
-        max_size=4,
-    )
-    .map(lambda kinds: [page for kind in kinds for page in kind])
-    .flatmap(st.permutations)
-)
-"""Pages of which many are alike, in any order."""
-
-
 def rows_of(pages: list[Page]) -> list[tuple[str, str, bytes]]:
     return [(page.path, page.route, packed_page(page).data) for page in pages]
-
-
-@pytest.mark.once
-@given(ALIKE)
-def test_pages_of_a_block_keep_their_order_and_content(pages: list[Page]) -> None:
-    block = unpack_block(rows_of(pages))
-    assert block == pages
-    assert len(block) == len(pages)
-    assert block[:] == pages
-    for columns in block.columns:
-        alike = columns.pages()
-        assert [pages[position] for position in columns.positions] == alike
-        assert [columns.page(index) for index in range(columns.count)] == alike
-        assert [*columns.first_seen] == [page.first_seen for page in alike]
-        assert [*columns.last_seen] == [page.last_seen for page in alike]
-        assert [*columns.read_at] == [page.read_at for page in alike]
-        assert [*columns.content_marks] == [page.content_mark for page in alike]
-        assert [*(columns.stated_dates or [None] * len(alike))] == [page.stated_date for page in alike]
-        assert [*columns.last_modified] == [page.last_modified or 0 for page in alike]
-        for runs, histories in (
-            (columns.last_modified_runs, [page.last_modified_history for page in alike]),
-            (columns.content_runs, [page.content_history for page in alike]),
-        ):
-            assert [*zip(*(zip(*run, strict=True) for run in runs), strict=True)] == [h for h in histories if h]
-        chosen = columns.select([index % 2 for index in range(columns.count)])
-        assert chosen is not None
-        assert chosen.pages() == alike[1::2]
-        assert columns.select([False] * columns.count) is None
-
-
-def test_columns_hold_pages_of_one_length_and_shape_only() -> None:
-    kinds = [PLAIN, PLAIN._replace(status=404), PLAIN._replace(stated_date="2024-05-01"), FULL]
-    pages = [kinds[number % 4]._replace(path=f"/{number}", last_seen=number) for number in range(16)]
-    block = unpack_block(rows_of(pages))
-    assert sorted([*columns.positions] for columns in block.columns) == [
-        [0, 4, 8, 12],
-        [1, 5, 9, 13],
-        [2, 6, 10, 14],
-    ]
-    assert [columns.pages() for columns in block.columns] == [
-        [pages[position] for position in columns.positions] for columns in block.columns
-    ]
-    assert sorted(position for position, _ in block.others) == [3, 7, 11, 15]
-    assert block == pages
-
-
-@pytest.mark.parametrize("stated", [None, "2024-05-01"])
-@pytest.mark.parametrize(
-    ("fields", "in_columns"),
-    [({}, True), ({"obstacle": "is"}, False), ({"media_type": "text/x"}, False), ({"canonical": ""}, False)],
-)
-def test_pages_with_texts_are_not_in_columns_unless_they_state_dates(
-    fields: dict[str, Any], in_columns: bool, stated: str | None
-) -> None:
-    pages = [PLAIN._replace(path=f"/{number}", stated_date=stated, **fields) for number in range(4)]
-    block = unpack_block(rows_of(pages))
-    assert [[*columns.positions] for columns in block.columns] == ([[0, 1, 2, 3]] if in_columns else [])
-    assert [page for _, page in block.others] == ([] if in_columns else pages)
-    assert block[-1] == pages[-1]
-    assert repr(block) == f"PageBlock({pages})"
-    assert block != 1
 
 
 @pytest.mark.parametrize("stated", [None, "2024-05-01"])
