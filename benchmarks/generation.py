@@ -25,7 +25,7 @@ import flask
 from isal import igzip
 
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
-from sitemap_middleware.dates import w3c, w3c_column
+from sitemap_middleware.dates import w3c
 from sitemap_middleware.evidence.own_slug_in_content import forms_of_pair
 from sitemap_middleware.models import SitemapUrl, UrlColumns
 from sitemap_middleware.rendering import concatenable_deflate
@@ -171,7 +171,7 @@ def _columns(posts: Sequence[Any]) -> UrlColumns:
     """Entries as the items of a provider become them."""
     return UrlColumns(
         [site.BASE + post.path for post in posts],
-        w3c_column([post.changed for post in posts]),
+        [w3c(post.changed) for post in posts],
         [None] * len(posts),
         [post.priority for post in posts],
     )

@@ -171,22 +171,6 @@ def test_date_that_stays_for_a_minute_is_not_generated(stays: int, *, generated:
     assert is_generated((Run(NOW, NOW, NOW + stays),)) is generated
 
 
-@pytest.mark.parametrize(
-    "signals",
-    [
-        SiteSignals(),
-        SiteSignals(installed=frozenset({MINUTE})),
-        SiteSignals(deployments=frozenset({MINUTE, MINUTE + 2})),
-        SiteSignals(deployed=(NOW - 1, NOW + DEPLOYMENT_SECONDS)),
-        SiteSignals(deployed=(NOW - 1, NOW - 1), installed=frozenset({MINUTE + 1})),
-    ],
-    ids=["none", "an installation", "minutes", "a range", "a range and an installation"],
-)
-def test_times_of_deployments_are_found_among_many_as_each_alone(signals: SiteSignals) -> None:
-    moments = [NOW + seconds for seconds in range(-2, 3 * DEPLOYMENT_SECONDS)]
-    assert [*signals.deployed_among(moments)] == [signals.deployed_at(moment) for moment in moments]
-
-
 # What the signals depend on
 
 
