@@ -8,6 +8,8 @@ from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Final
 
+from werkzeug.http import parse_date
+
 CLOCK_SKEW_SECONDS: Final = 5 * 60
 """How far another machine's clock may be ahead of this machine's."""
 
@@ -30,12 +32,6 @@ _W3C_LINES: Final = re.compile(
 _RFC_850: Final = re.compile(r", [0-9]{2}-[A-Za-z]{3}-[0-9]{2} ")
 
 
-def import_http_parsers() -> None:
-    """Import Werkzeug's parsers ahead of time: threads that import them at once may find a module half initialised."""
-    import werkzeug.datastructures
-    import werkzeug.http  # noqa: F401 (to have it imported)
-
-
 def parse_last_modified(values: Collection[str], at: int) -> int | None:
     """A plausible Last-Modified (RFC 9110, section 8.8.2) in POSIX seconds, or None.
 
@@ -51,8 +47,6 @@ def parse_last_modified(values: Collection[str], at: int) -> int | None:
 @lru_cache(_MAX_CACHED_HTTP_DATES)
 def _http_date(value: str) -> int | None:
     """A date of HTTP (RFC 9110, section 5.6.7) in POSIX seconds, or None."""
-    from werkzeug.http import parse_date
-
     value = value.strip()
     moment = parse_date(value)
     if moment is None or (str(moment.year) not in value and not _RFC_850.search(value)):

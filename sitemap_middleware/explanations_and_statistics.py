@@ -6,39 +6,37 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from . import urls
-from .created_when_needed import created_part
+from .checked_options import Options
+from .crawlers.counted_visits import CrawlerVisit
+from .crawlers.visit_statistics import CrawlerFigures, crawler_figures
+from .evidence.page_verdict import Verdict
+from .explanation import Explanation
+from .hosts import SiteResolver
+from .listing.candidates import Candidate, SiteSnapshot, decode_path
+from .listing.changes_since import PageChange, changes
+from .listing.entries_by_section import EntryBuilder
+from .listing.explain import explain
+from .listing.listed_and_unlisted_urls import EvaluatedUrl, UrlReportLine, evaluated_urls, url_report
+from .listing.policy import EvaluationContext
+from .listing.route_report import RouteReport, route_report
 from .models import Site
+from .observation.parse_and_store import Ingester
+from .observation.tracked_page_cache import TrackedPageCache
+from .observation.verified_visit_counting import CrawlerVisitCounts
+from .rendering.publisher import Publisher
+from .rendering.site_documents import PublishedDocument
+from .request_response import AsyncCollector
+from .robots import RobotsTxt
+from .robots_parser import ROBOTS_PATH
+from .routing.current_routes import AppRoutes
+from .sitemap_handler import SitemapHandler
 from .stores.base import Store, StoreExtras
-
-if TYPE_CHECKING:
-    from .checked_options import Options
-    from .crawlers.counted_visits import CrawlerVisit
-    from .crawlers.visit_statistics import CrawlerFigures
-    from .explanation import Explanation
-    from .hosts import SiteResolver
-    from .listing.candidates import Candidate, SiteSnapshot
-    from .listing.changes_since import PageChange
-    from .listing.entries_by_section import EntryBuilder
-    from .listing.listed_and_unlisted_urls import EvaluatedUrl, UrlReportLine
-    from .listing.policy import EvaluationContext
-    from .listing.route_report import RouteReport
-    from .observation.parse_and_store import Ingester
-    from .observation.tracked_page_cache import TrackedPageCache
-    from .observation.verified_visit_counting import CrawlerVisitCounts
-    from .rendering.publisher import Publisher
-    from .rendering.site_documents import PublishedDocument
-    from .request_response import AsyncCollector
-    from .robots import RobotsTxt
-    from .routing.current_routes import AppRoutes
-    from .sitemap_handler import SitemapHandler
-    from .stores.circuit_breaker import GuardedStore
-    from .stores.store_clock import StoreClock
-
-# What only these methods need is imported in them: few processes call one.
+from .stores.circuit_breaker import GuardedStore
+from .stores.store_clock import StoreClock
 
 
 class ServiceInspection:
@@ -81,8 +79,6 @@ class ServiceInspection:
         self.complete_routes(site)
         explanation = self._explain(path, self.snapshot(site, self._guarded_store))
         if not self.options.enabled:
-            from .explanation import Explanation
-
             explanation = Explanation(
                 path, explanation.loc, False, "the middleware is turned off", route=explanation.route
             )
@@ -94,15 +90,10 @@ class ServiceInspection:
                 f" one that would remove a page needs confirmation; send the Host {site.host}"
             )
             ignored = f"{ignored}; {foreign}" if ignored else foreign
-        handler = created_part(self, "sitemap_handler")
-        unavailable = None if handler is None else handler.unavailable_reason(site)
+        unavailable = self.sitemap_handler.unavailable_reason(site)
         return replace(explanation, ignored=ignored, note=self.not_served_reason() or unavailable)
 
     def _explain(self, path: str, snapshot: SiteSnapshot) -> Explanation:
-        from .explanation import Explanation
-        from .listing.explain import explain
-        from .robots_parser import ROBOTS_PATH
-
         explanation = explain(self._entries, self.evaluation_context(snapshot), self.options.media_types, path)
         if snapshot.table.has_explicit_route(path):
             return explanation
@@ -140,9 +131,6 @@ class ServiceInspection:
 
     def route_report(self, snapshots: Sequence[SiteSnapshot]) -> list[RouteReport]:
         """Report on every route of these sites, and on every pattern of the options."""
-        from .evidence.page_verdict import Verdict
-        from .listing.route_report import RouteReport, route_report
-
         reports = [
             report
             for snapshot in snapshots
@@ -168,22 +156,16 @@ class ServiceInspection:
 
     def url_report(self, snapshots: Sequence[SiteSnapshot]) -> Iterator[UrlReportLine]:
         """Every known URL of these sites, listed or not. Raises `SitemapError` if the store or a provider fails."""
-        from .listing.listed_and_unlisted_urls import url_report
-
         return chain.from_iterable(
             url_report(self._entries, self.evaluation_context(snapshot)) for snapshot in snapshots
         )
 
     def evaluated_urls(self, snapshot: SiteSnapshot) -> Iterator[EvaluatedUrl]:
         """Every URL of `url_report`, with all that is known of it. Raises like `url_report`."""
-        from .listing.listed_and_unlisted_urls import evaluated_urls
-
         return evaluated_urls(self._entries, self.evaluation_context(snapshot))
 
     def is_excluded(self, candidate: Candidate) -> bool:
         """Whether a page is left out whatever it answers: by the option `exclude`, its decorator, or its kind."""
-        from .listing.candidates import decode_path
-
         return self._entries.policy.exclusion(candidate.route, decode_path(candidate.path)) is not None
 
     def crawler_figures(
@@ -204,9 +186,6 @@ class ServiceInspection:
             visits: those of the site; None to read them from the store.
             listed: the decoded paths of the listed pages; None to evaluate all pages.
         """
-        from .crawlers.visit_statistics import crawler_figures
-        from .robots_parser import ROBOTS_PATH
-
         site, table, base_url = snapshot.site, snapshot.table, snapshot.site.base_url
         if visits is None:
             read = StoreExtras.of(snapshot.store).crawler_visits
@@ -233,8 +212,6 @@ class ServiceInspection:
 
     def changes(self, snapshots: Sequence[SiteSnapshot], since: int) -> Iterator[PageChange]:
         """What changed in the sitemaps of these sites since a POSIX time. Raises like `url_report`."""
-        from .listing.changes_since import changes
-
         return chain.from_iterable(
             changes(self._entries, self.evaluation_context(snapshot), self.options.media_types, since)
             for snapshot in snapshots
@@ -242,8 +219,6 @@ class ServiceInspection:
 
     def snapshot(self, site: Site, store: Store) -> SiteSnapshot:
         """The inputs of a site's sitemap now, with its pages from this store."""
-        from .listing.candidates import SiteSnapshot
-
         now = self._store_clock.now(site.store_key) if store is self._guarded_store else int(self.clock())
         return SiteSnapshot(site, self.app_routes.reload(), store, self.robots_txt.cached_rules(site, store), now)
 
@@ -292,29 +267,24 @@ class ServiceInspection:
         """The figures of `stats` that count visits of crawlers, by the names of the crawlers."""
         return {f"crawler_visits_{name}": counts for name, counts in self.crawler_visits.counts().items()}
 
-    def _figure(self, part: str, read: Callable[[Any], float]) -> float:
-        """A figure of a part; 0 if nothing has needed the part yet, which would take a tenth of a second to import."""
-        created = created_part(self, part)
-        return 0 if created is None else read(created)
-
     def stats(self) -> dict[str, float]:
         """Counters since the process started, and gauges. `prometheus_and_opentelemetry.METRICS` has both."""
         return {
             "seen": self.tracker.buffer.seen + self.tracker.repeated,
             "dropped": self.tracker.buffer.dropped,
-            "merged": self._figure("_ingester", lambda ingester: ingester.merged),
-            "refused": self._figure("_ingester", lambda ingester: ingester.refused),
-            "unwritable": self._figure("_ingester", lambda ingester: ingester.unwritable),
-            "skipped": self._figure("_entries", lambda entries: entries.skipped_items()),
-            "listed": self._figure("_publisher", lambda publisher: publisher.entry_count()),
-            "documents": self._figure("_publisher", lambda publisher: publisher.document_count()),
-            "rendered": self._figure("_publisher", lambda publisher: publisher.rendered_blocks),
+            "merged": self._ingester.merged,
+            "refused": self._ingester.refused,
+            "unwritable": self._ingester.unwritable,
+            "skipped": self._entries.skipped_items(),
+            "listed": self._publisher.entry_count(),
+            "documents": self._publisher.document_count(),
+            "rendered": self._publisher.rendered_blocks,
             **{stat: sum(counts.values()) for stat, counts in self.crawler_stats().items()},
             "crawler_visits_dropped": self.tracker.crawlers.dropped,
             "pending": self.tracker.buffer.pending,
             "last_flush_age_seconds": self.tracker.buffer.last_flush_age_seconds,
             "store_failures": self._guarded_store.failures,
-            "unavailable_responses": self._figure("sitemap_handler", lambda handler: handler.unavailable_responses),
-            "values_age_seconds": self._figure("_publisher", lambda publisher: publisher.values_age()),
+            "unavailable_responses": self.sitemap_handler.unavailable_responses,
+            "values_age_seconds": self._publisher.values_age(),
             **{f"ignored_{reason}": count for reason, count in self.tracker.ignored.counts.items()},
         }

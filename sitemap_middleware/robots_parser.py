@@ -5,10 +5,9 @@ from __future__ import annotations
 import codecs
 import re
 import zlib
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from protego import Protego
+from protego import Protego
 
 ROBOTS_PATH: Final = "/robots.txt"
 
@@ -45,8 +44,6 @@ class RobotsRules:
         self._parsed: Protego | None = None
         if not text.strip():
             return
-        from protego import Protego  # most apps have no rules
-
         lines = _AGENT.sub(_normalized_agent_line, _CARRIAGE_RETURN.sub("\n", text))
         self._parsed = Protego.parse(lines)
 

@@ -12,25 +12,36 @@ from . import urls
 from .captured_response import OBSERVED_STATUSES, CapturedResponse
 from .checked_options import Options
 from .crawlers.known_crawlers import crawler_of_agent
-from .created_when_needed import created_part
-from .dates import import_http_parsers
+from .explanations_and_statistics import ServiceInspection
+from .fork_safety import WorkerId
 from .hosts import SiteResolver
-from .lazy_service_parts import ServiceParts
+from .listing.entries_by_section import EntryBuilder
+from .listing.policy import EvaluationContext, ListingPolicy
+from .listing.provider_reader import Providers
 from .models import Site
+from .no_sitemap_reasons import NoSitemapReasons
 from .observation.background_saving import ResponseBuffer
 from .observation.fault_log import FaultLog
 from .observation.noted_crawler_requests import CrawlerRequests, NotedDocument
+from .observation.parse_and_store import Ingester
 from .observation.probe_client import ProbeClient
-from .observation.saving_at_exit import flush_on_sigterm
+from .observation.refresh_on_demand import Refresher
 from .observation.tracked_page import TrackedPage
 from .observation.tracked_page_cache import TrackedPageCache
+from .observation.unvisited_page_prober import UnvisitedPageProber
 from .observation.varying_content_prober import VaryingContentProber
+from .observation.verified_visit_counting import CrawlerVisitCounts
+from .rendering.publisher import Publisher
 from .report.request_handler import ReportHandler
 from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
 from .request_response import DOCUMENT_SUFFIXES, Request, Response
+from .robots import RobotsTxt
 from .routing.current_routes import AppRoutes
+from .sitemap_handler import SitemapHandler
 from .stores.base import Store, StoreExtras
 from .stores.circuit_breaker import with_circuit_breaker
+from .stores.requested_refreshes import RefreshMarkStore
+from .stores.sqlite.memory import MemoryStore
 from .stores.store_clock import StoreClock
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -39,7 +50,7 @@ _MAX_PATH_CHARS: Final = 3 * urls.MAX_LOC_CHARS
 """Characters of the longest path that is tracked: a longer one has no loc, and would fill the memory."""
 
 
-class SitemapService(ServiceParts):
+class SitemapService(ServiceInspection):
     """One wrapped app: its routes, the observations of its responses, and its sitemap.
 
     For every request, the adapters look up its page in `tracker.tracked_pages`. If it is
@@ -47,11 +58,10 @@ class SitemapService(ServiceParts):
     go to `sitemap_handler`.
     """
 
-    __slots__ = ("tracker",)
-    """Python finds `tracker` faster in a slot than among the attributes that `created_when_needed` adds to."""
+    # All parts are created, and so all their modules imported, before any thread starts: a child that is forked while
+    # a thread of its parent imports a module waits for that module without end.
 
     def __init__(self, app: Any, options: Options, store: Store) -> None:
-        import_http_parsers()
         self.clock: Callable[[], float] = options.clock
         self.options = options
         self.store = store
@@ -62,7 +72,6 @@ class SitemapService(ServiceParts):
             self._ingest,
             self._has_route,
             clock=options.clock,
-            prepare=self._import_what_a_flush_needs,
             on_flush=lambda is_last: self.crawler_visits.on_flush(is_last=is_last),
             on_last_flush=self._guarded_store.retry_now,
             on_shutdown=self.stop_background_work,
@@ -85,21 +94,69 @@ class SitemapService(ServiceParts):
             else None
         )
         self.report: ReportHandler = ReportHandler(self, self._guarded_store, self.site_resolver)
-        if options.enabled:
-            flush_on_sigterm()
+        self.providers: Providers = Providers(options.clock)
+        self.robots_txt: RobotsTxt = RobotsTxt(self.app_routes, options, self._guarded_store)
+        self._policy = ListingPolicy(options, self._probe_failure)
+        self._entries = EntryBuilder(options, self._policy, self.providers)
+        self._publisher = Publisher(self._entries, self._guarded_store, options, self._store_clock)
+        self._ingester = Ingester(
+            app_routes=self.app_routes,
+            store=self._guarded_store,
+            providers=self.providers,
+            options=options,
+            store_clock=self._store_clock,
+            tracker=self.tracker,
+            varying_content_prober=self.varying_content_prober,
+            may_store=self.site_resolver.may_store,
+        )
+        self.crawler_visits: CrawlerVisitCounts = CrawlerVisitCounts(
+            self.tracker.crawlers,
+            self._guarded_store,
+            self.app_routes,
+            may_store=self.site_resolver.may_store,
+            resolver=options.resolver,
+            clock=options.clock,
+        )
+        self.unvisited_prober: UnvisitedPageProber = UnvisitedPageProber(
+            self._entries, self._guarded_store, options, self._probe_client, self._observe_probe
+        )
+        self.refresher: Refresher = self._new_refresher()
+        self.sitemap_handler: SitemapHandler = SitemapHandler(
+            options=options,
+            app_routes=self.app_routes,
+            site_resolver=self.site_resolver,
+            robots=self.robots_txt,
+            publisher=self._publisher,
+            buffer=buffer,
+            prober=self.unvisited_prober,
+            refresher=self.refresher,
+            reasons=NoSitemapReasons(options, self._guarded_store),
+            evaluation_context=self._evaluation_context_now,
+            ingester=self._ingester,
+            on_loss=self.tracker.start_over,
+            on_error=self.log_fault,
+        )
 
-    def _import_what_a_flush_needs(self) -> None:
-        """Import and create what `_ingest` needs. It takes no lock but that of imports."""
-        from .evidence.html_facts import import_parser
-        from .stores import merge_batch_into_pages  # noqa: F401 (to have it imported)
+    def _new_refresher(self) -> Refresher:
+        options = self.options
+        marks = RefreshMarkStore(
+            self._guarded_store,
+            options.site.store_key if options.site else "",
+            options.clock,
+            WorkerId(),
+            has_one_host=options.site is not None,
+        )
+        return Refresher(
+            marks,
+            self.unvisited_prober if options.verify else None,
+            options.clock,
+            sections_of=self._sections_of,
+            static_paths=lambda site: self._entries.refreshable_paths(self._evaluation_context_now(site)),
+            may_probe=self._may_probe,
+        )
 
-        import_parser()
-        _ = self._ingester, self.crawler_visits
-        if self.varying_content_prober is not None:
-            _ = self._policy, self.robots_txt  # for `_may_probe`
-        if (import_driver := StoreExtras.of(self.store).import_driver) is not None:
-            with self.log_fault.guard("the driver of the store could not be imported"):
-                import_driver()
+    def _evaluation_context_now(self, site: Site) -> EvaluationContext:
+        return self.evaluation_context(self.snapshot(site, self._guarded_store))
 
     def with_site(self, site: Site) -> SitemapService:
         """A service of the same app and store whose `base_url` is another site's."""
@@ -107,8 +164,6 @@ class SitemapService(ServiceParts):
 
     def unobserving(self) -> SitemapService:
         """A service of the same app that keeps what it observes to itself, sends no requests and counts no visits."""
-        from .stores.sqlite.memory import MemoryStore
-
         options = replace(self.options, enabled=False, verify=False, crawlers=False)
         return SitemapService(self.app_routes.app, options, MemoryStore())
 
@@ -203,15 +258,13 @@ class SitemapService(ServiceParts):
         self._expire_documents()
 
     def _expire_documents(self) -> None:
-        if (handler := created_part(self, "sitemap_handler")) is not None:
-            handler.expire()
+        self.sitemap_handler.expire()
 
     def close(self) -> None:
         """Save pending observations and calls of `refresh`, stop the background thread and close the store."""
         self.stop_background_work()
         self.tracker.buffer.close()
-        if (refresher := created_part(self, "refresher")) is not None:
-            refresher.finish()
+        self.refresher.finish()
         try:
             self.store.close()
         except Exception as error:
@@ -219,8 +272,8 @@ class SitemapService(ServiceParts):
 
     def stop_background_work(self) -> None:
         """Start no more background work, so that a server can shut down soon. Does not wait for running work."""
-        for name in ("unvisited_prober", "_publisher", "providers", "varying_content_prober"):
-            if (part := created_part(self, name)) is not None:
+        for part in (self.unvisited_prober, self._publisher, self.providers, self.varying_content_prober):
+            if part is not None:
                 part.close()
 
     # Probes: requests to the app by the middleware itself, with `verify`

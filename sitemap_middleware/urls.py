@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urljoin, urlsplit
 
+import idna
+
 from .exceptions import OptionError
 from .models import Site
 
@@ -146,8 +148,6 @@ def ascii_host(netloc: str) -> str:
     """Convert an internationalised host to ASCII, as browsers do (IDNA 2008). An invalid one is returned unchanged."""
     if netloc.isascii():
         return netloc
-    import idna
-
     host, port = bare_host(netloc), netloc[len(bare_host(netloc)) :]
     try:
         return idna.encode(host, uts46=True).decode("ascii") + port

@@ -9,7 +9,7 @@ from typing import Any
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..created_when_needed import created_part
+from ..report.authorization_inputs import ReportRequest, RequestHeaders
 from ..request_response import DOCUMENT_SUFFIXES, KEY_PATH, RequestKey, Response
 from ..routing.framework_detection import EXTENSION_NAME
 from ..routing.starlette_routes import set_state
@@ -97,9 +97,7 @@ class ASGIMiddleware:
         """The response to a request for a document that is in memory and up to date; else None."""
         if not key or not key[KEY_PATH].endswith(DOCUMENT_SUFFIXES):
             return None
-        handler = created_part(self.service, "sitemap_handler")
-        response: Response | None = None if handler is None else handler.ready.response(key, headers)
-        return response
+        return self.service.sitemap_handler.ready.response(key, headers)
 
     async def _app_and_request(self, scope: Scope, key: RequestKey, send: Send) -> tuple[ASGIApp, ASGIRequest | None]:
         """Return the app to call for a page not tracked yet, and the request if its response will be observed.
@@ -128,15 +126,11 @@ class ASGIMiddleware:
 
     async def _document_response(self, request: ASGIRequest) -> Response | None:
         """The response to a request whose path may be a document's; None if the app is to answer."""
-        handler = created_part(self.service, "sitemap_handler") or await self.new_sitemap_handler()
+        handler = self.service.sitemap_handler
         response: Response | None = handler.cached_response(request)
         if response is None and handler.may_be_document(request):
             response = await self.new_document_response(request)
         return response
-
-    async def new_sitemap_handler(self) -> Any:
-        """What answers requests for documents, imported on a thread: that takes tens of milliseconds."""
-        return await run_sync(getattr, self.service, "sitemap_handler", limiter=thread_limiter())
 
     async def new_document_response(self, request: ASGIRequest) -> Response | None:
         """The response to a request for a document that must be brought up to date, or for robots.txt.
@@ -150,8 +144,6 @@ class ASGIMiddleware:
 
     async def _report_response(self, request: ASGIRequest) -> Response | None:
         """The response if the request is for the report and may read it; None if the app is to answer."""
-        from ..report.authorization_inputs import ReportRequest, RequestHeaders
-
         asked = ReportRequest(request.path, RequestHeaders(request.decoded_headers()), scope=request.scope)
         return await self.service.report.answer_async(request, asked, partial(run_sync, limiter=thread_limiter()))
 

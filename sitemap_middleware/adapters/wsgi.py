@@ -7,6 +7,7 @@ from functools import cache, partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from ..report.authorization_inputs import ReportRequest, RequestHeaders
 from ..request_response import DOCUMENT_SUFFIXES, KEY_PATH, Response
 from ..service import SitemapService
 from .wsgi_body import observed_body
@@ -124,7 +125,5 @@ class WSGIMiddleware:
 
     def _report_response(self, request: WSGIRequest) -> Response | None:
         """The response if the request is for the report and may read it; None if the app is to answer."""
-        from ..report.authorization_inputs import ReportRequest, RequestHeaders
-
         asked = ReportRequest(request.path, RequestHeaders(request.decoded_headers()), environ=request.environ)
         return self.service.report.answer(request, asked)

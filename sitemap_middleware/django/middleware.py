@@ -9,7 +9,6 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.core.exceptions import MiddlewareNotUsed
 
 from .. import middleware as core
-from ..created_when_needed import created_part
 from ..request_response import DOCUMENT_SUFFIXES
 from .get_response_as_app import get_response_as_app
 from .requests import asgi_request, wsgi_request
@@ -75,7 +74,7 @@ class SitemapMiddleware:
             page = self._tracked_page(own)
             if page is None:
                 if own.key[0].endswith(DOCUMENT_SUFFIXES):
-                    handler = created_part(app.service, "sitemap_handler") or await app.new_sitemap_handler()
+                    handler = app.service.sitemap_handler
                     if handler.may_be_document(own):
                         response = handler.cached_response(own)
                         if response is None:

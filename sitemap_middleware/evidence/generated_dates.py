@@ -109,10 +109,10 @@ def _is_cached_clock(dates: History) -> bool:
     if len(dates) == 2:
         (_, _, earlier), (_, later, _) = dates
         return later - earlier >= UNSEEN_FACTOR * oldest
-    from statistics import median  # it imports much, for few pages
-
     gaps = [later.first - earlier.last for earlier, later in pairwise(dates)]
-    return median(gaps) >= UNSEEN_FACTOR * oldest
+    gaps.sort()
+    median = (gaps[(len(gaps) - 1) // 2] + gaps[len(gaps) // 2]) / 2
+    return median >= UNSEEN_FACTOR * oldest
 
 
 def changes_without_content(dates: History, contents: History, deployed: Callable[[int], bool]) -> bool:

@@ -8,21 +8,23 @@ digest, because a digest of a part would change with what surrounds the part.
 from __future__ import annotations
 
 import codecs
+import encodings.aliases
 import re
 from collections.abc import Iterator
 from datetime import date, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urljoin
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from ..captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from ..dates import w3c
+from .content_digest import content_digest
+from .json_ld import dates_modified, parse_scripts
 from .linear_time_html_prefix import metadata_tags, safe_length
 from .observations import HtmlFacts
 from .robots_directives import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
-
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 HEAD_CHARS: Final = KEPT_BODY_BYTES // 4
 """Characters read of a larger page, of up to four bytes. They hold its robots meta tags and its canonical link."""
@@ -48,6 +50,10 @@ _ASCII_CODECS: Final = frozenset(
     | {f"iso8859-{number}" for number in range(1, 17) if number != 12}
 )
 """The other Python codecs of charsets that browsers know. ASCII text, such as a meta tag, reads the same in each."""
+_ASCII_CODEC_OF_MODULE: Final = {
+    codec.replace("-", "_"): codecs.lookup(codec).name for codec in (*_ASCII_CODECS, "latin-1")
+}
+"""By the modules of `encodings`. All are imported here: a page must not have the thread that parses it import one."""
 _MARKUP: Final = re.compile(r"\s*<[!?a-zA-Z]")
 _NO_TEXT: Final = re.compile(r"[\0-\x08\x0e-\x1f\ufffd]")
 _XML_TEXT_ELEMENT: Final = re.compile(
@@ -58,11 +64,6 @@ _XML_TEXT_ELEMENT: Final = re.compile(
 _XML_META: Final = re.compile(r"<[a-zA-Z_][\w.-]{0,99}:meta(?=[\t\n\f\r /])")
 _CANONICAL_EXCLUSIONS: Final = ("hreflang", "lang", "media", "type")
 """Search engines ignore a canonical link with one of these attributes."""
-
-
-def import_parser() -> None:
-    """Import what `parse_html` needs, so that the first page is parsed as fast as others."""
-    from . import content_digest, json_ld  # noqa: F401 # imported for later calls of `parse_html`
 
 
 def parse_html(
@@ -76,12 +77,6 @@ def parse_html(
         is_truncated: whether `body` is only the beginning of a longer body.
         is_xml: whether browsers read it as XML: its type is application/xhtml+xml.
     """
-    # Here, because their import would take a quarter of the start of an app.
-    from selectolax.lexbor import LexborHTMLParser
-
-    from .content_digest import content_digest
-    from .json_ld import dates_modified, parse_scripts
-
     unread = ""
     if is_truncated or len(body) > MAX_HTML_BYTES:
         unread = f"is larger than {MAX_HTML_BYTES // 1024:,} kB"
@@ -138,11 +133,9 @@ def decode_html(body: bytes, charset: str | None) -> str:
 
 def _ascii_codec(charset: str) -> str | None:
     """One of `_ASCII_CODECS`, or None if the charset has none of them."""
-    try:
-        name = codecs.lookup(charset).name
-    except (LookupError, ValueError):
-        return None
-    return "utf-8" if name in ("ascii", "utf-8-sig") else name if name in _ASCII_CODECS else None
+    name = encodings.normalize_encoding(charset.lower())
+    name = encodings.aliases.aliases.get(name) or encodings.aliases.aliases.get(name.replace(".", "_")) or name
+    return "utf-8" if name in ("ascii", "utf_8_sig") else _ASCII_CODEC_OF_MODULE.get(name)
 
 
 def is_text(body: bytes, charset: str | None) -> bool:
@@ -153,8 +146,6 @@ def is_text(body: bytes, charset: str | None) -> bool:
 
 def has_whole_head(body: bytes, charset: str | None) -> bool:
     """Whether the start of a body contains the whole head of the page, and something after it."""
-    from selectolax.lexbor import LexborHTMLParser
-
     text = decode_html(body[:HEAD_CHARS], charset)
     tag = text.rfind("<")
     if text.rfind(">") < tag:  # it is cut within a tag, which a parser may take for text

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ..models import RawHeaders
 from .body_decoding import parse_codings
-
-if TYPE_CHECKING:
-    from .robots_directives import RobotsDirectives
+from .robots_directives import RobotsDirectives, parse_robots, refresh_target
 
 _MAX_VALUE_CHARS: Final = 8192
 """Characters of a header that are read."""
@@ -82,8 +80,6 @@ class ResponseHeaders:
     @property
     def robots(self) -> RobotsDirectives:
         """The directives of X-Robots-Tag."""
-        from .robots_directives import RobotsDirectives, parse_robots
-
         values = self.get_all("x-robots-tag")
         return parse_robots(values, agents=True) if values else RobotsDirectives()
 
@@ -105,8 +101,6 @@ class ResponseHeaders:
         value = self.get_last("refresh")
         if not value:
             return None
-        from .robots_directives import refresh_target
-
         return refresh_target(value)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 from typing import Any, Final
@@ -51,7 +52,6 @@ def iterate_in_own_loop(
     source: Any, context: Context | None, read_item: ReadItem, put: Callable[[list[Any]], None]
 ) -> None:
     """Do the same on a new event loop, in the calling thread."""
-    import asyncio  # WSGI apps need it for async providers only
 
     async def put_blocking(batch: list[Any]) -> None:
         put(batch)  # this loop has nothing else to do

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import weakref
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import compress
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    import sqlite3
+from typing import Final
 
 MAX_PATHS_IN_MEMORY: Final = 65_536
 
@@ -80,8 +78,6 @@ class PathSet:
 
     def _open(self) -> sqlite3.Connection:
         """A database with the hashes up to now."""
-        import sqlite3  # only apps with long providers need it
-
         connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         # Not by __del__: in a reference cycle the connection may go first, and Python 3.13 warns of that.
         weakref.finalize(self, connection.close).atexit = False

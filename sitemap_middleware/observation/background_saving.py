@@ -18,7 +18,7 @@ from ..captured_response import CapturedResponse
 from ..evidence.delisting_confirmation import is_conclusive
 from ..exceptions import StoreError
 from ..fork_safety import reset_after_fork
-from .saving_at_exit import SHUTDOWN_TIMEOUT_SECONDS, flush_at_exit, flush_on_sigterm, install_exit_hooks
+from .saving_at_exit import SHUTDOWN_TIMEOUT_SECONDS, buffers
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -26,7 +26,7 @@ MAX_PENDING_RESPONSES: Final = 10_000
 """Pages with a pending response, and pending body samples. This bounds the memory, whatever is requested."""
 
 FLUSH_INTERVAL_SECONDS: Final = 2.0
-"""Seconds between two flushes, and so the most that is lost by kill -9."""
+"""Seconds between two flushes, and so the most that is lost by kill -9, and by a SIGTERM that no server handles."""
 
 MAX_PENDING_BODY_BYTES: Final = 16 * 1024 * 1024
 """Bytes of pending body samples."""
@@ -49,7 +49,6 @@ class ResponseBuffer:
         interval: float = FLUSH_INTERVAL_SECONDS,
         *,
         clock: Callable[[], float] = float,  # always 0.0
-        prepare: Callable[[], None] = _do_nothing,
         on_flush: Callable[[bool], None] = lambda _: None,
         on_last_flush: Callable[[], None] = _do_nothing,
         on_shutdown: Callable[[], None] = _do_nothing,
@@ -63,8 +62,6 @@ class ResponseBuffer:
             capacity: pages with a pending response, at most.
             interval: seconds between two flushes.
             clock: returns POSIX seconds.
-            prepare: imports and creates what `ingest` needs. Called when the background thread starts, so that a short
-                shutdown need not wait for it.
             on_flush: called after each flush of the background thread; takes whether it is the last one.
             on_last_flush: called before the last flush: a store that failed before is to be tried once more.
             on_shutdown: called when the process is about to end, before the last flush.
@@ -79,14 +76,13 @@ class ResponseBuffer:
         self.interval: float = interval
         """Seconds between two flushes, by a thread that starts after this was set."""
         self._clock = clock
-        self._prepare = prepare
         self._on_flush = on_flush
         self._on_last_flush = on_last_flush
         self._on_shutdown = on_shutdown
         self._on_exit = on_exit
         self.reset_after_fork()
         reset_after_fork(self)
-        flush_at_exit(self)
+        buffers.add(self)
 
     def reset_after_fork(self) -> None:
         """Start empty in a forked child: the parent's thread is not there, and the parent saves what it captured."""
@@ -96,7 +92,9 @@ class ResponseBuffer:
         self._creation_lock = threading.Lock()
         self._flush_lock: threading.Lock | None = None
         self._wakeup = threading.Event()
-        self._is_shutting_down = False
+        self._saving = 0
+        self._is_reported = True
+        """Whether it was logged what could not be saved, or no thread has run since."""
         self._thread: threading.Thread | None = None
         self._stopped_thread: threading.Thread | None = None
         """The thread that was stopped last. It may still flush."""
@@ -185,11 +183,14 @@ class ResponseBuffer:
         try:
             batch = self.take_batch()
             if batch:
+                self._saving = len(batch)
                 try:
                     self._ingest(batch)
                 except BaseException:
                     self._put_back(batch)
                     raise
+                finally:
+                    self._saving = 0
             self._flushed_at = self._clock()
         finally:
             lock.release()
@@ -202,14 +203,6 @@ class ResponseBuffer:
             log.debug("observations not saved: %s", error)  # the circuit breaker has logged it
         except Exception:
             log.exception("the observations of the last seconds could not be saved")
-
-    def flush_finally(self, timeout: float) -> None:
-        """Flush for the last time, as `flush` does."""
-        self._on_last_flush()
-        try:
-            self.flush(timeout)
-        finally:
-            self._on_flush(True)
 
     def take_batch(self) -> list[CapturedResponse]:
         """Remove all that is pending, and return it in the order in which it came."""
@@ -242,18 +235,34 @@ class ResponseBuffer:
         if self._thread is None:
             self._start()
 
-    def close(self, timeout: float = SHUTDOWN_TIMEOUT_SECONDS) -> None:
-        """Flush, and stop the thread, waiting so many seconds at most. The next response starts another one."""
+    def close(self, timeout: float = SHUTDOWN_TIMEOUT_SECONDS) -> bool:
+        """Flush, and stop the thread, waiting so many seconds at most. The next response starts another one.
+
+        What could not be saved is logged, once.
+
+        Returns:
+            Whether the thread has ended.
+        """
         thread = self.stop()
         if thread is not None:
             with contextlib.suppress(RuntimeError):  # another thread is starting it: it flushes, and ends by itself
                 thread.join(timeout)
+        unsaved = self.pending + self._saving
+        if unsaved and not self._is_reported:
+            self._is_reported = True
+            log.warning(
+                "%d observations of the sitemap were not saved within %g seconds at the end; what is lost is learned"
+                " again with the next visits",
+                unsaved,
+                timeout,
+            )
+        return thread is None or not thread.is_alive()
 
     def stop(self) -> threading.Thread | None:
         """Have the thread flush and end, without waiting for it; return the one that was stopped last, if any.
 
-        A signal handler or another thread may call this at any moment of a call. If that moment is just before the
-        thread is woken, it ends after its interval.
+        Another thread may call this at any moment of a call. If that moment is just before the thread is woken, it
+        ends after its interval.
         """
         thread = self._thread
         if thread is not None:
@@ -261,16 +270,6 @@ class ResponseBuffer:
             self._thread = None
             self._wakeup.set()
         return self._stopped_thread
-
-    def request_flush(self) -> None:
-        """Have the thread begin the shutdown and flush, without waiting for it. It takes a lock."""
-        self._is_shutting_down = True
-        self._wakeup.set()
-
-    def prepare(self) -> None:
-        """Import and create what a flush needs, if one may come. It takes no lock but that of imports."""
-        if self._thread is not None or self.pending:
-            self._prepare()
 
     def begin_shutdown(self) -> None:
         """Stop background work that would keep the process waiting."""
@@ -281,10 +280,10 @@ class ResponseBuffer:
         self._on_exit()
 
     def _start(self) -> None:
-        flush_on_sigterm()  # a server may have installed a handler since, and a fork may have come between
         with self._creation_lock:
             if self._thread is not None:
                 return
+            self._is_reported = False
             self._flushed_at = self._clock()
             self._wakeup = threading.Event()
             thread = threading.Thread(
@@ -294,24 +293,13 @@ class ResponseBuffer:
                 daemon=True,
             )
             self._thread = thread
-        install_exit_hooks()
         try:
             thread.start()
         except RuntimeError:  # the interpreter is shutting down
             self._thread = None
 
-    def _prepare_in_background(self) -> None:
-        """Prepare, as `prepare` does. An error is logged: the first flush imports by itself what is still missing."""
-        try:
-            self.prepare()
-        except Exception:
-            log.exception("the saving of observations could not be prepared; the first flush tries it again")
-
     def _flush_in_background(self, *, is_last: bool) -> None:
         try:
-            if self._is_shutting_down:
-                self._is_shutting_down, is_last = False, True
-                self.begin_shutdown()
             if is_last:
                 self._on_last_flush()
             self.try_flush()
@@ -322,9 +310,6 @@ class ResponseBuffer:
 
 def _run_thread(buffer_ref: weakref.ref[ResponseBuffer], wakeup: threading.Event, interval: float) -> None:
     """Flush at intervals, until the buffer is gone or has another thread."""
-    if (buffer := buffer_ref()) is not None:
-        buffer._prepare_in_background()
-        del buffer  # the thread must not keep it alive
     is_last = False
     while not is_last:
         wakeup.wait(interval)

@@ -7,6 +7,7 @@ next request for the sitemap, by one of the processes that share the store.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 import threading
@@ -220,10 +221,6 @@ def patience_seconds() -> float:
 
 def _runs_asyncio() -> bool:
     """Whether asyncio runs on this thread."""
-    if "asyncio" not in sys.modules:
-        return False
-    import asyncio
-
     try:
         asyncio.get_running_loop()
     except RuntimeError:

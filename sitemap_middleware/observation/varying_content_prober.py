@@ -9,16 +9,13 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ..captured_response import CapturedResponse
-from ..created_when_needed import created_when_needed
+from ..evidence.response_parser import ResponseParser
 from ..models import Site
 from ..request_response import Request
 from .probe_client import BackgroundProber, ProbeClient, log, pause_after
-
-if TYPE_CHECKING:
-    from ..evidence.response_parser import ResponseParser
 
 CHECKS_AT_FIRST_SIGHT: Final = 3
 """Requests for a page that was seen for the first time."""
@@ -59,13 +56,8 @@ class VaryingContentProber(BackgroundProber):
     ) -> None:
         """`may_probe` says whether a decoded path of a site may be requested."""
         self._may_probe = may_probe
+        self._parser = ResponseParser()
         super().__init__(clock, client, observe)
-
-    @created_when_needed
-    def _parser(self) -> ResponseParser:
-        from ..evidence.response_parser import ResponseParser
-
-        return ResponseParser()
 
     def reset_after_fork(self) -> None:
         super().reset_after_fork()

@@ -8,6 +8,9 @@ from dataclasses import replace
 from email.utils import formatdate
 from typing import Final, NamedTuple, overload
 
+from werkzeug.datastructures import Accept
+from werkzeug.http import parse_accept_header, parse_date, parse_etags
+
 from ..models import Headers
 from ..request_response import Conditions, Response
 from ..routing.route_table import RouteTable
@@ -251,9 +254,6 @@ def accepts_gzip(accept_encoding: str) -> bool:
     """Whether a client accepts gzip, and does not prefer the plain bytes (RFC 9110, section 12.5.3)."""
     if not accept_encoding:
         return False
-    from werkzeug.datastructures import Accept
-    from werkzeug.http import parse_accept_header
-
     accepted: dict[str, float] = {}
     for coding, quality in parse_accept_header(accept_encoding, Accept):
         accepted[coding.lower()] = max(quality, accepted.get(coding.lower(), 0))
@@ -263,8 +263,6 @@ def accepts_gzip(accept_encoding: str) -> bool:
 
 def _is_not_modified(if_none_match: str | None, if_modified_since: str | None, tag: str, since: int | None) -> bool:
     """Whether the client has this representation: by ETag, or by date if it sends no ETag (section 13.2.2)."""
-    from werkzeug.http import parse_date, parse_etags
-
     if if_none_match is not None:
         return len(if_none_match) <= _MAX_IF_NONE_MATCH_CHARS and parse_etags(if_none_match).contains_weak(
             tag.strip('"')

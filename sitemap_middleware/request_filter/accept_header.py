@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from werkzeug.http import parse_accept_header
+
 from ..bounded_cache import BoundedCache
 from .reasons import IgnoreReason, printable
 
@@ -46,8 +48,6 @@ def ignore_reason_of_accept(accept: str) -> IgnoreReason | None:
 def _prefers_html(accept: str) -> bool:
     if len(accept) > MAX_ACCEPT_CHARS:
         return False
-    from werkzeug.http import parse_accept_header
-
     html = any_type = any_text = -1.0
     others = -1.0, False
     for value, quality in parse_accept_header(_QUOTED.sub("x", accept)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import encodings.idna  # noqa: F401 (drivers look hosts up by it, and would have it imported on whatever thread that is)
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final
@@ -10,6 +11,8 @@ from ..exceptions import OptionError
 from ..urls import without_password
 from .base import STORE_METHODS, Store
 from .default_store import FallbackStore
+from .sqlite.memory import MemoryStore
+from .sqlite.store import SQLiteStore
 
 __all__ = ["FallbackStore", "Store", "open_store"]
 
@@ -38,12 +41,8 @@ def open_store(url: object, place: str) -> Store:
         raise OptionError(f"{place}={url!r} is neither a store URL nor a Store; {_URL_HINT}")
     engine, separator, rest = url.partition("://")
     if engine == "memory" and separator and not rest:
-        from .sqlite.memory import MemoryStore
-
         return MemoryStore()
     if engine == "sqlite" and rest.startswith("/") and len(rest) > 1 and "\0" not in rest:
-        from .sqlite.store import SQLiteStore
-
         return SQLiteStore(rest[1:])
     shown = without_password(url)
     try:

@@ -189,8 +189,6 @@ class StoreExtras(NamedTuple):
     """The counted visits of crawlers (`VisitStore`)."""
     sites: Callable[[], Iterable[str]] | None = None
     """The keys of all sites, for stores without `status`."""
-    import_driver: Callable[[], object] | None = None
-    """Import what the first call needs, on the thread that will make it. Raises nothing."""
 
     @classmethod
     def of(cls, store: Store) -> StoreExtras:

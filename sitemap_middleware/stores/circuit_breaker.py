@@ -8,6 +8,7 @@ reaches the store, to find out whether it is available again; others fail at onc
 from __future__ import annotations
 
 import logging
+import sqlite3
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -95,7 +96,7 @@ class CircuitBreaker:
         return result
 
     def retry_now(self) -> None:
-        """Have the next call reach the store, even if calls are paused. Takes no lock: signal handlers call it."""
+        """Have the next call reach the store, even if calls are paused."""
         self._retry_at, self._trial_wait = 0.0, TRIAL_WAIT_SECONDS
 
     def _is_paused(self, now: float) -> bool:
@@ -127,4 +128,4 @@ class CircuitBreaker:
 
 def _is_self_explanatory(cause: BaseException | None) -> bool:
     """Whether the message of an error suffices, without its traceback."""
-    return isinstance(cause, OSError) or type(cause).__module__ == "sqlite3"  # compared by name to avoid the import
+    return isinstance(cause, (OSError, sqlite3.Error))

@@ -19,6 +19,8 @@ from ..fork_safety import ForkSafeLock
 from ..models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from .base import UNLIMITED, Block, RecordOwner, Store, StoreExtras, VisitStore
 from .compact_page_list import CompactPageList
+from .sqlite.memory import MemoryStore
+from .sqlite.store import SQLiteStore
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -123,14 +125,6 @@ class FallbackStore:
         """The counted visits of crawlers (`StoreExtras`)."""
         return cast("VisitStore", self._store()).crawler_visits(site)
 
-    @staticmethod
-    def import_driver() -> None:
-        """Import what both choices need (`StoreExtras`)."""
-        from .sqlite.memory import MemoryStore  # noqa: F401 (to have it imported)
-        from .sqlite.store import SQLiteStore
-
-        SQLiteStore.import_driver()
-
     def release(self) -> None:
         """Close at process exit (`StoreExtras`)."""
         if self._chosen is not None:
@@ -143,8 +137,6 @@ class FallbackStore:
     @property
     def effective_store(self) -> Store:
         """The chosen store; before the choice, the file that will be tried first, unopened."""
-        from .sqlite.store import SQLiteStore
-
         return self._chosen or SQLiteStore(self._file_path())
 
     def _file_path(self) -> Path:
@@ -166,9 +158,6 @@ class FallbackStore:
         return self._chosen
 
     def _choose(self) -> Store:
-        from .sqlite.memory import MemoryStore
-        from .sqlite.store import SQLiteStore
-
         if self.decide_if_tested():
             log.info("sitemap store: memory, because this process runs tests")
             return MemoryStore()

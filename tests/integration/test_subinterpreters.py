@@ -11,7 +11,6 @@ SERVE = """
 import sys
 sys.path[:] = {path!r}
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.observation.saving_at_exit import flush_on_sigterm
 
 def app(environ, start_response):
     start_response("200 OK", [("Content-Type", "text/html")])

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
+import sqlite3
 import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from ...crawlers.counted_visits import CrawlerVisit
 from ...evidence.observations import Observation
@@ -23,10 +24,8 @@ from ..compact_page_list import CompactPageList
 from ..sql_row_id_layout_and_path_hash import row_id_range, site_row_id_ranges
 from .crawler_visits import add_crawler_visits, read_crawler_visits
 from .pages import SELECT_ROWS, SitePages, checked_int, pages_of, read_block, select_in_batches, site_number
+from .repair_in_place import is_damage, repair
 from .schema import SCHEMA_VERSION, file_versions
-
-if TYPE_CHECKING:
-    import sqlite3
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -54,9 +53,7 @@ _parent_connections: Final[list[sqlite3.Connection]] = []
 
 def _close_connections(connections: list[sqlite3.Connection]) -> None:
     if not connections:
-        return  # without an import, on whatever thread collects the garbage
-    import sqlite3
-
+        return
     for connection in connections:
         with contextlib.suppress(sqlite3.Error):
             connection.close()
@@ -174,14 +171,6 @@ class BaseSQLiteStore(ABC):
         """The counted visits of crawlers (`StoreExtras`)."""
         return read_crawler_visits(self._read, site)
 
-    @staticmethod
-    def import_driver() -> None:
-        """Import what the first connection needs (`StoreExtras`)."""
-        with contextlib.suppress(ImportError):  # the first call says so
-            import sqlite3  # noqa: F401 (to have it imported)
-        with contextlib.suppress(ImportError):  # Windows has none
-            import fcntl  # noqa: F401 (as above)
-
     def close(self) -> None:
         with self._lock:
             self._close()
@@ -231,8 +220,6 @@ class BaseSQLiteStore(ABC):
         try:
             return call()
         except StoreError as error:
-            from .repair_in_place import is_damage  # few processes need it
-
             cause = error.__cause__
             if cause is None or not is_damage(cause):
                 raise
@@ -249,8 +236,6 @@ class BaseSQLiteStore(ABC):
         if now < self._repaired_at + MIN_REPAIR_INTERVAL_SECONDS:
             return False
         self._repaired_at = now
-        from .repair_in_place import repair
-
         with self._transaction() as connection:
             dropped = repair(connection)
         log.warning(
@@ -281,8 +266,6 @@ class BaseSQLiteStore(ABC):
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
-                import sqlite3
-
                 with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back by itself
                     connection.execute("ROLLBACK")
                 raise
@@ -301,8 +284,6 @@ class BaseSQLiteStore(ABC):
             except StoreError:
                 raise
             except Exception as error:  # damaged data can raise anything
-                import sqlite3
-
                 with contextlib.suppress(sqlite3.Error):
                     self._on_failure(error)
                 raise StoreError(f"the store {self.name} does not work now: {error}") from error

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ...crawlers import counted_visits as limits
 from ...crawlers.counted_visits import VERIFIED, CrawlerVisit, add_up, visit_of_row
 from ...models import StoreKey
-
-if TYPE_CHECKING:
-    import sqlite3
 
 BATCH_ROWS: Final = 10_000
 """Rows read at a time."""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sqlite3
 
 from .base_store import BaseSQLiteStore
 from .schema import create_schema
-
-if TYPE_CHECKING:
-    import sqlite3
 
 
 class MemoryStore(BaseSQLiteStore):
@@ -21,8 +18,6 @@ class MemoryStore(BaseSQLiteStore):
 
     def connect(self) -> sqlite3.Connection:
         if self._connection is None:
-            import sqlite3  # the first flush needs it, not the start of the app
-
             self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             create_schema(self._connection)
         return self._connection

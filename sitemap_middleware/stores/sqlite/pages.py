@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ...evidence.observations import Observation
 from ...models import MergeResult, Page, PageLimits
 from ..base import UNLEARNED_BLOCK
 from ..compact_page_list import CompactPageList
+from ..merge_batch_into_pages import BatchMerger
 from ..next_site_version import VERSION_STEPS, next_version
 from ..page_codec import PackedPage, packed_page, unpack_page
 from ..page_sample import SiteSize, draw_sample
@@ -26,9 +28,6 @@ from ..sql_row_id_layout_and_path_hash import (
     site_of_row,
 )
 from .schema import PATH_HASH_BITS
-
-if TYPE_CHECKING:
-    import sqlite3
 
 MAX_STATEMENT_VALUES: Final = 500
 """Values bound in one statement. Older builds of SQLite allow 999."""
@@ -118,8 +117,6 @@ class SitePages:
                 return None
             _, route, data, _ = stored[path]
             return unpack_page(path, route_paths[route], data)
-
-        from ..merge_batch_into_pages import BatchMerger  # the first flush needs it, not the start of the app
 
         merger = BatchMerger({path: pages for _, path, pages in routes if pages}, limits)
         changed = list(map(packed_page, merger.merge(stored_page, observations)))

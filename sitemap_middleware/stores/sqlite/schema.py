@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    import sqlite3
+import sqlite3
+from typing import Final
 
 APPLICATION_ID: Final = 0x534D4150
 """Marks a file, in its header, as one of this package (SQLite, "PRAGMA application_id")."""

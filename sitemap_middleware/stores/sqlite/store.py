@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import sqlite3
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ...exceptions import StoreError
 from .base_store import BaseSQLiteStore
 from .schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, create_schema, file_versions
 
-if TYPE_CHECKING:
-    import sqlite3
+if sys.platform != "win32":
+    import fcntl
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -74,8 +75,6 @@ class SQLiteStore(BaseSQLiteStore):
         return self._connection
 
     def _open(self) -> sqlite3.Connection:
-        import sqlite3  # the first flush needs it, not the start of the app
-
         connection = sqlite3.connect(
             self.path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
         )
@@ -137,8 +136,6 @@ def folder_lock(folder: Path) -> Iterator[None]:
     if sys.platform == "win32":
         yield  # Windows does not let a process move a file that another one has open
         return
-    import fcntl
-
     handle = os.open(folder, os.O_RDONLY)
     try:
         deadline = time.monotonic() + BUSY_TIMEOUT_SECONDS
@@ -158,8 +155,6 @@ def folder_lock(folder: Path) -> Iterator[None]:
 
 def _try_lock(handle: int) -> bool:
     """Lock without waiting; return whether that succeeded."""
-    import fcntl
-
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -176,6 +171,4 @@ def _inode(path: Path) -> int:
 
 
 def _is_corruption(error: Exception) -> bool:
-    import sqlite3
-
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)

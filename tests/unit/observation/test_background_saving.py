@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import logging
-import multiprocessing
 import os
-import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import time
-import types
-import warnings
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +22,7 @@ from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation import background_saving, saving_at_exit
+from sitemap_middleware.observation import saving_at_exit
 from sitemap_middleware.observation.background_saving import MAX_PENDING_BODY_BYTES, ResponseBuffer
 
 from ...support.waiting import until
@@ -339,41 +334,12 @@ def test_flush_that_cannot_begin_in_time_is_left_out() -> None:
     buffer.close()
 
 
-@pytest.mark.parametrize("fails", [True, False])
-def test_callbacks_of_the_last_flush(*, fails: bool) -> None:
-    calls: list[Any] = []
-
-    def ingest(_: Any) -> None:
-        calls.append("ingest")
-        if fails:
-            raise RuntimeError("the store is down")
-
-    buffer = ResponseBuffer(
-        ingest,
-        lambda _: True,
-        interval=3600,
-        prepare=lambda: calls.append("prepare"),
-        on_flush=calls.append,
-        on_last_flush=lambda: calls.append("last"),
-        on_shutdown=lambda: calls.append("shutdown"),
-        on_exit=lambda: calls.append("exit"),
-    )
-    buffer.record_sample(sampled())  # starts no thread
-    buffer.prepare()
-    buffer.begin_shutdown()
-    with pytest.raises(RuntimeError) if fails else contextlib.nullcontext():
-        buffer.flush_finally(5)
-    buffer.release_store()
-    assert calls == ["prepare", "shutdown", "last", "ingest", True, "exit"]
-
-
 def test_thread_reports_each_flush_and_whether_it_is_the_last() -> None:
     calls: list[Any] = []
     buffer = ResponseBuffer(
         lambda _: None,
         lambda _: True,
         interval=0.001,
-        prepare=lambda: calls.append("prepare"),
         on_flush=calls.append,
         on_last_flush=lambda: calls.append("last"),
     )
@@ -381,30 +347,7 @@ def test_thread_reports_each_flush_and_whether_it_is_the_last() -> None:
     _until(lambda: calls.count(False) > 1)
     buffer.ensure_thread()
     buffer.close()
-    assert (calls[0], calls[-2:], calls.count("prepare"), calls.count(True)) == ("prepare", ["last", True], 1, 1)
-
-
-def test_requested_flush_begins_the_shutdown_first() -> None:
-    calls: list[Any] = []
-    buffer = ResponseBuffer(
-        lambda _: calls.append("ingest"),
-        lambda _: True,
-        interval=3600,
-        on_flush=calls.append,
-        on_last_flush=lambda: calls.append("last"),
-        on_shutdown=lambda: calls.append("shutdown"),
-    )
-    buffer.record(captured())
-    buffer.request_flush()
-    _until(lambda: len(calls) == 4)
-    assert calls == ["shutdown", "last", "ingest", True]
-    buffer.record(captured())
-    buffer.close()
-    assert calls[4:] == ["last", "ingest", True], "the shutdown was begun once"
-
-
-def test_flush_can_be_requested_before_anything_was_recorded() -> None:
-    new_buffer(Merged()).request_flush()
+    assert (calls[-2:], calls.count(True)) == (["last", True], 1)
 
 
 def test_close_waits_no_longer_than_its_timeout() -> None:
@@ -472,21 +415,6 @@ def test_thread_survives_whatever_else_fails_at_a_flush(caplog: pytest.LogCaptur
     buffer.close()
 
 
-def test_thread_survives_what_fails_at_its_start(caplog: pytest.LogCaptureFixture) -> None:
-    def prepare() -> None:
-        raise ImportError("another thread imports it at the same time")
-
-    merged = Merged()
-    buffer = ResponseBuffer(merged, lambda _: True, interval=0.01, prepare=prepare)
-    buffer.record(captured("/a"))
-    _until(lambda: merged.paths == ["/a"])
-    buffer.record(captured("/b"))
-    _until(lambda: merged.paths == ["/a", "/b"])
-    buffer.close()
-    (record,) = caplog.records
-    assert str((record.exc_info or (None, None))[1]) == "another thread imports it at the same time"
-
-
 def test_failing_store_is_logged_once_and_responses_wait(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -548,59 +476,6 @@ def test_forked_child_has_its_own_thread_and_responses(tmp_path: Path) -> None:
     assert os.waitpid(child, 0)[1] == 0
     buffer.flush()
     assert merged.paths == ["/parent"]
-    buffer.close()
-
-
-@pytest.mark.parametrize("how", ["fork", "spawn"])
-def test_multiprocessing_child_flushes_at_exit(how: str, tmp_path: Path) -> None:
-    with warnings.catch_warnings():  # of threads that other tests left behind
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = multiprocessing.get_context(how).Process(target=_visited, args=(tmp_path / "merged",))
-        child.start()
-    child.join(30)
-    assert child.exitcode == 0
-    assert (tmp_path / "merged").read_text() == "/"
-
-
-def _visited(log: Path) -> None:
-    _buffers.append(new_buffer(_Written(log)))
-    _buffers[0].record(captured())
-
-
-_buffers: list[ResponseBuffer] = []
-
-
-class _Written(Merged):
-    def __init__(self, log: Path) -> None:
-        self._log = log
-
-    def __call__(self, batch: list[CapturedResponse]) -> None:
-        self._log.write_text(" ".join(response.path for response in batch))
-
-
-def test_terminated_process_stops_waiting_and_flushes() -> None:
-    done: list[str] = []
-    buffer = ResponseBuffer(
-        lambda _: done.append("merged"), lambda _: True, 10, 3600, on_shutdown=lambda: done.append("left")
-    )
-    buffer.record(captured())
-    buffer.request_flush()
-    _until(lambda: done == ["left", "merged"])
-    buffer.close()
-    assert done == ["left", "merged"]
-
-
-def test_thread_can_watch_for_the_exit_before_the_first_response() -> None:
-    before = flush_threads()
-    left = threading.Event()
-    buffer = ResponseBuffer(Merged(), lambda _: True, 10, 3600, on_shutdown=left.set)
-    buffer.ensure_thread()
-    started = flush_threads()
-    assert started - before
-    buffer.ensure_thread()
-    assert flush_threads() <= started
-    buffer.request_flush()
-    assert left.wait(10)
     buffer.close()
 
 
@@ -702,13 +577,12 @@ SCRIPT = """
     [
         ("", 0),
         ("sys.exit(3)", 3),
-        ("os.kill(os.getpid(), signal.SIGTERM); signal.pause()", -signal.SIGTERM),
         (
             "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7)); os.kill(os.getpid(), signal.SIGTERM); signal.pause()",
             7,
         ),
     ],
-    ids=["the end of the script", "sys.exit", "SIGTERM", "the program's own handler of SIGTERM"],
+    ids=["the end of the script", "sys.exit", "the program's own handler of SIGTERM"],
 )
 def test_process_exit_flushes_and_keeps_its_exit_status(tmp_path: Path, end: str, status: int) -> None:
     from sitemap_middleware.stores.sqlite.store import SQLiteStore
@@ -723,104 +597,6 @@ def test_process_exit_flushes_and_keeps_its_exit_status(tmp_path: Path, end: str
     store = SQLiteStore(tmp_path / "pages.sqlite3")
     assert [page.path for page in store.pages("https://example.com")] == ["/"]
     store.close()
-
-
-INTERRUPTED_IMPORT = """
-    import os, signal, sys, time
-    from flask import Flask
-    from sitemap_middleware import SitemapMiddleware
-    app = Flask("site")
-    app.add_url_rule("/", view_func=lambda: "home")
-    app.wsgi_app = SitemapMiddleware(app.wsgi_app, store="sqlite:///pages.sqlite3", base_url="https://example.com")
-
-    class Interrupts:
-        def find_spec(self, name, path, target=None):
-            sys.meta_path.remove(self)
-            app.test_client().get("/")
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    sys.meta_path.insert(0, Interrupts())
-    import sitemap_middleware.stores.merge_batch_into_pages  # which the flush needs too
-    {end}
-"""
-
-
-@pytest.mark.parametrize("end", ["signal.pause()", "", "sys.exit(3)"], ids=["waits", "ends", "exits"])
-def test_sigterm_during_an_import_that_the_flush_needs_flushes(tmp_path: Path, end: str) -> None:
-    from sitemap_middleware.stores.sqlite.store import SQLiteStore
-
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(INTERRUPTED_IMPORT).format(end=end)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        cwd=tmp_path,
-        timeout=30,
-        check=False,
-    )
-    assert done.returncode == -signal.SIGTERM
-    store = SQLiteStore(tmp_path / "pages.sqlite3")
-    assert [page.path for page in store.pages("https://example.com")] == ["/"]
-    store.close()
-
-
-PREPARED = """
-    import sys
-    from flask import Flask
-    from sitemap_middleware import SitemapMiddleware
-    app = Flask("site")
-    app.add_url_rule("/", view_func=lambda: "<p>home")
-    app.wsgi_app = middleware = SitemapMiddleware(app.wsgi_app, store={store!r}, base_url="https://example.com")
-    assert "sqlite3" not in sys.modules, "the start of the app does not need it"
-    buffer = middleware.service.tracker.buffer
-    buffer.interval = 3600
-    app.test_client().get("/", base_url="https://example.com", headers={{"Accept": "text/html"}})
-    assert buffer.pending
-    buffer.prepare()  # as the thread does at its start
-    before = set(sys.modules)
-    assert "sqlite3" in before
-    middleware.flush()
-    assert not buffer.pending
-    print(sorted(set(sys.modules) - before))
-"""
-
-
-def environment_without_coverage() -> dict[str, str]:
-    """The environment of a program that must not import sqlite3, as coverage does."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
-    return {**kept, "PYTHONPATH": str(ROOT)}
-
-
-@pytest.mark.parametrize("store", ["sqlite:///pages.sqlite3", "memory://", None])
-def test_first_flush_imports_nothing_that_was_not_prepared(store: str | None, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(PREPARED).format(store=store)],
-        env=environment_without_coverage(),
-        cwd=tmp_path,
-        timeout=30,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
-
-
-def test_store_that_nothing_has_used_is_collected_without_an_import(tmp_path: Path) -> None:
-    code = """
-import sys
-from sitemap_middleware.stores.sqlite.store import SQLiteStore
-store = SQLiteStore("pages.sqlite3")
-del store
-print("sqlite3" in sys.modules)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment_without_coverage(),
-        cwd=tmp_path,
-        timeout=30,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout == "False\n", done.stderr
 
 
 DROPPED = """
@@ -928,67 +704,3 @@ def _until(true: object, seconds: float = 10) -> None:
     while not true():  # type: ignore[operator]
         assert time.monotonic() < end, "it did not come to pass"
         time.sleep(0.005)
-
-
-@pytest.mark.parametrize("hooked", [True, False])
-def test_uwsgi_worker_flushes_in_the_exit_hook(hooked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It runs no `atexit` with ``--gevent``. The module is uWSGI's own, there is nothing to import."""
-    uwsgi, called = types.ModuleType("uwsgi"), []
-    if hooked:
-        uwsgi.atexit = lambda: called.append("before")  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "uwsgi", uwsgi)
-    merged = Merged()
-    for _ in range(2):
-        new_buffer(Merged()).record(captured())
-    buffer = new_buffer(merged)
-    buffer.record(captured("/last"))
-    uwsgi.atexit()
-    assert merged.paths == ["/last"]
-    assert called == ["before"] * hooked
-
-
-def test_a_second_end_at_any_moment_of_the_first_waits_for_the_flush() -> None:
-    """A signal may come at any line of the end that another signal, `atexit` or a thread has begun."""
-    files = {saving_at_exit.__file__, background_saving.__file__}
-    lines = 0
-    while lines != (lines := lines + ended_twice(lines + 1, files)):
-        pass
-    assert lines > 10
-
-
-def ended_twice(at: int, files: set[str | None]) -> bool:
-    """End all buffers, once more within line number `at` of that; return whether there is such a line."""
-    is_closed, order = threading.Event(), list[str]()
-
-    def ingest(_: Any) -> None:
-        is_closed.wait(0.05)  # the time in which a store that is closed too soon is closed
-        order.append("saved")
-
-    def close_store() -> None:
-        order.append("closed")
-        is_closed.set()
-
-    buffer = ResponseBuffer(ingest, lambda _: True, interval=0.5, on_exit=close_store)
-    buffer.record(captured())
-    count = 0
-
-    def trace(frame: types.FrameType, event: str, _: Any) -> Any:
-        nonlocal count
-        if frame.f_code.co_filename not in files:
-            return None
-        count += event == "line"
-        if event == "line" and count == at:
-            sys.settrace(None)
-            saving_at_exit.close_all()
-        return trace
-
-    def end() -> None:
-        sys.settrace(trace)
-        saving_at_exit.close_all()
-        sys.settrace(None)
-
-    thread = threading.Thread(target=end)
-    thread.start()
-    thread.join(30)
-    assert order[0] == "saved", f"the store was closed first by an end within line {at} of another"
-    return count >= at
