@@ -123,7 +123,7 @@ def test_without_isal_the_same_document_is_made_by_zlib() -> None:
 
 
 def test_where_isal_is_missing_zlib_compresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(concatenable_deflate, "isal_zlib", None)
+    monkeypatch.setattr(concatenable_deflate, "fast_zlib", zlib)
     assert concatenable_deflate.fastest_compressor.__wrapped__() is concatenable_deflate.compress_with_zlib
     assert concatenable_deflate.fastest_crc32.__wrapped__() is zlib.crc32
 
