@@ -42,7 +42,7 @@ MAX_CACHED_SITES: Final = 64
 try:
     from isal import isal_zlib as fast_zlib
 except ImportError:  # it is optional
-    fast_zlib = zlib  # type: ignore[assignment] # the same names
+    fast_zlib = zlib  # type: ignore[misc] # the same names
 
 _RECORD_NAME: Final = "site-signals"
 _SAMPLE_NAME: Final = "site-signals/pages"

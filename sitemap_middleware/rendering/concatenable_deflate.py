@@ -10,7 +10,7 @@ from typing import Final
 try:
     from isal import isal_zlib as fast_zlib
 except ImportError:  # it is optional
-    fast_zlib = zlib  # type: ignore[assignment] # the same names
+    fast_zlib = zlib  # type: ignore[misc] # the same names
 
 MAX_INFLATE_BYTES: Final = 256 * 1024
 """Bytes decompressed at a time, in well under a millisecond."""
