@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median, quantiles
-from types import MappingProxyType
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,6 @@ def rounds(
     variants: Mapping[str, Callable[[int], object]],
     many: int,
     batch: float,
-    before: Mapping[str, Callable[[], object]] = MappingProxyType({}),
 ) -> Rounds:
     """Time variants against each other.
 
@@ -66,7 +64,6 @@ def rounds(
         variants: by name, what runs one of them so many times.
         many: how many rounds; each variant has one batch in each.
         batch: seconds that a batch takes, more or less; a slow variant runs fewer times in one.
-        before: what is done before each batch of some of them, and not timed.
     """
     times = {name: _calibrated(run, batch) for name, run in variants.items()}
     # The collector stays on, for what a middleware allocates is part of its cost; what was made before is kept from it.
@@ -79,39 +76,11 @@ def rounds(
         shuffle(order)
         for name in order:
             run, count = variants[name], times[name]
-            before.get(name, _nothing)()
             began = time.process_time()
             run(count)
             seconds[name].append((time.process_time() - began) / count)
     gc.unfreeze()
     return Rounds(seconds)
-
-
-def in_turn(
-    variants: Mapping[str, Callable[[], object]],
-    many: int,
-    clock: Callable[[], float],
-    before: Mapping[str, Callable[[], object]],
-) -> Rounds:
-    """Time batches of a fixed size against each other, by a clock that need not be this process's.
-
-    `before` runs before each batch, untimed: it does the work that is due once a second.
-    """
-    seconds: dict[str, list[float]] = {name: [] for name in variants}
-    order = list(variants)
-    shuffle = random.Random(0).shuffle
-    for number in range(many + 1):
-        shuffle(order)
-        for name in order:
-            before[name]()
-            began = clock()
-            variants[name]()
-            if number:  # the first round initialises what is lazy
-                seconds[name].append(clock() - began)
-    return Rounds(seconds)
-
-
-def _nothing() -> None: ...
 
 
 def _calibrated(run: Callable[[int], object], seconds: float) -> int:

@@ -7,20 +7,14 @@ the whole document as bytes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import asgi_sitemaps
-import django
 import flask
-import flask_sitemap
 import flask_sitemapper
-from django.conf import settings
-from django.contrib import sitemaps as django_sitemaps
-from django.contrib.sitemaps.views import sitemap as django_view
-from django.test import RequestFactory
 
 HOST = "example.com"
 
@@ -49,37 +43,9 @@ def posts(many: int) -> list[Post]:
 
 def peers(posts: Sequence[Post]) -> dict[str, Callable[[], bytes]]:
     return {
-        "Django": _django(posts),
-        "Flask-Sitemap": _flask_sitemap(posts),
         "flask-sitemapper": _flask_sitemapper(posts),
         "asgi-sitemaps": _asgi_sitemaps(posts),
     }
-
-
-def _django(posts: Sequence[Post]) -> Callable[[], bytes]:
-    settings.configure(
-        ALLOWED_HOSTS=[HOST],
-        INSTALLED_APPS=["django.contrib.sitemaps"],
-        TEMPLATES=[{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}],
-        USE_TZ=True,
-    )
-    django.setup()
-
-    class Posts(django_sitemaps.Sitemap):
-        def items(self) -> Sequence[Post]:
-            return posts
-
-        def location(self, item: Post) -> str:
-            return item.path
-
-        def lastmod(self, item: Post) -> datetime:
-            return item.changed
-
-        def priority(self, item: Post) -> float:
-            return item.priority
-
-    request = RequestFactory(headers={"host": HOST}).get("/sitemap.xml", secure=True)
-    return lambda: bytes(django_view(request, {"posts": Posts}).render().content)
 
 
 def _app() -> flask.Flask:
@@ -99,19 +65,6 @@ def _in_request(app: flask.Flask, make: Callable[[], Any]) -> Callable[[], bytes
             return document_bytes
 
     return document
-
-
-def _flask_sitemap(posts: Sequence[Post]) -> Callable[[], bytes]:
-    app = _app()
-    app.config.update(SITEMAP_MAX_URL_COUNT=len(posts) + 1, SITEMAP_URL_SCHEME="https")
-    extension = flask_sitemap.Sitemap(app)
-
-    @extension.register_generator
-    def every_post() -> Iterator[tuple[str, dict[str, str], str, None, float]]:
-        for post in posts:
-            yield "post", {"slug": post.slug}, post.changed.isoformat(), None, post.priority
-
-    return _in_request(app, app.view_functions["flask_sitemap.sitemap"])
 
 
 def _flask_sitemapper(posts: Sequence[Post]) -> Callable[[], bytes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
-import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -29,7 +28,6 @@ class Extra:
     """Bytes that were in memory at one time, over those before."""
 
     at_most = 0
-    at_end = 0
 
 
 @contextmanager
@@ -41,17 +39,3 @@ def resident() -> Iterator[Extra]:
     idle = memory("VmRSS")
     yield extra
     extra.at_most = memory("VmHWM") - idle
-    extra.at_end = memory("VmRSS") - idle
-
-
-@contextmanager
-def allocated() -> Iterator[Extra]:
-    """The extra memory of what is done within, as Python's own allocator sees it: several times slower."""
-    extra = Extra()
-    gc.collect()
-    tracemalloc.start()
-    idle, _ = tracemalloc.get_traced_memory()
-    yield extra
-    now, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    extra.at_most, extra.at_end = most - idle, now - idle

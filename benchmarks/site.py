@@ -1,93 +1,100 @@
-"""A site of learned pages, as traffic leaves it in a store, and how it is asked for its sitemap."""
+"""A site of learned pages, and requests as a server hands them on: all through the middleware's front door."""
 
 from __future__ import annotations
 
 import re
-import sqlite3
-import time
 from collections.abc import Iterable, Iterator
-from contextlib import closing
-from pathlib import Path
 from typing import Any, Final
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.evidence.observations import HtmlFacts, Observation
-from sitemap_middleware.evidence.packed_content_size import content_mark, content_size
-from sitemap_middleware.models import PageLimits
-from sitemap_middleware.stores.base import Store
 
 HOST: Final = "example.com"
 BASE: Final = f"https://{HOST}"
 SITEMAP: Final = "/sitemap.xml"
-ROUTE: Final = "/posts/<slug>"
-HOUR: Final = 60 * 60
-DAY: Final = 24 * HOUR
+DAY: Final = 24 * 60 * 60
+BEGAN: Final = 1_750_000_000
+"""The time of the first visit, in POSIX seconds."""
 
-BATCH: Final = 10_000
-"""Observations merged at one time."""
+BATCH: Final = 5_000
+"""Visits between two flushes, which the middleware's buffer can hold."""
 
 MAX_ATTEMPTS: Final = 100
-"""Requests for a document that is still being rendered; each may wait ten seconds for its 503."""
+"""Requests for a document that is still being rendered; each may wait for its 503."""
 
-_ROOM: Final = PageLimits(10**9, 10**9)
 _ODD: Final = 2_654_435_761
 """Times this, numbers below 2**32 change places: pages come to be known in no order of their paths."""
-_OLDEST: Final = 1_500_000_000
-_YEARS: Final = 150_000_000
-"""Seconds over which the pages were edited."""
+_TEXT: Final = " ".join(f"word{number}" for number in range(60))
 
 
-def seen(number: int, at: int, edition: int = 0) -> Observation:
-    """An observation of a page: each page and each edition has its own Last-Modified and content."""
-    return Observation(
-        path=f"/posts/{number * _ODD % 2**32:08x}-with-a-readable-name",
-        route=ROUTE,
-        at=at,
-        status=200,
-        media_type="text/html",
-        last_modified=_OLDEST + number * _ODD % _YEARS + edition * DAY,
-        html=HtmlFacts(digest := hash((number, edition)), content_mark=content_mark(digest, _size(number))),
-        learned=True,
-    )
+class LearnedSite:
+    """Posts behind the middleware, by a clock of their own.
+
+    Args:
+        store: a URL.
+        pages: how many posts there are.
+    """
+
+    def __init__(self, store: str, pages: int) -> None:
+        self.pages, self.now = pages, float(BEGAN)
+        self.editions: dict[str, int] = {}
+        """The number of the last edition of each post that was edited."""
+        self.middleware = SitemapMiddleware(
+            self._app,
+            base_url=BASE,
+            learn="/posts/<slug>",
+            store=store,
+            verify=False,
+            robots=False,
+            max_pages=10**9,
+            max_pages_per_route=10**9,
+            clock=lambda: self.now,
+        )
+
+    def path(self, number: int) -> str:
+        return f"/posts/{number * _ODD % 2**32:08x}-with-a-readable-name"
+
+    def visit(self, numbers: Iterable[int]) -> None:
+        """Request posts, and have what was observed stored."""
+        for place, number in enumerate(numbers, 1):
+            for _ in self.middleware(environ(self.path(number)), _ignore):
+                pass
+            if place % BATCH == 0:
+                self.middleware.flush()
+        self.middleware.flush()
+
+    def edit(self, number: int) -> None:
+        path = self.path(number)
+        self.editions[path] = self.editions.get(path, 0) + 1
+
+    def learn(self) -> None:
+        """Visit every post on two days, and let a third pass."""
+        for _ in range(2):
+            self.visit(range(self.pages))
+            self.now += DAY
+
+    def read(self) -> int:
+        """Read the sitemap and all that it names; return how many URLs it has."""
+        return sum(b"".join(send_request(self.middleware, path)).count(b"<loc>") for path in self.documents())
+
+    def documents(self) -> list[str]:
+        """The paths of the documents that the sitemap index names; its own path if it is not an index."""
+        locs = re.findall(rb"<sitemap><loc>([^<]+)", b"".join(send_request(self.middleware)))
+        return [loc.decode().removeprefix(BASE) for loc in locs] or [SITEMAP]
+
+    def _app(self, environ: Any, start_response: Any) -> list[bytes]:
+        path = environ["PATH_INFO"]
+        if not path.startswith("/posts/"):
+            start_response("404 Not Found", [("Content-Type", "text/plain")])
+            return [b"Not found"]
+        start_response("200 OK", [("Content-Type", "text/html; charset=utf-8")])
+        edition = self.editions.get(path, 0)
+        return [f"<!doctype html><title>{path}</title><p>{path}, edition {edition} of {edition}. {_TEXT}".encode()]
 
 
-def _size(number: int) -> int:
-    """The size of a page's content: 100 to 1,000 words, and up to 40 links, as on pages that somebody wrote."""
-    return content_size(100 + number * _ODD % 901, number * _ODD % 41)
+def _ignore(status: str, headers: Any, exc_info: Any = None) -> None: ...
 
 
-def merge(store: Store, observations: Iterable[Observation]) -> int:
-    """Merge observations into a store; return how many pages are new or changed."""
-    return store.merge(BASE, list(observations), _ROOM).changed
-
-
-def fill(store: Store, pages: int) -> None:
-    """Have every page seen yesterday and the day before; one in ten has changed in between."""
-    now = int(time.time())
-    for start in range(0, pages, BATCH):
-        numbers = range(start, min(start + BATCH, pages))
-        merge(store, (seen(number, now - 2 * DAY) for number in numbers))
-        merge(store, (seen(number, now - DAY, number % 10 == 0) for number in numbers))
-
-
-def clear(file: Path) -> None:
-    """Delete the documents, records and leases from a store's file, but not its pages."""
-    with closing(sqlite3.connect(file)) as connection, connection:
-        for table in ("record", "document", "lease"):
-            connection.execute(f"DELETE FROM {table}")
-
-
-def wrapped(store: Store | str) -> SitemapMiddleware:
-    """The middleware as a process that has just started sets it up."""
-    return SitemapMiddleware(_nothing, base_url=BASE, learn=ROUTE, store=store, priority=0.5, verify=False)
-
-
-def _nothing(_: Any, start_response: Any) -> list[bytes]:
-    start_response("404 Not Found", [])
-    return []
-
-
-def environ(path: str, encoding: str = "gzip") -> dict[str, Any]:
+def environ(path: str, encoding: str = "identity") -> dict[str, Any]:
     """A request as a WSGI server hands it on."""
     return {
         "REQUEST_METHOD": "GET",
@@ -100,11 +107,7 @@ def environ(path: str, encoding: str = "gzip") -> dict[str, Any]:
     }
 
 
-class Unanswered(Exception):
-    """The answer is not a document."""
-
-
-def send_request(app: Any, path: str = SITEMAP, encoding: str = "gzip") -> Iterator[bytes]:
+def send_request(app: Any, path: str = SITEMAP, encoding: str = "identity") -> Iterator[bytes]:
     """Yield the parts of a document as a server takes them; repeat the request while the document is being rendered."""
     for _ in range(MAX_ATTEMPTS):
         answered: list[str] = []
@@ -114,15 +117,4 @@ def send_request(app: Any, path: str = SITEMAP, encoding: str = "gzip") -> Itera
             return
         if not answered[0].startswith("503"):
             break
-    raise Unanswered(f"{path} was answered {answered}: {b''.join(parts)!r}")
-
-
-def read_document(app: Any, path: str = SITEMAP) -> int:
-    """Read a gzipped document without keeping it; return its size in bytes."""
-    return sum(map(len, send_request(app, path)))
-
-
-def documents(app: Any) -> list[str]:
-    """The paths of the documents that the sitemap index names; its own path if it is not an index."""
-    locs = re.findall(rb"<sitemap><loc>([^<]+)", b"".join(send_request(app, encoding="identity")))
-    return [loc.decode().removeprefix(BASE) for loc in locs] or [SITEMAP]
+    raise RuntimeError(f"{path} was answered {answered}: {b''.join(parts)!r}")
