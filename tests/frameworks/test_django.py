@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import io
 import threading
-import warnings
-from collections.abc import AsyncIterator, Callable, Iterator
-from datetime import date, datetime
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime
 from typing import Any
 from urllib.parse import unquote
 
@@ -21,7 +19,6 @@ from django.contrib.sitemaps import Sitemap
 from django.contrib.sitemaps.views import sitemap as sitemap_view
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.wsgi import WSGIHandler
-from django.core.signals import got_request_exception
 from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import AsyncClient, Client
 from django.urls import include, path, re_path, reverse
@@ -33,8 +30,6 @@ from django.views.generic import RedirectView, TemplateView
 from django.views.static import serve
 
 from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
-from sitemap_middleware.models import StoreKey
-from sitemap_middleware.stores.base import StoreExtras
 
 from ..support.django_project import use
 from ..support.documents import entries, locs
@@ -179,40 +174,10 @@ def test_files_of_the_project_beside_the_sitemap_are_its_own(handler: Any) -> No
     assert project.listed() == ["/", "/feed.xml"]
 
 
-def test_crawlers_are_counted_on_pages_and_on_the_sitemap(handler: Any) -> None:
-    project = Project([path("", page)], handler=handler)
-    for url in ("/", "/", "/sitemap.xml"):
-        project.request(url, headers=[("user-agent", "Mozilla/5.0 (compatible; Googlebot/2.1)")])
-    project.middleware.flush()
-    store = StoreExtras.of(project.middleware.service.store)
-    assert store.crawler_visits is not None
-    visits = store.crawler_visits(StoreKey("loopback:http/"))
-    assert {(visit.path, visit.crawler, visit.verified, visit.count) for visit in visits} == {
-        ("/", "Googlebot", False, 2),
-        ("/sitemap.xml", "Googlebot", False, 1),
-    }
-
-
 def test_the_trailing_slash_is_the_urlconfs() -> None:
     project = Project([path("about/", page)], MIDDLEWARE=["django.middleware.common.CommonMiddleware"])
     assert project.request("/about").status == 301
     assert project.visit("/about").listed() == ["/about/"]
-
-
-def test_re_path_is_listed_if_it_has_one_path() -> None:
-    project = Project(
-        [
-            re_path(r"^plain/$", page),
-            re_path(r"^optional/(?:page-(?P<number>\d+)/)?$", page),
-            re_path(r"^year/(?P<year>[0-9]{4})/$", page),
-            re_path(r"^(?:one|two)/$", page),
-            re_path(r"^\d+/$", page),
-            re_path(r"^(?i:any-case)/$", page),
-            re_path(r"^deep/", include([re_path(r"^er/$", page)])),
-        ],
-        SITEMAP_VERIFY=False,
-    )
-    assert project.listed() == ["/deep/er/", "/optional/", "/plain/"]
 
 
 def test_values_of_re_path() -> None:
@@ -243,13 +208,6 @@ def test_routes_that_another_route_shadows() -> None:
 def test_of_a_catch_all_only_the_home_page_is_listed() -> None:
     project = Project([re_path(r"^(?P<anything>.*)$", page)])
     assert project.visit("/a/b/c", "/a").listed() == ["/"]
-
-
-def test_the_home_page_of_a_catch_all_is_listed_in_each_language() -> None:
-    cms = re_path(r"^((?:[\w\-]+/)*)$", page)
-    assert Project([cms]).listed() == ["/"]
-    assert Project(i18n_patterns(cms), **LANGUAGES).listed() == ["/de/", "/en/", "/pt-br/"]
-    assert Project([re_path(r"^(?P<needed>\w+)/$", page)]).listed() == []
 
 
 def test_explain_names_the_view_of_an_unlisted_path() -> None:
@@ -312,13 +270,6 @@ def test_translated_patterns_are_listed_as_each_language_writes_them(monkeypatch
         "/en/about/",
         "/pt-br/sobre/",
     ]
-
-
-def test_without_the_middleware_for_languages_only_the_default_one_answers() -> None:
-    post = sitemap(values=["x"])(view_of_page())
-    patterns = i18n_patterns(path("posts/<slug>/", post))
-    project = Project(patterns, LANGUAGES=LANGUAGES["LANGUAGES"])
-    assert project.listed() == ["/en/posts/x/"]
 
 
 # Sitemap classes
@@ -429,12 +380,6 @@ def test_routes_whose_pages_a_sitemap_class_lists_are_decided() -> None:
     assert not service.app_routes.table.may_answer("/robots.txt")
 
 
-def test_a_test_reads_the_first_sitemap_with_the_priorities_of_sitemap_classes() -> None:
-    project = Project(SITE, SITEMAP_SITEMAPS=SECTIONS)
-    project.middleware.service.complete_routes(project.middleware.service.sites()[0])
-    assert project.entries()["/"] == {"priority": "1.0"}
-
-
 def test_the_decorator_comes_before_a_sitemap_class() -> None:
     about = sitemap(priority=0.9)(view_of_page())
     project = Project([path("", page, name="home"), path("about/", about, name="about")], SITEMAP_SITEMAPS=SECTIONS)
@@ -443,46 +388,10 @@ def test_the_decorator_comes_before_a_sitemap_class() -> None:
     assert project.entries() == {"/": {"priority": "1.0"}, "/about/": {"priority": "0.9"}, "/posts/own/": {}}
 
 
-def test_sitemap_classes_may_be_in_every_language() -> None:
-    class Everywhere(Posts):
-        i18n = True
-        alternates = True
-        slugs = ("first",)
-
-    patterns = i18n_patterns(path("posts/<slug>/", page, name="post"))
-    project = Project(patterns, SITEMAP_SITEMAPS={"posts": Everywhere}, **LANGUAGES)
-    assert sorted(project.listed()) == ["/de/posts/first/", "/en/posts/first/", "/pt-br/posts/first/"]
-
-
 @pytest.mark.parametrize("value", [["posts"], {"posts": object()}, f"{__name__}.SITE"])
 def test_a_setting_that_holds_no_sitemaps_is_refused(value: Any) -> None:
     with pytest.raises(OptionError, match=r"SITEMAP_SITEMAPS=.* is not a mapping of names to Sitemap classes"):
         Project(SITE, SITEMAP_SITEMAPS=value)
-
-
-@pytest.mark.parametrize(
-    ("fields", "written"),
-    [
-        ({"priority": "high"}, {}),
-        ({"priority": 7}, {}),
-        ({"priority": "nan"}, {}),
-        ({"priority": "0.3"}, {"priority": "0.3"}),
-        ({"priority": 0}, {"priority": "0.0"}),
-        ({"changefreq": "fortnightly"}, {}),
-        ({"changefreq": "weekly"}, {"changefreq": "weekly"}),
-        ({"lastmod": lambda *_: "last week"}, {}),
-        ({"lastmod": lambda *_: 20260304}, {}),
-        ({"lastmod": lambda *_: "2026-03-04"}, {"lastmod": "2026-03-04"}),
-        ({"lastmod": lambda *_: date(2026, 3, 4)}, {"lastmod": "2026-03-04"}),
-    ],
-)
-def test_an_invalid_field_of_a_sitemap_class_is_left_out(fields: dict[str, Any], written: dict[str, str]) -> None:
-    static = type("Static", (Sitemap,), {"items": lambda _: ["/"], "location": lambda _, item: item} | fields)
-    named = type("Named", (Sitemap,), {"items": lambda _: ["/posts/a/"], "location": lambda _, item: item} | fields)
-    project = Project(SITE, SITEMAP_SITEMAPS={"static": static, "named": named})
-    project.listed()  # the fields of a static page are known once its class was read
-    entries = project.entries()
-    assert (entries["/"], entries["/posts/a/"]) == (written, written)
 
 
 def test_a_sitemap_class_that_fails_leaves_the_other_pages(caplog: pytest.LogCaptureFixture) -> None:
@@ -586,29 +495,6 @@ def test_pages_of_any_kind_are_read_and_pass_unchanged(handler: Any, kind: str) 
     assert "noindex" in project.middleware.explain("/it/").reason
 
 
-@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume:Warning")
-def test_a_stream_that_fails_is_no_evidence(handler: Any) -> None:
-    def failing(request: Any) -> StreamingHttpResponse:
-        def parts() -> Iterator[bytes]:
-            yield b"<h1>"
-            raise ValueError("half-way")
-
-        async def async_parts() -> AsyncIterator[bytes]:
-            for part in parts():
-                yield part
-
-        return StreamingHttpResponse(parts() if handler is WSGIHandler else async_parts())
-
-    project = Project([path("", page), path("it/", failing)], handler=handler, SITEMAP_VERIFY=False)
-    with pytest.raises(ValueError, match="half-way"):
-        project.request("/it/")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        gc.collect()  # Django's ASGI handler leaves the request's body open
-    project.middleware.flush()
-    assert project.middleware.stats()["merged"] == 0
-
-
 def test_force_script_name_is_the_root_path(handler: Any) -> None:
     project = Project([path("", page), path("about/", page)], handler=handler, FORCE_SCRIPT_NAME="/app")
     url = "/sitemap.xml" if handler is WSGIHandler else "/app/sitemap.xml"
@@ -657,31 +543,10 @@ def test_a_fault_of_the_middleware_is_logged_and_the_page_is_served(
     assert "a request could not be looked at" in caplog.text
 
 
-def test_an_odd_response_is_logged_and_passes(handler: Any, caplog: pytest.LogCaptureFixture) -> None:
-    class Odd(HttpResponse):
-        reads = 0
-
-        def items(self) -> Any:
-            Odd.reads += 1
-            if Odd.reads == 1:
-                raise RuntimeError("no headers yet")
-            return super().items()
-
-    project = Project([path("", lambda _: Odd("<p>"))], handler=handler, SITEMAP_VERIFY=False)
-    assert project.request("/").status == 200
-    assert "a response could not be observed" in caplog.text
-
-
 def test_the_test_client_gets_a_true_sitemap_within_its_own_thread() -> None:
     Project([path("", page), path("gone/", lambda _: HttpResponse(status=404))])
     answer = Client().get("/sitemap.xml")
     assert locs(answer.content) == [f"{BASE}/"]
-
-
-def test_a_page_that_is_requested_twice_in_a_second_is_observed_once_and_answered_twice(handler: Any) -> None:
-    project = Project([path("", page)], handler=handler)
-    assert [project.request("/").status for _ in range(3)] == [200, 200, 200]
-    assert project.listed() == ["/"]
 
 
 def failing(request: HttpRequest) -> HttpResponse:
@@ -693,34 +558,6 @@ def test_a_view_that_fails_a_probe_does_not_fail_the_request_of_the_test_client(
     assert locs(Client().get("/sitemap.xml").content) == [f"{BASE}/"]
     with pytest.raises(RuntimeError, match="this view fails"):
         Client().get("/broken/")
-
-
-def test_a_probe_takes_no_receiver_away_from_test_clients_of_other_threads() -> None:
-    receivers: list[int] = []
-
-    def broken(request: HttpRequest) -> HttpResponse:
-        receivers.append(len(got_request_exception.receivers))
-        raise ValueError("this view fails")
-
-    Project([path("", page), path("broken/", broken)])
-    assert locs(Client().get("/sitemap.xml").content) == [f"{BASE}/"]
-    assert receivers == [1]
-    assert not got_request_exception.receivers, "no client is kept"
-
-
-def test_other_receivers_get_what_a_view_raises_during_a_probe() -> None:
-    paths: list[str] = []
-
-    def receive(request: HttpRequest, **_: Any) -> None:
-        paths.append(request.path)
-
-    Project([path("", page), path("broken/", failing)])
-    got_request_exception.connect(receive)
-    try:
-        Client().get("/sitemap.xml")
-    finally:
-        got_request_exception.disconnect(receive)
-    assert paths == ["/broken/"]
 
 
 async def fetch_with_async_client() -> bytes:
@@ -738,35 +575,6 @@ def test_a_large_sitemap_is_sent_in_parts(handler: Any) -> None:
     project = Project([path("<int:number>/", view)], handler=handler)
     until(lambda: project.request("/sitemap.xml").status == 200)
     assert len(locs(project.request("/sitemap.xml").body)) == 30_000
-
-
-def test_a_query_set_is_read_again_for_each_sitemap_and_not_before() -> None:
-    from django.contrib.auth.models import Group
-    from django.db.models import QuerySet
-
-    names, reads = ["a"], []
-
-    class Groups(QuerySet[Group]):
-        def _fetch_all(self) -> None:
-            if self._result_cache is None:
-                reads.append(1)
-                self._result_cache = [Group(name=name) for name in names]
-
-    groups: Any = Groups(model=Group)
-    project = Project([path("<name>/", sitemap(values=groups)(view_of_page()))])
-    assert reads == []
-    assert project.listed() == ["/a/"]
-    names.append("b")
-    project.middleware.refresh()
-    assert project.listed() == ["/a/", "/b/"]
-
-
-@pytest.mark.parametrize(
-    "name", ["sitemap_middleware.SitemapMiddleware", "sitemap_middleware.middleware.SitemapMiddleware"]
-)
-def test_another_name_in_the_settings_gets_the_right_one(name: str) -> None:
-    with pytest.raises(OptionError, match=r'in MIDDLEWARE of Django, its name is "sitemap_middleware\.django\.'):
-        Project([path("", page)], outside=True, SITEMAP_STORE="memory://", MIDDLEWARE=[name])
 
 
 def test_values_may_use_the_database_on_their_thread() -> None:

@@ -14,7 +14,7 @@ from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.models import Route
 from sitemap_middleware.routing.plain_routes import each_route
 from sitemap_middleware.routing.route_change_detector import Snapshot
-from sitemap_middleware.routing.route_discovery import discover_routes, matching_template, trusted_hosts
+from sitemap_middleware.routing.route_discovery import discover_routes, matching_template
 
 from ..support.documents import locs
 from ..support.wire import DRIVERS, RequestSpec
@@ -149,35 +149,3 @@ def test_values_that_lead_elsewhere_are_refused(value: str) -> None:
     assert builder is not None
     with pytest.raises(ValueError, match="is not routed to"):
         builder.build({"b": value})
-
-
-def test_a_path_with_more_slashes_at_its_beginning_is_another_spelling() -> None:
-    app = app_with("/a/{b}")
-    assert matching_template(app, "/a/x", None) == "/a/{b}"
-    assert DRIVERS["wsgi"](app, RequestSpec("//a/x")).status == 200
-    assert matching_template(app, "//a/x", None) is None
-
-
-def test_a_slash_at_the_end_that_falcon_strips_is_another_spelling() -> None:
-    app = app_with("/", "/a", "/b/", "/c/{d}")
-    assert listed(app) == ["/", "/a", "/b/"]
-    app.req_options.strip_url_path_trailing_slash = True
-    assert listed(app) == ["/", "/a"], "no request reaches /b/"
-    assert DRIVERS["wsgi"](app, RequestSpec("/c/x/")).status == 200
-    assert matching_template(app, "/c/x/", None) is None
-    assert matching_template(app, "/c/x", None) == "/c/{d}"
-
-
-def test_a_router_of_another_class_is_not_read() -> None:
-    class Router:
-        def add_route(self, uri_template: str, resource: object, **_: Any) -> None:
-            """Keeps nothing."""
-
-        def find(self, uri: str, req: Any = None) -> None:
-            return None
-
-    assert routes_of(falcon.App(router=Router())) == {}
-
-
-def test_falcon_has_no_setting_for_trusted_hosts() -> None:
-    assert trusted_hosts(app_with("/")) == ()

@@ -15,7 +15,6 @@ import click
 import pytest
 from litestar import Controller, Litestar, MediaType, Response, Router, WebSocket, asgi, get, post, websocket
 from litestar.datastructures import State
-from litestar.middleware import DefineMiddleware
 from litestar.params import Parameter
 from litestar.response import Redirect, Template
 from litestar.response.base import ASGIResponse
@@ -25,7 +24,6 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route as StarletteRoute
 
 from sitemap_middleware import OptionError, SitemapMiddleware, sitemap
-from sitemap_middleware.cli.app_loader import load_app
 from sitemap_middleware.litestar import SitemapPlugin
 from sitemap_middleware.models import Route
 from sitemap_middleware.routing.plain_routes import each_route
@@ -200,19 +198,6 @@ def test_settings_are_inherited_from_controller_router_and_app() -> None:
         assert (settings.changefreq, settings.exclude, str(settings.lastmod)) == ("monthly", True, "2026-01-01")
 
 
-def test_a_decorated_handler_of_any_class_keeps_its_settings() -> None:
-    asgi_handler = sitemap(priority=0.4)(asgi("/raw", copy_scope=True))
-
-    @asgi_handler
-    async def raw(scope: Any, receive: Any, send: Any) -> None:
-        await HTMLResponse("<h1>Raw</h1>")(scope, receive, send)
-
-    above = sitemap(priority=0.5)(page("/above"))
-    found = routes_of(raw, above)
-    assert found["/raw"].settings.priority == 0.4
-    assert found["/above"].settings.priority == 0.5
-
-
 def test_learn_on_a_router_does_not_reach_parameters_named_like_secrets() -> None:
     @get("/reset/{token:str}", media_type=MediaType.HTML)
     async def reset(token: str) -> str:
@@ -271,20 +256,6 @@ def test_values_that_lead_elsewhere_are_refused(value: str) -> None:
         builder.build({"it": value})
 
 
-def test_spaces_in_a_parameter_are_not_part_of_the_template() -> None:
-    app = Litestar([get("/p/{it : int}/{other: str}", media_type=MediaType.HTML)(_no_arguments)], openapi_config=None)
-    assert [*routes_of(app)] == ["/p/{it:int}/{other:str}"]
-    assert matching_template(app, "/p/7/x", None) == "/p/{it:int}/{other:str}"
-
-
-def test_a_parameter_that_is_not_of_its_type_leads_nowhere() -> None:
-    app = Litestar([get("/p/{it:int}")(_no_arguments)], openapi_config=None)
-    assert matching_template(app, "/p/7", None) == "/p/{it:int}"
-    assert matching_template(app, "/p/seven", None) is None
-    assert matching_template(app, "/p/7/", None) is None, "Litestar answers it, but it is the page of /p/7"
-    assert matching_template(app, "/nowhere", None) is None
-
-
 # Mounted apps
 
 
@@ -314,31 +285,6 @@ def test_a_mounted_litestar_app_is_reached_without_one() -> None:
     assert listed(app) == ["/sub/", "/sub/a", "/sub/own"]
     assert matching_template(app, "/sub/p/1", None) == "/sub/p/{it:str}"
     assert matching_template(app, "/sub/p/1/", None) is None
-
-
-def test_a_mounted_litestar_app_may_be_wrapped() -> None:
-    class Wrapper:
-        def __init__(self, app: Any) -> None:
-            self.app = app
-
-        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-            await self.app(scope, receive, send)
-
-    app = with_plugin(*mounting(Wrapper(Litestar([page("/a")], openapi_config=None))))
-    assert listed(app) == ["/sub/a", "/sub/own"]
-
-
-def test_settings_of_a_mount_are_those_of_its_routes() -> None:
-    inner = Litestar([page("/a")], openapi_config=None)
-    mount = asgi("/sub", is_mount=True, copy_scope=True, sitemap={"exclude": True})(inner)
-    assert routes_of(mount)["/sub/a"].settings.exclude
-
-
-def test_an_app_mounted_at_the_top_yields_to_the_routes_of_the_app() -> None:
-    inner = Litestar([page(), page("/a"), page("/sub/own")], openapi_config=None)
-    app = Litestar(mounting(inner, "/"), openapi_config=None)
-    assert sorted(routes_of(app)) == ["/", "/a", "/sub/own"]
-    assert matching_template(app, "/a", None) == "/a"
 
 
 # Hosts
@@ -396,53 +342,11 @@ def test_one_plugin_serves_several_apps() -> None:
     assert (listed(first), listed(second)) == (["/first"], ["/second"])
 
 
-def test_what_before_send_adds_counts() -> None:
-    """The middleware is around the whole app, so it sees the response that leaves."""
-
-    async def hide(message: Any, scope: Any) -> None:
-        if message["type"] == "http.response.start" and scope["path"] == "/hidden":
-            message["headers"].append((b"x-robots-tag", b"noindex"))
-
-    plugin = SitemapPlugin(base_url=BASE, store="memory://")
-    app = Litestar([page("/hidden"), page("/shown")], plugins=[plugin], before_send=[hide])
-    assert listed(app) == ["/shown"]
-
-
 def test_a_wrong_option_of_the_plugin_is_an_error() -> None:
     with pytest.raises(OptionError, match="there is no option 'base_ulr'; did you mean base_url"):
         SitemapPlugin(base_ulr=BASE)
     with pytest.raises(OptionError, match="base_url"):
         with_plugin(page(), base_url="example.com")
-
-
-def test_middleware_of_a_router_or_of_the_app_is_around_the_whole_app_once() -> None:
-    middleware = [DefineMiddleware(SitemapMiddleware, base_url=BASE, store="memory://")]
-    app = Litestar(
-        [page("/a"), Router("/in", route_handlers=[page("/b")], middleware=middleware)], middleware=middleware
-    )
-    assert listed(app) == ["/a", "/in/b"]
-    assert DRIVERS["asgi"](app, RequestSpec("/a")).text == "<h1>/a</h1>"
-
-
-@pytest.mark.parametrize(
-    ("second", "named"),
-    [
-        ({"base_url": "https://other.example", "store": "memory://"}, "base_url"),
-        ({"base_url": BASE}, "store"),
-        ({"base_url": BASE, "store": "memory://", "path": "/map.xml"}, "path"),
-    ],
-)
-@pytest.mark.parametrize("first", ["middleware", "plugin"])
-def test_another_middleware_with_other_options_is_an_error(first: str, second: dict[str, Any], named: str) -> None:
-    options: Any = {"base_url": BASE, "store": "memory://"}
-    inside = Router("/in", route_handlers=[page("/b")], middleware=[DefineMiddleware(SitemapMiddleware, **second)])
-    more: Any = (
-        {"plugins": [SitemapPlugin(**options)]}
-        if first == "plugin"
-        else {"middleware": [DefineMiddleware(SitemapMiddleware, **options)]}
-    )
-    with pytest.raises(OptionError, match=f"has one already, with another {named}: it is around the whole app"):
-        Litestar([page("/a"), inside], **more)
 
 
 # The command line
@@ -466,22 +370,9 @@ def test_the_command_line_of_litestar_has_the_commands(tmp_path: Path) -> None:
     assert found["/"] == "it was not requested yet: request /sitemap.xml once"
 
 
-def test_a_plugin_without_an_app_adds_no_command() -> None:
-    group = click.Group()
-    SitemapPlugin().on_cli_init(group)
-    assert group.commands == {}
-
-
 def test_the_plugin_of_an_app_adds_its_commands() -> None:
     plugin = SitemapPlugin(base_url="https://bakery.example", store="memory://")
     Litestar([page()], plugins=[plugin])
     group = click.Group()
     plugin.on_cli_init(group)
     assert {"explain", "list", "routes"} <= {*group.commands["sitemap"].commands}  # type: ignore[attr-defined]
-
-
-def test_commands_find_the_middleware_of_the_plugin() -> None:
-    app = Litestar([page()], plugins=[SitemapPlugin(base_url="https://bakery.example", store="memory://")])
-    found, middleware = load_app(app)
-    assert found is app
-    assert middleware is SitemapMiddleware.of(app)

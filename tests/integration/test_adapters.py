@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from werkzeug.test import create_environ, run_wsgi_app
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.request_response import MAX_PROBE_BYTES
 
 from ..support.documents import locs
 from ..support.sample_sites import Clock, Page, SampleSite
-from ..support.wire import DRIVERS, RequestSpec, wsgi
+from ..support.wire import DRIVERS, RequestSpec
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 BASE = "https://example.com"
@@ -95,44 +92,6 @@ def test_a_wsgi_page_is_read_however_it_is_answered(answer: Any) -> None:
     assert not is_listed(site, "wsgi")
 
 
-def test_unreadable_app_header_is_passed_on_and_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-        environ["HTTP_USER_AGENT"] = 7
-        start_response("200 OK", HTML)
-        return [REST]
-
-    clock = Clock()
-    site = SitemapMiddleware(app, store="memory://", include="/", clock=clock, verify=False)
-    for _ in range(3):
-        assert wsgi(site, RequestSpec("/", headers=[("user-agent", "x")]), validate=False).body == REST
-        clock.pass_(2)
-    (record,) = caplog.records
-    assert record.getMessage() == "a response could not be observed; further faults like this are not logged"
-    assert record.exc_info
-
-
-def test_own_http_request_carries_no_https_marks_and_runs_on_a_named_thread() -> None:
-    """As after a redirect of robots.txt from https to http."""
-    seen: list[tuple[Any, str]] = []
-
-    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-        if environ["PATH_INFO"] == "/robots.txt" and environ["wsgi.url_scheme"] == "https":
-            start_response("302 Found", [("Location", "http://testserver/robots.txt")])
-            return []
-        if environ["PATH_INFO"] == "/robots.txt":
-            seen.append((environ.get("HTTPS"), threading.current_thread().name))
-        start_response("200 OK", HTML)
-        return [REST]
-
-    site = wrapped(app)
-    environ = create_environ("/sitemap.xml", "https://testserver")
-    environ |= {"HTTPS": "on", "HTTP_HOST": "testserver", "SERVER_SOFTWARE": "a server", "wsgi.multithread": True}
-    run_wsgi_app(site, environ)
-    assert seen == [(None, "sitemap-request")]
-
-
 # ASGI
 
 START = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]}
@@ -202,44 +161,6 @@ def test_file_that_the_server_sends_by_its_path_is_read(tmp_path: Path, size: in
     site = wrapped(sends(START, PATHSEND | {"path": str(file)}))
     asyncio.run(site(SCOPE, received, sent))
     assert not is_listed(site, "asgi"), "its robots meta tag says noindex"
-
-
-def unreadable(kind: str, folder: Path) -> Any:
-    if kind == "fifo":
-        os.mkfifo(folder / "fifo")
-    return {
-        "missing": str(folder / "none"),
-        "folder": str(folder),
-        "fifo": str(folder / "fifo"),
-        "no path": "a\0b",
-        "empty": "",
-    }[kind]
-
-
-@pytest.mark.parametrize("kind", ["missing", "folder", "fifo", "no path", "empty"])
-def test_a_file_that_cannot_be_read_is_named_by_explain(tmp_path: Path, kind: str) -> None:
-    site = wrapped(sends(START, PATHSEND | {"path": unreadable(kind, tmp_path)}))
-    asyncio.run(site(SCOPE, received, sent))
-    assert is_listed(site, "asgi")
-    assert "it was sent as a file that could not be read" in str(site.explain("/"))
-
-
-def test_a_file_without_a_path_is_for_the_server_to_refuse() -> None:
-    site = wrapped(sends(START, PATHSEND))
-    asyncio.run(site(SCOPE, received, sent))
-    assert is_listed(site, "asgi")
-
-
-def test_of_a_response_that_is_started_again_the_last_start_counts() -> None:
-    site = wrapped(sends(START | {"status": 404}, START, BODY | {"body": REST}))
-    asyncio.run(site(SCOPE, received, sent))
-    assert is_listed(site, "asgi")
-
-
-def test_query_string_is_noticed_without_a_root_path_in_the_scope() -> None:
-    site = wrapped(sends(START, BODY | {"body": HEAD}))
-    asyncio.run(site(SCOPE | {"query_string": b"page=2"}, received, sent))
-    assert is_listed(site, "asgi")
 
 
 def test_incomplete_scope_is_left_to_the_app_and_logged(
@@ -319,27 +240,6 @@ def test_async_values_are_drained_on_the_event_loop_of_the_app() -> None:
     assert len(set(loops)) == 1
 
 
-async def raising_half_way() -> Any:
-    yield {"slug": "a"}
-    raise LookupError("no such database")
-
-
-class RaisingAtOnce:
-    """As a query that fails when it is sent."""
-
-    def __aiter__(self) -> Any:
-        raise LookupError("no such database")
-
-
-@pytest.mark.parametrize("values", [raising_half_way, RaisingAtOnce])
-def test_async_values_that_raise_are_explained_by_their_error(values: Any, caplog: pytest.LogCaptureFixture) -> None:
-    sample = SampleSite(
-        "asgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=values)}, base_url=BASE
-    )
-    assert sample.request("/sitemap.xml").status == 503
-    assert "no such database" in caplog.text
-
-
 # Requests of the middleware itself
 
 
@@ -353,28 +253,3 @@ def test_oversized_robots_txt_is_obeyed_up_to_the_size_limit(protocol: str, size
 
 
 # Visitors
-
-
-@BOTH
-@pytest.mark.parametrize(
-    ("status", "first", "second", "apart"),
-    [
-        (302, {"accept-language": "de"}, {"accept-language": "fr"}, True),
-        (302, {"accept-language": "de", "user-agent": "a"}, {"accept-language": "de-AT", "user-agent": "b"}, False),
-        (302, {"user-agent": "a"}, {"user-agent": "b"}, True),
-        (302, {"user-agent": "ä"}, {"user-agent": "ä"}, False),
-        (403, {"user-agent": "a"}, {"user-agent": "b"}, True),
-        (403, {"user-agent": "a", "accept-language": "de"}, {"user-agent": "a", "accept-language": "fr"}, False),
-    ],
-)
-def test_two_refused_visitors_delist_a_page_and_one_does_not(
-    protocol: str, status: int, first: dict[str, str], second: dict[str, str], *, apart: bool
-) -> None:
-    sample = SampleSite(protocol, {"/": Page()}, base_url=BASE)
-    sample.visit("/")
-    sample.pages["/"] = Page(status, [("location", "/elsewhere")])
-    for visitor in (first, second):
-        sample.clock.pass_(61)
-        sample.request(RequestSpec("/", headers=list(visitor.items())))
-        sample.app.flush()
-    assert sample.locs() == ([] if apart else [f"{BASE}/"])

@@ -16,9 +16,13 @@ from hypothesis import strategies as st
 
 from sitemap_middleware import SitemapMiddleware
 
-from ..apps.wsgi_shapes import Fault
 from ..support.recording import ASGIServer, Record, WSGIServer, environ, scope
 from ..support.sample_sites import Clock
+
+
+class Fault(Exception):
+    """The app's own."""
+
 
 EXAMPLES = int(os.environ.get("HYPOTHESIS_EXAMPLES", "0"))
 MANY = settings(max_examples=EXAMPLES) if EXAMPLES else settings()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from typing import Any
@@ -17,13 +16,10 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.adapters.event_loop_and_threads import AsyncBridge, run_in_background
+from sitemap_middleware.adapters.event_loop_and_threads import AsyncBridge
 from sitemap_middleware.adapters.in_process_asgi_client import request_app
-from sitemap_middleware.adapters.wsgi_request import WSGIRequest
 from sitemap_middleware.exceptions import ValuesError
 from sitemap_middleware.listing.provider_item_queue import BatchQueue
-from sitemap_middleware.models import StoreKey
-from sitemap_middleware.observation.hanging_pages_in_store import MAX_HANGING_PAGES, HangingPages
 from sitemap_middleware.observation.unvisited_page_prober import (
     RETRY_SECONDS,
     ROUND_INTERVAL_SECONDS,
@@ -80,14 +76,6 @@ def test_a_wsgi_page_that_raises_is_not_listed(raised: type[BaseException], *, m
     status, body = status_and_body(raising_wsgi(raised), multithread=multithread)
     assert status == "200 OK"
     assert locs(body) == [f"{BASE}/a"]
-
-
-@RAISED
-@pytest.mark.parametrize("multithread", [False, True])
-def test_a_wsgi_robots_txt_that_raises_is_a_failure(raised: type[BaseException], *, multithread: bool) -> None:
-    status, body = status_and_body(raising_wsgi(raised, path="/robots.txt"), multithread=multithread)
-    assert status.startswith("503")
-    assert b"robots.txt" in body
 
 
 def test_single_threaded_server_stops_while_a_page_is_probed() -> None:
@@ -160,28 +148,6 @@ def test_event_loop_stops_while_values_are_read() -> None:
 async def raising_values(raised: type[BaseException]) -> AsyncIterator[Any]:
     raise raised
     yield
-
-
-@LOOPS
-def test_failing_background_job_is_logged_and_ends_nothing(
-    run: Callable[[Any], Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    done = threading.Event()
-
-    def job() -> None:
-        done.set()
-        raise ValueError("a fault of ours")
-
-    async def main() -> None:
-        run_in_background(job)
-        sleep = asyncio.sleep if run is asyncio.run else trio.sleep
-        for _ in range(500):
-            if done.is_set() and caplog.records:
-                return
-            await sleep(0.01)
-
-    _ = run(main()) if run is asyncio.run else run(main)
-    assert "a fault of ours" in caplog.text
 
 
 # A store that fails
@@ -286,31 +252,3 @@ def test_truncated_page_is_not_probed_by_other_workers(seconds: float, error: ty
     clock.pass_(ROUND_INTERVAL_SECONDS)
     status_and_body(hanging(clock, store, requested_paths, slow))
     assert requested_paths.count("/b") == 1
-
-
-def test_page_that_fails_quickly_is_not_remembered_as_hanging() -> None:
-    clock, store, requested_paths = Clock(), MemoryStore(), []
-    status_and_body(hanging(clock, store, requested_paths, lambda: ("not now", 500)))
-    clock.pass_(ROUND_INTERVAL_SECONDS)
-    status_and_body(hanging(clock, store, requested_paths, lambda: "A page"))
-    assert requested_paths.count("/b") == 2
-
-
-def test_remembered_hanging_pages_are_limited() -> None:
-    pages = HangingPages(MemoryStore(), RETRY_SECONDS)
-    site = StoreKey("https://example.com")
-    pages.save(site, {f"/{number}": 1000 for number in range(MAX_HANGING_PAGES + 5)})
-    hanging_pages = pages.load(site, 1000)
-    assert len(hanging_pages) == MAX_HANGING_PAGES
-    assert f"/{MAX_HANGING_PAGES + 4}" in hanging_pages
-
-
-def test_page_that_was_never_requested_is_not_remembered_as_hanging(monkeypatch: pytest.MonkeyPatch) -> None:
-    store, requested_paths = MemoryStore(), []
-    app = hanging(Clock(), store, requested_paths, lambda: "A page")
-    with monkeypatch.context() as patched:
-        patched.setattr(WSGIRequest, "max_hanging_requests", 0)
-        status_and_body(app)
-    assert not requested_paths
-    site = app.service.site_resolver.default_site()
-    assert HangingPages(store, RETRY_SECONDS).load(site.store_key, app.service.clock()) == {}

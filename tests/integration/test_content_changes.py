@@ -7,20 +7,11 @@ import zlib
 from email.utils import formatdate
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.dates import w3c_from_timestamp
-from sitemap_middleware.models import Site
-from sitemap_middleware.observation.sampling_schedule import (
-    MAX_SAMPLE_INTERVAL_SECONDS,
-    MAX_SAMPLED_PAGES,
-    MIN_SAMPLE_INTERVAL_SECONDS,
-    BodySampler,
-)
 
 from ..support.sample_sites import Page, SampleSite
 
@@ -393,82 +384,3 @@ class _Request:
 
     def visitor(self, _: int) -> int:
         return 1
-
-
-LOCAL = Site("http", "testserver")
-
-
-def response_of(path: str = "/", at: float = 1.0, length: int = 100) -> CapturedResponse:
-    return CapturedResponse(LOCAL, path, at=at, status=200, headers=[("content-length", str(length))])
-
-
-def test_sampling_interval_grows_while_nothing_changes() -> None:
-    sampler, at, sample_times = BodySampler(), 0.0, []
-    while at < 10_000:
-        response = response_of(at=at)
-        if sampler.is_due(response):
-            sampler.schedule(response)
-            sampler.record_digest(response.page_key, 7)
-            sample_times.append(at)
-        at += 1
-    gaps = [later - earlier for earlier, later in pairwise(sample_times)]
-    assert gaps[0] == MIN_SAMPLE_INTERVAL_SECONDS
-    assert gaps == sorted(gaps)
-    assert gaps[-1] == MAX_SAMPLE_INTERVAL_SECONDS
-    assert not sampler.is_due(response_of(at=at - 1))
-    assert sampler.is_due(response_of(at=at - 1, length=101)), "another length is news"
-    sampler.record_digest(response_of().page_key, 8)
-    sampler.schedule(response_of(at=at))
-    assert not sampler.is_due(response_of(at=at + MIN_SAMPLE_INTERVAL_SECONDS - 1))
-    assert sampler.is_due(response_of(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
-
-
-def test_a_content_that_is_new_is_soon_looked_at_again() -> None:
-    sampler, at = BodySampler(), 0.0
-    for _ in range(12):
-        sampler.schedule(response_of(at=at))
-        sampler.record_digest(response_of().page_key, 7)
-        at += MAX_SAMPLE_INTERVAL_SECONDS
-    sampler.schedule(response_of(at=at))
-    assert not sampler.is_due(response_of(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
-    sampler.record_digest(response_of().page_key, 8)
-    assert sampler.is_due(response_of(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
-
-
-def test_the_plans_of_a_sampler_are_bounded() -> None:
-    sampler = BodySampler()
-    for number in range(2 * MAX_SAMPLED_PAGES):
-        sampler.schedule(response_of(f"/{number}"))
-    assert (
-        MAX_SAMPLED_PAGES // 2
-        <= sum(not sampler.is_due(response_of(f"/{index}")) for index in range(2 * MAX_SAMPLED_PAGES))
-        <= MAX_SAMPLED_PAGES
-    )
-    assert sampler.is_due(response_of("/0"))
-    sampler.record_digest(response_of("/0").page_key, 7)
-
-
-def test_the_plans_of_pages_that_were_sampled_last_are_kept() -> None:
-    sampler = BodySampler()
-    for number in range(2 * MAX_SAMPLED_PAGES):
-        sampler.schedule(response_of(f"/{number}"))
-        assert not sampler.is_due(response_of(f"/{max(0, number - MAX_SAMPLED_PAGES // 2 + 1)}"))
-
-
-def test_sampling_interval_survives_traffic_to_other_pages() -> None:
-    sampler = BodySampler()
-    for at in (0, 100, 200):
-        sampler.schedule(response_of("/often", at=at))
-        sampler.record_digest(response_of("/often").page_key, 7)
-    for number in range(2 * MAX_SAMPLED_PAGES):
-        sampler.schedule(response_of(f"/{number}"))
-        if number % (MAX_SAMPLED_PAGES // 2) == 100:
-            sampler.schedule(response_of("/often", at=300))
-            assert not sampler.is_due(response_of("/often", at=300 + 2 * MIN_SAMPLE_INTERVAL_SECONDS))
-
-
-def test_pages_that_are_sampled_again_drive_out_no_others() -> None:
-    sampler = BodySampler()
-    for number in (*range(MAX_SAMPLED_PAGES), *range(MAX_SAMPLED_PAGES // 2, MAX_SAMPLED_PAGES)):
-        sampler.schedule(response_of(f"/{number}"))
-    assert not any(sampler.is_due(response_of(f"/{number}")) for number in range(MAX_SAMPLED_PAGES))

@@ -7,7 +7,6 @@ few examples in every test run, and with 100,000 by ``--long``.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import gzip
@@ -225,67 +224,6 @@ def test_a_path_is_listed_as_it_leads_back_or_not_at_all(protocol: str, path: st
     with wrapped(bare(protocol), list_unseen=False) as site:
         assert_unchanged(protocol, site, RequestSpec(path))
         assert listed(protocol, site) == ([] if loc is None else [f"http://testserver{loc}"])
-
-
-@pytest.mark.parametrize(
-    "path", ["", "*", "p/x", "?", "http://evil.example/p/x", "/p/\ud800", "/\udfff\ud800"], ids=repr
-)
-def test_a_path_that_no_client_could_have_sent_passes(path: str) -> None:
-    sent: list[Any] = []
-
-    async def app(_: Any, __: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
-        await send({"type": "http.response.body", "body": BODY})
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope = {
-        "type": "http",
-        "method": "GET",
-        "path": path,
-        "query_string": b"",
-        "headers": [(b"host", b"testserver")],
-    }
-    with wrapped(app) as site:
-        asyncio.run(site(scope, None, send))
-        assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
-        assert listed("asgi", site) == []
-
-
-@pytest.mark.parametrize("path", ["", "*", "p/x", "\u0100"], ids=repr)
-def test_a_path_of_an_environ_that_no_server_makes_passes(path: str) -> None:
-    def app(_: Any, start_response: Any) -> list[bytes]:
-        start_response("200 OK", [("Content-Type", "text/html")])
-        return [BODY]
-
-    with wrapped(app) as site:
-        environ = {"REQUEST_METHOD": "GET", "PATH_INFO": path, "HTTP_HOST": "testserver", "wsgi.url_scheme": "http"}
-        assert site(environ, lambda *_: None) == [BODY]
-        assert listed("wsgi", site) == []
-
-
-@BOTH
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/sitemap.xml\n",
-        "/sitemap.xml\0",
-        "/sitemap.xml/",
-        "//sitemap.xml",
-        "/p/../sitemap.xml",
-        "/sitemap-0.xml",
-        "/sitemap-01.xml",
-        "/sitemap-1.xml\n",
-        "/sitemap-٣.xml",
-        "/sitemap-100000.xml",
-        "/sitemap-" + "1" * 10_000 + ".xml",
-    ],
-    ids=lambda path: repr(path)[:30],
-)
-def test_a_path_that_is_almost_the_sitemaps_is_the_apps(protocol: str, path: str) -> None:
-    with wrapped(bare(protocol)) as site:
-        assert_unchanged(protocol, site, RequestSpec(path))
 
 
 # Headers of requests

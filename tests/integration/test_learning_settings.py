@@ -12,11 +12,9 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Host, Mount, Route, Router
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
-from werkzeug.routing import BaseConverter
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.patterns import Pattern
-from sitemap_middleware.routing.route_discovery import matching_template
 
 from ..support.documents import locs
 from ..support.wire import DRIVERS, RequestSpec
@@ -248,30 +246,11 @@ def test_explain_names_the_route_that_the_apps_own_router_chooses(
     assert ("no static route of this path" in reason) is (template is None)
 
 
-def test_a_router_that_fails_names_no_route() -> None:
-    class Failing(BaseConverter):
-        def to_python(self, _: str) -> str:
-            raise RuntimeError("no database")
-
-    app = flask_of()
-    app.url_map.converters["failing"] = Failing
-    app.add_url_rule("/<failing:x>", "failing", view)
-    assert "no static route" in SitemapMiddleware(app, **OPTIONS).explain("/a").reason
-
-
 def test_the_route_of_a_host_is_found_on_that_host() -> None:
     site = SitemapMiddleware(hosts(), **OPTIONS)
     sites = {host_site.host: host_site for host_site in site.service.sites()}
     state = site.service.snapshot(sites["blog.example"], site.service.store)
     assert "its route /{post} " in site.service.explain("/x", state).reason
-
-
-def test_apps_in_a_circle_have_no_route() -> None:
-    app = Starlette()
-    app.router.routes.append(Mount("/a", app=app))
-    site = SitemapMiddleware(asgi_of("/x"), **OPTIONS)
-    assert matching_template(app, "/a" * 100, None) is None
-    assert "no static route" in site.explain("/y").reason
 
 
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])

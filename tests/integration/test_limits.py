@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from contextlib import suppress
 from typing import Any
@@ -11,28 +10,21 @@ import flask
 import pytest
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
-from starlette.routing import Host as HostRoute
 from starlette.routing import Mount, Route
 
-from sitemap_middleware import SitemapMiddleware, StoreError, hosts
+from sitemap_middleware import SitemapMiddleware, hosts
 from sitemap_middleware.adapters import in_process_asgi_client
 from sitemap_middleware.captured_response import MAX_HTML_BYTES, CapturedResponse
-from sitemap_middleware.dates import w3c_from_timestamp
-from sitemap_middleware.evidence import response_parser
-from sitemap_middleware.evidence.observations import HtmlFacts, Observation
-from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.hosts import MAX_FOREIGN_HOSTS, MAX_ROOTS
 from sitemap_middleware.hosts import MAX_HOSTS as NAMES
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation.background_saving import MAX_PENDING_BODY_BYTES, ResponseBuffer
-from sitemap_middleware.observation.sampling_schedule import BodySampler
 from sitemap_middleware.rendering.publisher import MAX_SITES
-from sitemap_middleware.stores.sqlite import store as sqlite_module
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ..support.collection_sizes import collection_sizes
-from ..support.sample_sites import Clock, Page, SampleSite
+from ..support.sample_sites import Page, SampleSite
 from ..support.wire import RequestSpec, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -47,16 +39,6 @@ def response_of(path: str = "/", status: int = 200, body: bytes | None = None) -
 # The buffer
 
 
-def test_invalid_request_displaces_no_pending_response() -> None:
-    merged: list[CapturedResponse] = []
-    buffer = ResponseBuffer(merged.extend, lambda _: True, interval=3600)
-    buffer.record(response_of())
-    buffer.record(response_of(status=400))
-    buffer.flush()
-    assert [observation.status for observation in merged] == [200]
-    buffer.close()
-
-
 def test_bodies_that_wait_are_bounded_in_bytes() -> None:
     merged: list[CapturedResponse] = []
     buffer = ResponseBuffer(merged.extend, lambda _: True, interval=3600)
@@ -65,53 +47,6 @@ def test_bodies_that_wait_are_bounded_in_bytes() -> None:
     assert buffer.dropped == 8
     buffer.flush()
     assert len(merged) == 32
-
-
-def test_bodies_that_wait_are_bounded_in_number() -> None:
-    buffer = ResponseBuffer(lambda _: None, lambda _: True, capacity=10, interval=3600)
-    for number in range(12):
-        buffer.record_sample(response_of(f"/{number}", body=b""))
-    assert (buffer.pending, buffer.dropped) == (10, 2)
-
-
-def test_body_whose_merge_failed_stays_pending() -> None:
-    batches: list[list[CapturedResponse]] = []
-
-    def merge(batch: list[CapturedResponse]) -> None:
-        batches.append(batch)
-        if len(batches) == 1:
-            raise StoreError("down")
-
-    buffer = ResponseBuffer(merge, lambda _: True, interval=3600)
-    buffer.record_sample(response_of(body=b"x"))
-    with pytest.raises(StoreError):
-        buffer.flush()
-    buffer.flush()
-    assert [response.body for response in batches[1]] == [b"x"]
-
-
-def test_starting_twice_starts_one_thread() -> None:
-    buffer = ResponseBuffer(lambda _: None, lambda _: True, interval=3600)
-    before = set(threading.enumerate())
-    buffer.ensure_thread()
-    buffer.ensure_thread()
-    assert len(set(threading.enumerate()) - before) == 1
-    buffer.close()
-
-
-def test_observations_wait_for_the_next_sitemap_if_no_thread_can_start(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refuse(_: Any) -> None:
-        raise RuntimeError("can't start new thread at interpreter shutdown")
-
-    monkeypatch.setattr(threading.Thread, "start", refuse)
-    merged: list[CapturedResponse] = []
-    buffer = ResponseBuffer(merged.extend, lambda _: True)
-    buffer.record(response_of())
-    buffer.close()
-    buffer.flush()
-    assert len(merged) == 1
 
 
 def test_the_middleware_may_be_constructed_in_any_thread() -> None:
@@ -173,14 +108,6 @@ class _Request:
         return 1
 
 
-def test_readings_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(response_parser, "MAX_CACHED_HTML", 4)
-    reader = ResponseParser()
-    for number in range(10):
-        assert reader.parse(response_of(body=b"<p>%d" % number), "/", "/", "https://example.com/")
-    assert sum(collection_sizes(reader).values()) == 4
-
-
 # Sites, robots, routes
 
 
@@ -230,25 +157,6 @@ def test_hanging_robots_txt_does_not_delay_the_sitemap_for_long(
     assert b"<loc>https://example.com/</loc>" in asgi(site, RequestSpec("/sitemap.xml")).body
 
 
-def test_a_url_map_that_cannot_be_read_leaves_the_routes_of_before(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    app = flask.Flask("x", static_folder=None)
-    app.add_url_rule("/", view_func=lambda: "home", endpoint="home")
-    site = SitemapMiddleware(app.wsgi_app, store="memory://", verify=False)
-    assert wsgi(site, RequestSpec("/sitemap.xml")).status == 200
-
-    def fail() -> None:
-        raise RuntimeError("half-built")
-
-    app.add_url_rule("/more", view_func=lambda: "more", endpoint="more")
-    monkeypatch.setattr(app.url_map, "iter_rules", fail)
-    assert wsgi(site, RequestSpec("/sitemap.xml")).status == 200
-    assert "could not be read" in caplog.text
-    fresh = SitemapMiddleware(app.wsgi_app, store="memory://")
-    assert wsgi(fresh, RequestSpec("/sitemap.xml")).status == 404
-
-
 def test_missing_routes_are_explained_with_the_fix() -> None:
     def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
         start_response("200 OK", [("Content-Type", "text/html")])
@@ -276,95 +184,7 @@ def test_paths_that_no_loc_can_name_are_explained(protocol: str) -> None:
         assert "loc:" not in str(explanation)
 
 
-def test_what_is_explained_is_of_base_urls_site() -> None:
-    sample = SampleSite("wsgi", {"/": Page()}, base_url="https://example.com", allowed_hosts="example.org")
-    sample.request("/", host="example.org")
-    assert sample.app.explain("/").loc == "https://example.com/"
-    sample.request("/", host="example.com")
-    assert sample.app.explain("/").loc == "https://example.com/"
-
-
-def test_explain_before_any_request_uses_the_declared_root_path() -> None:
-    app = Starlette(routes=[Route("/about", lambda _: None)])
-    app.root_path = "/shop"  # type: ignore[attr-defined] # as FastAPI's
-    site = SitemapMiddleware(app, store="memory://", base_url="https://example.com")
-    assert site.explain("/about").loc == "https://example.com/shop/about"
-
-
-def test_a_page_whose_route_is_gone_is_not_listed() -> None:
-    store = MemoryStore()
-    store.merge("https://example.com", [Observation("/old", "/old", 1000, 200, "text/html")])
-    sample = SampleSite("wsgi", {"/": Page()}, base_url="https://example.com", store=store)
-    assert sample.locs() == ["https://example.com/"]
-    assert "no static route" in sample.app.explain("/old").reason
-
-
-def test_stated_time_shared_by_most_pages_is_a_deployment_time() -> None:
-    clock, store = Clock(), MemoryStore()
-    built = w3c_from_timestamp(int(clock()) - 10_000)
-    for number in range(3):
-        reading = HtmlFacts(number, stated_date=built)
-        store.merge(
-            "https://example.com", [Observation(f"/{number}", "/", int(clock()), 200, "text/html", html=reading)]
-        )
-    sample = SampleSite(
-        "wsgi", {f"/{n}": Page() for n in range(3)}, base_url="https://example.com", store=store, clock=clock
-    )
-    assert list(sample.entries().values()) == [{}, {}, {}]
-    assert "most pages state the same date" in str(sample.app.explain("/0").lastmod_source)
-
-
 # SQLite
-
-
-def test_a_file_that_another_process_holds_locked_is_a_store_error(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sqlite_module, "BUSY_TIMEOUT_SECONDS", 0.01)
-    file = tmp_path / "pages.sqlite3"
-    holder = sqlite3.connect(file, isolation_level=None)
-    holder.execute("BEGIN EXCLUSIVE")
-    store = SQLiteStore(file)
-    with pytest.raises(StoreError, match="locked"):
-        store.pages("https://example.com")
-    holder.close()
-    assert store.pages("https://example.com") == []
-
-
-def test_a_learned_path_not_yet_seen_is_explained_as_such() -> None:
-    sample = SampleSite("wsgi", {"/p/{x}": Page()}, learn="/p/{x}")
-    assert "no visit has shown that it is a page" in sample.app.explain("/p/1").reason
-
-
-def test_a_path_named_by_learn_is_listed_like_any_other() -> None:
-    sample = SampleSite("wsgi", {"/": Page()}, learn="/")
-    assert sample.locs() == ["http://testserver/"]
-
-
-def test_document_request_without_a_method_is_left_to_the_app() -> None:
-    class Lacking(_Request):
-        path = "/sitemap.xml"
-
-        @property
-        def method(self) -> str:
-            raise KeyError("method")
-
-    assert not SampleSite("wsgi", {"/": Page()}).app.service.sitemap_handler.handles(Lacking())
-
-
-def test_a_page_of_no_stated_length_rests_until_it_is_due() -> None:
-    sampler, page = BodySampler(), response_of()
-    sampler.schedule(page)
-    assert not sampler.is_due(page)
-
-
-@pytest.mark.parametrize("field", [(), ([], "1"), None], ids=["an empty pair", "a name that is a list", "no pair"])
-def test_malformed_header_gives_no_length(field: Any) -> None:
-    sampler, page = BodySampler(), response_of()
-    page.headers = [field, ("content-length", "9")]
-    sampler.schedule(page)
-    assert not sampler.is_due(page)
-    assert sampler.is_due(CapturedResponse(SITE, "/", at=1000, status=200, headers=[("content-length", "9")]))
 
 
 # Made-up requests
@@ -459,16 +279,6 @@ def test_made_up_tenants_below_a_mount_create_no_sites(tmp_path: Any) -> None:
     assert rows(store) < 20
     assert asgi(app, RequestSpec("/fixed/about")).status == 200
     assert b"https://example.com/fixed/about" in asgi(app, RequestSpec("/fixed/sitemap.xml")).body
-
-
-def test_parametrised_host_route_keeps_the_servers_root_path() -> None:
-    async def page(request: Any) -> HTMLResponse:
-        return HTMLResponse("A page.")
-
-    inner = Starlette(routes=[Route("/", page)])
-    site = SitemapMiddleware(inner, store="memory://", base_url="https://example.com", verify=False)
-    app = Starlette(routes=[HostRoute("{sub}.example.com", app=site)])
-    assert b"/shop/</loc>" in asgi(app, RequestSpec("/sitemap.xml", host="www.example.com", root="/shop")).body
 
 
 def test_only_so_many_root_paths_become_sites_beside_the_declared_one() -> None:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime as dt
 import io
 import logging
-import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from wsgiref.util import FileWrapper, setup_testing_defaults
@@ -26,12 +23,12 @@ from starlette.responses import HTMLResponse, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from sitemap_middleware import SitemapMiddleware, StoreError, sitemap
+from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ..support.documents import entries, locs
 from ..support.sample_sites import Clock, Page, SampleSite
-from ..support.wire import DRIVERS, RequestSpec, asgi, asgi_async, wsgi
+from ..support.wire import DRIVERS, RequestSpec, asgi, wsgi
 
 HTML = [("Content-Type", "text/html")]
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -178,13 +175,6 @@ def test_the_validator_finds_no_fault_around_the_app_nor_around_us(path: str, me
     assert listed(site, wsgi) == ["http://testserver/", "http://testserver/file"]
 
 
-def test_protocol_of_an_opaque_app_is_taken_from_its_routes() -> None:
-    app = flask_app()
-    site = SitemapMiddleware(validator(app.wsgi_app), routes=app, store="memory://")
-    assert wsgi(site, RequestSpec("/")).text == "home"
-    assert listed(site, wsgi) == ["http://testserver/", "http://testserver/file"]
-
-
 @pytest.mark.parametrize("late", [False, True], ids=["starts at once", "starts with its first chunk"])
 def test_the_first_chunk_is_delivered_before_the_second_is_made(*, late: bool) -> None:
     produced = []
@@ -228,23 +218,6 @@ def test_the_body_is_closed_once_by_the_server_and_never_by_us() -> None:
     body = Body()
     assert wsgi(wrapped(answering(body)), RequestSpec("/"), validate=False).body == b"A page."
     assert body.closed == 1
-
-
-def test_body_closed_early_is_closed_once_and_not_read_further() -> None:
-    events = []
-
-    def chunks() -> Iterator[bytes]:
-        try:
-            for number in range(3):
-                events.append(number)
-                yield b"chunk"
-        finally:
-            events.append("closed")
-
-    result: Any = wrapped(answering(chunks()))(environ(), ignored)
-    assert next(iter(result)) == b"chunk"
-    result.close()
-    assert events == [0, "closed"]
 
 
 def test_closing_a_response_runs_the_frameworks_cleanup_once() -> None:
@@ -323,25 +296,6 @@ def failing_half_way(start_response: Any, *, named: bool) -> list[bytes]:
     return [b"Oops."]
 
 
-@pytest.mark.parametrize("named", [False, True], ids=["by its place", "by its name"])
-def test_restarted_response_replaces_the_first_and_only_the_second_is_observed(*, named: bool) -> None:
-    clock = Clock()
-
-    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-        if clock.now > 1_750_000_000:
-            return failing_half_way(start_response, named=named)
-        start_response("404 Not Found", HTML)
-        return []
-
-    site = wrapped(app, clock=clock)
-    assert wsgi(site, RequestSpec("/")).status == 404
-    assert listed(site, wsgi) == []
-    clock.pass_(60)
-    answer = wsgi(site, RequestSpec("/"), validate=False)
-    assert (answer.status, answer.body) == (500, b"Oops.")
-    assert listed(site, wsgi) == []
-
-
 def test_errors_of_app_and_server_reach_the_other_side() -> None:
     got: list[Any] = []
 
@@ -378,58 +332,6 @@ def test_an_error_of_the_app_is_raised_as_it_is(at: str) -> None:
     assert raised.value is error
     assert raised.value.__cause__ is None
     assert raised.value.__context__ is None
-
-
-class Status(str):
-    """A status with more to it than its text."""
-
-    __slots__ = ()
-
-
-@pytest.mark.parametrize(
-    ("status", "headers"),
-    [
-        (Status("200 OK"), HTML),
-        ("200", HTML),
-        ("999 Whatever", HTML),
-        ("OK", HTML),
-        ("", HTML),
-        (200, HTML),
-        (None, HTML),
-        ("200 OK", tuple(HTML)),
-        ("200 OK", [["Content-Type", "text/html"]]),
-        ("200 OK", [("CONTENT-TYPE", "text/html"), ("x", 1)]),
-        ("200 OK", [("Content-Type", None)]),
-        ("200 OK", [("Content-Type", b"text/html"), ("Last-Modified", 17)]),
-        ("200 OK", [(b"Content-Type", b"text/html")]),
-        ("200 OK", [(1, 2)]),
-        ("200 OK", [([], {})]),
-        ("200 OK", [()]),
-        ("200 OK", [1, None]),
-        ("200 OK", None),
-        ("200 OK", {"Content-Type": "text/html"}),
-    ],
-    ids=repr,
-)
-def test_an_odd_start_of_a_response_reaches_the_server_as_it_is(
-    status: Any, headers: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    got: list[Any] = []
-    site = wrapped(answering(status=status, headers=headers))
-    assert site(environ(), lambda *arguments: got.append(arguments)) == (b"A page.",)
-    assert len(got) == 1
-    assert got[0][0] is status
-    assert got[0][1] is headers
-    site.flush()
-    assert wsgi(site, RequestSpec("/sitemap.xml")).status in (200, 404)
-    assert len(caplog.records) <= 1
-
-
-def test_headers_that_can_be_read_but_once_are_left_to_the_server() -> None:
-    got: list[Any] = []
-    site = wrapped(answering(headers=iter(HTML)))
-    site(environ(), lambda _, headers: got.append(list(headers)))
-    assert got == [HTML]
 
 
 # ASGI
@@ -518,59 +420,6 @@ def test_every_message_reaches_the_server_as_the_same_object(messages: list[dict
     assert all(sent is message for sent, message in zip(server.sent, messages, strict=True))
 
 
-@pytest.mark.parametrize(
-    "start",
-    [
-        {"status": 200},
-        {"status": 200, "headers": None},
-        {"status": 200, "headers": ((b"content-type", b"text/html"),)},
-        {"status": 200, "headers": [[b"CONTENT-TYPE", b"text/html"]]},
-        {"status": 200, "headers": [(b"content-type", b"text/html"), (b"\xff\xfe", b"\xff\xfe")]},
-        {"status": 200, "headers": [("content-type", "text/html"), ("last-modified", "now")]},
-        {"status": 200, "headers": [(b"content-type", None), (b"last-modified", 17), (b"link", [])]},
-        {"status": 200, "headers": [(1, 2)]},
-        {"status": 200, "headers": [([], {})]},
-        {"status": 200, "headers": [()]},
-        {"status": 200, "headers": [1, None]},
-        {"status": 200, "headers": {b"content-type": b"text/html"}},
-        {"status": HTTPStatus.OK, "headers": START["headers"]},
-        {"status": "200 OK", "headers": START["headers"]},
-        {"status": None, "headers": START["headers"]},
-        {"headers": START["headers"]},
-    ],
-)
-def test_odd_asgi_response_start_reaches_the_server_unchanged(
-    start: dict[str, Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    message = {"type": "http.response.start", **start}
-    before, server, site = dict(message), Server(), wrapped(sending(message, BODY))
-    run(site, http(), server)
-    assert server.sent[0] is message
-    assert message == before
-    site.flush()
-    assert asgi(site, RequestSpec("/sitemap.xml")).status in (200, 404)
-    assert len(caplog.records) <= 1
-
-
-def test_asgi_headers_that_can_be_read_once_are_left_to_the_server() -> None:
-    server = Server()
-    run(wrapped(sending(START | {"headers": iter(START["headers"])}, BODY)), http(), server)
-    assert list(server.sent[0]["headers"]) == START["headers"]
-
-
-@pytest.mark.parametrize("message", [{}, {"type": None}, {"type": "http.response.start"}], ids=repr)
-def test_what_is_no_message_at_all_is_for_the_server_to_refuse(message: Any) -> None:
-    server = Server()
-    run(wrapped(sending(message)), http(), server)
-    assert server.sent == [message]
-
-
-def test_a_scope_with_little_in_it_is_for_the_app_to_refuse() -> None:
-    server = Server()
-    run(wrapped(sending(START, BODY)), {"type": "http"}, server)
-    assert server.sent == [START, BODY]
-
-
 def test_first_chunk_is_sent_before_the_second_is_produced() -> None:
     server, had = Server(), []
 
@@ -654,47 +503,6 @@ async def echo(websocket: WebSocket) -> None:
         await websocket.send_text(f"{text}!")
 
 
-MANY = 100
-"""More requests than AnyIO has threads for an app."""
-
-
-def answered_at_once(app: Any, *paths: str) -> list[int]:
-    async def statuses() -> list[int]:
-        answers = await asyncio.gather(*(asgi_async(app, RequestSpec(path)) for path in paths))
-        return [answer.status for answer in answers]
-
-    return asyncio.run(statuses())
-
-
-def test_sitemap_requests_do_not_delay_pages_on_threads() -> None:
-    seen, in_time = threading.Event(), []
-
-    def lastmod() -> dt.date:
-        in_time.append(seen.wait(5))
-        return dt.date(2026, 1, 1)
-
-    @sitemap(lastmod=lastmod)
-    def home(_: Request) -> HTMLResponse:
-        return HTMLResponse("<p>Home")
-
-    def page(_: Request) -> HTMLResponse:
-        seen.set()
-        return HTMLResponse("<p>Here")
-
-    app = wrapped(Starlette(routes=[Route("/", home), Route("/page", page)]), robots=False)
-    assert answered_at_once(app, *["/sitemap.xml"] * MANY, "/page") == [200] * (MANY + 1)
-    assert in_time[0]
-
-
-def test_background_work_is_not_delayed_by_requests() -> None:
-    @sitemap(values=[{"slug": "one"}])
-    def post(_: Request) -> HTMLResponse:
-        return HTMLResponse("<p>One")
-
-    app = wrapped(Starlette(routes=[Route("/posts/{slug}", post)]), robots=False)
-    assert answered_at_once(app, *["/sitemap.xml"] * MANY) == [200] * MANY
-
-
 def test_a_websocket_passes_untouched() -> None:
     async def talk() -> list[Any]:
         scope = {"type": "websocket", "path": "/ws", "headers": [], "subprotocols": ["echo"]}
@@ -717,13 +525,6 @@ def test_a_websocket_for_the_sitemaps_path_is_the_apps() -> None:
     server = Server()
     run(wrapped(sending({"type": "websocket.close"})), {"type": "websocket", "path": "/sitemap.xml"}, server)
     assert server.sent == [{"type": "websocket.close"}]
-
-
-def test_a_connection_of_a_kind_yet_unknown_passes_untouched() -> None:
-    messages = [{"type": "telnet.line", "line": b"login:"}, {"type": "telnet.close"}]
-    server = Server()
-    run(wrapped(sending(*messages)), {"type": "telnet"}, server)
-    assert all(sent is message for sent, message in zip(server.sent, messages, strict=True))
 
 
 def starlette(**options: Any) -> Starlette:
@@ -759,15 +560,6 @@ def test_shutdown_folds_what_waits_into_a_store_that_others_read(tmp_path: Path)
     assert listed_entries == {"http://testserver/": {"lastmod": "2023-11-14T22:13:20Z"}}
 
 
-def test_server_restarted_after_shutdown_is_observed_again(tmp_path: Path) -> None:
-    site = SitemapMiddleware(starlette(), store=f"sqlite:///{tmp_path / 'pages.sqlite3'}")
-    asyncio.run(live(site))
-    asyncio.run(live(site, visit=True))
-    listed_entries = entries(asgi(site, RequestSpec("/sitemap.xml")).body)
-    site.close()
-    assert listed_entries == {"http://testserver/": {"lastmod": "2023-11-14T22:13:20Z"}}
-
-
 def test_lifespan_of_the_app_runs_and_its_state_reaches_the_server() -> None:
     ran = []
 
@@ -799,14 +591,3 @@ def test_a_lifespan_that_fails_says_so_in_its_own_words(type_: str) -> None:
     server = Server()
     run(wrapped(sending(message)), {"type": "lifespan"}, server)
     assert server.sent[0] is message
-
-
-def test_an_app_that_knows_no_lifespan_raises_what_it_raises() -> None:
-    error = AssertionError("http alone")
-
-    async def app(_: Any, __: Any, ___: Any) -> None:
-        raise error
-
-    with pytest.raises(AssertionError) as raised:
-        run(wrapped(app), {"type": "lifespan"}, Server({"type": "lifespan.startup"}))
-    assert raised.value is error

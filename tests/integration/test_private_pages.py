@@ -17,7 +17,6 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.observation import background_saving
 from sitemap_middleware.observation.sampling_schedule import MIN_SAMPLE_INTERVAL_SECONDS
 from sitemap_middleware.observation.unvisited_page_prober import ROUND_INTERVAL_SECONDS
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
@@ -352,17 +351,6 @@ def test_a_learned_page_whose_visitors_all_leave_before_its_end_is_listed_only_o
     assert site.listed() == {"/posts/public"}
 
 
-@BOTH
-def test_a_learned_page_is_read_as_soon_as_all_bytes_of_its_content_length_have_passed(protocol: str) -> None:
-    """The client has the whole page then. It may leave, or the server may end, before the server asks for more."""
-    site = Club(protocol, [], streams=True, sends_whole_body_first=True)
-    private = dict(_private(Random(SEED), 130, ["/posts/"]))
-    site.answers = {**private, "/posts/public": PUBLIC}
-    for path in site.answers:
-        site.visit(path, leaves=True)
-    assert site.listed() == {"/posts/public"}
-
-
 @pytest.mark.parametrize("seed", range(30))
 @BOTH
 def test_no_learned_page_is_listed_before_its_html_was_read_whatever_workers_and_hosts_have_seen(
@@ -409,22 +397,6 @@ def test_a_learned_page_whose_headers_alone_were_seen_is_read_at_its_next_visit(
     clock.pass_(1)
     a.visit(path)
     assert a.listed() == {path}
-
-
-@BOTH
-def test_a_learned_page_whose_html_does_not_fit_into_memory_waits_for_its_next_visit(
-    protocol: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = Club(protocol, [])
-    site.answers = {"/posts/public": PUBLIC}
-    with monkeypatch.context() as patch:
-        patch.setattr(background_saving, "MAX_PENDING_BODY_BYTES", 10)
-        site.visit("/posts/public")
-        site.visit("/posts/public")
-        assert site.listed() == set()
-    site.clock.pass_(MIN_SAMPLE_INTERVAL_SECONDS)
-    site.visit("/posts/public")
-    assert site.listed() == {"/posts/public"}
 
 
 @pytest.mark.slow
@@ -495,21 +467,6 @@ def test_page_that_turns_private_is_dropped_once_confirmed_and_returns_when_publ
         site.answers[path] = PUBLIC
         site.visit(path)
     assert site.listed() == set(paths)
-
-
-@BOTH
-def test_a_page_that_turns_private_within_the_second_is_gone_too(protocol: str) -> None:
-    random = Random(SEED)
-    for kind, private in KINDS.items():
-        site = Club(protocol, ["/static-0"])
-        site.answers = {"/static-0": PUBLIC, "/posts/one": PUBLIC}
-        site.visit("/static-0")
-        site.visit("/posts/one")
-        assert site.listed() == {"/static-0", "/posts/one"}
-        site.answers["/posts/one"] = answer = private(random, "/posts/one")
-        site.visit("/posts/one")
-        at_once = counts_at_once(answer, learned=True)
-        assert site.listed() == ({"/static-0"} if at_once else {"/static-0", "/posts/one"}), kind
 
 
 @BOTH

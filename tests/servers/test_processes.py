@@ -19,7 +19,7 @@ from sitemap_middleware.models import Site
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ..apps import served_site
-from ..apps.dated_site import HTML, PAGES
+from ..apps.dated_site import PAGES
 from ..support import documents, servers
 from ..support.waiting import until
 from ..support.wire import Answer
@@ -256,34 +256,6 @@ def test_unwritable_folder_falls_back_to_memory_with_one_warning(
 # Processes that end after a request or a few
 
 
-CGI = """
-from wsgiref.handlers import CGIHandler
-from tests.apps.dated_site import flask_app
-CGIHandler().run(flask_app)
-"""
-
-
-def test_one_process_per_request_shares_observations(tmp_path: Path) -> None:
-    """CGI: each of three processes at a time answers one request and ends."""
-
-    def cgi(path: str) -> bytes:
-        environ = {
-            "REQUEST_METHOD": "GET",
-            "SERVER_PROTOCOL": "HTTP/1.1",
-            "SERVER_NAME": "localhost",
-            "QUERY_STRING": "",
-        }
-        environ |= {"SERVER_PORT": "80", "HTTP_HOST": "localhost", "SCRIPT_NAME": "", "PATH_INFO": path}
-        done = short_lived(CGI, tmp_path, environ)
-        assert done.stderr == b""
-        return done.stdout.replace(b"\r\n", b"\n").partition(b"\n\n")[2]
-
-    with ThreadPoolExecutor(3) as crowd:
-        assert set(crowd.map(cgi, PAGES)) == {HTML.encode()}
-    assert stored_pages(tmp_path) == ALL
-    assert listed(Answer(200, body=cgi("/sitemap.xml"))) == ALL
-
-
 SERVERLESS = """
 import os, signal
 from mangum import Mangum
@@ -328,38 +300,6 @@ def test_app_called_without_a_server_keeps_its_observations(end: str, status: in
     }
 
 
-FAILED_ONCE = """
-import os, time
-from werkzeug.test import Client
-from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.stores.sqlite.store import SQLiteStore
-from flask import Flask
-
-class FailedOnce(SQLiteStore):
-    failed = False
-    def merge(self, *arguments):
-        if not self.failed:
-            self.failed = True
-            time.sleep(2)  # so that calls are paused for twenty seconds
-            raise StoreError("the server restarts")
-        return super().merge(*arguments)
-
-store = FailedOnce(os.environ["SITEMAP_STORE"].removeprefix("sqlite:///"))
-app = Flask("site", static_folder=None)
-app.add_url_rule("/about", "about", lambda: "About this site.")
-site = SitemapMiddleware(app, store=store, base_url="http://localhost", verify=False)
-client = Client(site)
-assert client.get("/about").status_code == 200
-site.flush()
-"""
-
-
-def test_process_at_its_end_tries_a_store_that_failed_once_more(tmp_path: Path) -> None:
-    done = short_lived(FAILED_ONCE, tmp_path, {})
-    assert done.returncode == 0, done.stderr
-    assert list(stored_pages(tmp_path)) == ["/about"]
-
-
 def short_lived(script: str, folder: Path, environ: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
     own = {"SITEMAP_STORE": f"sqlite:///{folder}/shared.sqlite3", "PYTHONPATH": str(servers.ROOT)}
     return subprocess.run(
@@ -374,31 +314,6 @@ def short_lived(script: str, folder: Path, environ: dict[str, str]) -> subproces
 
 
 # Greenlets
-
-
-GREENLETS = """
-import fcntl, os, pathlib, sys
-from sitemap_middleware.stores import FallbackStore, open_store
-file = pathlib.Path(sys.argv[2])
-store = FallbackStore(file) if sys.argv[1] == "default" else open_store(f"sqlite:///{file}", "store")
-from gevent import joinall, monkey, sleep, spawn
-monkey.patch_all()
-handle = os.open(file.parent, os.O_RDONLY)
-fcntl.flock(handle, fcntl.LOCK_EX)
-asked = [spawn(store.version, "https://example.com") for _ in range(2)]
-sleep(0.1)
-os.close(handle)
-joinall(asked)
-print([one.value for one in asked])
-"""
-
-
-@pytest.mark.parametrize("kind", ["default", "sqlite"])
-def test_gevent_patched_late_does_not_deadlock_an_opened_store(kind: str, tmp_path: Path) -> None:
-    """As with gunicorn's --preload: gevent takes the place of locks in the worker alone."""
-    command = [sys.executable, "-W", "ignore", "-c", GREENLETS, kind, str(tmp_path / "kept.sqlite3")]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-    assert ended.stdout == "[0, 0]\n", ended.stderr
 
 
 # Forks

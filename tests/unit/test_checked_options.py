@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import logging
 import math
 import os
 import subprocess
@@ -15,16 +14,14 @@ from typing import Any
 
 import flask
 import pytest
-from fastapi import FastAPI
-from fastapi.responses import HTMLResponse
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware import OptionError, SitemapError, SitemapMiddleware, sitemap
 
 from ..support.documents import entries, locs
 from ..support.sample_sites import Clock, Page, SampleSite
-from ..support.wire import DRIVERS, RequestSpec, wsgi
+from ..support.wire import RequestSpec, wsgi
 
 ROOT = Path(__file__).parents[2]
 
@@ -140,38 +137,12 @@ def test_base_url_with_a_path_other_than_the_root_path_is_refused(base_url: str)
         refused(expected, base_url=base_url)
 
 
-@pytest.mark.parametrize("base_url", ["https://example.com/blog", "https://example.com/blog/"])
-@pytest.mark.parametrize("declared", ["/blog", "/blog/"])
-def test_base_url_with_flasks_root_path_equals_the_one_without(base_url: str, declared: str) -> None:
-    app = flask_app("/a")
-    app.config["APPLICATION_ROOT"] = declared
-    assert listed(app, base_url=base_url, root="/blog") == ["https://example.com/blog/a"]
-    refused("which is not the app's root path", app=app, base_url="https://example.com/other")
-
-
-@pytest.mark.filterwarnings("ignore:The `root_path` parameter is deprecated")  # and still in use
-def test_base_url_with_fastapis_root_path_equals_the_one_without() -> None:
-    for inside in (False, True):
-        app = FastAPI(root_path="/blog")
-        app.get("/a", response_class=HTMLResponse)(lambda: HTMLResponse(""))
-        if inside:
-            app.add_middleware(SitemapMiddleware, base_url="https://example.com/blog", routes=app, store="memory://")
-        site = app if inside else wrapped(app, base_url="https://example.com/blog")
-        assert locs(DRIVERS["asgi"](site, RequestSpec("/sitemap.xml")).body) == ["https://example.com/blog/a"]
-
-
 def test_base_url_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SITEMAP_BASE_URL", "https://example.com")
     assert listed() == ["https://example.com/"]
     assert listed(base_url="https://example.org") == ["https://example.org/"]
     monkeypatch.setenv("SITEMAP_BASE_URL", "")
     assert listed() == ["http://testserver/"]
-
-
-@pytest.mark.parametrize("value", ["example.com", "https://example.com/blog"])
-def test_a_wrong_base_url_of_the_environment_is_named_as_such(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    monkeypatch.setenv("SITEMAP_BASE_URL", value)
-    refused(f"^SITEMAP_BASE_URL='{value}' ")
 
 
 # store
@@ -207,11 +178,6 @@ def test_the_store_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch
     wsgi(site, RequestSpec("/"))
     site.close()
     assert (tmp_path / "here.sqlite3").exists()
-
-
-def test_a_wrong_store_of_the_environment_is_named_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SITEMAP_STORE", "mysql://localhost/site")
-    refused("^SITEMAP_STORE='mysql://localhost/site' names no store; use ", store=None)
 
 
 @pytest.mark.parametrize(
@@ -257,11 +223,6 @@ def test_no_password_stands_in_a_refusal(monkeypatch: pytest.MonkeyPatch, option
 )
 def test_an_unknown_option_is_refused_with_the_one_that_was_meant(name: str, cure: str) -> None:
     refused(f"^SitemapMiddleware: there is no option {name!r}; {cure}", **{name: 1})
-
-
-@pytest.mark.parametrize("name", ["lastmod", "values"])
-def test_an_argument_of_the_decorator_is_no_option(name: str) -> None:
-    refused(f"^SitemapMiddleware: {name} is no option, but an argument of @sitemap", **{name: 1})
 
 
 NUMBER = r"not valid; give a number from 0\.0 to 1\.0"
@@ -378,14 +339,6 @@ def test_include_is_the_cure_that_a_refusal_of_learn_names() -> None:
     assert site.locs() == ["http://testserver/", "http://testserver/docs/a"]
 
 
-def test_a_list_of_one_may_be_the_string_alone() -> None:
-    pages = {path: Page() for path in ("/", "/a", "/b", "/posts/{slug}")}
-    site = SampleSite("wsgi", pages, include="/c", exclude="/a", learn="/posts/<slug>", media_types="text/html")
-    site.visit("/posts/1")
-    assert site.locs() == [f"http://testserver/{path}" for path in ("", "b", "c", "posts/1")]
-    assert listed(allowed_hosts="example.com", host="example.com") == ["http://example.com/"]
-
-
 @pytest.mark.parametrize(
     ("exclude", "expected"),
     [
@@ -401,11 +354,6 @@ def test_exclude_holds_for_static_and_learned_pages_alike(exclude: Any, expected
     site = SampleSite("wsgi", {"/about": Page(), "/posts/{slug}": Page()}, learn="/posts/<slug>", exclude=exclude)
     site.visit("/about", "/posts/a", "/posts/b", "/posts/b-draft")
     assert [loc.removeprefix("http://testserver") for loc in site.locs()] == expected
-
-
-@pytest.mark.parametrize("kind", [list, tuple, set, frozenset, iter, dict.fromkeys])
-def test_a_list_may_be_any_iterable(kind: Any) -> None:
-    assert listed(flask_app("/a", "/b", "/c"), exclude=kind(["/a", "/b"])) == ["http://testserver/c"]
 
 
 @pytest.mark.parametrize(
@@ -490,69 +438,7 @@ def test_auto_priority_is_a_pages_place_in_its_site() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("priorities", "warned"),
-    [
-        ([0.9, 0.9, 0.9], True),
-        ([1, 1], True),
-        ([0.9, 0.8], False),
-        ([0.9, None], False),
-        ([0.5, 0.5], False),
-        ([0.1, 0.1], False),
-        ([None, None], False),
-        ([1], False),
-    ],
-)
-def test_one_high_priority_for_all_pages_is_warned_of_once(
-    priorities: list[Any], warned: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    marks = {f"/{number}": sitemap(priority=priority) for number, priority in enumerate(priorities)}
-    site = SampleSite("wsgi", dict.fromkeys(marks, Page()), marks=marks)
-    for _ in range(3):
-        site.locs()
-        site.clock.pass_(1000)
-    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    beginning = f"all {len(priorities)} pages of the sitemap have priority {float(priorities[0] or 0)}"
-    assert warnings == (
-        [
-            f"{beginning}: it is relative to the site's other pages, so it has no effect; give different priorities, or none"
-        ]
-        if warned
-        else []
-    )
-
-
-@pytest.mark.parametrize("rendered_before", ["values", "learned"])
-def test_priorities_of_pages_that_another_process_rendered_are_not_taken_for_equal(
-    rendered_before: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Entries in the store have a priority that this process does not know."""
-    marks = {
-        "/": sitemap(priority=1),
-        "/about": sitemap(priority=1),
-        "/posts/<slug>": sitemap(priority=0.9, values=["rye", "spelt"])
-        if rendered_before == "values"
-        else sitemap(priority=0.9, learn=True),
-    }
-    pages = dict.fromkeys(marks, Page())
-    store = f"sqlite:///{tmp_path / 'sitemap.sqlite3'}"
-    first = SampleSite("wsgi", pages, marks=marks, store=store)
-    first.visit("/posts/rye")
-    assert len(first.locs()) > 2
-    first.app.close()
-    second = SampleSite("wsgi", pages, marks=marks, store=store, clock=first.clock)
-    assert second.locs() == first.locs()
-    assert not [record for record in caplog.records if "have priority" in record.getMessage()]
-
-
 # When options are validated, and with any value
-
-
-def test_a_refusal_never_waits_for_a_request() -> None:
-    app = flask_app()
-    with pytest.raises(OptionError):
-        app.wsgi_app = SitemapMiddleware(app.wsgi_app, priority="high", store="memory://")
-    assert app.test_client().get("/").text == "a page"
 
 
 VALUES = st.one_of(
@@ -587,24 +473,6 @@ def test_any_option_value_is_refused_or_gives_a_valid_sitemap(option: str, value
         entries(answer.body)
 
 
-@given(st.text(max_size=30))
-@example("a")
-@example("[::1]:5000")
-@example("ß")
-def test_any_text_of_the_environment_is_refused_or_a_base_url(text: str) -> None:
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setattr("os.environ", {"SITEMAP_BASE_URL": f"https://{text}"})
-        site = tried()
-    if isinstance(site, OptionError):
-        assert str(site).startswith("SITEMAP_BASE_URL=")
-        return
-    answer = wsgi(site, RequestSpec("/sitemap.xml"))
-    assert answer.status in (200, 404)  # a loc of less than 12 characters is not valid, so left out
-    for loc in locs(answer.body) if answer.status == 200 else []:
-        assert loc.startswith("https://")
-        assert loc.isascii()
-
-
 # What importing costs
 
 
@@ -626,33 +494,6 @@ OPTIONAL = {
 
 def test_importing_the_package_imports_no_framework_and_no_driver() -> None:
     assert modules_after("import sitemap_middleware") & OPTIONAL == set()
-
-
-def test_a_wsgi_site_needs_nothing_of_asgi() -> None:
-    program = """
-from sitemap_middleware import SitemapMiddleware
-app = SitemapMiddleware(lambda environ, start_response: [], include="/", store="memory://")
-environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/sitemap.xml", "HTTP_HOST": "localhost", "wsgi.url_scheme": "http"}
-assert app(environ, lambda status, headers: None)[0].startswith(b"<?xml")
-"""
-    assert modules_after(program) & OPTIONAL <= {"werkzeug", "sqlite3"}
-
-
-@pytest.mark.parametrize("part", ["rendering", "linter", "cli", "report.served_pages", "evidence.html_facts"])
-def test_start_of_an_app_does_not_import(part: str) -> None:
-    """The start is waited for. What a flush needs is imported on the background thread, what a sitemap needs then."""
-    program = """
-import sys
-from sitemap_middleware import SitemapMiddleware
-app = SitemapMiddleware(lambda environ, start_response: [], include="/", store="memory://", base_url="http://a.example")
-environ = {"REQUEST_METHOD": "POST", "PATH_INFO": "/", "HTTP_HOST": "a.example", "wsgi.url_scheme": "http"}
-assert app(environ, lambda status, headers: None) == []
-print(*sys.modules)
-"""
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
-    imported = run.stdout.split()
-    assert "sitemap_middleware.service" in imported
-    assert [name for name in imported if f"{name}.".startswith(f"sitemap_middleware.{part}.")] == []
 
 
 def test_positional_option_is_refused_by_an_error_with_the_keyword() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import json
 import logging
@@ -12,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import flask
 import pytest
 import quart
@@ -24,7 +22,6 @@ from sitemap_middleware.flask import Sitemap, SitemapOptions
 
 from ..support.command_line import RUNNER_OPTIONS
 from ..support.documents import locs
-from ..support.wire import RequestSpec, wsgi
 
 BASE_URL = "https://example.com"
 
@@ -49,15 +46,6 @@ def test_an_app_gets_a_sitemap_in_one_line() -> None:
     assert listed(app) == ["https://example.com/a"]
     assert app.extensions["sitemap"] is app.wsgi_app
     assert SitemapMiddleware.of(app) is app.wsgi_app
-
-
-def test_routes_and_blueprints_may_come_later() -> None:
-    app = flask_app()
-    Sitemap(app, base_url=BASE_URL)
-    blog = flask.Blueprint("blog", __name__, url_prefix="/blog")
-    blog.add_url_rule("/<slug>", "post", sitemap(values=[{"slug": "rye"}])(lambda slug: f"a post: {slug}"))
-    app.register_blueprint(blog)
-    assert listed(app) == ["https://example.com/a", "https://example.com/blog/rye"]
 
 
 def test_an_app_factory_needs_only_the_configuration() -> None:
@@ -93,31 +81,6 @@ def test_options_of_init_app_go_before_those_of_the_extension_and_these_before_t
     assert other.extensions["sitemap"].settings["max_age"].value == 2
 
 
-def test_the_configuration_is_read_by_init_app() -> None:
-    app = flask_app()
-    extension = Sitemap()
-    app.config["SITEMAP_BASE_URL"] = BASE_URL
-    extension.init_app(app)
-    app.config["SITEMAP_BASE_URL"] = "https://too.late.example"
-    assert listed(app) == ["https://example.com/a"]
-
-
-def test_middleware_around_it_may_come_later() -> None:
-    app = flask_app()
-    Sitemap(app, allowed_hosts="shop.example")
-    app.wsgi_app = ProxyFix(app.wsgi_app, x_host=1, x_proto=1)
-    headers = {"X-Forwarded-Host": "shop.example", "X-Forwarded-Proto": "https"}
-    assert listed(app, headers=headers) == ["https://shop.example/a"]
-    assert SitemapMiddleware.of(app) is app.extensions["sitemap"]
-
-
-def test_an_app_behind_middleware_that_hides_it_is_known_all_the_same() -> None:
-    app = flask_app(SITEMAP_BASE_URL=BASE_URL)
-    app.wsgi_app = functools.partial(flask.Flask.wsgi_app, app)
-    Sitemap(app)
-    assert listed(app) == ["https://example.com/a"]
-
-
 def test_an_extension_that_is_off_is_there_all_the_same() -> None:
     app = flask_app(SITEMAP_ENABLED=False)
     extension = Sitemap(app)
@@ -143,15 +106,6 @@ def test_an_app_is_given_once(caplog: pytest.LogCaptureFixture) -> None:
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-def test_another_extension_of_the_name_is_named() -> None:
-    app = flask_app()
-    app.extensions["sitemap"] = click.Group()
-    with pytest.raises(OptionError, match=r'app.extensions\["sitemap"\] of <Flask .*> belongs to click.core; remove'):
-        Sitemap(app)
-    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url=BASE_URL)
-    assert listed(app) == ["https://example.com/a"]
-
-
 @pytest.mark.parametrize("app", ["app", 5, quart.Quart("site"), SitemapMiddleware(flask_app())])
 def test_what_is_no_flask_app_is_refused(app: Any) -> None:
     with pytest.raises(OptionError, match=r"^Sitemap: app=.* is not a Flask app; give the Flask object"):
@@ -165,14 +119,6 @@ def test_an_unknown_option_is_refused_at_once() -> None:
         Sitemap().init_app(flask_app(), routes=flask_app())  # type: ignore[call-arg] # that is what is tested
 
 
-def test_an_option_by_position_is_refused_by_an_error_with_the_keyword() -> None:
-    message = "Sitemap: 'https://example.com' was given by position; name each option, such as base_url="
-    with pytest.raises(OptionError, match=message):
-        Sitemap(flask_app(), BASE_URL)  # type: ignore[arg-type] # that is what is tested
-    with pytest.raises(OptionError, match=message):
-        Sitemap().init_app(flask_app(), BASE_URL)  # type: ignore[arg-type] # that is what is tested
-
-
 def test_an_app_whose_options_are_refused_stays_as_it_was() -> None:
     app = flask_app(SITEMAP_MAX_AGE="soon")
     extension = Sitemap()
@@ -182,13 +128,6 @@ def test_an_app_whose_options_are_refused_stays_as_it_was() -> None:
     app.config["SITEMAP_MAX_AGE"] = 60
     extension.init_app(app, base_url=BASE_URL)
     assert listed(app) == ["https://example.com/a"]
-
-
-def test_keys_of_another_package_are_only_warned_of(caplog: pytest.LogCaptureFixture) -> None:
-    app = flask_app(SITEMAP_INCLUDE_RULES_WITHOUT_PARAMS=True, SITEMAP_URL_SCHEME="https", SITEMAP_GZIP=True)
-    Sitemap(app, base_url=BASE_URL)
-    assert listed(app) == ["https://example.com/a"]
-    assert len([record for record in caplog.records if "is not read" in record.getMessage()]) == 3
 
 
 def test_the_middleware_is_that_of_the_current_app() -> None:
@@ -279,59 +218,6 @@ def test_status_tells_the_value_of_each_option_and_where_it_comes_from(
     assert "  max_age: 60 (SITEMAP_MAX_AGE)\n" in run(other, "status").stdout
 
 
-def test_build_takes_a_base_url_for_an_app_that_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = flask_app()
-    Sitemap(app)
-    answer = run(app, "build", "--out", "out", "--base-url", BASE_URL)
-    assert (answer.exit_code, answer.stdout.splitlines()[-1].partition(",")[0]) == (0, f"1 URL of {BASE_URL}")
-    assert b"<loc>https://example.com/a</loc>" in (tmp_path / "out" / "sitemap.xml").read_bytes()
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    monkeypatch.setenv("SITEMAP_BASE_URL", "https://other.example")
-    other = flask_app()
-    Sitemap(other)
-    other.test_client().get("/a")
-    assert run(other, "build", "--out", "other", "--base-url", BASE_URL).exit_code == 0
-    named = flask_app(SITEMAP_BASE_URL="https://other.example")
-    Sitemap(named)
-    answer = run(named, "build", "--out", "named", "--base-url", BASE_URL)
-    assert answer.exit_code == 2
-    assert answer.stderr.startswith("Error: the app's base_url differs from --base-url='https://example.com': leave it")
-
-
-@pytest.mark.parametrize(
-    ("config", "reason"),
-    [
-        ({"SITEMAP_ENABLED": False}, 'app.config["SITEMAP_ENABLED"]=False turns the middleware off'),
-        ({"SITEMAP_ROBOTS": "disallow"}, 'robots="disallow" keeps this site out of search engines'),
-    ],
-)
-def test_build_says_why_there_is_no_sitemap(config: dict[str, Any], reason: str) -> None:
-    app = flask_app(SITEMAP_BASE_URL=BASE_URL, **config)
-    Sitemap(app)
-    answer = run(app, "build", "--out", "out")
-    assert answer.exit_code == 2
-    assert reason in answer.stderr
-
-
-def test_commands_of_several_apps_are_their_own() -> None:
-    extension = Sitemap()
-    apps = [
-        flask_app(name, SITEMAP_BASE_URL=f"https://{name}.example", SITEMAP_STORE="memory://")
-        for name in ("first", "second")
-    ]
-    for app in apps:
-        extension.init_app(app)
-    for app in apps:
-        assert run(app, "routes").output.startswith(f"https://{app.import_name}.example/sitemap.xml: ")
-
-
-def test_a_command_of_the_apps_own_stays() -> None:
-    app = flask_app()
-    app.cli.add_command(click.Command("sitemap", callback=lambda: click.echo("the app's own")))
-    Sitemap(app)
-    assert run(app).output == "the app's own\n"
-
-
 @pytest.mark.parametrize("missing", ["rich", "something_else"])
 def test_a_missing_library_of_the_commands_is_named(
     site: flask.Flask, missing: str, monkeypatch: pytest.MonkeyPatch
@@ -380,9 +266,3 @@ def create_app():
     }
     answer = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment, check=True)
     assert answer.stdout.startswith("https://example.com/sitemap.xml: routes 1, pages seen 0, pages listed 1\n")
-
-
-def test_a_plain_wsgi_middleware_reads_the_configuration_too() -> None:
-    app = flask_app(SITEMAP_BASE_URL=BASE_URL)
-    app.wsgi_app = SitemapMiddleware(app.wsgi_app)
-    assert locs(wsgi(app, RequestSpec("/sitemap.xml")).body) == ["https://example.com/a"]

@@ -15,9 +15,7 @@ from starlette.routing import Host, Route
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.sansio.utils import host_is_trusted
 
-from sitemap_middleware import SitemapMiddleware, hosts
-from sitemap_middleware.hosts import MAX_HOSTS, SiteResolver
-from sitemap_middleware.models import Site
+from sitemap_middleware import SitemapMiddleware
 
 from ..support.documents import locs
 from ..support.sample_sites import Page, SampleSite
@@ -193,24 +191,6 @@ def test_allowed_hosts_and_no_others_are_served(protocol: str, allowed: list[str
     assert is_refused(answer) is not served
 
 
-ALLOWED = ("example.com", ".example.com", ".EXAMPLE.com", "bücher.example", ".bücher.example", "192.0.2.1", ".example")
-
-
-@pytest.mark.parametrize("allowed", ALLOWED)
-@pytest.mark.parametrize(
-    "host",
-    [
-        *("example.com", "example.com:8000", "www.example.com", "a.b.example.com:8000", "badexample.com", "example"),
-        *("example.com.evil.example", "xn--bcher-kva.example", "a.xn--bcher-kva.example:80", "evil.example"),
-        *("192.0.2.1", "192.0.2.1:8000", "192.0.2.2", "[2001:db8::1]", "localhost", ".example.com"),
-    ],
-)
-def test_a_pattern_without_a_port_allows_the_hosts_that_werkzeug_trusts(allowed: str, host: str) -> None:
-    served = home("wsgi", allowed_hosts=allowed).request(SITEMAP, host=host).status == 200
-    is_valid = not host.startswith(".")
-    assert served is (is_valid and host_is_trusted(host, [allowed.lower()]))
-
-
 @BOTH
 @pytest.mark.parametrize(
     "host",
@@ -257,22 +237,6 @@ def test_other_hosts_are_refused_if_none_is_named(protocol: str, host: str) -> N
     assert is_refused(home(protocol).request(SITEMAP, host=host))
 
 
-@BOTH
-def test_a_refusal_goes_by_the_host_and_not_by_the_method(protocol: str) -> None:
-    answer = home(protocol).request(SITEMAP, host="evil.example", method="HEAD")
-    assert (answer.status, answer.body) == (404, b"")
-
-
-@pytest.mark.parametrize("allowed", [["example.com", "*.example.com"], [".example.com"]], ids=str)
-def test_wildcard_hosts_do_not_displace_named_ones(allowed: list[str]) -> None:
-    site = home("wsgi", allowed_hosts=allowed)
-    for number in range(MAX_HOSTS + 1):
-        site.request("/", host=f"s{number}.example.com")
-    assert site.locs(host="example.com") == ["http://example.com/"]
-    assert site.locs(host="s500.example.com") == ["http://s500.example.com/"]
-    assert is_refused(site.request(SITEMAP, host="one-more.example.com"))
-
-
 # What the frameworks trust
 
 
@@ -315,22 +279,6 @@ def test_a_host_that_flask_trusts_is_served_and_no_other(host: str, trusted: Any
     assert is_refused(answer) is (answer.status != 200)
 
 
-@pytest.mark.parametrize(
-    ("host", "served"),
-    [
-        ("example.com:5000", True),
-        ("example.com", False),
-        ("www.example.com:5000", False),
-        ("localhost:5000", False),
-        ("evil.example", False),
-    ],
-)
-def test_server_name_of_flask_is_trusted_without_trusted_hosts(host: str, *, served: bool) -> None:
-    site = home("wsgi")
-    site.bare.config["SERVER_NAME"] = "example.com:5000"
-    assert site.locs(host=host) == ([f"http://{host}/"] if served else [])
-
-
 async def front(_: Request) -> HTMLResponse:
     return HTMLResponse("home")
 
@@ -367,16 +315,6 @@ def test_a_host_that_starlette_trusts_is_served_and_no_other(host: str, trusted:
     answer = asgi(app, RequestSpec(SITEMAP, host=host))
     assert (answer.status == 200) is (asgi(app, RequestSpec("/", host=host)).status == 200)
     assert answer.status != 200 or locs(answer.body) == [f"http://{host}/"]
-
-
-@pytest.mark.parametrize("how", WRAPPED)
-@pytest.mark.parametrize(("host", "served"), [("localhost", True), ("evil.example", False)])
-def test_a_starlette_app_that_trusts_everyone_names_no_host(host: str, how: str, *, served: bool) -> None:
-    app = WRAPPED[how](["*"])
-    assert asgi(app, RequestSpec("/", host=host)).status == 200
-    answer = asgi(app, RequestSpec(SITEMAP, host=host))
-    assert (answer.status == 200) is served
-    assert is_refused(answer) is not served
 
 
 @BOTH
@@ -432,16 +370,6 @@ def test_pages_of_one_site_never_show_in_another(
     assert site.locs(**other) == [f"{other_begin}/", f"{other_begin}/p/own"]
 
 
-@BOTH
-def test_site_beside_base_url_has_its_own_scheme_and_pages(protocol: str) -> None:
-    site = two(protocol, base_url="https://a.example", allowed_hosts=["b.example"])
-    sees(site, "/p/a", **A)
-    sees(site, "/p/b", **B)
-    assert site.locs(**A) == ["https://a.example/", "https://a.example/p/a"]
-    assert site.locs(**B) == ["https://b.example/", "https://b.example/p/b"]
-    assert site.locs(host="c.example") == site.locs(**A)
-
-
 def test_a_host_shows_the_pages_that_the_app_routes_to_it_later() -> None:
     app = Starlette(routes=[Route("/", front)])
     middleware = SitemapMiddleware(app, store="memory://", verify=False, allowed_hosts=["shop.example"])
@@ -460,44 +388,7 @@ def test_two_apps_of_one_process_know_nothing_of_each_other(protocol: str) -> No
     assert second.locs() == []
 
 
-@BOTH
-def test_the_names_of_a_development_machine_are_one_site_a_port(protocol: str) -> None:
-    site = two(protocol)
-    sees(site, "/p/x", host="127.0.0.1:8000")
-    assert site.locs(host="localhost:8000") == ["http://localhost:8000/", "http://localhost:8000/p/x"]
-    assert site.locs(host="localhost:8001") == ["http://localhost:8001/"]
-
-
 # Which hosts count as evidence if base_url is set
-
-
-@BOTH
-@pytest.mark.parametrize("own", ["example.com", "www.example.com", "EXAMPLE.com:443", "example.com:8000"])
-@pytest.mark.parametrize("host", ["evil.example", "10.0.0.7:8000", "evil.example#", None])
-def test_other_hosts_are_ignored_once_the_sites_own_was_seen(protocol: str, own: str, host: str | None) -> None:
-    site = two(protocol, base_url="https://example.com")
-    sees(site, "/p/x", host=own, scheme="https")
-    sees(site, "/p/x", host=host, scheme="https", gone=True)
-    sees(site, "/p/of-another-host", host=host, scheme="https")
-    assert site.locs() == ["https://example.com/", "https://example.com/p/x"]
-
-
-@BOTH
-@pytest.mark.parametrize("host", ["app:8000", "10.0.0.7", "localhost:5000", "unix_socket"])
-def test_every_host_counts_behind_a_proxy_that_rewrites_host(protocol: str, host: str) -> None:
-    site = two(protocol, base_url="https://example.com")
-    sees(site, "/p/x", host=host)
-    sees(site, "/p/y", host="another:8000")
-    sees(site, "/", host=host, gone=True)
-    assert site.locs() == ["https://example.com/p/x", "https://example.com/p/y"]
-
-
-@BOTH
-def test_sitemap_request_does_not_decide_the_host_of_pages(protocol: str) -> None:
-    site = two(protocol, base_url="https://example.com")
-    assert site.locs(host="example.com") == ["https://example.com/"]
-    sees(site, "/p/x", host="app:8000")
-    assert site.locs(host="example.com") == ["https://example.com/", "https://example.com/p/x"]
 
 
 def body(text: str) -> Page:
@@ -514,28 +405,6 @@ def asked_by(sample: SampleSite, host: str, *paths: str) -> None:
         sample.clock.pass_(10)
         sample.request(path, host=host)
     sample.app.flush()
-
-
-def listed(sample: SampleSite) -> str:
-    return " ".join(loc.removeprefix("https://example.com") for loc in sample.locs())
-
-
-@BOTH
-@pytest.mark.parametrize("direct", ["example.com", "www.example.com", "example.com:8000"])
-@pytest.mark.parametrize("often", [False, True], ids=["one direct request", "a monitor's direct requests"])
-def test_direct_request_behind_a_rewriting_proxy_stops_no_learning(protocol: str, direct: str, *, often: bool) -> None:
-    sample = own(protocol)
-    asked_by(sample, "app:8000", "/", "/a")
-    asked_by(sample, direct, "/")
-    asked_by(sample, "app:8000", "/", "/a", "/b")
-    assert listed(sample) == "/ /a /b"
-    sample.pages["/a"] = GONE
-    for _ in range(3):
-        if often:
-            asked_by(sample, direct, "/")
-        asked_by(sample, "app:8000", "/", "/a", "/c")
-        sample.clock.pass_(3600)  # while few requests name this Host, a 404 needs confirmation
-    assert listed(sample) == "/ /b /c"
 
 
 @BOTH
@@ -560,71 +429,7 @@ def test_host_checking_app_is_not_affected_by_forged_hosts(protocol: str, forged
     assert "not the site's own" in str(sample.app.explain("/c"))
 
 
-@BOTH
-def test_contradicting_host_counts_again_once_it_agrees(protocol: str) -> None:
-    sample = own(protocol)
-    asked_by(sample, "example.com", "/", "/a")
-    good, sample.pages["/a"] = sample.pages["/a"], GONE
-    asked_by(sample, "app:8000", "/", "/a")
-    assert listed(sample) == "/ /a"
-    asked_by(sample, "app:8000", "/b")
-    assert listed(sample) == "/ /a", "it has contradicted"
-    sample.pages["/a"] = good
-    sample.clock.pass_(4000)  # so that the page is read again
-    asked_by(sample, "example.com", "/")
-    asked_by(sample, "app:8000", "/", "/b")
-    assert listed(sample) == "/ /a /b"
-
-
-@BOTH
-def test_silent_host_lets_others_count_except_contradicting_ones(
-    protocol: str,
-) -> None:
-    sample = own(protocol)
-    asked_by(sample, "example.com", "/", "/a")
-    good, sample.pages["/a"] = sample.pages["/a"], GONE
-    asked_by(sample, "evil.example", "/a")
-    sample.pages["/a"] = good
-    sample.clock.pass_(3601)
-    asked_by(sample, "app:8000", "/b")
-    assert listed(sample) == "/ /a /b"
-    sample.pages["/a"] = GONE
-    asked_by(sample, "evil.example", "/a")
-    assert listed(sample) == "/ /a /b"
-    asked_by(sample, "app:8000", "/a")
-    assert listed(sample) == "/ /a /b", "it may be a stranger's"
-    sample.clock.pass_(3601)
-    asked_by(sample, "app:8000", "/a")
-    assert listed(sample) == "/ /b"
-
-
 # Behind a proxy
-
-
-@BOTH
-@pytest.mark.parametrize(
-    "header",
-    [
-        *("X-Forwarded-For", "X-Forwarded-Host", "x-forwarded-proto", "X-Forwarded-Prefix", "Forwarded", "Via"),
-        *("X-Real-IP", "CF-Connecting-IP", "CF-Ray", "True-Client-IP", "X-Forwarded-Server"),
-    ],
-)
-@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "testserver", "[::1]:5000"])
-def test_development_machine_behind_a_proxy_is_not_a_site(protocol: str, host: str, header: str) -> None:
-    site = home(protocol, verify=False)
-    assert site.locs(host=host) == [f"http://{host}/"]
-    assert is_refused(site.request(SITEMAP, host=host, headers=[(header, "x")]))
-    site.request("/", host=host, headers=[(header, "x")])
-    assert site.app.stats()["ignored_host"] == 1
-    assert site.request("/robots.txt", host=host, headers=[(header, "x")]).status == 404
-    assert site.locs(host=host) == [f"http://{host}/"]
-
-
-@BOTH
-@pytest.mark.parametrize("options", [{"allowed_hosts": "localhost"}, {"base_url": "http://localhost"}], ids=str)
-def test_named_development_machine_is_a_site_behind_a_proxy(protocol: str, options: dict[str, Any]) -> None:
-    site = home(protocol, verify=False, **options)
-    assert site.locs(host="localhost", headers=[("x-forwarded-for", "192.0.2.1")]) == ["http://localhost/"]
 
 
 class Trusting(ProxyFix):
@@ -719,16 +524,6 @@ def test_a_sitemap_that_is_refused_for_its_host_is_logged_once(protocol: str, ca
 
 
 @BOTH
-@pytest.mark.parametrize("host", [*HOSTILE, "evil.example\x1b[31m", "\u00e9vil", "x" * 5000])
-def test_log_shows_hosts_in_printable_form(protocol: str, host: str, caplog: pytest.LogCaptureFixture) -> None:
-    assert is_refused(home(protocol).request(SITEMAP, host=host))
-    (line,) = warnings_of_hosts(caplog)
-    assert line.isascii()
-    assert line.isprintable()
-    assert len(line) < 600
-
-
-@BOTH
 def test_no_host_is_logged_if_base_url_is_given(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
     sample = home(protocol, base_url="https://example.com")
     assert sample.request(SITEMAP, host="evil.example").status == 200
@@ -737,87 +532,3 @@ def test_no_host_is_logged_if_base_url_is_given(protocol: str, caplog: pytest.Lo
 
 
 # The site that no request states, and those that settings name
-
-
-def resolver(**options: Any) -> SiteResolver:
-    found: SiteResolver = home("wsgi", **options).app.service.site_resolver
-    return found
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({}, Site("http", "localhost", loopback=True)),
-        ({"base_url": "https://example.com"}, Site("https", "example.com")),
-        ({"allowed_hosts": ["example.com"]}, Site("https", "example.com")),
-        ({"allowed_hosts": ["*.example.com"]}, Site("http", "localhost", loopback=True)),
-    ],
-    ids=["no settings", "base_url", "a host", "a pattern"],
-)
-def test_default_site_is_that_of_base_url_or_a_named_host_or_this_machine(
-    options: dict[str, Any], expected: Site
-) -> None:
-    assert resolver(**options).default_site() == expected
-
-
-@pytest.mark.parametrize(
-    ("allowed", "expected"),
-    [
-        (["b.example", ".c.example", "a.example:8080", "localhost"], ["https://b.example", "https://a.example:8080"]),
-        (["127.0.0.1", "localhost"], ["http://127.0.0.1"]),
-        ([".example.com", "*.example.org"], ["https://example.com"]),
-        (["*.example.com"], []),
-    ],
-)
-def test_named_sites_are_those_of_the_hosts_that_are_named_in_full(allowed: list[str], expected: list[str]) -> None:
-    assert [site.base_url for site in resolver(allowed_hosts=allowed).named_sites()] == expected
-
-
-def test_explain_names_the_host_whose_answers_need_confirmation() -> None:
-    site = home("wsgi", base_url="https://example.com", verify=False)
-    site.request("/", host="example.com")
-    site.app.flush()
-    site.request("/", method="HEAD", host="localhost")
-    assert "the Host" not in str(site.app.explain("/"))
-    site.clock.pass_(2 * 3600)
-    site.pages["/"] = Page(status=404)
-    site.request("/", host="localhost")
-    explanation = site.app.explain("/")
-    assert "waits for confirmation" in explanation.reason
-    assert (
-        "requests came for the Host 'localhost', which is not the site's own: an answer to one that would remove a page"
-        " needs confirmation; send the Host example.com"
-    ) in str(explanation)
-
-
-def test_default_site_is_the_first_that_was_requested() -> None:
-    sites = resolver(allowed_hosts=["a.example", "b.example"])
-    for host in ("other.example", "b.example", "a.example"):
-        sites.resolve("https", host, "")
-    assert sites.default_site() == Site("https", "b.example")
-
-
-@pytest.mark.parametrize("options", [{}, {"base_url": "https://example.com"}, {"allowed_hosts": ["example.com"]}])
-@pytest.mark.parametrize("root", ["/a\nb", "/a/../b", "/\udcff"])
-def test_root_path_that_no_loc_can_express_is_no_site(options: dict[str, Any], root: str) -> None:
-    assert resolver(**options).resolve("https", "example.com", root) == (None, "none")
-
-
-@pytest.mark.parametrize(
-    ("options", "site", "is_named"),
-    [
-        ({"base_url": "https://example.com"}, Site("https", "example.com"), True),
-        ({"base_url": "https://example.com"}, Site("https", "example.com", "/shop"), False),
-        ({"base_url": "https://example.com"}, Site("https", "other.example"), False),
-        ({"base_url": "https://example.com"}, Site("https", "other.example", routed="other.example"), True),
-        ({"allowed_hosts": [".example.com"]}, Site("https", "example.com"), True),
-        ({"allowed_hosts": [".example.com"]}, Site("https", "www.example.com"), False),
-        ({}, Site("http", "localhost", loopback=True), False),
-    ],
-    ids=["base_url", "a root path", "another host", "a routed host", "a domain", "a subdomain", "no settings"],
-)
-def test_only_sites_whose_host_and_root_settings_name_may_always_be_stored(
-    options: dict[str, Any], site: Site, monkeypatch: pytest.MonkeyPatch, *, is_named: bool
-) -> None:
-    monkeypatch.setattr(hosts, "MAX_UNNAMED_SITES", 0)
-    assert resolver(**options).may_store(site) is is_named

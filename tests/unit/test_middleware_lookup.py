@@ -165,28 +165,6 @@ def test_the_middleware_that_is_found_is_the_one_that_serves(site: Callable[[], 
     assert app.state.sitemap is found
 
 
-def test_it_is_found_in_an_app_that_has_started() -> None:
-    app = starlette_site()
-    DRIVERS["asgi"](app, RequestSpec("/sitemap.xml"))
-    found = SitemapMiddleware.of(app)
-    assert found.stats()["listed"] == 1
-    assert app.state.sitemap is found
-
-
-def test_to_look_for_it_leaves_the_app_open_for_changes() -> None:
-    app = starlette_site()
-    shared = app.user_middleware[1]
-    other = starlette_app(middleware=[shared])
-    found = SitemapMiddleware.of(app)
-    app.add_middleware(CORSMiddleware)
-    app.add_exception_handler(404, lambda *_: PlainTextResponse("nothing here"))
-    assert DRIVERS["asgi"](app, RequestSpec("/nowhere")).text == "nothing here"
-    assert SitemapMiddleware.of(other) is not found
-    app.middleware_stack = None  # as some tests do, to have it built again
-    DRIVERS["asgi"](app, RequestSpec("/a"))
-    assert SitemapMiddleware.of(app) is found
-
-
 def test_a_view_finds_it_by_its_request() -> None:
     async def publish(request: Request) -> PlainTextResponse:
         assert request.app.state.sitemap is SitemapMiddleware.of(request.app)
@@ -224,34 +202,6 @@ def test_a_lifespan_finds_it() -> None:
     assert found == [SitemapMiddleware.of(app)] * 2
 
 
-def test_a_subclass_finds_its_own_kind() -> None:
-    class Shop(SitemapMiddleware):
-        pass
-
-    app = starlette_app()
-    app.add_middleware(Shop, base_url=BASE_URL)
-    assert isinstance(Shop.of(app), Shop)
-    assert SitemapMiddleware.of(app) is Shop.of(app)
-    with pytest.raises(MiddlewareLookupError):
-        Shop.of(starlette_site())
-
-
-@pytest.mark.parametrize("enabled", [True, False])
-def test_the_state_of_a_starlette_app_has_it_also_if_it_is_off(enabled: bool) -> None:
-    app = starlette_site(enabled=enabled)
-    DRIVERS["asgi"](app, RequestSpec("/a"))
-    assert app.state.sitemap.settings["enabled"].value is enabled
-
-
-@pytest.mark.parametrize("enabled", [True, False])
-def test_an_attribute_of_the_users_own_stays(enabled: bool) -> None:
-    app = starlette_site(enabled=enabled)
-    app.state.sitemap = "mine"
-    DRIVERS["asgi"](app, RequestSpec("/a"))
-    SitemapMiddleware(app, path="/other.xml")
-    assert app.state.sitemap == "mine"
-
-
 def test_an_app_is_not_given_the_middleware_of_a_mounted_one() -> None:
     sub = starlette_app()
     wrapped = SitemapMiddleware(sub)
@@ -262,32 +212,6 @@ def test_an_app_is_not_given_the_middleware_of_a_mounted_one() -> None:
     plain = Starlette(routes=[Mount("/sub", SitemapMiddleware(Router(routes=sub.routes)))])
     DRIVERS["asgi"](plain, RequestSpec("/sub/a"))
     assert not hasattr(plain.state, "sitemap")
-
-
-@pytest.mark.filterwarnings("error")
-def test_an_app_from_outside_is_told_in_its_state() -> None:
-    app = starlette_app()
-    site = SitemapMiddleware(CORSMiddleware(app))
-    assert app.state.sitemap is site
-    assert SitemapMiddleware.of(app) is site
-
-
-def test_a_strange_app_in_the_scope_does_no_harm() -> None:
-    class Strange:
-        @property
-        def router(self) -> Any:
-            raise RuntimeError
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b"a page"})
-
-    site = SitemapMiddleware(app, enabled=False)
-
-    async def outer(scope: Any, receive: Any, send: Any) -> None:
-        await site({**scope, "app": Strange()}, receive, send)
-
-    assert DRIVERS["asgi"](outer, RequestSpec("/a")).text == "a page"
 
 
 # None, or more than one
@@ -327,37 +251,6 @@ def test_an_app_with_two_gets_an_error_with_their_paths() -> None:
         MiddlewareLookupError, match=r"with the paths /sitemap.xml, /sitemap.xml; give the app, mounted"
     ):
         SitemapMiddleware.of(Starlette(routes=[Mount("/1", starlette_site()), Mount("/2", flask_site())]))
-
-
-def test_the_apps_own_goes_before_those_of_mounted_apps() -> None:
-    app = starlette_site()
-    sub = starlette_site()
-    app.mount("/sub", sub)
-    assert SitemapMiddleware.of(app) is not SitemapMiddleware.of(sub)
-    assert SitemapMiddleware.of(app) is app.state.sitemap
-
-
-def test_a_view_of_flask_finds_it_by_the_current_app() -> None:
-    app = flask_site()
-    with app.app_context():
-        assert SitemapMiddleware.of(flask.current_app) is app.wsgi_app
-
-
-def test_an_endless_chain_of_functions_ends() -> None:
-    def nested(depth: int) -> Any:
-        app: Any = None
-        for _ in range(depth):
-            app = decorated_by_hand(app)
-        return app
-
-    def decorated_by_hand(app: Any) -> Any:
-        def outer(*arguments: Any) -> Any:
-            return app(*arguments)
-
-        return outer
-
-    with pytest.raises(MiddlewareLookupError, match="has no SitemapMiddleware"):
-        SitemapMiddleware.of(nested(5000))
 
 
 def test_a_cycle_of_apps_ends() -> None:

@@ -10,18 +10,12 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
-from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
 from sitemap_middleware.no_sitemap_reasons import MAX_LOGGED_HOST_CHARS, NoSitemapReasons
 from sitemap_middleware.routing.route_table import RouteTable
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 SITE = Site("https", "example.com")
-
-
-class FailingStore(MemoryStore):
-    def sample(self, *_: Any) -> Any:
-        raise StoreError("the store is down")
 
 
 class Case:
@@ -89,23 +83,6 @@ def test_pages_whose_canonical_links_name_another_host(canonical: Any, caplog: p
     ]
 
 
-def test_long_canonical_link_is_cut_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    case = Case("/a")
-    case.store.merge(SITE.store_key, [observed("/a", canonical=f"https://other.example/{'x' * 900}")])
-    case.reason()
-    (message,) = caplog.messages
-    assert "x" * (500 - len("https://other.example/")) + ";" in message
-    assert "x" * 500 not in message
-
-
-def test_failing_store_leaves_the_general_reason() -> None:
-    assert (
-        Case("/a", store=FailingStore())
-        .reason()
-        .startswith("There is nothing to list in /sitemap.xml: no page is known")
-    )
-
-
 class PrefixFix:
     """A middleware like ProxyFix, as an object."""
 
@@ -163,11 +140,6 @@ def test_unknown_host_is_logged_once_as_harmless_text(host: str, logged: str, ca
             " set SITEMAP_BASE_URL, or pass base_url or allowed_hosts to SitemapMiddleware"
         )
     ]
-
-
-def test_unknown_host_is_not_logged_if_the_site_has_a_base_url(caplog: pytest.LogCaptureFixture) -> None:
-    Case("/a").reasons.warn_of_host("other.example")
-    assert not caplog.messages
 
 
 def test_patterns_that_match_no_route_are_warned_of_once_each(caplog: pytest.LogCaptureFixture) -> None:

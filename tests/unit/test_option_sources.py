@@ -5,23 +5,21 @@ from __future__ import annotations
 import inspect
 import logging
 import threading
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import flask
 import pytest
-import quart
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 
 from sitemap_middleware import OptionError, SitemapMiddleware
 from sitemap_middleware.option_sources import Setting, variable_name
 
 from ..frameworks.apps import django_site
 from ..support.documents import locs
-from ..support.wire import DRIVERS, RequestSpec, wsgi
+from ..support.wire import DRIVERS, RequestSpec
 
 PATHS = ("/", "/a", "/b", "/kind/<any(x, y):kind>")
 
@@ -132,39 +130,11 @@ def test_an_argument_goes_before_all_also_if_it_equals_the_default(name: str, mo
     assert setting(name, app, **{name: other}) == Setting(name, normal(name, other), "argument")
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_an_empty_variable_is_no_value(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(variable_name(name), "")
-    default = inspect.signature(SitemapMiddleware).parameters[name].default
-    assert setting(name) == Setting(name, default, "default")
-
-
-def test_none_is_no_value_if_it_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SITEMAP_BASE_URL", "https://example.com")
-    assert setting("base_url", base_url=None).source == "environment"
-    with pytest.raises(OptionError, match="SitemapMiddleware: path=None is not a sitemap path"):
-        SitemapMiddleware(flask_app(), path=None)  # type: ignore[arg-type] # that is what is tested
-
-
-def test_arguments_of_a_subclass_are_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Shop(SitemapMiddleware):
-        def __init__(self, app: Any) -> None:
-            super().__init__(app, max_age=60)
-
-    monkeypatch.setenv("SITEMAP_MAX_AGE", "5")
-    assert Shop(flask_app()).settings["max_age"] == Setting("max_age", 60, "argument")
-
-
 @pytest.mark.parametrize("words", ["1 true yes on True YES oN", "0 false no off False NO oFF"])
 def test_flags_are_given_by_words(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for word in words.split():
         monkeypatch.setenv("SITEMAP_VERIFY", word)
         assert setting("verify").value is words.startswith("1")
-
-
-@pytest.mark.parametrize(("number", "flag"), [(0, False), (1, True)])
-def test_a_flag_of_the_configuration_may_be_a_number(number: int, flag: bool) -> None:
-    assert setting("verify", flask_app(SITEMAP_VERIFY=number)).value is flag
 
 
 def test_the_configuration_may_hold_what_no_text_can_stand_for() -> None:
@@ -176,27 +146,6 @@ def test_the_configuration_may_hold_what_no_text_can_stand_for() -> None:
         "https://example.com/a",
         "https://example.com/b",
     ]
-
-
-def test_the_configuration_is_read_at_construction() -> None:
-    app = flask_app(SITEMAP_MAX_AGE=5)
-    site = SitemapMiddleware(app)
-    app.config["SITEMAP_MAX_AGE"] = 6
-    assert site.settings["max_age"].value == 5
-
-
-def test_the_configuration_of_quart_is_read_too() -> None:
-    app = quart.Quart("site")
-    app.config["SITEMAP_MAX_AGE"] = 5
-    app.asgi_app = SitemapMiddleware(app.asgi_app)  # type: ignore[method-assign]
-    assert app.asgi_app.settings["max_age"].source == "config"
-
-
-def test_a_starlette_app_has_no_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SITEMAP_BASE_URL", "https://example.com")
-    app = Starlette(routes=[Route("/a", lambda _: HTMLResponse("a page"))])
-    app.add_middleware(SitemapMiddleware)
-    assert locs(DRIVERS["asgi"](app, RequestSpec("/sitemap.xml")).body) == ["https://example.com/a"]
 
 
 # What cannot be read
@@ -277,32 +226,6 @@ def test_an_option_that_no_text_can_stand_for_is_warned_of(
     ]
 
 
-def test_keys_of_the_configuration_need_not_be_text() -> None:
-    app = flask_app()
-    app.config[5] = "five"  # type: ignore[index] # a dict takes it
-    assert SitemapMiddleware(app).settings["max_age"].value == 300
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "shown"),
-    [
-        ("store", None, "a file, sitemap.sqlite3"),
-        ("store", "redis://:secret@host/0", "redis://***@host/0"),
-        ("media_types", None, "HTML, XHTML, PDF"),
-        ("clock", None, "time.time"),
-        ("clock", len, "len"),
-        ("clock", partial(int, 5), "partial"),
-        ("base_url", None, "not set"),
-        ("include", (), "none"),
-        ("include", ("/a", "/b"), "/a, /b"),
-        ("sections", {"guides": len, "news": len}, "guides, news"),
-        ("verify", False, "False"),
-    ],
-)
-def test_a_value_is_shown_in_words(name: str, value: object, shown: str) -> None:
-    assert Setting(name, value, "default").shown_value == shown
-
-
 def test_no_password_stands_in_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SITEMAP_STORE", "redis://me:hunter2@host/1")
     site = SitemapMiddleware(flask_app(), enabled=False)
@@ -345,13 +268,6 @@ def test_a_middleware_that_is_off_leaves_an_asgi_app_as_it_is(inside: bool, monk
     assert [DRIVERS["asgi"](app, RequestSpec(path)).status for path in ("/sitemap.xml", "/robots.txt")] == [404, 404]
 
 
-def test_a_middleware_that_is_off_needs_no_driver_and_checks_its_options_all_the_same() -> None:
-    site = SitemapMiddleware(flask_app(), enabled=False, store="nosuchengine://host", metrics="prometheus")
-    assert wsgi(site, RequestSpec("/")).text == "a page"
-    with pytest.raises(OptionError, match="max_age=-1 is not a number of seconds"):
-        SitemapMiddleware(flask_app(), enabled=False, max_age=-1)
-
-
 def test_explain_says_that_the_middleware_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
     site = SitemapMiddleware(flask_app(), enabled=False)
     explanation = site.explain("/")
@@ -359,21 +275,6 @@ def test_explain_says_that_the_middleware_is_off(monkeypatch: pytest.MonkeyPatch
     assert (explanation.listed, explanation.reason) == (False, "the middleware is turned off")
     monkeypatch.setenv("SITEMAP_ENABLED", "no")
     assert str(SitemapMiddleware(flask_app()).explain("/").note).startswith("SITEMAP_ENABLED=False turns")
-
-
-@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
-@pytest.mark.parametrize("off", ["outer", "inner"])
-def test_a_middleware_that_is_off_hides_no_other(protocol: str, off: str, caplog: pytest.LogCaptureFixture) -> None:
-    app: Any
-    if protocol == "wsgi":
-        app = SitemapMiddleware(SitemapMiddleware(flask_app(), enabled=off != "inner"), enabled=off != "outer")
-    else:
-        app = Starlette(routes=[Mount("/", Starlette(routes=[Route("/", lambda _: HTMLResponse("a page"))]))])
-        app.add_middleware(SitemapMiddleware, enabled=off != "inner")
-        app = SitemapMiddleware(app, enabled=off != "outer")
-    assert locs(DRIVERS[protocol](app, RequestSpec("/sitemap.xml")).body)[0] == "http://testserver/"
-    own = [record for record in caplog.records if record.name == "sitemap_middleware"]
-    assert [record for record in own if record.levelno >= logging.WARNING] == []
 
 
 # robots="disallow"
@@ -401,20 +302,6 @@ def test_a_staging_site_disallows_everything_and_has_no_sitemap(own: bool) -> No
     assert app.wsgi_app.explain("/a").note == (
         'app.config["SITEMAP_ROBOTS"]="disallow" keeps the site out of search engines, so there is no sitemap'
     )
-
-
-def test_a_staging_site_on_asgi_disallows_everything() -> None:
-    app = Starlette(routes=[Route("/a", lambda _: HTMLResponse("a page"))])
-    app.add_middleware(SitemapMiddleware, robots="disallow")
-    assert DRIVERS["asgi"](app, RequestSpec("/robots.txt")).text == STAGING
-    assert DRIVERS["asgi"](app, RequestSpec("/sitemap.xml")).status == 404
-
-
-def test_robots_txt_below_a_root_path_is_the_apps_own() -> None:
-    app = flask_app()
-    app.add_url_rule("/robots.txt", "robots", lambda: "the app's own")
-    site = SitemapMiddleware(app, base_url="https://example.com", robots="disallow")
-    assert wsgi(site, RequestSpec("/robots.txt", root="/shop")).text == "the app's own"
 
 
 # Django's settings

@@ -13,37 +13,6 @@ from werkzeug.exceptions import NotFound
 from werkzeug.routing import Map, RequestRedirect, Rule
 
 from sitemap_middleware.patterns import Pattern, Patterns
-from sitemap_middleware.routing.prefix_index import common_start
-
-PATHS = st.builds(
-    lambda start, ends: [start + end for end in ends],
-    st.sampled_from(["", "/", "/a/"]),
-    st.lists(st.text("/ab\n", max_size=4)),
-)
-"""Paths, of which many have the start of a pattern."""
-
-
-@given(st.sampled_from(["/", "/a", "/<x>", "/a/<x>", "*", "/a*"]), PATHS)
-def test_matches_are_counted_as_each_path_matches_alone(text: str, paths: list[str]) -> None:
-    pattern = Pattern(text)
-    start = common_start(paths) if paths else ""
-    assert pattern.count_matches(paths, start) == sum(pattern.matches(path) for path in paths)
-
-
-@pytest.mark.parametrize(
-    ("text", "paths", "count"),
-    [
-        ("/a", ["/a", "/b"], 1),
-        ("/a/<x>", ["/a/1", "/a/2"], 2),
-        ("/a/<x>", ["/a/1", "/a/2/"], 1),
-        ("/a/<x>", ["/a/", "/a/1"], 1),
-        ("/a/<x>", ["/b/1", "/a/1"], 1),
-        ("/a*", ["/ab", "/b"], 1),
-        ("/a/<x>/c", ["/a/1/c", "/a/1/d"], 1),
-    ],
-)
-def test_the_paths_that_match_are_counted(text: str, paths: list[str], count: int) -> None:
-    assert Pattern(text).count_matches(paths, common_start(paths)) == count
 
 
 @pytest.mark.parametrize(
@@ -84,13 +53,6 @@ def test_a_pattern_takes_in_whole_paths(text: str, inside: list[str], outside: l
 )
 def test_a_pattern_without_parameters_is_one_path(text: str, literal: bool) -> None:
     assert Pattern(text).literal is literal
-
-
-@pytest.mark.parametrize(
-    "text", ["/<", "/a>", "/<int:>", "/<1>", "/{a", "/a}", "/{a b}", "/{}", "/<a", "/<<a>", "/{{a}}"]
-)
-def test_a_bracket_that_belongs_to_no_parameter_cannot_be_read(text: str) -> None:
-    assert not Pattern(text).is_readable
 
 
 @pytest.mark.parametrize(
@@ -157,10 +119,6 @@ def test_a_pattern_is_found_by_the_template_of_the_route_too() -> None:
     assert Patterns([template]).find("/somewhere/else", template) is not None
     assert Patterns([template]).find("/somewhere/else", "/posts/<int:page>") is None
     assert Patterns().find("/", "/") is None
-
-
-def test_a_pattern_shows_itself() -> None:
-    assert repr(Pattern("/posts/<slug>")) == "Pattern('/posts/<slug>')"
 
 
 # Properties
@@ -251,37 +209,3 @@ def test_a_star_takes_in_any_run_of_characters(path: str, glob: str) -> None:
 def test_many_stars_and_a_long_path_come_to_an_end() -> None:
     assert not Pattern("/*a*b*a*b*a*b*c").matches("/" + "ab" * 10_000)
     assert Pattern("/*a*b*a*b*a*b*c").matches("/" + "ab" * 10_000 + "c")
-
-
-TEXTS = st.lists(st.sampled_from(["/a", "/b", "/a/b", "/<x>", "/{x}", "/*", "/a/*", "/<x", "*"]), max_size=6)
-
-
-@given(
-    TEXTS,
-    st.sampled_from(["/a", "/b", "/c", "/a/b", "/a/", "/<x>", "/<x", ""]),
-    st.none() | st.sampled_from(["/a", "/<x>"]),
-    st.booleans(),
-)
-def test_first_matching_pattern_wins(texts: list[str], path: str, template: str | None, include_parent: bool) -> None:
-    patterns = Patterns(texts, include_parent=include_parent)
-    one_by_one = (pattern for pattern in patterns if pattern.text == template or patterns.matches_with(pattern, path))
-    assert patterns.find(path, template) is next(one_by_one, None)
-
-
-def test_literal_pattern_is_found_without_trying_others() -> None:
-    class Counting(str):
-        __slots__ = ()
-        compared = 0
-
-        def __eq__(self, other: object) -> bool:
-            Counting.compared += 1
-            return super().__eq__(other)
-
-        __hash__ = str.__hash__
-
-    patterns = Patterns([f"/articles/{number}" for number in range(10_000)])
-    for number in range(10_000):
-        match = patterns.find(Counting(f"/articles/{number}"))
-        assert match is not None
-        assert match.text == f"/articles/{number}"
-    assert Counting.compared < 100_000

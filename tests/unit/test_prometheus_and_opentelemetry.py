@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import gc
 import logging
-import re
-import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from opentelemetry.metrics import get_meter_provider
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from sitemap_middleware import OptionError, SitemapMiddleware, prometheus_and_opentelemetry, sitemap
+from sitemap_middleware import OptionError
 from sitemap_middleware.prometheus_and_opentelemetry import METRICS
 from sitemap_middleware.request_filter.reasons import IGNORE_REASONS
-from sitemap_middleware.stores.sqlite.memory import MemoryStore
-from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ..support.sample_sites import Clock, Page, SampleSite
 
@@ -78,65 +70,6 @@ def test_stats_count_events_and_current_values(protocol: str) -> None:
     }
 
 
-STATS_OF_A_NEW_PROCESS = """
-import sys
-before = set(sys.modules)  # a tool that measures coverage is there
-import flask
-from sitemap_middleware import SitemapMiddleware
-app = flask.Flask("small")
-site = SitemapMiddleware(app.wsgi_app, base_url="https://bakery.example", store="memory://")
-print({value for value in site.stats().values()})
-print({"sqlite3", "sitemap_middleware.rendering", "sitemap_middleware.listing"} & (set(sys.modules) - before))
-"""
-
-
-def test_stats_of_a_process_that_has_answered_nothing_are_zero_and_import_nothing_that_answers() -> None:
-    command = [sys.executable, "-c", STATS_OF_A_NEW_PROCESS]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n") == [
-        "{0}",
-        "set()",
-        "",
-    ]
-
-
-def test_flush_age_grows_while_the_store_fails(tmp_path: Path) -> None:
-    file = tmp_path / "pages.sqlite3"
-    sample = bakery(store=SQLiteStore(file))
-    assert sample.app.stats()["last_flush_age_seconds"] == 0
-    sample.request("/")
-    assert sample.app.stats()["last_flush_age_seconds"] == 0
-    sample.visit("/menu")
-    file.unlink()
-    with sqlite3.connect(file) as other:
-        other.execute("CREATE TABLE of_another_program (x)")
-    sample.clock.pass_(60)
-    sample.visit("/menu")
-    stats = sample.app.stats()
-    assert stats["last_flush_age_seconds"] == 60
-    assert stats["pending"] > 0
-    assert stats["store_failures"] == 1
-    other.close()
-    file.unlink()
-    sample.app.flush()
-    stats = sample.app.stats()
-    assert (stats["last_flush_age_seconds"], stats["pending"], stats["store_failures"]) == (0, 0, 1)
-
-
-def test_a_middleware_that_was_closed_is_late_with_nothing() -> None:
-    sample = bakery()
-    sample.visit("/")
-    sample.app.close()
-    sample.clock.pass_(3600)
-    assert sample.app.stats()["last_flush_age_seconds"] == 0
-
-
-def test_every_figure_has_a_name_in_the_docstring_and_is_a_metric() -> None:
-    stats = bakery().app.stats()
-    assert sorted(metric.stat for metric in METRICS) == sorted(stats)
-    for name in stats:
-        assert f"``{name}``: " in (SitemapMiddleware.stats.__doc__ or "")
-
-
 # Prometheus
 
 
@@ -166,30 +99,6 @@ def test_prometheus_gets_every_figure_by_its_conventions(protocol: str) -> None:
         "sitemap_entries_skipped": 0,
         "sitemap_documents": 1,
     }
-
-
-def test_middlewares_of_one_process_share_a_registry() -> None:
-    registry = CollectorRegistry()
-    shop = bakery(metrics=registry)
-    blog = bakery(metrics=registry, base_url=None, path="/blog.xml")
-    again = bakery(metrics=registry)
-    shop.visit("/", "/menu")
-    again.visit("/")
-    blog.visit("/")
-    shop.locs()
-    exported = exposed(registry)
-    assert exported["sitemap_responses_seen_total"] == {f"{BASE}/sitemap.xml": 3, "/blog.xml": 1}
-    assert exported["sitemap_entries_listed"] == {f"{BASE}/sitemap.xml": 2, "/blog.xml": 0}
-
-
-def test_garbage_collected_middleware_is_not_reported() -> None:
-    registry = CollectorRegistry()
-    store = MemoryStore()  # held here: in a cycle, SQLite's handle would be freed first and warn
-    sample = bakery(metrics=registry, store=store)
-    assert exposed(registry)
-    del sample
-    gc.collect()
-    assert exposed(registry) == {}
 
 
 def test_failing_middleware_does_not_fail_the_scrape(caplog: pytest.LogCaptureFixture) -> None:
@@ -239,47 +148,6 @@ def test_opentelemetry_gets_every_figure_by_its_conventions() -> None:
     provider.shutdown()
 
 
-def test_opentelemetry_reports_counters_with_units() -> None:
-    reader = InMemoryMetricReader()
-    provider = MeterProvider([reader])
-    sample = bakery(metrics=provider.get_meter("shop"))
-    sample.visit("/")
-    data = reader.get_metrics_data()
-    assert data is not None
-    (scope,) = data.resource_metrics[0].scope_metrics
-    units = {metric.name: (metric.unit, getattr(metric.data, "is_monotonic", False)) for metric in scope.metrics}
-    assert units == {metric.name: (metric.unit, metric.is_counter) for metric in METRICS if not metric.is_by_crawler}
-    provider.shutdown()
-
-
-BY_NAME = """
-from opentelemetry import metrics
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from sitemap_middleware import SitemapMiddleware
-
-def app(environ, start_response): ...
-kept = [SitemapMiddleware(app, store="memory://", path=path, metrics="opentelemetry") for path in ("/a.xml", "/b.xml")]
-reader = InMemoryMetricReader()
-metrics.set_meter_provider(MeterProvider([reader], shutdown_on_exit=False))   # later than the app, as is often so
-kept.append(SitemapMiddleware(app, store="memory://", path="/c.xml", metrics="opentelemetry"))
-(scope,) = reader.get_metrics_data().resource_metrics[0].scope_metrics
-print(scope.scope.name, sorted({point.attributes["sitemap"] for one in scope.metrics for point in one.data.data_points}))
-"""
-
-
-def test_opentelemetry_by_name_finds_a_provider_set_later() -> None:
-    answer = subprocess.run([sys.executable, "-c", BY_NAME], capture_output=True, text=True, check=False)
-    assert answer.stdout == "sitemap_middleware ['/a.xml', '/b.xml', '/c.xml']\n"
-    assert answer.stderr == ""
-
-
-def test_opentelemetry_by_name_needs_no_provider() -> None:
-    assert "Proxy" in type(get_meter_provider()).__name__
-    sample = bakery(metrics="opentelemetry")
-    assert len(sample.locs()) == 2
-
-
 # What is asked for
 
 
@@ -315,57 +183,3 @@ def test_missing_library_is_named_with_its_extra(extra: str, module: str, librar
     cure = f'pip install "sitemap-middleware[{extra}]"'
     assert answer.stdout == f'SitemapMiddleware: metrics="{extra}" needs {library}: {cure}\n'
     assert answer.stderr == ""
-
-
-@pytest.mark.parametrize(
-    ("extra", "module", "find"),
-    [
-        ("prometheus", "prometheus_client", prometheus_and_opentelemetry.prometheus_registry),
-        (
-            "opentelemetry",
-            "opentelemetry.metrics",
-            prometheus_and_opentelemetry.opentelemetry_meter.__wrapped__,
-        ),  # whose meter is kept
-    ],
-)
-def test_a_library_that_is_missing_is_an_option_error(
-    extra: str, module: str, find: Callable[[], object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(OptionError, match=re.escape(f'pip install "sitemap-middleware[{extra}]"')):
-        find()
-
-
-def test_metrics_libraries_are_imported_on_demand() -> None:
-    code = (
-        "import sys\nfrom sitemap_middleware import SitemapMiddleware\n"
-        "app = SitemapMiddleware(lambda environ, start_response: None, store='memory://')\napp.stats()\n"
-        "print({'prometheus_client', 'opentelemetry'} & set(sys.modules))"
-    )
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert answer.stdout == "set()\n"
-
-
-@pytest.mark.parametrize("fails", ["at once", "later"])
-def test_values_that_fail_for_a_day_show_in_their_age(fails: str) -> None:
-    failing = fails == "at once"
-
-    def posts() -> list[dict[str, str]]:
-        if failing:
-            raise RuntimeError("the database is down")
-        return [{"slug": "one"}]
-
-    sample = SampleSite("wsgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=posts)}, verify=False)
-    assert sample.app.stats()["values_age_seconds"] == 0
-    sample.request("/sitemap.xml")
-    assert sample.app.stats()["values_age_seconds"] == 0
-    failing = True
-    for _ in range(24):
-        sample.clock.pass_(3600)
-        assert sample.request("/sitemap.xml").status == (503 if fails == "at once" else 200)
-    assert sample.app.stats()["values_age_seconds"] == 24 * 3600
-    assert sample.app.stats()["unavailable_responses"] == (25 if fails == "at once" else 0)
-    failing = False
-    sample.clock.pass_(3600)
-    assert sample.request("/sitemap.xml").status == 200
-    assert sample.app.stats()["values_age_seconds"] == 0

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
-import gc
-import subprocess
-import sys
-import textwrap
-import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import date
-from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
@@ -37,8 +30,6 @@ from sitemap_middleware import (
 from sitemap_middleware.models import Site
 from sitemap_middleware.request_response import GENERATING_HEADER, Response
 from sitemap_middleware.sitemap_in_test import SitemapOf
-
-from ..support.servers import ROOT
 
 sitemap_of = pytest_plugin.sitemap_of  # as if the package were installed
 
@@ -156,12 +147,6 @@ def test_an_index_is_followed(sitemap_of: SitemapOf) -> None:
     assert "/50000" in site
 
 
-def test_a_site_without_pages_is_empty(sitemap_of: SitemapOf) -> None:
-    site = sitemap_of(SitemapMiddleware(flask.Flask("site", static_folder=None), base_url=BASE))
-    assert site.paths == []
-    assert repr(site) == "0 pages listed\n0 not listed"
-
-
 @pytest.mark.parametrize(
     ("options", "base_url", "first"),
     [
@@ -223,20 +208,6 @@ def test_an_asgi_app_is_started_first(sitemap_of: SitemapOf) -> None:
     assert posts == []
 
 
-def test_in_an_async_test_a_wsgi_app_is_called_where_no_event_loop_runs(sitemap_of: SitemapOf) -> None:
-    app = flask_app()
-    app.add_url_rule("/fresh", "fresh", lambda: asyncio.run(fresh_page()))
-
-    async def asynchronous_test() -> None:
-        assert "/fresh" in sitemap_of(app)
-
-    asyncio.run(asynchronous_test())
-
-
-async def fresh_page() -> str:
-    return "<h1>Fresh</h1>"
-
-
 def test_a_mounted_app_is_found(sitemap_of: SitemapOf) -> None:
     inner = starlette_app()
     outer = SitemapMiddleware(Starlette(routes=[Mount("/blog", app=inner)]), base_url=BASE)
@@ -244,51 +215,6 @@ def test_a_mounted_app_is_found(sitemap_of: SitemapOf) -> None:
 
 
 # The plugin in runs of pytest
-
-TESTS = """
-from flask import Flask
-from sitemap_middleware import SitemapMiddleware
-
-app = Flask(__name__, static_folder=None)
-closed = []
-app.add_url_rule("/", "home", lambda: ("Closed", 404) if closed else "<h1>Home</h1>")
-app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://example.com")
-
-def test_home_is_listed(sitemap_of):
-    assert "/" in sitemap_of(app)
-
-def test_home_is_closed(sitemap_of):
-    closed.append(1)
-    assert sitemap_of(app).reasons["/"] == "it answered 404"
-    closed.clear()
-
-def test_home_is_listed_again(sitemap_of):
-    assert "/" in sitemap_of(app)
-
-def test_fails_with_the_pages(sitemap_of):
-    closed.append(1)
-    listed = sitemap_of(app)
-    closed.clear()
-    assert listed.paths == ["/about"]
-"""
-
-
-@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["one process", "xdist"])
-def test_it_serves_every_test_alone(options: list[str], tmp_path: Path) -> None:
-    (tmp_path / "test_site.py").write_text(textwrap.dedent(TESTS), "utf-8")
-    plugins = ["sitemap_middleware.pytest_plugin", "xdist.plugin"]
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", *(f"-p{name}" for name in plugins), "-q", *options],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT), "PATH": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert "1 failed, 3 passed" in run.stdout, run.stdout + run.stderr
-    assert "\n0 pages listed\n1 not listed\n/: it answered 404\n" in run.stdout
-    assert {path.name for path in tmp_path.iterdir()} <= {"test_site.py", "__pycache__", ".pytest_cache"}
 
 
 Outcome = Literal["passed", "failed"]
@@ -315,27 +241,6 @@ def test_the_report_of_a_failed_test_has_the_latest_sitemap(
     assert sections_of_report(request.node, "teardown", outcome) == expected
 
 
-def test_after_the_last_report_of_a_test_its_app_is_let_go(
-    request: pytest.FixtureRequest, sitemap_of: SitemapOf
-) -> None:
-    site = weakref.ref(sitemap_of(starlette_app()))
-    sections_of_report(request.node, "call", "passed")
-    gc.collect()
-    assert site() is not None
-    sections_of_report(request.node, "teardown", "passed")
-    gc.collect()
-    assert site() is None
-    assert sections_of_report(request.node, "teardown", "failed") == []
-
-
-def test_a_sitemap_that_cannot_be_printed_does_not_end_the_run(
-    request: pytest.FixtureRequest, sitemap_of: SitemapOf
-) -> None:
-    sitemap_of(starlette_app()).reasons = None  # type: ignore[assignment] # what a test may do by mistake
-    (section,) = sections_of_report(request.node, "call", "failed")
-    assert section == ("sitemap", "AttributeError: 'NoneType' object has no attribute 'items'")
-
-
 def test_the_text_of_a_large_sitemap_has_40_lines(sitemap_of: SitemapOf) -> None:
     app = flask.Flask("site", static_folder=None)
     for number in range(60):
@@ -346,13 +251,6 @@ def test_the_text_of_a_large_sitemap_has_40_lines(sitemap_of: SitemapOf) -> None
     assert lines[:2] == ["40 pages listed", "/00"]
     assert lines[18:22] == ["/17", "and 22 more", "20 not listed", "/40: it answered 401"]
     assert lines[38:] == ["/57: it answered 401", "and 2 more"]
-
-
-def test_the_plugin_is_registered_and_imports_nothing_of_the_package() -> None:
-    assert 'sitemap_middleware = "sitemap_middleware.pytest_plugin"' in (ROOT / "pyproject.toml").read_text("utf-8")
-    loaded = "import sys, sitemap_middleware.pytest_plugin; print([m for m in sys.modules if 'sitemap' in m])"
-    run = subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "['sitemap_middleware', 'sitemap_middleware.pytest_plugin']"
 
 
 GENERATING = Response(503, [GENERATING_HEADER], b"the sitemap is being generated")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable
 from typing import Any
 
 import flask
@@ -13,19 +12,14 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.evidence.response_headers import ResponseHeaders
-from sitemap_middleware.models import Site
-from sitemap_middleware.robots import MAX_CACHED_SITES, RETRY_SECONDS
+from sitemap_middleware.robots import RETRY_SECONDS
 from sitemap_middleware.robots_parser import (
     MAX_ROBOTS_BYTES,
     RobotsRules,
     minimal_robots,
-    parse_robots_file,
     with_sitemap,
 )
-from sitemap_middleware.stores.checksums import with_checksum
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
-from sitemap_middleware.urls import redirect_target
 
 from ..support.documents import locs
 from ..support.sample_sites import Page, SampleSite
@@ -101,19 +95,6 @@ def test_robots_txt_of_the_app_is_obeyed_and_given_a_sitemap_line(protocol: str)
     assert sample.app.explain("/private").reason == "the app's robots.txt disallows it"
 
 
-def test_robots_txt_of_an_app_that_waits_for_disconnect_is_obeyed() -> None:
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
-        await send({"type": "http.response.body", "body": FORBIDDING.encode()})
-        while (await receive())["type"] != "http.disconnect":
-            pass  # as Quart does from 0.23 on
-
-    wrapped = SitemapMiddleware(
-        app, store="memory://", base_url="https://example.com", include=("/", "/private"), verify=False
-    )
-    assert locs(asgi(wrapped, RequestSpec("/sitemap.xml")).body) == ["https://example.com/"]
-
-
 @BOTH
 def test_a_change_of_it_counts_once_max_age_has_passed(protocol: str) -> None:
     sample = site(protocol, Page(200, TEXT, FORBIDDING.encode()), max_age=60)
@@ -173,37 +154,6 @@ def test_unknown_host_gets_the_apps_answer(protocol: str) -> None:
     sample = SampleSite(protocol, {"/": Page()}, allowed_hosts="example.com")
     assert sample.request("/robots.txt", host="evil.example").status == 404
     assert sample.request("/robots.txt", host="example.com").status == 200
-
-
-def test_app_of_an_unknown_framework_is_probed_like_a_crawler_would() -> None:
-    requests: list[dict[str, Any]] = []
-
-    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-        if environ["PATH_INFO"] != "/robots.txt":
-            start_response("200 OK", [("Content-Type", "text/html")])
-            return [b"home"]
-        requests.append(environ)
-        start_response("200 OK", [("Content-Type", "text/plain")])
-        return [FORBIDDING.encode()]
-
-    wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", include=["/", "/private"])
-    answer = wsgi(wrapped, RequestSpec("/sitemap.xml", headers=[("cookie", "me=1")]))
-    assert b"/private" not in answer.body
-    (environ,) = requests
-    assert environ["HTTP_USER_AGENT"] == "sitemap-middleware"
-    assert environ["HTTP_HOST"] == "example.com"
-    assert "HTTP_COOKIE" not in environ
-
-
-def test_failing_asgi_app_disallows_nothing() -> None:
-    async def app(scope: dict[str, Any], _: Any, send: Any) -> None:
-        if scope["path"] == "/robots.txt":
-            raise RuntimeError("no robots here")
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
-        await send({"type": "http.response.body", "body": b"home"})
-
-    wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", include="/")
-    assert b"<loc>https://example.com/</loc>" in asgi(wrapped, RequestSpec("/sitemap.xml")).body
 
 
 # As crawlers read it
@@ -314,37 +264,6 @@ def test_rules_are_obeyed_however_they_are_served(protocol: str, robots: Page) -
     assert sample.locs() == ["https://example.com/", "https://example.com/public"]
 
 
-@pytest.mark.parametrize("compress", [bytes, gzip.compress])
-def test_a_file_as_long_as_crawlers_read_is_read_to_its_last_rule(compress: Callable[[bytes], bytes]) -> None:
-    coding = "" if compress is bytes else "gzip"
-    last = b"\nDisallow: /last"
-    full = FORBIDS + b"#" * (MAX_ROBOTS_BYTES - len(FORBIDS) - len(last)) + last
-    for body, read in ((full, True), (b"#" + full, False)):
-        file = parse_robots_file(compress(body), coding)
-        assert file is not None
-        assert file.text.endswith("/last") is read
-        assert (file.with_sitemap("x") is not None) is read
-
-
-@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
-def test_of_a_file_that_is_too_long_the_whole_lines_are_read(end: str) -> None:
-    lines = f"User-agent: *{end}Disallow: /private{end}"
-    file = parse_robots_file(lines.encode() + b"#" * MAX_ROBOTS_BYTES)
-    assert file is not None
-    assert file.text == lines
-
-
-def test_a_file_is_read_in_its_charset_and_markup_gets_no_line() -> None:
-    latin, markup = (
-        parse_robots_file("# für alle\n".encode("latin-1"), charset="latin-1"),
-        parse_robots_file(b" \n<!doctype html>"),
-    )
-    assert latin is not None
-    assert latin.text == "# für alle\n"
-    assert markup is not None
-    assert markup.with_sitemap("x") is None
-
-
 NO_RULES = {
     "nothing": Page(200, TEXT, b""),
     "not found": Page(404, TEXT, FORBIDS),
@@ -365,26 +284,6 @@ NO_RULES = {
 @pytest.mark.parametrize("robots", NO_RULES.values(), ids=NO_RULES)
 def test_what_crawlers_find_no_rules_in_forbids_nothing(protocol: str, robots: Page) -> None:
     assert len(site(protocol, robots, verify=False).locs()) == 3
-
-
-AMENDED = (
-    *("text", "a view that returns a str", "no type", "a file of unknown type", "markdown", "a byte order mark"),
-    *("UTF-16 by its mark", "UTF-16 by its charset", "UTF-16 from a Mac", "Latin-1", "line ends of one CR"),
-    *("gzip", "bare deflate", "line ends of Windows", "bytes that are not UTF-8", "ASCII"),
-)
-
-
-@BOTH
-@pytest.mark.parametrize("name", AMENDED)
-def test_served_robots_txt_has_a_sitemap_line_crawlers_can_read(protocol: str, name: str) -> None:
-    sample = site(protocol, READ[name], verify=False)
-    answer = sample.request("/robots.txt")
-    assert answer.header("content-encoding") is None
-    assert answer.header("content-length") == str(len(answer.body))
-    file = parse_robots_file(answer.body, "", ResponseHeaders(READ[name].headers).charset)
-    assert file is not None
-    assert file.text.endswith("\n" + LINE)
-    assert not RobotsRules(file.text).allows("https://example.com/private")
 
 
 @BOTH
@@ -443,24 +342,6 @@ def test_redirect_to_another_site_is_not_followed_and_logged_once(
     assert len([message for message in caplog.messages if "redirects to" in message and target in message]) == 1
 
 
-@pytest.mark.parametrize(
-    ("target", "there"),
-    [
-        ("/r", ("http", "app:8000", "/r")),
-        (" r ", ("http", "app:8000", "/r")),
-        ("", ("http", "app:8000", "/robots.txt")),
-        ("http://app:8000", ("http", "app:8000", "/")),
-        ("https://bücher.example/%C3%BC", ("https", "xn--bcher-kva.example", "/ü")),
-        ("http://[", None),
-        ("http://app:x/r", None),
-        ("mailto:me@app:8000", None),
-    ],
-)
-def test_redirect_targets_of_robots_txt(target: str, there: tuple[str, str, str] | None) -> None:
-    site = Site("https", "xn--bcher-kva.example")
-    assert redirect_target(site, "http", "app:8000", "/robots.txt", target) == there
-
-
 @BOTH
 @pytest.mark.parametrize(("hops", "obeyed"), [(1, True), (5, True), (6, False), (50, False)])
 def test_five_redirects_are_followed(protocol: str, hops: int, *, obeyed: bool) -> None:
@@ -471,11 +352,6 @@ def test_five_redirects_are_followed(protocol: str, hops: int, *, obeyed: bool) 
     }
     pages[f"/static/r{hops}"] = Page(200, TEXT, FORBIDS)
     assert ("https://example.com/private" not in around_robots(protocol, pages).locs()) is obeyed
-
-
-@BOTH
-def test_a_redirect_in_a_circle_comes_to_an_end(protocol: str) -> None:
-    assert len(around_robots(protocol, {"/robots.txt": moved("/robots.txt")}).locs()) == 2
 
 
 def secure(protocol: str, *, by_header: bool) -> Any:
@@ -573,13 +449,6 @@ def test_failing_store_holds_no_rules_and_is_harmless(protocol: str) -> None:
     assert len(sample.locs()) == 2
 
 
-def test_rules_that_are_damaged_in_the_store_are_unknown() -> None:
-    store = MemoryStore()
-    store.save("https://example.com", {"robots": with_checksum(b"no compressed text")})
-    sample = site("wsgi", Page(503, TEXT, b""), verify=False, store=store)
-    assert sample.request("/sitemap.xml").status == 503
-
-
 @BOTH
 def test_a_compression_that_cannot_be_read_is_a_failure(protocol: str) -> None:
     for coding, body in (
@@ -612,62 +481,6 @@ def test_warning_names_the_failure_its_consequence_and_the_fix(protocol: str, ca
     ]
 
 
-@BOTH
-def test_later_failure_keeps_the_rules_if_the_store_fails_too(protocol: str) -> None:
-    class Forgetful(MemoryStore):
-        def load(self, site: Any, names: Any) -> Any:
-            return {name: value for name, value in super().load(site, names).items() if name != "robots"}
-
-    sample = site(protocol, Page(200, TEXT, FORBIDS), verify=False, store=Forgetful())
-    listed = sample.locs()
-    sample.pages["/robots.txt"] = Page(500, TEXT, b"")
-    sample.clock.pass_(10_000)
-    assert sample.locs() == listed
-
-
-@BOTH
-def test_codings_of_several_header_lines_are_undone_in_turn(protocol: str) -> None:
-    coded = [*TEXT, ("content-encoding", "gzip"), ("content-encoding", "deflate")]
-    sample = site(protocol, Page(200, coded, zlib.compress(gzip.compress(FORBIDS))), verify=False)
-    assert sample.locs() == ["https://example.com/", "https://example.com/public"]
-
-
-def test_explain_knows_the_rules_although_the_store_lost_them() -> None:
-    store = MemoryStore()
-    sample = site("wsgi", Page(200, TEXT, FORBIDS), store=store)
-    sample.locs()
-    store.save("https://example.com", {"robots": None})
-    assert sample.app.explain("/private").reason == "the app's robots.txt disallows it"
-
-
-def test_rules_of_a_bounded_number_of_sites_are_kept() -> None:
-    hosts = [f"{number}.example" for number in range(MAX_CACHED_SITES + 3)]
-    pages = {"/": Page(), "/robots.txt": Page(200, TEXT, FORBIDS)}
-    sample = SampleSite("wsgi", pages, allowed_hosts=hosts)
-    for host in hosts:
-        sample.locs(host=host)
-
-    def known() -> list[str]:
-        robots = sample.app.service.robots_txt
-        return [host for host in hosts if not robots.cached_rules(Site("http", host)).allows(f"http://{host}/private")]
-
-    assert known() == hosts[-MAX_CACHED_SITES:]
-    sample.clock.pass_(10_000)
-    sample.locs(host=hosts[-1])
-    assert known() == hosts[-MAX_CACHED_SITES:], "rules that are read again take no other's place"
-
-
-def test_stored_rules_are_not_used_without_robots_or_below_a_root_path() -> None:
-    store = MemoryStore()
-    sample = site("wsgi", Page(200, TEXT, FORBIDS), store=store)
-    sample.locs()
-    assert not sample.app.explain("/private").listed
-    ignoring = SampleSite(
-        "wsgi", sample.pages, base_url="https://example.com", store=store, robots=False, clock=sample.clock
-    )
-    assert ignoring.app.explain("/private").listed
-
-
 @pytest.mark.parametrize("known_host", ["example.com", "backend:8000"])
 def test_app_that_knows_one_host_only_gets_its_robots_txt_obeyed_and_extended(known_host: str) -> None:
     """A proxy may rewrite Host; the app may answer 400 to any other host."""
@@ -693,23 +506,6 @@ def test_app_that_knows_one_host_only_gets_its_robots_txt_obeyed_and_extended(kn
 
 
 @BOTH
-@pytest.mark.parametrize("verify", [True, False])
-@pytest.mark.parametrize("own", [None, Page(200, TEXT, FORBIDS)], ids=["none of the app", "the app's own"])
-def test_no_robots_txt_names_a_sitemap_that_is_not_there(protocol: str, own: Page | None, *, verify: bool) -> None:
-    pages = {"/p/{x}": Page(), "/later": Page(503, [], b"")} | ({"/robots.txt": own} if own else {})
-    sample = SampleSite(
-        protocol, pages, base_url="https://example.com", verify=verify, list_unseen=False, learn="/p/{x}"
-    )
-    answer = sample.request("/robots.txt")
-    assert (answer.status, answer.body) == ((200, FORBIDS) if own else (404, answer.body))
-    assert sample.request("/sitemap.xml").status == 404
-    sample.visit("/p/1")
-    sample.clock.pass_(1)
-    assert b"Sitemap: https://example.com/sitemap.xml\n" in sample.request("/robots.txt").body
-    assert sample.request("/sitemap.xml").status == 200
-
-
-@BOTH
 def test_an_app_of_no_known_routes_gets_one_warning_with_the_cure(
     protocol: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -718,16 +514,6 @@ def test_an_app_of_no_known_routes_gets_one_warning_with_the_cure(
         assert DRIVERS[protocol](app, RequestSpec("/robots.txt", scheme="https")).body == FORBIDS
         assert DRIVERS[protocol](app, RequestSpec("/sitemap.xml", scheme="https")).status == 404
     assert ["routes=app" in message for message in caplog.messages] == [True]
-
-
-@BOTH
-def test_sitemap_line_is_added_if_its_existence_is_unknown(protocol: str) -> None:
-    class Failing(MemoryStore):
-        def find_pages(self, *_: Any) -> Any:
-            raise StoreError("gone")
-
-    sample = SampleSite(protocol, {"/": Page()}, base_url="https://example.com", verify=False, store=Failing())
-    assert LINE in sample.request("/robots.txt").text
 
 
 def test_robots_txt_of_a_middleware_before_the_routes_is_obeyed() -> None:
@@ -762,15 +548,6 @@ def test_robots_txt_of_flask_without_a_route_for_it_is_obeyed(*, hook: bool) -> 
         app.add_url_rule("/<path:path>", "file", robots)
     wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", verify=False)
     assert locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body) == ["https://example.com/"]
-
-
-def test_bare_flask_app_is_not_probed_before_its_first_request() -> None:
-    app = flask.Flask("site", static_folder=None)
-    app.add_url_rule("/", "home", lambda: "home")
-    wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", verify=False)
-    assert len(locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body)) == 1
-    app.add_url_rule("/more", "more", lambda: "more")
-    assert len(locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body)) == 2
 
 
 @pytest.mark.parametrize(

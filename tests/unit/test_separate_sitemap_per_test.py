@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
 import sys
 import textwrap
-import unittest
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.detect_tests import current_test, is_tested
+from sitemap_middleware.detect_tests import is_tested
 from sitemap_middleware.stores import FallbackStore
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
@@ -194,46 +192,7 @@ def test_test_run_leaves_no_file_and_isolates_its_tests(app: str, runner: str, l
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["instance", "site_app.py", "test_site.py"]
 
 
-def test_server_started_by_a_test_is_not_a_test_run(tmp_path: Path) -> None:
-    code = "from sitemap_middleware.detect_tests import current_test; print(current_test())"
-    ended = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"PYTHONPATH": str(ROOT), "PYTEST_CURRENT_TEST": "test_a.py::test_b (call)", "PYTEST_VERSION": "9.0"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert ended.stdout == "None\n"
-
-
 # Which test runs
-
-
-def test_test_is_identified_by_name_in_every_phase(monkeypatch: pytest.MonkeyPatch) -> None:
-    for phase in ("setup", "call", "teardown"):
-        monkeypatch.setenv("PYTEST_CURRENT_TEST", f"tests/test_a.py::test_b[x (y)] ({phase})")
-        assert current_test() == "tests/test_a.py::test_b[x (y)]"
-
-
-def test_between_tests_pytest_is_known_by_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYTEST_CURRENT_TEST")
-    assert current_test() == ""
-
-
-def test_unittest_case_is_identified_by_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYTEST_CURRENT_TEST")
-    tests = []
-
-    class Case(unittest.TestCase):
-        @classmethod
-        def setUpClass(cls) -> None:
-            tests.append(current_test())
-
-        def test_it(self) -> None:
-            tests.append(current_test())
-
-    unittest.TextTestRunner(stream=io.StringIO()).run(unittest.TestLoader().loadTestsFromTestCase(Case))
-    assert tests == ["", f"{Case.__module__}.{Case.__qualname__}.test_it"]
 
 
 def test_app_with_testing_enabled_is_a_test_run() -> None:
@@ -306,18 +265,6 @@ def test_named_store_is_shared_by_all_tests(make: Any, named: str, monkeypatch: 
     assert site.stats()["seen"] == 1
 
 
-def test_counters_continue_over_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    from prometheus_client import CollectorRegistry
-
-    registry = CollectorRegistry()
-    site, get = flask_site(metrics=registry)
-    get("/")
-    monkeypatch.setenv("PYTEST_CURRENT_TEST", "another.py::test (call)")
-    get("/")
-    get("/shut")
-    assert site.stats()["seen"] == 2
-
-
 # Where the file is, outside of test runs
 
 
@@ -345,31 +292,6 @@ def place_of(app: object) -> Path:
 def test_the_file_is_in_the_instance_folder_if_there_is_one(tmp_path: Path) -> None:
     (tmp_path / "instance").mkdir()
     assert place_of(Placed(str(tmp_path / "instance"))) == tmp_path / "instance" / "sitemap.sqlite3"
-
-
-@pytest.mark.parametrize("folder", ["missing", "file", "\0", None, 7])
-def test_no_instance_folder_is_made(folder: object, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    assert place_of(Placed(folder)) == tmp_path / "sitemap.sqlite3"
-    assert not (tmp_path / "missing").exists()
-
-
-def test_temporary_folder_of_a_test_environment_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sitemap_middleware.stores import default_store as fallback
-
-    folder = tmp_path / "venv" / "var" / "shop-instance"
-    folder.mkdir(parents=True)
-    monkeypatch.setattr(fallback, "_VIRTUALENV_VAR", tmp_path / "venv" / "var")
-    assert place_of(Placed(str(folder))) == tmp_path / "sitemap.sqlite3"
-
-
-def test_existing_file_is_kept_if_an_instance_folder_appears(tmp_path: Path) -> None:
-    app = Placed(str(tmp_path / "instance"))
-    assert place_of(app) == tmp_path / "sitemap.sqlite3"
-    (tmp_path / "instance").mkdir()
-    assert place_of(app) == tmp_path / "sitemap.sqlite3"
-    (tmp_path / "instance" / "sitemap.sqlite3").touch()
-    assert place_of(app) == tmp_path / "instance" / "sitemap.sqlite3"
 
 
 def test_location_of_the_default_store_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import functools
-import gc
 import math
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
-from fractions import Fraction
 from numbers import Real
 from typing import Any
 
@@ -16,7 +14,7 @@ import pytest
 import quart
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import HTMLResponse
-from flask.views import MethodView, View
+from flask.views import MethodView
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.applications import Starlette
@@ -149,55 +147,6 @@ class Pages:
         return "a page"
 
 
-@sitemap(**MARK)
-class MarkedPages(Pages):
-    pass
-
-
-@pytest.mark.parametrize(
-    "view",
-    [
-        pytest.param(lambda: sitemap(**MARK)(a_view()), id="a function"),
-        pytest.param(lambda: traced(traced(sitemap(**MARK)(a_view()))), id="below functools.wraps"),
-        pytest.param(lambda: sitemap(**MARK)(traced(a_view())), id="above functools.wraps"),
-        pytest.param(lambda: functools.partial(sitemap(**MARK)(a_view())), id="inside a partial"),
-        pytest.param(lambda: sitemap(**MARK)(functools.partial(a_view())), id="on a partial"),
-        pytest.param(lambda: functools.partial(traced(functools.partial(sitemap(**MARK)(a_view())))), id="all of it"),
-        pytest.param(lambda: sitemap(**MARK)(Pages().unmarked), id="on a bound method"),
-        pytest.param(lambda: Pages().marked, id="on a method, below"),
-        pytest.param(lambda: Pages.of_class, id="on a class method"),
-        pytest.param(lambda: Pages.static, id="on a static method, above"),
-        pytest.param(lambda: sitemap(**MARK)(Pages()), id="on an instance"),
-        pytest.param(MarkedPages, id="on the class of an instance"),
-    ],
-)
-def test_a_mark_is_found_through_what_stands_around_the_view(view: Any) -> None:
-    endpoint = view()
-    assert fields_by_path(flask_app(endpoint)) == {"/x": {"priority": "0.3"}}
-    assert fields_by_path(Starlette(routes=[Route("/x", endpoint, methods=["GET"])])) == {"/x": {"priority": "0.3"}}
-
-
-@sitemap(priority=0.1, changefreq="weekly")
-class Base(View):
-    def dispatch_request(self) -> str:
-        return "a page"
-
-
-class Inheriting(Base):
-    pass
-
-
-@sitemap(priority=0.2)
-class Overriding(Base):
-    pass
-
-
-class OnTheMethod(Base):
-    @sitemap(priority=0.3)
-    def dispatch_request(self) -> str:
-        return "a page"
-
-
 @sitemap(priority=0.4)
 class Method(MethodView):
     @traced
@@ -220,20 +169,6 @@ class EndpointByMethod(Endpoint):
     @sitemap(priority=0.6)
     async def get(self, _: Any) -> HTMLResponse:
         return HTMLResponse("a page")
-
-
-@pytest.mark.parametrize(
-    ("view", "expected"),
-    [
-        (Base, {"priority": "0.1", "changefreq": "weekly"}),
-        (Inheriting, {"priority": "0.1", "changefreq": "weekly"}),
-        (Overriding, {"priority": "0.2", "changefreq": "weekly"}),
-        (OnTheMethod, {"priority": "0.3", "changefreq": "weekly"}),
-        (Method, {"priority": "0.4", "changefreq": "daily"}),
-    ],
-)
-def test_flask_method_wins_over_its_class_and_its_parents(view: Any, expected: Any) -> None:
-    assert fields_by_path(flask_app(view.as_view("view"))) == {"/x": expected}
 
 
 def test_on_view_functions_of_classes() -> None:
@@ -270,133 +205,8 @@ def test_what_is_marked_is_handed_back_the_very_same(make: Any) -> None:
 # Blueprints, routers, apps: the nearer one goes first
 
 
-def nested_blueprints(outer: Any, inner: Any, view: Any) -> flask.Flask:
-    app = flask_app()
-    outer_one, inner_one = flask.Blueprint("outer", "outer"), flask.Blueprint("inner", "inner")
-    inner_one.add_url_rule("/x", "view", view(a_view()))
-    outer_one.add_url_rule("/y", "view", a_view())
-    outer_one.register_blueprint(inner(inner_one))
-    app.register_blueprint(outer(outer_one))
-    app.add_url_rule("/z", "view", a_view())
-    return app
-
-
-def nested_routers(outer: Any, inner: Any, view: Any) -> FastAPI:
-    app, outer_one, inner_one = FastAPI(default_response_class=HTMLResponse), APIRouter(), APIRouter()
-    inner_one.get("/x")(view(a_view()))
-    outer_one.get("/y")(a_view())
-    outer_one.include_router(inner(inner_one))
-    app.include_router(outer(outer_one))
-    app.get("/z")(a_view())
-    return app
-
-
-def routers_by_prefix(outer: Any, inner: Any, view: Any) -> FastAPI:
-    app = FastAPI(default_response_class=HTMLResponse)
-    outer_one, inner_one = outer(APIRouter(prefix="/outer")), inner(APIRouter(prefix="/inner"))
-    inner_one.get("/x")(view(a_view()))
-    outer_one.include_router(inner_one)
-    app.include_router(outer_one)
-    return app
-
-
-def nested_mounts(outer: Any, inner: Any, view: Any) -> Starlette:
-    below = inner(Router(routes=[Route("/x", view(a_view()))]))
-    around = outer(Starlette(routes=[Route("/y", a_view()), Mount("/in", below)]))
-    return Starlette(routes=[Route("/z", a_view()), Mount("", around)])
-
-
-def marked_mounts(outer: Any, inner: Any, view: Any) -> Starlette:
-    below = inner(Mount("/in", routes=[view(Route("/x", a_view()))]))
-    return Starlette(routes=[Route("/z", a_view()), outer(Mount("", routes=[Route("/y", a_view()), below]))])
-
-
-def app_in_app(outer: Any, inner: Any, view: Any) -> FastAPI:
-    app = FastAPI(default_response_class=HTMLResponse)
-    below = inner(FastAPI(default_response_class=HTMLResponse))
-    below.get("/x")(view(a_view()))
-    app.mount("/in", below)
-    return outer(app)
-
-
-NESTED = pytest.mark.parametrize(
-    "nest", [nested_blueprints, nested_routers, routers_by_prefix, nested_mounts, marked_mounts, app_in_app]
-)
-
-
 def unmarked(target: Any) -> Any:
     return target
-
-
-@NESTED
-@pytest.mark.parametrize(
-    ("outer", "inner", "view", "expected"),
-    [
-        (sitemap(priority=0.1), unmarked, unmarked, {"priority": "0.1"}),
-        (sitemap(priority=0.1), sitemap(priority=0.2), unmarked, {"priority": "0.2"}),
-        (sitemap(priority=0.1), sitemap(priority=0.2), sitemap(priority=0.3), {"priority": "0.3"}),
-        (
-            sitemap(priority=0.1, changefreq="daily"),
-            sitemap(priority=0.2),
-            sitemap(lastmod=date(2024, 1, 2)),
-            {"priority": "0.2", "changefreq": "daily", "lastmod": "2024-01-02"},
-        ),
-        (sitemap(exclude=True), unmarked, unmarked, None),
-        (sitemap(exclude=True), sitemap(exclude=False), unmarked, {}),
-        (sitemap(exclude=True), unmarked, sitemap(exclude=False), {}),
-        (unmarked, sitemap(exclude=True), unmarked, None),
-        (sitemap(exclude=False), sitemap(exclude=True), unmarked, None),
-    ],
-)
-def test_the_nearer_mark_goes_first(nest: Any, outer: Any, inner: Any, view: Any, expected: Any) -> None:
-    listed = fields_by_path(nest(outer, inner, view))
-    [entry] = [entry for path, entry in listed.items() if path.endswith("/x")] or [None]
-    assert entry == expected
-
-
-@pytest.mark.parametrize("nest", [nested_blueprints, nested_routers, nested_mounts, marked_mounts])
-def test_a_mark_says_nothing_of_what_stands_beside_it(nest: Any) -> None:
-    listed = fields_by_path(nest(unmarked, sitemap(priority=0.1), unmarked))
-    assert {path.rpartition("/")[2]: entry for path, entry in listed.items()} == {
-        "x": {"priority": "0.1"},
-        "y": {},
-        "z": {},
-    }
-
-
-def test_the_whole_app_of_flask_may_bear_a_mark() -> None:
-    assert fields_by_path(sitemap(priority=0.1)(flask_app(a_view()))) == {"/x": {"priority": "0.1"}}
-
-
-def test_view_on_two_routers_is_decorated_on_one_only() -> None:
-    app, view = FastAPI(default_response_class=HTMLResponse), a_view()
-    secret, public = sitemap(exclude=True)(APIRouter(prefix="/secret")), APIRouter(prefix="/public")
-    for router in (secret, public):
-        router.get("/x")(view)
-        app.include_router(router)
-    assert fields_by_path(app) == {"/public/x": {}}
-
-
-def test_mount_on_a_decorated_router_inherits_its_settings() -> None:
-    app, router = FastAPI(), sitemap(priority=0.1)(APIRouter())
-    router.mount("/m", Starlette(routes=[Route("/x", a_view())]))
-    app.mount("/out", Starlette(routes=[Route("/x", a_view())]))
-    app.include_router(router, prefix="/in")
-    listed = fields_by_path(app)
-    assert listed.pop("/out/x") == {}
-    assert list(listed.values()) in ([{"priority": "0.1"}], [])  # FastAPI before 0.137 leaves such mounts out
-
-
-def test_marked_routers_are_not_kept_alive() -> None:
-    from sitemap_middleware.sitemap_decorator import routers_with_settings
-
-    router = sitemap(priority=0.1)(sitemap(exclude=True)(APIRouter()))
-    marks = [mark for marked, mark in routers_with_settings() if marked is router]
-    assert [(mark.priority, mark.exclude) for mark in marks] == [(0.1, True)]
-    before = len([*routers_with_settings()])
-    del router
-    gc.collect()
-    assert len([*routers_with_settings()]) < before
 
 
 def test_stacked_marks_are_one_and_the_outer_goes_first() -> None:
@@ -460,12 +270,6 @@ def test_a_lastmod_that_fails_costs_a_warning_and_not_the_page(raised: Any, capl
     assert "lastmod callable of view (/x)" in caplog.text
 
 
-@pytest.mark.parametrize("returned", ["2nd January", 5, 5.5, b"", object()])
-def test_a_lastmod_callable_that_returns_no_date_fails_alike(returned: Any, caplog: pytest.LogCaptureFixture) -> None:
-    assert fields_by_path(flask_app(sitemap(lastmod=lambda: returned)(a_view()))) == {"/x": {}}
-    assert [record.levelname for record in caplog.records] == ["WARNING"]
-
-
 def test_a_lastmod_callable_is_asked_again() -> None:
     days = iter(range(1, 32))
     app = flask_app(sitemap(lastmod=lambda: date(2024, 1, next(days)))(a_view()))
@@ -477,10 +281,6 @@ def test_a_lastmod_callable_is_asked_again() -> None:
     assert listed == [{"lastmod": f"2024-01-0{day}"} for day in (1, 2, 3)]
 
 
-class Measured(float):
-    """As numpy's float64 is."""
-
-
 class Single:
     """As numpy's float32 is: registered as a real number, no kind of float."""
 
@@ -489,25 +289,6 @@ class Single:
 
 
 Real.register(Single)
-
-
-@pytest.mark.parametrize(
-    ("priority", "expected"),
-    [
-        (0, "0.0"),
-        (1, "1.0"),
-        (0.0, "0.0"),
-        (1.0, "1.0"),
-        (-0.0, "0.0"),
-        (0.55, "0.55"),
-        (Decimal("0.7"), "0.7"),
-        (Fraction(1, 4), "0.25"),
-        (Measured(0.3), "0.3"),
-        (Single(), "0.5"),
-    ],
-)
-def test_any_real_number_of_the_protocol_is_a_priority(priority: Any, expected: str) -> None:
-    assert fields_by_path(flask_app(sitemap(priority=priority)(a_view()))) == {"/x": {"priority": expected}}
 
 
 @given(st.floats(0, 1))
@@ -605,13 +386,6 @@ def test_invalid_value_is_refused_at_the_decorator(wrong: Any, message: str) -> 
 def test_a_refusal_names_what_was_to_be_marked(target: Any, name: str) -> None:
     with pytest.raises(OptionError, match=f"^@sitemap on {name}.*: changefreq='often'"):
         sitemap(changefreq="often")(target)
-
-
-def test_a_refused_mark_leaves_nothing_behind() -> None:
-    view = a_view()
-    with pytest.raises(OptionError):
-        sitemap(priority=0.3, changefreq="often")(view)
-    assert fields_by_path(flask_app(view)) == {"/x": {}}
 
 
 def test_it_needs_its_parentheses() -> None:

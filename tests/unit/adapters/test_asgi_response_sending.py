@@ -18,9 +18,7 @@ from anyio import sleep_forever
 from sitemap_middleware.adapters.asgi_response_sending import send_stream
 from sitemap_middleware.cli.in_process_app_client import running_app
 from sitemap_middleware.models import Site
-from sitemap_middleware.rendering.chunked_document import Document, compress_chunk, urlset
-from sitemap_middleware.rendering.responses import MAX_SINGLE_PART_BYTES, CachedDocument
-from sitemap_middleware.request_response import Response
+from sitemap_middleware.rendering.responses import MAX_SINGLE_PART_BYTES
 from tests.servers.test_processes import HOST, Launch, gunicorn, hypercorn, uvicorn
 from tests.support.waiting import until
 
@@ -34,39 +32,6 @@ Message = MutableMapping[str, Any]
 
 
 # What is answered
-
-
-def of_size(size: int) -> Document:
-    frame = urlset([]).size
-    return urlset([compress_chunk(b" " * (size - frame), 1, None)])
-
-
-def served(document: Document, method: str = "GET", coding: str | None = None, tag: str | None = None) -> Response:
-    return CachedDocument(document, None, 300).response_to((method, coding, tag, None))
-
-
-def test_small_document_is_sent_whole_and_a_large_one_in_parts() -> None:
-    small, large = served(of_size(MAX_SINGLE_PART_BYTES)), served(of_size(MAX_SINGLE_PART_BYTES + 1))
-    assert (len(small.body), small.parts) == (MAX_SINGLE_PART_BYTES, None)
-    assert (large.body, sum(map(len, large.parts or ()))) == (b"", MAX_SINGLE_PART_BYTES + 1)
-    assert dict(large.headers)["Content-Length"] == str(MAX_SINGLE_PART_BYTES + 1)
-
-
-def test_document_that_is_small_when_gzipped_is_sent_whole() -> None:
-    document = of_size(2 * MAX_SINGLE_PART_BYTES)
-    answer = served(document, coding="gzip")
-    assert answer.parts is None
-    assert gzip.decompress(answer.body) == b"".join(document.plain())
-    assert dict(answer.headers)["Content-Length"] == str(len(answer.body))
-
-
-@pytest.mark.parametrize("coding", [None, "gzip"])
-def test_head_and_304_make_no_body(coding: str | None) -> None:
-    document = of_size(2 * MAX_SINGLE_PART_BYTES)
-    get, head = served(document, coding=coding), served(document, "HEAD", coding)
-    assert (head.status, head.headers, head.body, head.parts) == (200, get.headers, b"", None)
-    again = served(document, coding=coding, tag=dict(get.headers)["ETag"])
-    assert (again.status, again.body, again.parts) == (304, b"", None)
 
 
 # ASGI: the parts, and who takes them
@@ -142,33 +107,6 @@ def test_disconnect_while_the_server_waits_ends_the_body(run: Runner) -> None:
 
 
 @loops
-def test_disconnect_ends_the_body_if_the_server_never_waits(run: Runner) -> None:
-    body = Body(1000)
-
-    async def receive() -> Message:
-        return {"type": "http.disconnect"}
-
-    async def send(message: Message) -> None:
-        pass
-
-    run(lambda: send_stream(body.parts, receive, send))
-    assert body.made < 10
-    assert body.ended
-
-
-@loops
-def test_disconnect_error_of_send_ends_the_body_quietly(run: Runner) -> None:
-    body = Body(1000)
-
-    async def send(message: Message) -> None:
-        if body.made == 3:
-            raise BrokenPipeError
-
-    run(lambda: send_stream(body.parts, stays, send))
-    assert (body.made, body.ended) == (3, True)
-
-
-@loops
 def test_a_body_that_fails_is_the_servers_to_cut_off(run: Runner) -> None:
     body, sent = Body(3, ZeroDivisionError("of its own")), []
 
@@ -178,24 +116,6 @@ def test_a_body_that_fails_is_the_servers_to_cut_off(run: Runner) -> None:
     with pytest.raises(ZeroDivisionError, match="of its own"):
         run(lambda: send_stream(body.parts, stays, send))
     assert sent == [True] * 3
-
-
-@loops
-def test_a_receive_that_fails_or_never_ends_holds_up_nothing(run: Runner) -> None:
-    async def fails() -> Message:
-        raise RuntimeError("one at a time")
-
-    async def repeats() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    for receive in (fails, repeats):
-        sent: list[bytes] = []
-
-        async def send(message: Message, sent: list[bytes] = sent) -> None:
-            sent.append(message["body"])
-
-        run(lambda receive=receive, send=send: send_stream(Body(3).parts, receive, send))  # type: ignore[misc]
-        assert b"".join(sent) == b"part" * 3
 
 
 # Through the middleware

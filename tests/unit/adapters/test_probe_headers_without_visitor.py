@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import io
-import sys
 import threading
-import time
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
 from typing import Any, NamedTuple
@@ -23,10 +19,7 @@ from werkzeug.test import create_environ, run_wsgi_app
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters.probe_headers_without_visitor import PROBE_CLIENT_ADDRESS
-from sitemap_middleware.adapters.wsgi_request import request_of
-from sitemap_middleware.observation import probe_client as prober
 from sitemap_middleware.proxy_header_names import ADDRESS_HEADERS
-from sitemap_middleware.request_response import SYNC_SERVER_WAIT_SECONDS, TEST_CLIENT_WAIT_SECONDS
 
 from ...support.documents import locs
 from ...support.sample_sites import Clock
@@ -161,46 +154,6 @@ def test_trios_own_requests_have_no_context_of_the_visitor() -> None:
     assert traces == [[]]
 
 
-@pytest.mark.parametrize("lifespan", [True, False])
-def test_the_state_of_own_requests_is_the_lifespans(lifespan: bool) -> None:
-    states: list[Any] = []
-
-    def view(seen: Seen) -> str:
-        states.append(dict(seen.raw["state"]))
-        seen.raw["state"]["left"] = "behind"
-        return "A page"
-
-    app = site("asgi", view, "/a", "/b")
-
-    async def run() -> None:
-        sent: list[Any] = []
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-
-        if lifespan:
-            messages = iter(["lifespan.startup", "lifespan.shutdown"])
-
-            async def receive() -> Any:
-                kind = next(messages)
-                if kind == "lifespan.shutdown":
-                    await asyncio.sleep(0)
-                return {"type": kind}
-
-            await app({"type": "lifespan", "state": {"pool": 1}}, receive, send)
-
-        async def asked() -> Any:
-            return {"type": "http.request"}
-
-        headers = [(b"host", HOST.encode())]
-        scope = {"type": "http", "method": "GET", "path": "/sitemap.xml", "query_string": b"", "headers": headers}
-        state = {"pool": 1, "user": "ann"}
-        await app({**scope, "scheme": "https", "root_path": "", "state": state}, asked, send)
-
-    asyncio.run(run())
-    assert states == [{"pool": 1} if lifespan else {}] * 2
-
-
 def test_single_threaded_server_probes_only_after_anonymous_requests() -> None:
     traces: list[Any] = []
 
@@ -219,20 +172,6 @@ def test_single_threaded_server_probes_only_after_anonymous_requests() -> None:
     assert traces == []
     assert locs(sitemap()) == [f"{BASE}/staff"]
     assert traces == [(None,)]
-
-
-def test_single_threaded_server_probes_outside_the_requests_context() -> None:
-    contexts: list[Any] = []
-    app = site("wsgi", lambda _: contexts.append(signed_in.get()) or "A page", "/a")
-
-    def outer(environ: Any, start_response: Any) -> Any:
-        signed_in.set("somebody")
-        return app(environ, start_response)
-
-    environ = create_environ("/sitemap.xml", BASE, multithread=False)
-    answered = copy_context().run(run_wsgi_app, outer, environ)[0]
-    assert locs(b"".join(answered)) == [f"{BASE}/a"]
-    assert contexts == [None]
 
 
 # Where the visitor is
@@ -272,22 +211,6 @@ def test_probes_without_a_proxy_use_an_unassigned_address(protocol: str) -> None
     seen: list[str | None] = []
     app = site(protocol, lambda request: seen.append(request.address) or "A page", "/a")
     fetch(protocol, app)
-    assert seen == [PROBE_CLIENT_ADDRESS]
-
-
-def test_client_address_from_a_header_belongs_to_the_visitor() -> None:
-    seen: list[str | None] = []
-    app = site("wsgi", lambda request: seen.append(request.address) or "A page", "/a")
-    fetch("wsgi", ProxyFix(app), x_forwarded_for=OFFICE)
-    assert seen == [PROBE_CLIENT_ADDRESS]
-
-
-def test_app_that_counts_proxies_sees_the_internal_address_behind_them() -> None:
-    seen: list[str | None] = []
-    app = site(
-        "wsgi", lambda request: seen.append(request.address) or "A page", "/a", wrap=lambda app: ProxyFix(app, x_for=2)
-    )
-    fetch("wsgi", app, x_forwarded_for=f"{OFFICE}, 10.0.0.8")
     assert seen == [PROBE_CLIENT_ADDRESS]
 
 
@@ -382,44 +305,6 @@ def test_forged_connection_headers_change_no_listing(protocol: str, headers: dic
     assert locs(DRIVERS[protocol](app, sent).body) == [f"{BASE}{root}/", f"{BASE}{root}/page"]
 
 
-@BOTH
-@pytest.mark.parametrize("prefix", ["/shop", "/shop/", "shop", "/a/shop"])
-def test_a_prefix_that_the_server_knows_as_well_is_repeated(protocol: str, prefix: str) -> None:
-    prefixes: list[str | None] = []
-    app = site(protocol, lambda seen: prefixes.append(seen.headers.get("x-forwarded-prefix")) or "Page", "/")
-    for root in ("/a/shop", "/other"):
-        fields = [("x-forwarded-prefix", prefix)]
-        DRIVERS[protocol](app, RequestSpec("/sitemap.xml", host=HOST, scheme="https", headers=fields, root=root))
-    assert prefixes == [prefix, None]
-
-
-@BOTH
-@pytest.mark.parametrize(
-    ("forwarding", "base_url", "scheme", "port"),
-    [
-        ({"x-forwarded-proto": "https"}, BASE, "http", "443"),
-        ({}, BASE, "https", "443"),
-        ({}, f"http://{HOST}", "http", "80"),
-        ({}, f"http://{HOST}:8000", "http", "8000"),
-    ],
-)
-def test_the_port_in_own_requests_is_that_of_the_public_host(
-    protocol: str, forwarding: dict[str, str], base_url: str, scheme: str, port: str
-) -> None:
-    ports: list[str | None] = []
-    app = site(
-        protocol,
-        lambda seen: ports.append(seen.headers.get("x-forwarded-port")) or "Page",
-        "/",
-        base_url=base_url,
-    )
-    headers = [*forwarding.items(), ("x-forwarded-port", "666, 667")]
-    DRIVERS[protocol](
-        app, RequestSpec("/sitemap.xml", host=base_url.rpartition("/")[2], scheme=scheme, headers=headers)
-    )
-    assert ports == [f"{port}, {port}"]
-
-
 # Which host they are for
 
 
@@ -445,28 +330,6 @@ def test_page_request_with_a_foreign_host_is_probed_with_the_sites_host(protocol
 
 
 @BOTH
-def test_known_page_is_dropped_if_all_requests_use_the_proxys_host(protocol: str) -> None:
-    clock, gone = Clock(), False
-    app = site(protocol, lambda _: 404 if gone else "A page", "/a", clock=clock)
-    fetch(protocol, app, "/a", host="app:8000")
-    app.flush()
-    clock.pass_(60)
-    gone = True
-    fetch(protocol, app, "/a", host="app:8000")
-    app.flush()
-    assert listed(protocol, app, host="app:8000") == []
-
-
-@BOTH
-@pytest.mark.parametrize("status", sorted(prober.WRONG_HOST_STATUSES))
-def test_pages_are_listed_if_the_app_knows_only_its_proxys_host(protocol: str, status: int) -> None:
-    def view(seen: Seen) -> Any:
-        return "A page" if seen.headers["host"] == "app:8000" else status
-
-    assert listed(protocol, site(protocol, view, "/", "/a"), host="app:8000", x_forwarded_host=HOST) == ["/", "/a"]
-
-
-@BOTH
 @pytest.mark.parametrize("answer", [404, "noindex"])
 def test_answer_for_a_foreign_host_delists_nothing(protocol: str, answer: Any) -> None:
     """The app refuses the site's own host in probes, so they use the host of the live request."""
@@ -487,16 +350,6 @@ def test_answer_for_a_foreign_host_delists_nothing(protocol: str, answer: Any) -
 
 
 @BOTH
-@pytest.mark.parametrize("refused", [400, 421])
-def test_robots_txt_is_obeyed_if_the_app_knows_only_its_proxys_host(protocol: str, refused: int) -> None:
-    def view(seen: Seen) -> Any:
-        return "User-agent: *\nDisallow: /a" if seen.headers["host"] == "app:8000" else refused
-
-    app = site(protocol, view, "/robots.txt", "/", "/a", robots=True)
-    assert listed(protocol, app, host="app:8000") == ["/"]
-
-
-@BOTH
 def test_app_that_redirects_forwarded_http_is_probed_by_https(protocol: str) -> None:
     def view(seen: Seen) -> Any:
         return (301, {"Location": f"{BASE}{seen.path}"}) if seen.headers.get("x-forwarded-proto") == "http" else "A"
@@ -504,144 +357,7 @@ def test_app_that_redirects_forwarded_http_is_probed_by_https(protocol: str) -> 
     assert listed(protocol, site(protocol, view, "/"), x_forwarded_proto="http") == ["/"]
 
 
-@BOTH
-def test_request_without_a_host_probes_robots_txt_without_one(protocol: str) -> None:
-    """The app would answer its visitor so, and it is its answer that is amended."""
-    hosts: list[str | None] = []
-
-    def view(seen: Seen) -> str:
-        if seen.path == "/robots.txt":
-            hosts.append(seen.headers.get("host"))
-        return "A page"
-
-    app = site(protocol, view, "/", "/robots.txt", robots=True)
-    DRIVERS[protocol](app, RequestSpec("/robots.txt", host=None, scheme="https"))
-    assert hosts[0] is None
-
-
 # Which host visitors ask for
 
 
-FOREIGN = [
-    {"x_forwarded_host": "evil.example"},
-    {"x_forwarded_host": f"evil.example, {HOST}"},
-    {"x_forwarded_host": f"{HOST}, evil.example"},
-    {"x_forwarded_host": f"{HOST}:81"},
-    {"x_forwarded_host": ""},
-    {"x_forwarded_host": "blog.x.example"},
-    {"x_original_host": "evil.example"},
-    {"x_host": "evil.example"},
-    {"forwarded": "for=1.2.3.4;host=evil.example"},
-    {"forwarded": 'for=1.2.3.4, HOST = "evil.example:443"'},
-]
-OWN = [
-    {"x_forwarded_host": HOST},
-    {"x_forwarded_host": HOST.upper()},
-    {"x_forwarded_host": f"{HOST}:443"},
-    {"forwarded": f'for=1.2.3.4;host="{HOST}"'},
-    {"forwarded": "for=1.2.3.4"},
-]
-
-
-@BOTH
-@pytest.mark.parametrize(
-    ("forwarding", "counts"),
-    [*((forwarding, False) for forwarding in FOREIGN), *((forwarding, True) for forwarding in OWN)],
-    ids=str,
-)
-@pytest.mark.parametrize("known", [True, False])
-def test_visit_counts_if_its_headers_name_no_other_host(
-    protocol: str,
-    forwarding: dict[str, str],
-    counts: bool,
-    known: bool,
-) -> None:
-    clock, gone = Clock(), False
-    app = site(protocol, lambda _: 404 if gone else "A page", "/a", verify=False, clock=clock)
-    if known:
-        fetch(protocol, app, "/a")
-    app.flush()
-    clock.pass_(60)
-    gone = True
-    fetch(protocol, app, "/a", **forwarding)
-    app.flush()
-    assert listed(protocol, app) == ([] if counts else ["/a"])
-
-
-@BOTH
-@pytest.mark.parametrize("host", [f"www.{HOST}", f"{HOST}, www.{HOST}", f"{HOST}."])
-def test_visit_whose_headers_name_the_host_in_another_way_needs_confirmation(protocol: str, host: str) -> None:
-    clock, gone = Clock(), False
-    app = site(protocol, lambda _: 404 if gone else "A page", "/a", verify=False, clock=clock)
-    fetch(protocol, app, "/a")
-    app.flush()
-    gone = True
-    for is_listed in (True, False):
-        clock.pass_(3600)
-        fetch(protocol, app, "/a", x_forwarded_host=host)
-        app.flush()
-        assert listed(protocol, app) == (["/a"] if is_listed else [])
-
-
-@BOTH
-def test_visit_through_a_proxys_internal_name_counts_for_any_forwarded_host(protocol: str) -> None:
-    app = site(protocol, lambda _: 404, "/a", verify=False)
-    fetch(protocol, app, "/a", host="app:8000", x_forwarded_host="other.example")
-    app.flush()
-    assert listed(protocol, app) == []
-
-
 # Test clients
-
-
-def of_flasks_client() -> dict[str, Any]:
-    seen: list[dict[str, Any]] = []
-
-    def app(environ: Any, start_response: Any) -> list[bytes]:
-        seen.append(environ)
-        start_response("200 OK", [])
-        return []
-
-    outer = flask.Flask("outer")
-    outer.wsgi_app = app  # type: ignore[method-assign] # as Flask's docs do
-    outer.test_client().get("/sitemap.xml", base_url=BASE)
-    return seen[0]
-
-
-@pytest.mark.parametrize(
-    ("more", "seconds"),
-    [
-        ({}, TEST_CLIENT_WAIT_SECONDS),
-        ({"REMOTE_ADDR": "203.0.113.5"}, SYNC_SERVER_WAIT_SECONDS),
-        ({"SERVER_SOFTWARE": "gunicorn/23.0"}, SYNC_SERVER_WAIT_SECONDS),
-        ({"wsgi.input": io.BufferedReader(io.BytesIO())}, SYNC_SERVER_WAIT_SECONDS),  # type: ignore[arg-type] # a stream
-        ({"HTTP_X_FORWARDED_FOR": "203.0.113.5"}, SYNC_SERVER_WAIT_SECONDS),
-        ({"HTTP_USER_AGENT": "Mozilla/5.0"}, SYNC_SERVER_WAIT_SECONDS),
-        ({"HTTP_USER_AGENT": "Mozilla/5.0", "paste.testing": True}, TEST_CLIENT_WAIT_SECONDS),
-        ({"wsgi.multithread": True}, None),
-    ],
-    ids=str,
-)
-def test_no_client_elsewhere_passes_for_a_test_client(more: dict[str, Any], seconds: float | None) -> None:
-    app = site("wsgi", lambda _: "A page", "/a")
-    assert request_of({**of_flasks_client(), **more}, app).wait_seconds == seconds
-
-
-def test_a_server_with_one_thread_spends_its_patience_once_a_round() -> None:
-    clock, requested_paths = Clock(), []
-
-    def view(seen: Seen) -> int:
-        requested_paths.append(seen.path)
-        clock.pass_(SYNC_SERVER_WAIT_SECONDS * 0.6)
-        return 503
-
-    app = site("wsgi", view, *(f"/{number}" for number in range(9)), clock=clock)
-    environ = create_environ("/sitemap.xml", BASE, multithread=False, errors_stream=sys.stderr)
-    environ |= {"HTTP_USER_AGENT": "Werkzeug/3.1", "SERVER_SOFTWARE": "gunicorn/23.0"}
-    began = time.monotonic()
-    for _ in range(5):
-        run_wsgi_app(app, dict(environ))
-    assert len(requested_paths) == 2
-    assert (
-        time.monotonic() - began < SYNC_SERVER_WAIT_SECONDS * 0.6
-    )  # it does not wait before it stops, as it does between pages

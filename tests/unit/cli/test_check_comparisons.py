@@ -70,17 +70,6 @@ def test_sarif(faulty: Path) -> None:
         assert rule["helpUri"].endswith(f"#{rule['id']}")
 
 
-def test_sarif_without_messages(tmp_path: Path) -> None:
-    log = json.loads(run(write(tmp_path / "sitemap.xml", f"{BAKERY}/"), "--format", "sarif").stdout)
-    assert (log["runs"][0]["results"], log["runs"][0]["tool"]["driver"]["rules"]) == ([], [])
-
-
-def test_paths_in_sarif_are_uris(tmp_path: Path) -> None:
-    file = write(tmp_path / "my sitemap.xml", "/a")
-    (result,) = json.loads(run(file, "--format", "sarif").stdout)["runs"][0]["results"]
-    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == file.as_uri()
-
-
 def test_annotations_of_github(faulty: Path) -> None:
     """Values of a document cannot end a command or begin another one."""
     first, second = run(faulty, "--format", "github").stdout.splitlines()
@@ -96,30 +85,6 @@ def test_annotations_of_github_do_not_control_a_terminal(tmp_path: Path) -> None
     output = run(file, "--format", "github").stdout
     assert "/a\\u202e\\x9b\\x07b" in output
     assert output.replace("\n", "").isprintable()
-
-
-def test_messages_about_a_whole_document_have_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("sitemap.xml.gz").write_bytes(b"\x1f\x8bnothing")
-    (line,) = run("sitemap.xml.gz", "--format", "github").stdout.splitlines()
-    assert line.startswith("::error file=sitemap.xml.gz,line=1,title=fetch-gzip-broken::")
-    (result,) = json.loads(run("sitemap.xml.gz", "--format", "sarif").stdout)["runs"][0]["results"]
-    assert result["locations"] == [{"physicalLocation": {"artifactLocation": {"uri": "sitemap.xml.gz"}}}]
-
-
-def test_sarif_names_documents_of_the_web_by_their_url() -> None:
-    with served() as site:
-        answer = run(f"{site.origin}/sitemap.xml", "--format", "sarif")
-    places = [result["locations"][0]["physicalLocation"] for result in json.loads(answer.stdout)["runs"][0]["results"]]
-    assert {"artifactLocation": {"uri": f"{site.origin}/sitemap.xml"}} in places
-
-
-def test_annotations_of_documents_of_the_web_have_no_file() -> None:
-    with served() as site:
-        answer = run(f"{site.origin}/sitemap.xml", "--format", "github")
-    assert (
-        f"::error title=fetch-status::{site.origin}/sitemap.xml: the server answers 404" in answer.stdout.splitlines()
-    )
 
 
 # Pages
@@ -168,17 +133,6 @@ def test_urls_that_vanish(tmp_path: Path) -> None:
     assert f"{baseline} is written" in " ".join(answer.stderr.split())
     assert codes(run(file, "--json", "--baseline", baseline)) == []
     assert {path.name for path in tmp_path.iterdir()} == {"sitemap.xml", "urls.txt"}
-
-
-def test_run_that_cannot_read_all_documents_keeps_the_baseline(tmp_path: Path) -> None:
-    file, baseline = tmp_path / "sitemap.xml", tmp_path / "urls.txt"
-    file.write_text("<urlset>", "utf-8")
-    answer = run(file, "--baseline", baseline)
-    assert f"{baseline} is not written, because not all documents were read" in " ".join(answer.stderr.split())
-    assert not baseline.exists()
-    baseline.write_text(f"{BAKERY}/a\n", "utf-8")
-    assert "coverage-vanished" not in codes(run(file, "--json", "--baseline", baseline, "--update-baseline"))
-    assert baseline.read_text("utf-8") == f"{BAKERY}/a\n"
 
 
 def test_baseline_that_cannot_be_written(tmp_path: Path) -> None:
@@ -293,18 +247,6 @@ def test_page_that_was_seen_and_is_not_listed(tmp_path: Path) -> None:
     assert ("coverage-never-seen", "/") not in found
 
 
-def test_excluded_page_is_no_finding(tmp_path: Path) -> None:
-    app = flask.Flask("bakery")
-    for path in ("/", "/staff", "/till"):
-        app.add_url_rule(path, path, sitemap(exclude=path == "/till" or None)(lambda: "<h1>Our bread</h1>"))
-    store = f"sqlite:///{tmp_path / 'sitemap.sqlite3'}"
-    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url=BAKERY, store=store, exclude=["/staff"])
-    for path in ("/", "/staff", "/till", "/sitemap.xml"):
-        app.test_client().get(path, base_url=BAKERY)
-    app.wsgi_app.flush()
-    assert {path for _, path in messages(check_app(app)) if path in ("/staff", "/till")} == set()
-
-
 @pytest.mark.parametrize("kind", ["flask", "starlette"])
 def test_requested_pages_leave_no_evidence(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So two equal runs find the same, and a visit of the linter is no visit."""
@@ -328,23 +270,6 @@ def pages_of(answers: dict[str, tuple[int, str]], *, root: str = "") -> AppPages
         return Response(status, [("location", location)] if location else [], b"")
 
     return AppPages(fetch, Site("https", "bakery.example", root))
-
-
-def test_redirects_of_an_app() -> None:
-    chain = {f"/{number}": (302, f"/{number + 1}") for number in range(20)}
-    pages = pages_of({**chain, "/broken": (301, "https://[/")})
-    endless, broken = asyncio.run(pages.page(f"{BAKERY}/0")), asyncio.run(pages.page(f"{BAKERY}/broken"))
-    assert endless is not None
-    assert (endless.is_loop, endless.failure) == (True, f"{BAKERY}/11 redirects without an end")
-    assert broken is not None
-    assert (broken.redirects, broken.url) == ((f"{BAKERY}/broken",), "https://[/")
-
-
-def test_pages_elsewhere_are_not_those_of_the_app() -> None:
-    pages = pages_of({"/robots.txt": (200, "")})
-    assert asyncio.run(pages.page("https://shop.example/")) is None
-    assert asyncio.run(pages.robots_txt("https://shop.example/")) is None
-    assert asyncio.run(pages.robots_txt(f"{BAKERY}/")) is not None
 
 
 def test_app_below_a_path_has_no_robots_file() -> None:

@@ -15,10 +15,7 @@ from click.testing import Result
 
 from sitemap_middleware.cli.app_loader import load_app
 from sitemap_middleware.cli.main import command
-from sitemap_middleware.cli.results_as_text import base_url_of_key
 from sitemap_middleware.cli.terminal_output import CommandError
-from sitemap_middleware.models import Site
-from sitemap_middleware.urls import parse_base_url
 
 from ...support.command_line import cli_runner
 from ...support.wire import RequestSpec, asgi, wsgi
@@ -129,19 +126,6 @@ def test_an_app_is_named_by_its_file(place: str, tmp_path: Path) -> None:
     assert "memory://" not in run("status", f"{place}:create_app").stderr
 
 
-@pytest.mark.parametrize("name", ["web.py", "__init__.py"])
-def test_a_file_in_a_package_is_imported_as_its_module(name: str, tmp_path: Path) -> None:
-    package = tmp_path / "elsewhere" / "own_package"
-    package.mkdir(parents=True)
-    (package / "settings.py").write_text("BASE = 'https://package.example'")
-    (package / "__init__.py").touch()
-    (package / name).write_text(f"from .settings import BASE\n{BLOG}\napp = create_app(base_url=BASE)\n")
-    answer = run("list", f"elsewhere/own_package/{name}:app")
-    assert answer.stdout.splitlines()[0] == "https://package.example/", answer.stderr
-    for module in [module for module in sys.modules if module.startswith("own_package")]:
-        del sys.modules[module]
-
-
 @pytest.mark.parametrize(
     ("name", "error"),
     [
@@ -200,12 +184,6 @@ def test_impossible_site_is_refused_by_the_options_name(name: str, options: list
     assert not Path("out").exists()
 
 
-def test_another_root_path_than_the_app_itself_declares_is_refused() -> None:
-    error = refused("explain", "own_shop:declared", "/", "--root-path", "/other")
-    assert "the app itself has root_path='/shop'" in error
-    assert run("explain", "own_shop:declared", "/", "--root-path", "/shop").exit_code == 0
-
-
 @pytest.mark.parametrize("options", [["--root-path", "/shop"], ["--base-url", "https://shop.example/shop"]])
 def test_app_below_a_root_path_is_found_as_its_server_serves_it(options: list[str]) -> None:
     visit_shop("/shop", "/about")
@@ -217,21 +195,6 @@ def test_app_below_a_root_path_is_found_as_its_server_serves_it(options: list[st
         assert run("explain", "own_shop:app", page, *options).stdout == answer.stdout
     assert run("build", "own_shop:app", "--out", "out", *options).exit_code == 0
     assert "<loc>https://shop.example/shop/about</loc>" in Path("out/sitemap.xml").read_text("utf-8")
-
-
-def test_wrong_root_path_writes_nothing_and_names_the_right_one() -> None:
-    visit_shop("/shop", "/about")
-    error = "the store has no pages of https://shop.example, but of https://shop.example/shop: give --root-path /shop"
-    assert error in refused("build", "own_shop:app", "--out", "out")
-    assert not Path("out").exists()
-    assert f"note: {error}" in run("explain", "own_shop:app", "/about").stdout
-    assert f"note: {error}" in run("list", "own_shop:app").stderr
-
-
-def test_unserved_root_path_is_named() -> None:
-    visit_shop("", "/about")
-    error = refused("build", "own_shop:app", "--out", "out", "--root-path", "/shop")
-    assert "but of https://shop.example: give the root path that the server has" in error
 
 
 @pytest.mark.parametrize(
@@ -257,18 +220,6 @@ def test_development_server_is_found_by_its_port_in_the_store(host: str, root: s
     assert "first seen: " in run("explain", name, "/", "--base-url", cure).stdout
 
 
-@pytest.mark.parametrize(
-    "base", ["https://localhost", "http://localhost", "http://localhost:5000/shop", "https://shop.example/de"]
-)
-def test_a_site_is_named_by_a_base_url_of_the_same_key(base: str) -> None:
-    assert base_url_of_key(parse_base_url(base, "").store_key) == base
-
-
-def test_site_on_another_host_is_named_by_that_host() -> None:
-    site = Site("http", "api.localhost:5000", "/v1", loopback=True, routed="api.localhost")
-    assert base_url_of_key(site.store_key) == "http://api.localhost:5000/v1"
-
-
 def test_public_site_is_found_in_the_store_of_an_app_without_base_url() -> None:
     visit_blog("/")
     output = run("explain", "own_blog:create_app(base_url=None)", "/").stdout
@@ -287,31 +238,6 @@ def visit_host(host: str, path: str, scheme: str = "https") -> None:
     app.wsgi_app.close()
 
 
-def test_the_site_of_a_host_that_is_named_in_full_is_chosen() -> None:
-    visit_host("a.example", "/bread")
-    answer = run("list", ONE_HOST)
-    assert "https://a.example/bread" in answer.stdout.split()
-    assert "localhost" not in answer.stdout
-    assert "base_url is not set, so this is about https://a.example; --base-url chooses" in answer.stderr
-    assert run("routes", ONE_HOST).stdout.startswith("https://a.example/sitemap.xml: ")
-    assert "loc: https://a.example/bread\n" in run("explain", ONE_HOST, "/bread").stdout
-    assert run("crawlers", ONE_HOST).stdout.startswith("https://a.example: ")
-    assert run("check", ONE_HOST, "--pages", "none").exit_code == 0
-    assert run("build", ONE_HOST, "--out", "out").exit_code == 0
-    assert "<loc>https://a.example/bread</loc>" in Path("out/sitemap.xml").read_text("utf-8")
-
-
-def test_the_scheme_of_a_named_host_is_the_one_that_the_store_knows() -> None:
-    visit_host("a.example", "/bread", "http")
-    assert "http://a.example/bread" in run("list", ONE_HOST).stdout.split()
-    visit_host("a.example", "/rye")
-    assert "https://a.example/rye" in run("list", ONE_HOST).stdout.split()
-
-
-def test_the_root_path_is_that_of_the_named_host() -> None:
-    assert "https://a.example/shop/" in run("list", ONE_HOST, "--root-path", "/shop").stdout.split()
-
-
 @pytest.mark.parametrize("host", ["a.example", "b.example", "x.b.example"])
 def test_a_url_of_any_allowed_host_is_explained(host: str) -> None:
     visit_host(host, "/bread", "http")
@@ -322,36 +248,10 @@ def test_a_url_of_any_allowed_host_is_explained(host: str) -> None:
     assert "--base-url" not in answer.stdout
 
 
-def test_a_url_of_a_host_with_routes_of_its_own_is_explained() -> None:
-    Path("own_hosts.py").write_text(
-        "from starlette.applications import Starlette\n"
-        "from starlette.responses import HTMLResponse\n"
-        "from starlette.routing import Host, Route, Router\n"
-        "from sitemap_middleware import SitemapMiddleware\n"
-        "async def page(request): return HTMLResponse('page')\n"
-        "app = Starlette(routes=[Host('shop.example.com', Router([Route('/cart', page)]))])\n"
-        "app.add_middleware(SitemapMiddleware, allowed_hosts=['example.com'], verify=False)\n"
-    )
-    assert (
-        "loc: https://shop.example.com/cart\n"
-        in run("explain", "own_hosts:app", "https://shop.example.com/cart").stdout
-    )
-    del sys.modules["own_hosts"]
-
-
 @pytest.mark.parametrize("url", ["http://c.example/bread", "http://localhost/bread", "http://a_b..example/bread"])
 def test_a_url_of_a_host_that_is_not_served_is_refused(url: str) -> None:
     error = refused("explain", TWO_HOSTS, url)
     assert "is not a page of this app, whose site is https://a.example, https://b.example" in error
-
-
-def test_of_several_named_hosts_all_are_listed() -> None:
-    visit_host("b.example", "/bread")
-    answer = run("list", TWO_HOSTS)
-    assert {"https://a.example/", "https://b.example/", "https://b.example/bread"} <= {*answer.stdout.split()}
-    assert "so this is about https://a.example, https://b.example; --base-url chooses another site" in answer.stderr
-    assert "the store has no pages" not in answer.stderr
-    assert "a.example" not in run("list", TWO_HOSTS, "--base-url", "https://b.example").stdout
 
 
 @pytest.mark.parametrize(
@@ -363,70 +263,6 @@ def test_of_several_named_hosts_one_is_to_be_chosen(arguments: list[str]) -> Non
     error = refused(arguments[0], TWO_HOSTS, *arguments[1:])
     assert "base_url is not set, and the app has several sites (https://a.example, https://b.example)" in error
     assert "choose one, such as --base-url https://a.example" in error
-
-
-ONLY_PATTERN = "own_blog:create_app(base_url=None, allowed_hosts=['*.b.example'])"
-EVERY_COMMAND = pytest.mark.parametrize(
-    "arguments",
-    [
-        ["list"],
-        ["routes"],
-        ["explain", "/bread"],
-        ["check"],
-        ["crawlers"],
-        ["build", "--out", "out"],
-        ["report", "--out", "out"],
-    ],
-    ids=lambda arguments: arguments[0],
-)
-
-
-@EVERY_COMMAND
-def test_of_hosts_that_a_pattern_names_one_is_to_be_chosen(arguments: list[str]) -> None:
-    command_name, *more = arguments
-    error = refused(command_name, ONLY_PATTERN, *more)
-    assert "base_url is not set, and no host of the app is named in full, only *.b.example" in error
-    assert error.endswith("choose one, such as --base-url https://www.b.example\n")
-    visit_host("x.b.example", "/bread")
-    assert refused(command_name, ONLY_PATTERN, *more).endswith("such as --base-url https://x.b.example\n")
-    assert not Path("out").exists()
-    output = run(command_name, ONLY_PATTERN, *more, "--base-url", "https://x.b.example").output
-    assert "localhost" not in output
-    assert "no host of the app" not in output
-
-
-def test_a_pattern_of_the_apps_own_settings_names_no_host() -> None:
-    Path("own_pattern.py").write_text(
-        "from starlette.applications import Starlette\n"
-        "from starlette.middleware.trustedhost import TrustedHostMiddleware\n"
-        "from sitemap_middleware import SitemapMiddleware\n"
-        "app = Starlette()\n"
-        "app.add_middleware(TrustedHostMiddleware, allowed_hosts=['*.b.example'])\n"
-        "app.add_middleware(SitemapMiddleware, verify=False)\n"
-    )
-    error = refused("list", "own_pattern:app")
-    assert error.endswith("in full, only *.b.example: choose one, such as --base-url https://www.b.example\n")
-    del sys.modules["own_pattern"]
-
-
-def test_a_url_of_a_host_that_a_pattern_names_is_explained() -> None:
-    visit_host("x.b.example", "/bread")
-    assert "loc: https://x.b.example/bread\n" in run("explain", ONLY_PATTERN, "https://x.b.example/bread").stdout
-
-
-@EVERY_COMMAND
-@pytest.mark.parametrize("hosts", ["'*.b.example'", "'.b.example'", "'b.example', 'a.example:8080'", "'localhost'"])
-def test_base_url_of_a_host_that_the_app_refuses_is_an_error(hosts: str, arguments: list[str]) -> None:
-    app = f"own_blog:create_app(base_url=None, allowed_hosts=[{hosts}])"
-    error = refused(arguments[0], app, *arguments[1:], "--base-url", "https://c.example/shop")
-    assert "--base-url='https://c.example/shop' names a host that allowed_hosts refuses" in error
-    assert error.endswith(f"it allows {hosts}\n".replace("'", ""))
-    assert not Path("out").exists()
-
-
-def test_other_site_in_the_store_does_not_suggest_a_wrong_root_path() -> None:
-    visit_blog("/")
-    assert run("build", "own_shop:app", "--out", "out").exit_code == 0
 
 
 def test_sitemap_of_another_site_is_not_written() -> None:
@@ -478,10 +314,6 @@ def test_a_page_with_a_query_is_never_listed(page: str) -> None:
     assert "query string" in row["reason"]
 
 
-def test_an_encoded_question_mark_is_part_of_the_path() -> None:
-    assert "/a?b is not listed" in run("explain", "own_blog:create_app", "/a%3Fb").stdout
-
-
 def test_explanations_are_printed_as_json() -> None:
     visit_blog("/", "/gone")
     rows = json.loads(run("explain", "own_blog:create_app", "/gone", "/posts/rye", "/posts/none", "--json").stdout)
@@ -501,25 +333,6 @@ def test_documents_of_the_middleware_are_named_as_such(middle: str) -> None:
     assert "is not listed: it is a document of the sitemap, which the middleware serves" in answer.stdout
     answer = run("explain", "own_shop:app", "/robots.txt")
     assert "/robots.txt is not listed: it is robots.txt, which the middleware serves" in answer.stdout
-
-
-def test_robots_txt_and_sitemap_of_the_app_are_not_the_middlewares() -> None:
-    Path("own_files.py").write_text(
-        BLOG
-        + "app = flask.Flask('files', static_folder=None)\n"
-        + "app.add_url_rule('/sitemap.xml', 'sitemap', lambda: 'own')\n"
-        + "app.add_url_rule('/<name>.txt', 'text', lambda name: 'own')\n"
-        + "app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url='https://blog.example', verify=False)\n"
-    )
-    answer = run("explain", "own_files:app", "/sitemap.xml", "/robots.txt")
-    assert "it is the sitemap itself" in answer.stdout
-    assert "its route /<name>.txt has parameters, and neither values nor learn" in answer.stdout
-    del sys.modules["own_files"]
-
-
-def test_a_page_of_a_section_is_not_observed() -> None:
-    answer = run("explain", "own_blog:create_app(sections={'guides': ['/guides/one']})", "/guides/one")
-    assert "lastmod: none (its section gives no date, and pages of sections are not observed)" in answer.stdout
 
 
 def test_the_route_of_an_unvisited_page_is_named() -> None:
@@ -543,11 +356,6 @@ def test_the_pages_of_the_sitemap_are_listed_each_once() -> None:
     assert "https://blog.example/posts/rye  2024-05-01 (" in answer.stdout
 
 
-def test_a_page_that_two_things_name_is_listed_once() -> None:
-    answer = run("list", "own_blog:create_app(include='/posts/rye')")
-    assert answer.stdout.count("/posts/rye") == 1
-
-
 def test_the_pages_that_are_left_out_are_listed_with_the_reason() -> None:
     visit_blog("/", "/gone", "/bread")
     assert run("list", "own_blog:create_app", "--not-listed").stdout == (
@@ -562,11 +370,6 @@ def test_lists_are_written_for_programs() -> None:
     assert [row["url"] for row in as_json] == [row["url"] for row in as_csv]
     assert set(as_csv[0]) == {"url", "listed", "reason", "lastmod", "lastmod_from", "route"}
     assert as_json[0]["listed"] is True
-
-
-def test_failing_values_do_not_shorten_the_report() -> None:
-    Path("own_blog.py").write_text(BLOG.replace('values=["rye", "spelt"]', "values=lambda: 1 / 0"), "utf-8")
-    assert "failed: ZeroDivisionError" in refused("list", "own_blog:create_app")
 
 
 # Stores

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import io
 import json
 import os
@@ -24,13 +23,12 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
-from sitemap_middleware import SitemapMiddleware, __main__, sitemap
+from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.cli.main import command, commands_for
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ...apps import terminal_site
 from ...support.command_line import RUNNER_OPTIONS, cli_runner
-from ...support.sample_sites import Page, SampleSite
 from ...support.wire import RequestSpec, asgi, wsgi
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -193,63 +191,6 @@ def test_unknown_route_claims_no_observations(shop: str, store: Path) -> None:
     assert "seen:" not in answer.stdout
 
 
-@pytest.mark.parametrize("spelling", ["/posts/zwölf & mehr", "/posts/zw%C3%B6lf%20%26%20mehr"])
-def test_a_path_may_be_spelt_as_it_is_read_or_as_it_is_sent(spelling: str, store: Path) -> None:
-    visit("flask_shop", "/posts/zwölf & mehr")
-    answer = send_request("flask_shop", "explain", spelling)
-    assert answer.exit_code == 0
-    assert "loc: https://shop.example/posts/zw%C3%B6lf%20&%20mehr\n" in answer.stdout
-
-
-def test_what_has_no_type_and_no_date_is_explained_without(store: Path) -> None:
-    name = own("""
-        from sitemap_middleware import SitemapMiddleware
-
-        def bare(environ, start_response):
-            start_response("200 OK", [])
-            return [b""]
-
-        app = SitemapMiddleware(bare, base_url="https://shop.example", include="/", robots=False)
-    """)
-    answer = run("explain", f"{name}:app", "/")
-    assert answer.exit_code == 0
-    site: Any = sys.modules[name].app
-    wsgi(site, RequestSpec("/", host="shop.example"), validate=False)
-    site.close()
-    answer = run("explain", f"{name}:app", "/")
-    assert answer.exit_code == 1
-    assert "type: none\n" in answer.stdout
-    assert "Last-Modified:" not in answer.stdout
-    assert "HTML read:" not in answer.stdout
-
-
-def test_a_changefreq_that_is_inferred_is_explained_and_none_too(store: Path) -> None:
-    name = own("""
-        from sitemap_middleware import SitemapMiddleware
-
-        clock = [1_750_000_000.0]
-        breads = b"rye spelt rolls buns tarts pies pretzels bagels muffins scones loaves wheat".split()
-
-        def app(environ, start_response):
-            start_response("200 OK", [("Content-Type", "text/html")])
-            return [b"<main>Our %s" % breads[int(clock[0] / 86400 / 6) % len(breads)]]
-
-        app = SitemapMiddleware(
-            app, base_url="https://shop.example", include="/", robots=False, changefreq="auto", clock=lambda: clock[0]
-        )
-    """)
-    output = run("explain", f"{name}:app", "/").stdout
-    assert "\nchangefreq: none (no changes of its own were observed" in output
-    module: Any = sys.modules[name]
-    for _ in range(180):
-        module.clock[0] += 8 * 3600
-        wsgi(module.app, RequestSpec("/", host="shop.example"), validate=False)
-        module.app.flush()
-    module.app.close()
-    output = run("explain", f"{name}:app", "/").stdout
-    assert "\nchangefreq: weekly (from 7 changes seen in " in output
-
-
 def test_what_could_move_the_cursor_is_printed_as_what_it_is(store: Path) -> None:
     answer = send_request("flask_shop", "explain", "/\x1b[2J%07")
     assert answer.exit_code == 1
@@ -263,30 +204,6 @@ def test_what_the_output_cannot_hold_is_escaped(store: Path) -> None:
 
 
 # routes
-
-
-@pytest.mark.parametrize(
-    ("path", "reason"),
-    [
-        ("/about/", "the app has no route of this path, but it has one of /about: its trailing slash differs"),
-        ("/docs", "the app has no route of this path, but it has one of /docs/: its trailing slash differs"),
-        ("/posts/rye/", "the app has no route of this path, but it has one of /posts/rye: its trailing slash differs"),
-        ("/nowhere", "the app has no static route of this path, and no pattern of learn or include matches it"),
-        ("/admin", "the app has no static route of this path, and no pattern of learn or include matches it"),
-        ("/mail", "the app has no static route of this path, and no pattern of learn or include matches it"),
-    ],
-)
-def test_explain_names_the_route_with_the_other_slash_unless_it_is_excluded(path: str, reason: str) -> None:
-    app = flask.Flask("slashes")
-    app.add_url_rule("/about", "about", lambda: "About us")
-    app.add_url_rule("/docs/", "docs", lambda: "Documentation")
-    app.add_url_rule("/posts/<slug>", "post", sitemap(values=["rye"])(lambda slug: slug))
-    app.add_url_rule("/admin/", "admin", lambda: "Administration")
-    app.add_url_rule("/mail/", "mail", sitemap(exclude=True)(lambda: "Mail"))
-    options = {"base_url": "https://shop.example", "store": "memory://", "exclude": "/admin/"}
-    app.wsgi_app = SitemapMiddleware(app.wsgi_app, **options)  # type: ignore[method-assign]
-    answer = cli_runner().invoke(commands_for(app), ["explain", path])
-    assert answer.stdout.splitlines()[0] == f"{path} is not listed: {reason}"
 
 
 @EVERY_SHOP
@@ -312,29 +229,6 @@ def test_every_route_is_printed_with_its_outcome(shop: str, store: Path) -> None
         "/users/{user}": (0, 0, {}),
         "/admin/{page}": (0, 0, {}),
     }
-
-
-def test_the_table_is_the_same_wherever_it_is_printed(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "40")
-    visit("starlette_shop", "/", "/posts/one")
-    answer = send_request("starlette_shop", "routes")
-    assert answer.exit_code == 0
-    assert answer.stdout == textwrap.dedent("""\
-        https://shop.example/sitemap.xml: routes 5, pages seen 2, pages listed 3
-        +---------------+--------+--------------------------------------------------+------+---------------+
-        | route         | listed | why                                              | seen | lastmod from  |
-        +---------------+--------+--------------------------------------------------+------+---------------+
-        | /             | yes    | it answered 200 with text/html                   |    1 | Last-Modified |
-        | /closed       | yes    | it is a static route, and no response forbids it |    0 | none          |
-        | /posts/{slug} | yes    | its pages are learned: 1 listed, of 1 known      |    1 | none: 1       |
-        | /users/{user} | no     | it has parameters, and neither values nor learn  |    0 |               |
-        | /admin/{page} | no     | the option exclude matches it: '/admin/{page}'   |    0 |               |
-        +---------------+--------+--------------------------------------------------+------+---------------+
-        warning: these routes have parameters, and their pages are neither enumerated, learned nor excluded. Decorate each with \
-@sitemap(values=...), @sitemap(learn=True) or @sitemap(exclude=True), or name it in the option learn or exclude:
-          /users/{user} (starlette_shop.<locals>.user)
-        """)
 
 
 @pytest.mark.parametrize("items", [0, 1, 2500])
@@ -394,23 +288,6 @@ def app_with_a_pool(enter: Callable[[], None]) -> Starlette:
     return app
 
 
-@pytest.mark.parametrize("arguments", [*READS, *REQUESTS], ids=lambda arguments: arguments[0])
-def test_values_are_read_while_the_app_is_started(
-    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    starts: list[None] = []
-    app = app_with_a_pool(lambda: starts.append(None))
-    answer = cli_runner().invoke(commands_for(app), arguments, catch_exceptions=False)
-    assert (answer.exit_code, len(starts)) == (0, 1)
-    assert "fail" not in answer.output
-    assert not hasattr(app.state, "loop")
-    if arguments[0] == "list":
-        assert answer.stdout.splitlines() == [f"https://shop.example/{path}" for path in ("posts/rye", "breads/spelt")]
-    if arguments[0] == "report":
-        assert "/posts/rye" in (tmp_path / "files" / "pages.html").read_text("utf-8")
-
-
 @pytest.mark.parametrize(
     ("error", "text"), [(OSError("no database"), "OSError: no database"), (SystemExit(3), "SystemExit: 3")]
 )
@@ -428,38 +305,6 @@ def test_an_app_that_does_not_start_is_named_as_the_cause(
     assert "the app did not start" in output
     assert text in output
     assert not (tmp_path / "files").exists()
-
-
-EXITING = {
-    "startup": """
-        async def site(scope, receive, send):
-            if scope["type"] == "lifespan":
-                sys.exit(3)
-    """,
-    "shutdown": """
-        async def site(scope, receive, send):
-            if scope["type"] == "lifespan":
-                await receive()
-                await send({"type": "lifespan.startup.complete"})
-                await receive()
-                sys.exit(3)
-    """,
-}
-
-
-@pytest.mark.parametrize("phase", EXITING)
-@pytest.mark.parametrize("arguments", [["list"], ["routes"], ["routes", "--strict"]], ids=" ".join)
-def test_an_app_that_exits_does_not_end_the_command(arguments: list[str], phase: str) -> None:
-    imports = "import sys\nfrom sitemap_middleware import SitemapMiddleware\n"
-    wrapped = (
-        'app = SitemapMiddleware(site, base_url="https://shop.example", store="memory://", learn="/posts/<slug>")\n'
-    )
-    name = own(imports + textwrap.dedent(EXITING[phase]) + wrapped)
-    command_name, *options = arguments
-    answer = run(command_name, f"{name}:app", *options)
-    assert answer.exit_code == (1 if options and phase == "startup" else 0)
-    note = "the app did not start, so its values may fail: SystemExit: 3"
-    assert (note in answer.stdout + answer.stderr) is (phase == "startup")
 
 
 @EVERY_SHOP
@@ -499,39 +344,6 @@ def test_strict_accepts_a_report_where_each_route_is_decided(case: str) -> None:
     assert json.loads(answer.stdout)["undecided"] == []
 
 
-@pytest.mark.parametrize("case", ["not learned by mark", "static files"])
-def test_explain_gives_the_reason_that_routes_gives(case: str) -> None:
-    path, mark, _, reason = DECIDED[case]
-    name = own(f"""
-        import flask
-        from sitemap_middleware import SitemapMiddleware, sitemap
-
-        app = flask.Flask("own", static_folder=None)
-        app.add_url_rule({path!r}, "static", sitemap(**{mark})(lambda slug: slug))
-        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", store="memory://")
-    """)
-    answer = run("explain", f"{name}:app", path.replace("<slug>", "rye").replace("<path:filename>", "style.css"))
-    assert f"its route {path} {reason.removeprefix('it ')}\n" in answer.stdout
-    assert f"route: {path} (static)\n" in answer.stdout
-
-
-def test_json_route_is_decided_and_one_outside_the_schema_is_not() -> None:
-    name = own("""
-        from fastapi import FastAPI
-        from fastapi.responses import HTMLResponse
-        from sitemap_middleware import SitemapMiddleware
-
-        app = FastAPI()
-        app.get("/api/{item}")(lambda item: {})
-        app.get("/page/{item}", response_class=HTMLResponse, include_in_schema=False)(lambda item: "")
-        app.add_middleware(SitemapMiddleware, store="memory://", verify=False)
-    """)
-    rows = listing(run("routes", f"{name}:app", "--json"))
-    assert (rows["/api/{item}"]["undecided"], rows["/page/{item}"]["undecided"]) == (False, True)
-    assert rows["/api/{item}"]["reason"] == "it declares a response of application/json"
-    assert rows["/docs"]["reason"] == "it is FastAPI's own documentation of the API"
-
-
 def test_pages_named_by_options_have_their_own_rows() -> None:
     name = own("""
         from sitemap_middleware import SitemapMiddleware
@@ -545,35 +357,6 @@ def test_pages_named_by_options_have_their_own_rows() -> None:
     answer = run("routes", f"{name}:app", "--json")
     assert {path: row["listed"] for path, row in listing(answer).items()} == {"/": True, "/posts/<slug>": False}
     assert any("routes cannot be read" in note for note in json.loads(answer.stdout)["notes"])
-
-
-def test_lastmod_sources_of_learned_pages_are_counted() -> None:
-    site = SampleSite(
-        "wsgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(learn=True)}, base_url="https://a.example"
-    )
-    for path, month in (("/posts/one", "Jan"), ("/posts/two", "Feb"), ("/posts/three", "")):
-        dated = [("last-modified", f"Wed, 01 {month} 2020 06:30:00 GMT")] if month else []
-        site.pages["/posts/{slug}"] = Page(body=f"<p>{path}".encode()).with_headers(*dated)
-        site.visit(path)
-    name = own("app = None")
-    run("routes", f"{name}:app")
-    sys.modules[name].app = site.app  # type: ignore[attr-defined] # what a module imports from elsewhere
-    assert "| Last-Modified: 2; none: 1 |" in run("routes", f"{name}:app").stdout
-
-
-def test_path_without_a_possible_loc_is_reported() -> None:
-    name = own("""
-        import flask
-        from sitemap_middleware import SitemapMiddleware
-
-        app = flask.Flask("own", static_folder=None)
-        app.add_url_rule("/a/../b", "dots", lambda: "")
-        app.add_url_rule("/" + "long" * 600, "long", lambda: "")
-        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", store="memory://", verify=False)
-    """)
-    rows = listing(run("routes", f"{name}:app", "--json"))
-    assert "no loc can be written" in rows["/a/../b"]["reason"]
-    assert "2,048 characters" in rows["/" + "long" * 600]["reason"]
 
 
 # Sites
@@ -595,29 +378,6 @@ HOSTS = """
 """
 
 
-def test_routes_of_each_host_are_printed_for_their_site() -> None:
-    name = own(HOSTS)
-    answer = run("routes", f"{name}:app", "--json")
-    rows = [(row["host"], row["route"], row["listed"]) for row in json.loads(answer.stdout)["routes"]]
-    assert rows == [("shop.example", "/", True), ("blog.example", "/", True), (None, "/none", False)]
-    assert "it answers on none of the hosts looked at" in answer.stdout
-    assert "| shop.example |" in run("routes", f"{name}:app").stdout
-
-
-def test_route_of_an_unknown_host_belongs_to_no_site() -> None:
-    name = own("""
-        from starlette.applications import Starlette
-        from starlette.routing import Host, Route, Router
-        from sitemap_middleware import SitemapMiddleware
-
-        app = Starlette(routes=[Host("no host", Router([Route("/", lambda request: None)]))])
-        app.add_middleware(SitemapMiddleware, store="memory://", verify=False)
-    """)
-    row = listing(run("routes", f"{name}:app", "--json"))["/"]
-    assert (row["host"], row["listed"]) == ("no host", False)
-    assert row["reason"] == "it answers on none of the hosts looked at"
-
-
 def test_sitemap_route_of_the_app_is_reported() -> None:
     name = own("""
         import flask
@@ -631,24 +391,6 @@ def test_sitemap_route_of_the_app_is_reported() -> None:
     for what, *paths in (("routes",), ("explain", "/")):
         printed = run(what, f"{name}:app", *paths).stdout
         assert "the app's own route for /sitemap.xml is served, and not this sitemap" in printed
-
-
-@pytest.mark.parametrize(("robots", "reported"), [(True, True), (False, False)])
-def test_unread_robots_txt_is_reported_where_it_matters(robots: bool, reported: bool) -> None:
-    name = own(f"""
-        import flask
-        from sitemap_middleware import SitemapMiddleware
-
-        app = flask.Flask("own", static_folder=None)
-        app.add_url_rule("/robots.txt", "robots", lambda: "")
-        app.add_url_rule("/", "home", lambda: "")
-        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://a.example", store="memory://", robots={robots}, verify=False)
-    """)
-    assert ("robots.txt is not read here" in run("explain", f"{name}:app", "/").stdout) is reported
-    assert (
-        "robots.txt is not read here"
-        not in run("explain", f"{own(NAMELESS.format(trusted=None), 'own_two')}:app", "/").stdout
-    )
 
 
 def test_base_url_selects_another_host_of_the_app() -> None:
@@ -672,45 +414,6 @@ NAMELESS = """
 """
 
 
-@pytest.mark.parametrize("trusted", [None, ["shop.example"]])
-@pytest.mark.parametrize(
-    ("url", "loc"),
-    [
-        ("https://shop.example", "https://shop.example/"),
-        ("https://other.example", "https://other.example/"),
-        ("http://localhost:8000", "http://localhost:8000/"),
-        ("https://shop.example/below/%C3%BC", "https://shop.example/below/%C3%BC/"),
-    ],
-)
-def test_base_url_names_the_site_of_an_app_that_names_none(url: str, loc: str, trusted: Any) -> None:
-    name = own(NAMELESS.format(trusted=trusted))
-    answer = run("explain", f"{name}:app", "/", "--base-url", url)
-    assert f"loc: {loc}\n" in answer.stdout
-    assert "base_url is not set" not in answer.stdout
-
-
-@pytest.mark.parametrize(("trusted", "site"), [(None, "http://localhost"), (["shop.example"], "https://shop.example")])
-def test_without_base_url_the_site_is_that_of_the_trusted_host_or_this_machine(trusted: Any, site: str) -> None:
-    name = own(NAMELESS.format(trusted=trusted))
-    answer = run("explain", f"{name}:app", "/")
-    assert f"loc: {site}/\n" in answer.stdout
-    assert f"note: base_url is not set, so this is about {site}; --base-url chooses another site" in answer.stdout
-
-
-def test_the_root_path_that_the_app_declares_is_part_of_its_site() -> None:
-    name = own("""
-        from fastapi import FastAPI
-        from fastapi.responses import HTMLResponse
-        from sitemap_middleware import SitemapMiddleware
-
-        app = FastAPI()
-        app.root_path = "/v1"
-        app.get("/page", response_class=HTMLResponse)(lambda: "")
-        app.add_middleware(SitemapMiddleware, store="memory://", base_url="https://shop.example", verify=False)
-    """)
-    assert "loc: https://shop.example/v1/page\n" in run("explain", f"{name}:app", "/page").stdout
-
-
 def test_a_base_url_that_the_app_does_not_have_is_refused(store: Path) -> None:
     error = refused("explain", "--factory", f"{SITE}:flask_shop", "/", "--base-url", "https://other.example")
     assert "the app's base_url differs from --base-url='https://other.example'" in error
@@ -722,13 +425,6 @@ def test_invalid_base_url_is_refused(store: Path) -> None:
 
 
 # Finding the app, and the middleware in it
-
-
-def test_working_directory_is_searched_once_for_the_module(tmp_path: Path) -> None:
-    name = own(NAMELESS.format(trusted=None))
-    assert run("routes", f"{name}:app").exit_code == 0
-    assert run("routes", f"{name}:app").exit_code == 0
-    assert sys.path.count(str(tmp_path)) == 1
 
 
 WAYS = {
@@ -816,13 +512,6 @@ def test_middleware_is_found_in_any_position(way: str) -> None:
     assert listing(answer)["/"]["listed"]
 
 
-def test_output_of_the_app_at_import_is_not_part_of_the_answer() -> None:
-    name = own("print('Hello!', flush=True)\n" + textwrap.dedent(NAMELESS.format(trusted=None)))
-    answer = run("routes", f"{name}:app", "--json")
-    assert json.loads(answer.stdout)["site"] == "http://localhost"
-    assert answer.stderr == "Hello!\n"
-
-
 STARLETTE_WITH = "from starlette.applications import Starlette\nfrom sitemap_middleware import SitemapMiddleware\n"
 NO_APP = {
     "no attribute": ("app = 1", "{name}", "'{name}' does not name an app: give MODULE:ATTRIBUTE"),
@@ -892,11 +581,6 @@ def test_faulty_app_is_reported_in_one_line(case: str, tmp_path: Path) -> None:
     assert error.format(name=name, file=file) in refused("routes", target.format(name=name))
 
 
-def test_a_failure_before_any_line_of_code_has_no_line() -> None:
-    Path("own_nulls.py").write_bytes(b"x = 1\0")
-    assert "module own_nulls cannot be imported" in refused("routes", "own_nulls:app")
-
-
 @pytest.mark.parametrize(
     ("source", "error"),
     [
@@ -959,53 +643,10 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
-@EVERY_SHOP
-def test_store_and_its_folder_are_not_written_to(shop: str, store: Path) -> None:
-    visit(shop, "/", "/posts/one")
-    before = files(store.parent)
-    assert list(before) == [str(store)]
-    assert send_request(shop, "routes").exit_code == 0
-    assert send_request(shop, "explain", "/").exit_code == 0
-    assert files(store.parent) == before
-
-
 def test_a_store_that_does_not_exist_is_not_made(store: Path) -> None:
     answer = send_request("flask_shop", "explain", "/")
     assert f"note: no store exists at {store}" in answer.stdout
     assert not store.parent.exists()
-
-
-def test_the_store_that_needs_no_setup_is_not_made_but_read(tmp_path: Path) -> None:
-    name = own("""
-        from starlette.applications import Starlette
-        from starlette.responses import HTMLResponse
-        from starlette.routing import Route
-        from sitemap_middleware import SitemapMiddleware
-
-        async def page(request):
-            return HTMLResponse("A page.")
-
-        app = SitemapMiddleware(Starlette(routes=[Route("/", page)]), base_url="https://shop.example", verify=False)
-    """)
-    file = tmp_path / "sitemap.sqlite3"
-    assert f"no store exists at {file}" in run("explain", f"{name}:app", "/").stdout
-    assert not file.exists()
-    site: Any = sys.modules[name].app
-    asgi(site, RequestSpec("/", host="shop.example"))
-    site.flush()
-    assert "status: 200\n" in run("explain", f"{name}:app", "/").stdout
-    site.close()
-    assert "status: 200\n" in run("explain", f"{name}:app", "/").stdout
-
-
-def test_what_a_running_app_has_just_written_is_read(store: Path) -> None:
-    app = terminal_site.flask_shop()
-    site: Any = app.wsgi_app
-    wsgi(app, RequestSpec("/closed", host="shop.example"))
-    site.flush()
-    assert Path(f"{store}-wal").exists()
-    assert "it answered 403" in send_request("flask_shop", "explain", "/closed").stdout
-    site.close()
 
 
 def test_memory_store_of_another_process_is_reported_as_unknown() -> None:
@@ -1092,80 +733,12 @@ def process(*arguments: str, code: str | None = None, **env: str) -> subprocess.
     )
 
 
-STORELESS = """
-    import flask
-    from fastapi import FastAPI
-    from fastapi.responses import HTMLResponse
-    from starlette.applications import Starlette
-    from starlette.routing import Mount, Route
-    from sitemap_middleware import SitemapMiddleware
-
-    app = flask.Flask(__name__)
-    app.add_url_rule("/", "home", lambda: "Home")
-    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example")
-
-    fast = FastAPI()
-    fast.get("/", response_class=HTMLResponse)(lambda: "Home")
-    fast.add_middleware(SitemapMiddleware, base_url="https://shop.example")
-
-    inner = Starlette(routes=[Route("/", lambda _: HTMLResponse("Home"))])
-    inner.add_middleware(SitemapMiddleware, base_url="https://shop.example")
-    nested = Starlette(routes=[Mount("/inner", inner), Route("/", lambda _: HTMLResponse("Home"))])
-    nested.add_middleware(SitemapMiddleware, base_url="https://shop.example")
-"""
-
-
-@pytest.mark.once
-@pytest.mark.parametrize(
-    ("name", "app"),
-    [
-        ("explain", "fast"),
-        ("list", "app"),
-        ("routes", "nested"),
-        ("status", "app"),
-        ("build", "app"),
-        ("build", "fast"),
-        ("build", "nested"),
-    ],
-)
-def test_a_command_leaves_no_store_behind_if_the_app_names_none(name: str, app: str, tmp_path: Path) -> None:
-    (tmp_path / "own_storeless.py").write_text(textwrap.dedent(STORELESS))
-    arguments = {"explain": ["/"], "build": ["--out", "public"]}.get(name, [])
-    answer = subprocess.run(
-        [sys.executable, "-m", "sitemap_middleware", name, f"own_storeless:{app}", *arguments],
-        cwd=tmp_path,
-        env={**{key: value for key, value in os.environ.items() if key != "SITEMAP_STORE"}, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert "Traceback" not in answer.stderr
-    if name == "build":
-        assert answer.returncode == 0, answer.stderr
-        assert "<loc>https://shop.example/</loc>" in (tmp_path / "public" / "sitemap.xml").read_text()
-    assert {path.name for path in tmp_path.iterdir()} <= {"own_storeless.py", "__pycache__", "public"}
-
-
 def test_it_runs_as_a_module_and_ends(store: Path) -> None:
     visit("flask_shop", "/")
     answer = process("routes", "--factory", f"{SITE}:flask_shop", "--strict")
     assert answer.returncode == 1
     assert "| Last-Modified |" in answer.stdout
     assert answer.stderr == ""
-
-
-def test_module_prints_explanations_with_ascii_output(store: Path) -> None:
-    answer = process("explain", "--factory", f"{SITE}:starlette_shop", "/ü", PYTHONIOENCODING="ascii", PYTHONUTF8="1")
-    assert answer.returncode == 1
-    assert answer.stdout.startswith(r"/\xfc is not listed")
-
-
-def test_the_command_is_the_function_of_the_script(monkeypatch: pytest.MonkeyPatch, store: Path, capsys: Any) -> None:
-    monkeypatch.setattr(sys, "argv", ["x", "explain", "--factory", f"{SITE}:flask_shop", "/"])
-    with pytest.raises(SystemExit, match=r"^0$"):
-        __main__.main()
-    assert capsys.readouterr().out.startswith("/ is listed")
 
 
 WITHOUT = """
@@ -1190,17 +763,6 @@ def test_without_its_libraries_it_names_the_extra(missing: str) -> None:
     assert answer.stderr == f'Error: the command needs {missing}: pip install "sitemap-middleware[cli]"\n'
 
 
-def test_another_module_that_is_missing_is_not_taken_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sitemap_middleware.cli.main", None)
-    with pytest.raises(ModuleNotFoundError, match=r"sitemap_middleware\.cli\.main"):
-        __main__.main()
-
-
-def test_the_package_itself_imports_neither_of_them() -> None:
-    answer = process(code="import sys, sitemap_middleware; print({'click', 'rich'} & set(sys.modules))")
-    assert answer.stdout == "set()\n"
-
-
 class Terminal(io.StringIO):
     encoding = "utf-8"
 
@@ -1221,97 +783,6 @@ def test_on_a_terminal_it_is_coloured(name: str, store: Path, monkeypatch: pytes
 
 # Before anybody has asked the running app for its sitemap
 
-UNASKED = """
-    from starlette.applications import Starlette
-    from starlette.responses import HTMLResponse
-    from starlette.routing import Route
-    from sitemap_middleware import SitemapMiddleware
-
-    async def page(request):
-        return HTMLResponse("A page.", 500 if request.url.path == "/broken" else 200)
-
-    routes = [Route(path, page) for path in ("/", "/about", "/broken")]
-    app = SitemapMiddleware(Starlette(routes=routes), base_url="https://shop.example", verify=True)
-"""
-
-
-@pytest.mark.parametrize("visited", [False, True], ids=["empty store", "another page was visited"])
-def test_before_the_first_request_the_output_says_what_to_do(visited: bool, store: Path) -> None:
-    name = own(UNASKED)
-    sys.path.insert(0, str(Path.cwd()))
-    site: Any = importlib.import_module(name).app
-    if visited:
-        asgi(site, RequestSpec("/", host="shop.example"))
-        site.close()
-    for row in listing(run("routes", f"{name}:app", "--json")).values():
-        is_visited = visited and row["route"] == "/"
-        assert row["listed"] is is_visited
-        assert is_visited or row["reason"] == "it was not requested yet: request /sitemap.xml once"
-    answer = run("explain", f"{name}:app", "/about")
-    assert "it was not requested yet" in answer.stdout
-    assert ("request the running app's sitemap once" in answer.stdout) is not visited
-    asgi(site, RequestSpec("/sitemap.xml", host="shop.example"))
-    site.close()
-    answer = run("routes", f"{name}:app")
-    assert "was not requested yet" not in answer.stdout
-    rows = listing(run("routes", f"{name}:app", "--json"))
-    assert rows["/about"]["listed"]
-    assert "has not answered with a page yet" in rows["/broken"]["reason"]
-
-
-def test_app_that_always_fails_is_not_reported_as_unvisited() -> None:
-    sample = SampleSite("wsgi", {"/": Page(500)}, verify=True)
-    assert "was not requested yet" in sample.app.explain("/").reason
-    assert sample.locs() == []
-    assert sample.app.explain("/").reason.endswith("the last request of the middleware got 500")
-
-
-@pytest.mark.parametrize("foreign", ["https://other.example/", "no-path"])
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_one_unexplainable_page_does_not_stop_the_others(foreign: str, place: int, store: Path) -> None:
-    visit("flask_shop", "/", "/closed")
-    pages = ["/", "/closed"]
-    pages.insert(place, foreign)
-    answer = send_request("flask_shop", "explain", *pages)
-    assert answer.exit_code == 2
-    assert "/ is listed" in answer.stdout
-    assert "/closed is not listed" in answer.stdout
-    assert repr(foreign) in answer.stderr
-    answer = send_request("flask_shop", "explain", "--json", *pages)
-    assert answer.exit_code == 2
-    assert [row["path"] for row in json.loads(answer.stdout)] == ["/", "/closed"]
-    assert repr(foreign) in answer.stderr
-
-
-def test_no_json_is_printed_if_no_page_can_be_explained(store: Path) -> None:
-    answer = send_request("flask_shop", "explain", "--json", "https://other.example/", "no-path")
-    assert answer.exit_code == 2
-    assert answer.stdout == ""
-    assert "'https://other.example/'" in answer.stderr
-    assert "'no-path'" in answer.stderr
-
-
-def test_unreadable_html_reports_no_html_facts(store: Path) -> None:
-    name = own("""
-        from sitemap_middleware import SitemapMiddleware
-
-        def page(environ, start_response):
-            start_response("200 OK", [("Content-Type", "text/html"), ("Content-Encoding", "none-yet")])
-            return [bytes(range(32))]
-
-        app = SitemapMiddleware(page, base_url="https://shop.example", include="/", robots=False)
-    """)
-    run("explain", f"{name}:app", "/")
-    site: Any = sys.modules[name].app
-    wsgi(site, RequestSpec("/", host="shop.example"))
-    site.close()
-    answer = run("explain", f"{name}:app", "/")
-    assert answer.exit_code == 0
-    assert "type: text/html\n" in answer.stdout
-    assert "compressed with 'none-yet'" in answer.stdout
-    assert "HTML read:" not in answer.stdout
-    assert "content unchanged" not in answer.stdout
-
 
 @pytest.mark.parametrize("target", ["app", "application", "app.wsgi_app"])
 @pytest.mark.parametrize("there", ["create_app", "make_app"])
@@ -1320,21 +791,6 @@ def test_missing_module_is_reported_once_with_suggestions(target: str, there: st
     line = refused("routes", f"{name}:{target}")
     assert line.count(repr(target.partition(".")[0])) == 1
     assert f"try {name}:{there}" in line
-
-
-def test_a_module_without_any_usual_name_suggests_nothing() -> None:
-    assert refused("routes", f"{own('create_app = 1')}:app").endswith("module own_app has no 'app'")
-
-
-def test_folder_is_reported_as_a_folder(tmp_path: Path) -> None:
-    line = refused("status", str(tmp_path))
-    assert "is a folder" in line
-    assert str(tmp_path / "sitemap.sqlite3") in line
-
-
-def test_the_help_of_build_names_the_store_that_it_may_write() -> None:
-    help_text = " ".join(run("build", "--help").stdout.split())
-    assert "the default sitemap.sqlite3 is used if there is one; no new one is created" in help_text
 
 
 # the commands of a framework's own command line

@@ -13,14 +13,13 @@ from click.testing import Result
 
 from sitemap_middleware.cli import sitemap_export as export_module
 from sitemap_middleware.cli.main import command
-from sitemap_middleware.cli.sitemap_export import MAX_ROUNDS, RETRY_SECONDS, export
+from sitemap_middleware.cli.sitemap_export import export
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.exceptions import SitemapError
 from sitemap_middleware.models import Site
 from sitemap_middleware.rendering import provider_section_scheduler
 from sitemap_middleware.rendering.chunked_document import sitemapindex
-from sitemap_middleware.request_response import GENERATING_HEADER, Response
-from sitemap_middleware.sitemap_limits_and_value_checks import MAX_URLS_PER_DOCUMENT
+from sitemap_middleware.request_response import Response
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ...apps.terminal_site import BASE, NOW
@@ -70,20 +69,6 @@ def test_the_files_are_what_the_app_would_serve(shop: str, store: SQLiteStore, t
         f"{BASE}/posts/one": {},
     }
     assert gzip.decompress((out / "sitemap.xml.gz").read_bytes()) == body
-
-
-@pytest.mark.uncovered
-def test_index_is_written_with_its_documents_and_replaces_older_ones(store: SQLiteStore, tmp_path: Path) -> None:
-    store.merge(BASE, [seen(f"/posts/{number}", "/posts/<slug>") for number in range(MAX_URLS_PER_DOCUMENT)])
-    out = tmp_path / "public"
-    assert build(f"{SITE}:flask_shop", out, "--factory").stdout.endswith(f" bytes: 6 files in {out}\n")
-    names = [loc.removeprefix(f"{BASE}/") for loc in locs((out / "sitemap.xml").read_bytes())]
-    assert names == ["sitemap-routes-1.xml", "sitemap-pages-1.xml"]
-    assert sum(len(locs((out / name).read_bytes())) for name in names) == MAX_URLS_PER_DOCUMENT + 2
-    (out / "sitemap-of-mine.xml").write_text("mine")
-    store.forget(BASE, NOW, NOW)
-    assert build(f"{SITE}:flask_shop", out, "--factory").stdout.endswith(f" bytes: 2 files in {out}\n")
-    assert sorted(path.name for path in out.iterdir()) == ["sitemap-of-mine.xml", "sitemap.xml", "sitemap.xml.gz"]
 
 
 def test_base_url_may_be_given_if_the_app_has_none(store: SQLiteStore, tmp_path: Path) -> None:
@@ -213,29 +198,6 @@ def test_unwritable_folder_is_named_and_nothing_is_left(store: SQLiteStore, tmp_
     assert [path.name for path in out.iterdir()] == ["sitemap.xml.gz"]
 
 
-def test_app_that_waits_for_a_disconnect_is_not_waited_for(store: SQLiteStore, tmp_path: Path) -> None:
-    app = own(
-        """
-        from sitemap_middleware import SitemapMiddleware
-
-        async def raw(scope, receive, send):
-            assert scope["type"] == "http"
-            await receive()
-            await send({"type": "http.response.start", "status": 200, "headers": []})
-            await send({"type": "http.response.body", "body": b"one", "more_body": True})
-            await send({"type": "http.response.body", "body": b"two"})
-            assert (await receive())["type"] == "http.disconnect"
-
-        app = SitemapMiddleware(raw, base_url="https://example.com", path="/maps.xml", robots=False)
-        app.service.sitemap_handler.handles = lambda request: False
-        """,
-        "own_waiting",
-    )
-    result = build(f"{app}:app", tmp_path / "public")
-    assert result.exit_code == 2
-    assert "the app has a route for /maps.xml" in result.stderr
-
-
 # What is not there yet
 
 
@@ -250,7 +212,6 @@ def index_of(*numbers: int) -> Response:
 
 
 MADE = answered("<urlset/>")
-GENERATING = Response(503, [(GENERATING_HEADER[0].lower(), GENERATING_HEADER[1])], b"The sitemap is being generated.\n")
 GONE = answered("There is nothing to list in /sitemap.xml.\n", 404)
 
 
@@ -271,20 +232,6 @@ def exported(responses: dict[str, list[Response]], out: Path) -> tuple[list[str]
         assert (file.size, file.gzipped_size) == (len(body), len(gzipped))
         assert (file.urls, file.documents) == (body.count(b"<url>"), body.count(b"<sitemap>"))
     return [file.path.name for file in written], pauses
-
-
-def test_export_waits_for_documents_that_are_being_generated(tmp_path: Path) -> None:
-    responses = {"/sitemap.xml": [*[GENERATING] * 1000, index_of(1)], "/sitemap-1.xml": [GENERATING, MADE]}
-    names, pauses = exported(responses, tmp_path)
-    assert names == ["sitemap-1.xml", "sitemap.xml"]
-    assert pauses == [RETRY_SECONDS] * 1001
-    assert (tmp_path / "sitemap-1.xml").read_bytes() == b"<urlset/>"
-
-
-@pytest.mark.parametrize(("status", "words"), [(503, "its store does not answer"), (500, "oh no")])
-def test_what_fails_is_not_waited_for(status: int, words: str, tmp_path: Path) -> None:
-    with pytest.raises(SitemapError, match=f"answered {status} for /sitemap.xml: {words}"):
-        exported({"/sitemap.xml": [answered(words, status)]}, tmp_path)
 
 
 def test_documents_are_fetched_again_if_the_index_changed(tmp_path: Path) -> None:
@@ -311,12 +258,6 @@ def test_missing_document_of_an_index_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SitemapError, match=r"answered 404 for /sitemap-2\.xml"):
         exported({"/sitemap.xml": [index_of(1, 2)], "/sitemap-1.xml": [MADE], "/sitemap-2.xml": [GONE]}, tmp_path)
     assert not (tmp_path / "sitemap.xml").exists()
-
-
-def test_an_index_that_never_rests_is_written_as_it_was_last(tmp_path: Path) -> None:
-    responses = {"/sitemap.xml": [index_of(*[1] * times) for times in range(1, 50)], "/sitemap-1.xml": [MADE]}
-    assert exported(responses, tmp_path)[0][-1] == "sitemap.xml"
-    assert len(responses["/sitemap.xml"]) == 49 - MAX_ROUNDS - 1
 
 
 @pytest.mark.once

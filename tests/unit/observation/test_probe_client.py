@@ -6,7 +6,6 @@ import asyncio
 import threading
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import Future
 from itertools import pairwise
 from typing import Any
 
@@ -25,17 +24,12 @@ from sitemap_middleware import SitemapMiddleware, robots
 from sitemap_middleware.adapters import (
     in_process_asgi_client,
     in_process_wsgi_client,
-    truncated_response,
 )
 from sitemap_middleware.adapters import wsgi_request as wsgi_adapter
-from sitemap_middleware.models import Site, StoreKey
 from sitemap_middleware.observation import concurrent_probes, unvisited_page_prober
 from sitemap_middleware.observation import probe_client as prober
-from sitemap_middleware.observation.probe_client import MIN_PAUSE_SECONDS, pause_after
 from sitemap_middleware.proxy_header_names import ADDRESS_HEADERS, FORWARDING_HEADERS
 from sitemap_middleware.request_response import SYNC_SERVER_WAIT_SECONDS, TEST_CLIENT_WAIT_SECONDS
-from sitemap_middleware.request_response import Response as Answered
-from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ...support.documents import locs
 from ...support.sample_sites import Clock
@@ -208,41 +202,6 @@ def test_views_that_hang_do_not_delay_the_others(protocol: str, monkeypatch: pyt
     assert released == [True, True, True]
 
 
-def test_slow_pages_take_turns_if_no_more_may_hang(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wsgi_adapter, "_MAX_HANGING_REQUESTS", 2)
-    monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 30.0)
-    monkeypatch.setattr(concurrent_probes, "MOVE_ON_SECONDS", 0.01)
-    running: set[str] = set()
-
-    def view(path: str, *_: Any) -> str:
-        running.add(path)
-        assert len(running) <= 2
-        threading.Event().wait(0.2)
-        running.remove(path)
-        return "A page"
-
-    paths = ["/a", "/b", "/c", "/d"]
-    app = site("wsgi", view, *paths, base_url=BASE)
-    assert listed("wsgi", app, host="example.com") == [f"{BASE}{path}" for path in paths]
-
-
-@BOTH
-def test_slow_pages_are_requested_again_by_https_if_the_app_requires_it(
-    protocol: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 30.0)
-    monkeypatch.setattr(concurrent_probes, "MOVE_ON_SECONDS", 0.01)
-
-    def view(path: str, _: Any, scheme: str) -> Any:
-        threading.Event().wait(0.1)
-        if scheme == "https":
-            return "A page"
-        return flask.Response("", 301, {"Location": f"{BASE}{path}"})
-
-    app = site(protocol, view, "/a", "/b", "/c", base_url=BASE)
-    assert listed(protocol, app, host="example.com") == [f"{BASE}/a", f"{BASE}/b", f"{BASE}/c"]
-
-
 @pytest.mark.usefixtures("hurried")
 def test_only_so_many_requests_hang_at_one_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wsgi_adapter, "_MAX_HANGING_REQUESTS", 2)
@@ -261,38 +220,6 @@ def test_only_so_many_requests_hang_at_one_time(monkeypatch: pytest.MonkeyPatch)
     join_threads("sitemap-request", 10)
     clock.pass_(61)
     assert listed("wsgi", app, host="example.com") == [f"{BASE}/c"]
-
-
-SITE = Site("https", "example.com")
-
-
-class Hanging:
-    """A request behind which one other may hang, and each does."""
-
-    max_hanging_requests = 1
-
-    def __init__(self) -> None:
-        self.begun: list[Future[Any]] = []
-
-    def start_probe(self, _: Any) -> Future[Any]:
-        self.begun.append(Future())
-        return self.begun[-1]
-
-
-def test_what_hangs_counts_until_it_ends_and_not_in_a_forked_child(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prober, "PROBE_TIMEOUT_SECONDS", -prober.PROBE_GRACE_SECONDS)
-    client, request = prober.ProbeClient(), Hanging()
-    for _ in range(2):
-        with pytest.raises(TimeoutError):
-            client.fetch(request, SITE, "/")
-        with pytest.raises(prober.TooManyHanging):
-            client.fetch(request, SITE, "/")
-        request.begun[-1].set_result(None)
-    with pytest.raises(TimeoutError):
-        client.fetch(request, SITE, "/")
-    client.reset_after_fork()
-    with pytest.raises(TimeoutError):
-        client.fetch(request, SITE, "/")
 
 
 @pytest.mark.usefixtures("hurried")
@@ -324,33 +251,6 @@ def bare(app: Any, path: str) -> Any:
     routes = flask.Flask("routes", static_folder=None)
     routes.add_url_rule(path, "page", lambda: "")
     return SitemapMiddleware(app, routes=routes, store="memory://", base_url=BASE, robots=False)
-
-
-class Events:
-    """A body that waits for events, and tells whether it was read and closed."""
-
-    def __init__(self) -> None:
-        self.read = self.closed = 0
-
-    def __iter__(self) -> Iterator[bytes]:
-        self.read += 1
-        yield b"data: x\n\n"
-
-    def close(self) -> None:
-        self.closed += 1
-
-
-def test_endless_event_stream_of_a_wsgi_app_is_closed_unread() -> None:
-    events = Events()
-
-    def app(_: Any, start_response: Any) -> Any:
-        start_response("200 OK", [("Content-Type", "Text/Event-Stream; charset=utf-8")])
-        return events
-
-    wrapped = bare(app, "/events")
-    assert listed("wsgi", wrapped) == []
-    assert (events.read, events.closed) == (0, 1)
-    assert "text/event-stream" in wrapped.explain("/events").reason
 
 
 def test_an_endless_event_stream_of_flask_is_not_read() -> None:
@@ -407,44 +307,6 @@ def test_probe_response_counts_however_a_wsgi_app_sends_it(app: Any, pages: list
     assert listed("wsgi", bare(app, "/")) == pages
 
 
-def test_a_body_that_fails_at_once_is_closed() -> None:
-    class Failing(Events):
-        def __iter__(self) -> Iterator[bytes]:
-            raise ValueError("no page")
-
-    body = Failing()
-
-    def app(_: Any, start_response: Any) -> Any:
-        start_response("200 OK", [("Content-Type", "text/html")])
-        return body
-
-    assert listed("wsgi", bare(app, "/")) == []
-    assert body.closed == 1
-
-
-@pytest.mark.usefixtures("hurried")
-def test_timeout_raised_by_a_view_is_a_failure_and_not_a_hang() -> None:
-    def view(path: str, *_: Any) -> str:
-        if path != "/z":
-            raise TimeoutError
-        return "A page"
-
-    pages = [f"/{number}" for number in range(12)]
-    app = site("wsgi", view, *pages, "/z", wrap=Propagating, base_url=BASE)
-    assert listed("wsgi", app, host=None) == [f"{BASE}/z"]
-
-
-class Propagating:
-    """Lets the errors of a Flask app through."""
-
-    def __init__(self, app: Any) -> None:
-        app.__self__.testing = True
-        self._app = app
-
-    def __call__(self, environ: Any, start_response: Any) -> Any:
-        return self._app(environ, start_response)
-
-
 @pytest.mark.usefixtures("hurried")
 def test_hanging_robots_txt_delays_the_sitemap_by_seconds_only(
     monkeypatch: pytest.MonkeyPatch,
@@ -464,15 +326,6 @@ def test_hanging_robots_txt_delays_the_sitemap_by_seconds_only(
         assert not go_on.is_set()
     finally:
         go_on.set()
-
-
-def test_what_remains_of_an_answer_that_was_cut_off() -> None:
-    answer = Answered(200, [("content-type", "text/plain")], b"x")
-    assert truncated_response.truncated_response(answer, too_long=True, allowed=True) is answer
-    assert truncated_response.truncated_response(answer, too_long=False, allowed=True) is None
-    film = Answered(200, [("content-type", "video/mp4")], b"x")
-    assert truncated_response.truncated_response(film, too_long=True, allowed=False) == Answered(200, film.headers)
-    assert truncated_response.truncated_response(Answered(0, []), too_long=False, allowed=False) is None
 
 
 def test_background_tasks_of_an_answer_run_to_their_end() -> None:
@@ -521,29 +374,6 @@ def test_our_own_requests_wait_until_the_app_has_closed_its_files(
     assert closed == opened
 
 
-def test_probe_does_not_wait_for_an_endless_background_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_process_asgi_client, "CLEANUP_TIMEOUT_SECONDS", 0.01)
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
-        await send({"type": "http.response.body", "body": b"A page"})
-        await asyncio.Event().wait()
-
-    routes = Starlette(routes=[Route("/", lambda _: Response())])
-    wrapped = SitemapMiddleware(app, routes=routes, store="memory://", base_url=BASE, verify=True, robots=False)
-    assert locs(asgi(wrapped, RequestSpec("/sitemap.xml")).body) == [f"{BASE}/"]
-
-
-def test_an_app_that_ends_without_an_answer_has_failed() -> None:
-    async def app(scope: Any, receive: Any, send: Any) -> None: ...
-
-    wrapped = SitemapMiddleware(
-        app, routes=Starlette(routes=[Route("/", lambda _: Response())]), store="memory://", base_url=BASE, robots=False
-    )
-    assert listed("asgi", wrapped) == []
-    assert "has not answered with a page yet" in wrapped.explain("/").reason
-
-
 # Servers with one thread, and test clients
 
 
@@ -559,24 +389,6 @@ def test_on_a_server_with_one_thread_pages_are_requested_on_it() -> None:
     body = b"".join(app({**environ, "wsgi.url_scheme": "http"}, lambda *_: None))
     assert locs(body) == ["http://localhost/", "http://localhost/a"]
     assert set(threads) == {threading.current_thread()}
-
-
-def test_single_threaded_server_probes_in_short_rounds() -> None:
-    clock = Clock()
-    app = site(
-        "wsgi", lambda *_: clock.pass_(SYNC_SERVER_WAIT_SECONDS * 0.6) or "A page", "/a", "/b", "/c", clock=clock
-    )
-    environ = {
-        "wsgi.multithread": False,
-        "HTTP_HOST": "localhost",
-        "PATH_INFO": "/sitemap.xml",
-        "REQUEST_METHOD": "GET",
-    }
-    rounds = []
-    for _ in range(2):
-        rounds.append(locs(b"".join(app({**environ, "wsgi.url_scheme": "http"}, lambda *_: None))))
-        clock.pass_(unvisited_page_prober.ROUND_INTERVAL_SECONDS)
-    assert [len(listed) for listed in rounds] == [2, 3]
 
 
 @pytest.mark.parametrize("client", ["flask", "starlette", "httpx"])
@@ -613,14 +425,6 @@ def test_test_client_gets_a_true_first_sitemap_and_no_leftover_work(client: str)
     assert TEST_CLIENT_WAIT_SECONDS > SYNC_SERVER_WAIT_SECONDS
 
 
-def test_test_client_may_probe_failed_pages_at_every_request() -> None:
-    app = site("wsgi", lambda *_: "A page", "/a")
-    client = flask.Flask("outer")
-    client.wsgi_app = app  # type: ignore[method-assign] # likewise
-    for _ in range(2):
-        assert client.test_client().get("/sitemap.xml", base_url="http://localhost").status_code == 200
-
-
 # Pace
 
 
@@ -640,68 +444,3 @@ def test_page_that_keeps_failing_is_probed_ever_less_often(protocol: str) -> Non
     waits = [round((later - earlier) / 3600) for earlier, later in pairwise(times)]
     assert waits[:6] == [1, 2, 4, 8, 16, 24]
     assert set(waits[6:]) == {24}
-
-
-def test_after_the_first_seconds_requests_come_at_a_gentle_pace() -> None:
-    clock, pauses = Clock(), []
-    app = site("wsgi", lambda *_: clock.pass_(0.5) or "A page", *(f"/{n}" for n in range(8)), clock=clock)
-
-    def pause(seconds: float) -> None:
-        pauses.append(seconds)
-        clock.pass_(seconds)
-
-    app.service.unvisited_prober.wait = pause
-    listed("wsgi", app, host="localhost")
-    assert pauses == [0.5] * 4
-    assert pause_after(0.0) == MIN_PAUSE_SECONDS
-    assert 1 / MIN_PAUSE_SECONDS == 10
-
-
-def test_pause_between_probes_ends_on_close(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 0.0)
-    clock, asked_for, requested = Clock(), [], threading.Event()
-
-    def view(path: str, *_: Any) -> str:
-        asked_for.append(path)
-        clock.pass_(20)  # after which the pause takes five seconds
-        requested.set()
-        return "A page"
-
-    before = set(threading.enumerate())
-    app = site("wsgi", view, "/a", "/b", clock=clock)
-    listed("wsgi", app, host="localhost")
-    assert requested.wait(30)
-    app.close()
-    for thread in set(threading.enumerate()) - before:
-        if thread.name == "sitemap":  # the last response may start the buffer's thread again
-            continue
-        thread.join(4)
-        assert not thread.is_alive()
-    assert asked_for == ["/a"]
-
-
-def test_a_long_round_keeps_its_lease_and_ends_without_it() -> None:
-    class Leasing(MemoryStore):
-        """Grants the lease of a round twice."""
-
-        grants = iter([True, True, False])
-
-        def lease(self, site: StoreKey, name: str, *more: Any) -> bool:
-            return next(self.grants) if name == "verify" else super().lease(site, name, *more)
-
-    clock, asked_for = Clock(), []
-    app = site(
-        "wsgi",
-        lambda path, *_: asked_for.append(path) or clock.pass_(40) or "A page",
-        "/a",
-        "/b",
-        "/c",
-        "/d",
-        clock=clock,
-        store=Leasing(),
-    )
-    app.service.unvisited_prober.wait = lambda _: None
-    listed("wsgi", app, host="localhost")
-    assert asked_for == ["/a", "/b"]

@@ -115,15 +115,3 @@ def test_without_the_extra_the_error_names_it(app: str, monkeypatch: pytest.Monk
     assert 'the report needs the extra "report": pip install "sitemap-middleware[report]"' in " ".join(
         answer.stderr.split()
     )
-
-
-def test_an_app_that_is_off_has_no_report(app: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SITEMAP_ENABLED", "off")
-    answer = cli_runner().invoke(command, ["report", app, "--out", "out"])
-    assert (answer.exit_code, "there is no report: SITEMAP_ENABLED=False turns" in answer.stderr) == (2, True)
-
-
-def test_another_site_of_the_store_is_named(app: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    cli_runner().invoke(command, ["report", app, "--out", "out"])
-    answer = cli_runner().invoke(command, ["report", app, "--out", "out", "--root-path", "/other"])
-    assert (answer.exit_code, "but of https://shop.example" in " ".join(answer.stderr.split())) == (2, True)

@@ -8,19 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.request_filter import asgi as asgi_filter
-from sitemap_middleware.request_filter import wsgi as wsgi_filter
-from sitemap_middleware.request_filter.accept_header import MAX_ACCEPT_CHARS, MAX_CACHED_VALUES, ignore_reason_of_accept
+from sitemap_middleware.request_filter.accept_header import MAX_ACCEPT_CHARS, ignore_reason_of_accept
 from sitemap_middleware.request_filter.asgi import ignore_reason_of_headers
 from sitemap_middleware.request_filter.header_rules import (
-    MAX_CACHED_NAMES,
-    HeaderRuleCache,
-    rule_for_environ_key,
     rule_for_header,
 )
 from sitemap_middleware.request_filter.reasons import IGNORE_REASONS, MAX_NAME_CHARS, IgnoreReason
 from sitemap_middleware.request_filter.uptime_monitors import MAX_AGENT_CHARS
-from sitemap_middleware.request_filter.visitor_fingerprint_and_sign_in import visitor_fingerprint
 from sitemap_middleware.request_filter.wsgi import ignore_reason_of_environ
 
 from ...support.sample_sites import Page, SampleSite
@@ -456,12 +450,6 @@ def test_an_accept_header_that_wants_html_counts(accept: str) -> None:
     assert ignore_reason_of_accept(accept) is None
 
 
-@given(st.text(max_size=300))
-def test_no_accept_header_raises(accept: str) -> None:
-    refusal = ignore_reason_of_accept(accept)
-    assert refusal is None or refusal.reason == "accept"
-
-
 @given(st.text(max_size=300), st.text(max_size=30))
 def test_no_header_raises_and_what_is_shown_is_printable(name: str, value: str) -> None:
     rule = rule_for_header(name)
@@ -469,11 +457,6 @@ def test_no_header_raises_and_what_is_shown_is_printable(name: str, value: str) 
     environ = {f"HTTP_{name}": value}
     ignore_reason_of_environ(environ, environ)
     ignore_reason_of_headers([(name.encode(), value.encode())])
-
-
-def test_several_accept_headers_are_one() -> None:
-    assert ignore_reason_of_headers([(b"accept", b"application/json"), (b"accept", b"text/html;q=0.5")]) is not None
-    assert ignore_reason_of_headers([(b"accept", b"application/json"), (b"accept", b"text/html")]) is None
 
 
 @pytest.mark.parametrize(
@@ -495,65 +478,6 @@ def test_explain_names_the_ignored_requests(line: str, detail: str) -> None:
     for reason_found in refusals(fields(line)):
         assert reason_found is not None
         assert reason_found.detail == detail
-
-
-@pytest.mark.parametrize("status", [299, 400, 403])
-def test_visitors_are_distinguished_by_user_agent(status: int) -> None:
-    fingerprint = visitor_fingerprint(status, "Mozilla", "de")
-    assert visitor_fingerprint(status, "Mozilla", "en") == fingerprint
-    assert visitor_fingerprint(status, "curl", "de") != fingerprint
-
-
-@pytest.mark.parametrize("status", [300, 302, 399])
-def test_redirected_visitors_are_distinguished_by_language(status: int) -> None:
-    fingerprint = visitor_fingerprint(status, "Mozilla", "de")
-    for same in ("de-AT", "DE;q=0.9, en", "de, en-GB;q=0.5", " de-DE,fr"):
-        assert visitor_fingerprint(status, "curl", same) == fingerprint
-    assert visitor_fingerprint(status, "Mozilla", "en, de") != fingerprint
-    assert visitor_fingerprint(status, "curl", "") != visitor_fingerprint(status, "Mozilla", ""), (
-        "without one, by the User-Agent"
-    )
-
-
-def test_names_that_are_remembered_are_bounded() -> None:
-    for kind in ("x-made-up-{}", "x-user-{}"):
-        for number in range(2 * MAX_CACHED_NAMES):
-            ignore_reason_of_headers([(kind.format(number).encode(), b"1")])
-            ignore_reason_of_environ({f"HTTP_{kind.format(number)}": "1"}, {})
-    ignore_reason_of_headers([(b"x" * 10 * MAX_NAME_CHARS, b"1")])
-    for names in (asgi_filter.rule_cache, wsgi_filter.rule_cache):
-        assert len(names) <= MAX_CACHED_NAMES
-        assert max(map(len, names.harmless), default=0) <= MAX_NAME_CHARS
-
-
-def test_values_that_are_remembered_are_bounded() -> None:
-    for number in range(2 * MAX_CACHED_VALUES):
-        agent, accept = f"Browser/{number}", f"text/html;level={number}"
-        environ = {"HTTP_USER_AGENT": agent, "HTTP_ACCEPT": accept}
-        for _ in range(2):
-            assert ignore_reason_of_headers([(b"user-agent", agent.encode()), (b"accept", accept.encode())]) is None
-            assert ignore_reason_of_environ(environ, environ) is None
-    long = "x" * 10 * MAX_ACCEPT_CHARS
-    assert ignore_reason_of_headers([(b"user-agent", long.encode())]) is None
-    assert ignore_reason_of_environ({"HTTP_USER_AGENT": long}, {}) is None
-    for values in (asgi_filter.harmless_fields, wsgi_filter.harmless_agents, wsgi_filter.harmless_accepts):
-        assert len(values) <= MAX_CACHED_VALUES
-    assert (b"user-agent", long.encode()) not in asgi_filter.harmless_fields
-    assert long not in wsgi_filter.harmless_agents
-
-
-@pytest.mark.parametrize("line", ["x-auth-user: ada", "accept: application/json", "user-agent: GoogleHC/1.0"])
-def test_values_that_are_remembered_do_not_hide_another_header(line: str) -> None:
-    """The harmless headers of one visitor are remembered when another one sends them with one header more."""
-    harmless = fields("accept: text/html\nuser-agent: Browser/1.0\nsec-fetch-dest: document")
-    assert refusals(harmless)[0] is None
-    for sent in ([*harmless, *fields(line)], [*fields(line), *harmless]):
-        pairs = [(name.encode(), value.encode()) for name, value in sent]
-        if line.startswith("user-agent"):
-            pairs = [pair for pair in pairs if pair != (b"user-agent", b"Browser/1.0")]
-        if line.startswith("accept"):
-            pairs = [pair for pair in pairs if pair != (b"accept", b"text/html")]
-        assert ignore_reason_of_headers(pairs) is not None
 
 
 # By the whole way
@@ -608,21 +532,6 @@ def test_ignored_requests_are_counted_by_reason_and_explained(protocol: str) -> 
 
 
 @BOTH
-@pytest.mark.parametrize("path", ["/about", "/\N{LATIN SMALL LETTER E WITH ACUTE}"])
-def test_repeated_ignored_requests_are_counted_with_the_last_reason(protocol: str, path: str) -> None:
-    sample = SampleSite(protocol, {"/": Page(), path: Page()}, verify=False)
-    cookie, script = ("cookie", "a=b"), ("hx-request", "true")
-    for field in (cookie, cookie, script, script, cookie, cookie, cookie):
-        sample.request(RequestSpec(path, headers=[field]))
-    stats = sample.app.stats()
-    assert (stats["ignored_credentials"], stats["ignored_partial"]) == (5, 2)
-    assert "the last of them for this page carried cookie" in str(sample.app.explain(path))
-    sample.request(RequestSpec(path, method="POST", headers=[cookie]))
-    assert sample.app.stats()["ignored_method"] == 1
-    assert "the last of them for this page was no GET" in str(sample.app.explain(path))
-
-
-@BOTH
 def test_known_page_reports_no_ignored_requests_of_others(protocol: str) -> None:
     sample = SampleSite(protocol, {"/": Page(), "/about": Page()}, verify=False)
     sample.visit("/")
@@ -665,32 +574,3 @@ def test_page_requested_only_by_a_monitor_is_not_learned(protocol: str, agents: 
 
 
 # What is remembered of names
-
-
-def test_rules_and_names_are_found_again() -> None:
-    cache = HeaderRuleCache(["HTTP_FORWARDED"])
-    assert (cache.routing, cache.known, cache.harmless) == ({"HTTP_FORWARDED"}, {"HTTP_FORWARDED"}, set())
-    rule = cache.find("HTTP_X_API_KEY", "X_API_KEY")
-    assert rule is not None
-    assert cache.find("HTTP_X_API_KEY", "X_ANYTHING") is rule, "it is remembered by its name"
-    assert len(cache) == 2
-    assert cache.find("HTTP_VIA", "VIA") is None
-    assert cache.find("HTTP_X_FORWARDED_PREFIX", "X_FORWARDED_PREFIX") is None
-    assert cache.harmless == {"HTTP_VIA"}
-    assert cache.routing == {"HTTP_FORWARDED", "HTTP_X_FORWARDED_PREFIX"}
-    assert cache.known == cache.harmless | cache.routing
-
-
-@pytest.mark.parametrize("name", ["turbo-frame", "x-requested-with", "hx-request"])
-def test_partial_page_is_requested_by_the_visitor_and_not_by_a_proxy(name: str) -> None:
-    rule = rule_for_header(name)
-    assert rule is not None
-    assert rule.reason.reason == "partial"
-    assert rule.from_proxy is False
-
-
-def test_environ_key_of_a_visitor_is_named() -> None:
-    rule = rule_for_environ_key("REMOTE_USER")
-    assert rule is not None
-    assert rule.reason == IgnoreReason("credentials", "carried REMOTE_USER")
-    assert rule.from_proxy

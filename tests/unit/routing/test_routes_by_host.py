@@ -68,30 +68,6 @@ def test_a_site_lists_the_static_routes_that_answer_on_its_host(routes: list[Bas
         assert found == static
 
 
-def test_capitals_in_a_host_route_count_as_they_do_for_this_version_of_starlette() -> None:
-    app = Starlette(routes=[Host("Blog.example", Starlette(routes=[page("/post")])), page("/about")])
-    answering = [
-        path for path in ("/about", "/post") if asgi(app, RequestSpec(path, host="blog.example")).status == 200
-    ]
-    assert listed(app, "blog.example", base_url="http://blog.example") == answering
-
-
-def test_routes_before_that_of_the_sites_own_host_are_listed() -> None:
-    @sitemap(values=[{"slug": "rye"}])
-    async def post(_: Any) -> HTMLResponse:
-        return HTMLResponse("a post")
-
-    inner = [page("/own"), page("/posts/rye"), Route("/notes/{slug}", post), page("/tags/{tag}")]
-    routes = [page("/before"), Route("/posts/{slug}", post), Host(HOST, Starlette(routes=inner)), page("/after")]
-    app = Starlette(routes=routes)
-    site = SitemapMiddleware(app, base_url=f"http://{HOST}", store="memory://", verify=False)
-    assert listed(app) == ["/before", "/notes/rye", "/own", "/posts/rye"]
-    assert "its route /tags/{tag} has parameters" in site.explain("/tags/oat").reason
-    assert site.explain("/after").reason == (
-        "the app has a route of this path for other hosts, and none that answers on www.example"
-    )
-
-
 @pytest.mark.parametrize("name", ["base_url", "allowed_hosts", "the app"])
 def test_a_pattern_of_hosts_counts_for_the_hosts_that_settings_name(name: str) -> None:
     inner = Starlette(routes=[page("/tenant")])
@@ -131,35 +107,6 @@ def test_a_host_that_settings_name_by_a_pattern_has_the_pages_that_answer_on_it(
         found = listed(app, host, base_url=base_url, allowed_hosts=[allowed])
         paths = {"/", "/a/b", "/a/both", "/a/known", "/after", "/both", "/known", "/tenant", "/test", *found}
         assert found == sorted(path for path in paths if asgi(app, RequestSpec(path, host=host)).status == 200)
-
-
-@pytest.mark.parametrize("host", ["example", "sub.example"])
-def test_a_pattern_of_settings_that_includes_the_domain_itself_names_it_too(host: str) -> None:
-    app = Starlette(routes=[Host("{name:path}", Starlette(routes=[page("/tenant")])), page("/after")])
-    assert listed(app, host, base_url=None, allowed_hosts=[".example"]) == ["/tenant"]
-
-
-def test_the_routes_of_hosts_that_a_pattern_names_are_reported_once() -> None:
-    site = SitemapMiddleware(
-        Starlette(routes=[page("/"), TENANTS]),
-        base_url=f"http://{HOST}",
-        allowed_hosts=["*.example"],
-        store="memory://",
-    )
-    assert [place.routed for place in site.service.sites()] == [HOST]
-    assert {route.host for route in site.service.app_routes.reload().routes} == {None, HOST, "*.example"}
-
-
-def test_options_are_about_the_site_of_base_url_even_if_its_host_has_a_route() -> None:
-    app = Starlette(routes=[Host(HOST, Starlette(routes=[page("/own")])), Host(OTHER, Starlette(routes=[page("/x")]))])
-    options: dict[str, Any] = {"include": ["/named"], "sections": {"more": ["/in-section"]}}
-    site = SitemapMiddleware(app, base_url=f"http://{HOST}", store="memory://", verify=False, **options)
-    assert listed(app, OTHER, **options) == ["/x"]
-    assert {path for path in ("/in-section", "/named", "/own", "/x") if site.explain(path).listed} == {
-        "/in-section",
-        "/named",
-        "/own",
-    }
 
 
 def test_rules_of_a_subdomain_hide_those_of_the_main_host_alone() -> None:

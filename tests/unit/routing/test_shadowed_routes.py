@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import HTMLResponse
-from starlette.routing import BaseRoute, Host, Mount, Route, WebSocketRoute, compile_path
+from starlette.routing import BaseRoute, Host, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.routing.shadowed_routes import EarlierRoutes
 
 from ...support.documents import locs
 from ...support.wire import RequestSpec, asgi
@@ -77,34 +76,6 @@ def test_a_static_route_is_listed_if_the_app_hands_its_path_to_it(written: list[
     answers = {path: asgi(app, RequestSpec(path)) for path in own if "{" not in path}
     expected = {path for path, answer in answers.items() if (answer.status, answer.text) == (200, path)}
     assert listed_paths == expected
-
-
-def test_first_of_many_parametrised_routes_is_found() -> None:
-    def added(*templates: str) -> None:
-        for template in templates:
-            number = len(passed)
-            passed.append((template, compile_path(template)[0]))
-            shadows.add(template, passed[-1][1], "", number)
-
-    def checked(*paths: str) -> None:
-        for path in paths:
-            first = next((number for number, (_, regex) in enumerate(passed) if regex.match(path)), None)
-            shadowing = shadows.shadowing_path(path)
-            assert shadowing == (None if first is None else f"{passed[first][0]} (int)"), path
-
-    shadows = EarlierRoutes()
-    passed: list[tuple[str, Any]] = []
-    paths = ["/", "/a", "/ab", "/a/b", "/a/b/", "/a/7", "/a/7.html", "/a/b.html", "/a/b/c/d", "/ab.html", "/a.html"]
-    checked(*paths)
-    for templates in (
-        ("/a/{n:int}", "/a/{m:int}.html"),
-        ("/a/{x}.html", "/a{x}", "/a/{n:int}"),
-        ("/a/b{rest:path}", "/a/c{x}"),
-        ("/{x}.html", "/{x}", "/{y}"),
-        ("/{x}/b", "/{rest:path}"),
-    ):
-        added(*templates)
-        checked(*paths)
 
 
 def test_the_shadowing_route_is_named_for_people() -> None:

@@ -6,16 +6,13 @@ import functools
 import itertools
 import os
 import types
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import fastapi
 import pytest
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
-from hypothesis import given
-from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.endpoints import HTTPEndpoint
 from starlette.middleware import Middleware
@@ -28,9 +25,6 @@ from starlette.staticfiles import StaticFiles
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.routing.plain_routes import each_route
-from sitemap_middleware.routing.route_change_detector import Snapshot
-from sitemap_middleware.routing.route_discovery import discover_routes
 from sitemap_middleware.routing.starlette_routes import matching_template
 
 from ...support.documents import entries, locs
@@ -238,77 +232,8 @@ def test_catch_all_mount_hides_the_routes_after_it() -> None:
     assert listed(app) == ["/a"]
 
 
-class Alike(Route):
-    """Read as a class of the app's own, of which nothing is known."""
-
-
-def wrapping() -> Any:
-    @functools.wraps(page)
-    async def wrapped(request: Any) -> HTMLResponse:
-        return await page(request)
-
-    return wrapped
-
-
-VIEWS: tuple[Callable[[], Any], ...] = (
-    lambda: page,
-    lambda: sitemap(priority=0.3)(copy_of(page)),
-    lambda: sitemap(learn=True)(copy_of(page)),
-    lambda: sitemap(exclude=True)(wrapping()),
-    lambda: with_module(copy_of(page), "fastapi.applications"),
-    wrapping,
-    lambda: functools.partial(page),
-    lambda: Reader,
-    lambda: Writer,
-    lambda: Reader.get,
-)
-
-
 def copy_of(view: Any) -> Any:
     return types.FunctionType(view.__code__, view.__globals__, view.__name__)
-
-
-def with_module(view: Any, module: str) -> Any:
-    view.__module__ = module
-    return view
-
-
-class Spec(NamedTuple):
-    """Of one route."""
-
-    path: str
-    view: int
-    methods: list[str] | None
-    in_schema: bool
-    settings: dict[str, Any] | None
-
-    def make(self, kind: type[Route], view: Any) -> Route:
-        route = kind(self.path, view, methods=self.methods, include_in_schema=self.in_schema)
-        return sitemap(**self.settings)(route) if self.settings else route
-
-
-SPECS = st.builds(
-    Spec,
-    st.sampled_from(["/", "/a", "/a/b", "/a/{x}", "/{x}/b", "/{rest:path}", "/c"]),
-    st.integers(0, len(VIEWS) - 1),
-    st.sampled_from([None, ["GET"], ["POST"], ["POST", "GET"]]),
-    st.booleans(),
-    st.none() | st.just({"priority": 0.9}),
-)
-
-
-@given(st.lists(SPECS, max_size=8), st.sampled_from([None, {"changefreq": "daily"}]), st.sampled_from(["", "/below"]))
-def test_plain_routes_are_read_as_those_of_any_class(
-    specs: list[Spec], app_settings: dict[str, Any] | None, prefix: str
-) -> None:
-    views = [VIEWS[spec.view]() for spec in specs]
-
-    def discovered(kind: type[Route]) -> tuple[Any, ...]:
-        routes = [spec.make(kind, view) for spec, view in zip(specs, views, strict=True)]
-        app = Starlette(routes=[Mount(prefix, routes=routes)] if prefix else routes)
-        return tuple(each_route(discover_routes(sitemap(**app_settings)(app) if app_settings else app, Snapshot())))
-
-    assert discovered(Route) == discovered(Alike)
 
 
 def test_routes_added_later_are_found_each_time() -> None:
@@ -319,11 +244,6 @@ def test_routes_added_later_are_found_each_time() -> None:
     assert answered(site) == ["http://testserver/first"]
     app.router.routes.append(Mount("/m", routes=[Route("/second", page)]))
     assert answered(site) == ["http://testserver/first", "http://testserver/m/second"]
-
-
-@pytest.mark.once
-def test_ten_thousand_routes_are_ten_thousand_pages() -> None:
-    assert len(listed(Starlette(routes=[Route(f"/{number}", page) for number in range(10_000)]))) == 10_000
 
 
 @pytest.mark.parametrize(
@@ -385,31 +305,9 @@ def test_a_host_with_routes_of_its_own_is_a_site_of_its_own(host: str, base_url:
     assert listed(hosted(), host, base_url=base_url) == ["/archive/old", "/posts"]
 
 
-@pytest.mark.parametrize("pattern", ["blog.example", "blog.example:8443"])
-@pytest.mark.parametrize("host", ["blog.example", "blog.example:8443", "blog.example:9000"])
-def test_the_port_of_a_host_route_means_nothing(pattern: str, host: str) -> None:
-    post = sitemap(values=[{"slug": "rye"}])(copy_of(page))
-    app = Starlette(routes=[Host(pattern, Router([Route("/own", page)])), Route("/", page), Route("/v/{slug}", post)])
-    answering = [path for path in ("/", "/own", "/v/rye") if asgi(app, RequestSpec(path, host=host)).status == 200]
-    assert listed(app, host, base_url=f"http://{host}") == answering == ["/own"]
-
-
-def test_a_host_route_in_one_of_the_same_host_takes_all_later_requests() -> None:
-    inner = Starlette(routes=[Host("blog.example", Router([Route("/own", page)])), Route("/after", page)])
-    app = Starlette(routes=[Host("blog.example", inner), Route("/", page)])
-    answering = [
-        path for path in ("/", "/own", "/after") if asgi(app, RequestSpec(path, host="blog.example")).status == 200
-    ]
-    assert listed(app, "blog.example", base_url="http://blog.example") == answering == ["/own"]
-
-
 def test_the_main_site_has_all_other_routes() -> None:
     assert listed(hosted(), "localhost:8000") == ["/"]
     assert listed(hosted(), "example.com", base_url="http://example.com") == ["/"]
-
-
-def test_the_main_site_may_be_the_one_with_routes_of_its_own() -> None:
-    assert listed(hosted(), "blog.example.com", base_url="http://blog.example.com") == ["/archive/old", "/posts"]
 
 
 def test_the_apps_trusted_hosts_are_sites_and_no_others_are() -> None:
@@ -473,14 +371,6 @@ def test_files_without_html_mode_are_assets(tmp_path: Path) -> None:
     assert listed(files(folder(tmp_path, "index.html"), html=False)) == []
 
 
-def test_files_that_come_and_go_are_followed(tmp_path: Path) -> None:
-    site = SitemapMiddleware(files(folder(tmp_path, "a.html")), store="memory://", verify=False)
-    assert answered(site) == ["http://testserver/a.html"]
-    folder(tmp_path, "b.html")
-    (tmp_path / "a.html").unlink()
-    assert answered(site) == ["http://testserver/b.html"]
-
-
 def test_a_folder_that_is_not_there_has_no_pages(tmp_path: Path) -> None:
     app = files(tmp_path / "later", check_dir=False)
     assert listed(app) == []
@@ -499,17 +389,6 @@ def test_the_first_of_several_folders_wins(tmp_path: Path, monkeypatch: pytest.M
     assert listed_entries["http://testserver/b.html"] == {"lastmod": "2025-06-13T15:06:40Z"}
 
 
-def test_several_mounts_of_files_are_each_under_their_path(tmp_path: Path) -> None:
-    first, second = folder(tmp_path / "one", "index.html"), folder(tmp_path / "two", "index.html")
-    app = Starlette(
-        routes=[
-            Mount("/two", GZipMiddleware(StaticFiles(directory=second, html=True))),
-            Mount("/", StaticFiles(directory=first, html=True)),
-        ]
-    )
-    assert listed(app) == ["/", "/two/"]
-
-
 @pytest.mark.parametrize("follow", [False, True])
 def test_links_out_of_the_folder_count_where_they_are_followed(tmp_path: Path, follow: bool) -> None:
     top = folder(tmp_path / "top", "a.html")
@@ -520,17 +399,6 @@ def test_links_out_of_the_folder_count_where_they_are_followed(tmp_path: Path, f
     expected = ["/a.html", "/file.html", "/folder/deep/secret.html", "/folder/secret.html"] if follow else ["/a.html"]
     assert listed(app) == expected
     assert asgi(app, RequestSpec("/folder/secret.html")).status == (200 if follow else 404)
-
-
-@pytest.mark.parametrize("follow", [False, True])
-def test_links_that_lead_nowhere_or_in_circles_are_survived(tmp_path: Path, follow: bool) -> None:
-    top = folder(tmp_path / "top", "home.html", "deep/a.html")
-    (top / "index.html").symlink_to(top / "home.html")
-    (top / "gone.html").symlink_to(tmp_path / "nowhere.html")
-    (top / "self.html").symlink_to(top / "self.html")
-    (top / "deep" / "up").symlink_to(top)
-    (top / "same").symlink_to(top / "deep")
-    assert listed(files(top, follow_symlink=follow)) == ["/", "/deep/a.html", "/home.html"]
 
 
 def test_a_folder_that_cannot_be_read_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -544,24 +412,6 @@ def test_a_folder_that_cannot_be_read_hides_no_other(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(os, "scandir", refusing)
     assert listed(files(tmp_path)) == ["/a.html"]
-
-
-def test_a_file_that_goes_while_the_folder_is_read_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder(tmp_path, "a.html", "b.html")
-    scandir = os.scandir
-
-    def losing(path: str) -> Any:
-        dir_entries = list(scandir(path))
-        (tmp_path / "a.html").unlink(missing_ok=True)
-        return dir_entries
-
-    monkeypatch.setattr(os, "scandir", losing)
-    assert listed(files(tmp_path)) == ["/b.html"]
-
-
-def test_a_folder_of_very_many_files_is_read_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemap_middleware.routing.static_html_files.MAX_FILES", 2)
-    assert listed(files(folder(tmp_path, "a.html", "b.html", "c.html"))) == ["/a.html", "/b.html"]
 
 
 def test_mtime_shared_by_most_files_is_a_deployment(tmp_path: Path) -> None:
@@ -630,13 +480,6 @@ def test_a_declared_response_class_tells_pages_from_data(response_class: Any, ex
     router.get("/x", **{"response_class": response_class} if level == "route" else {})(html)
     app.include_router(router, **settings if level == "include" else {})
     assert listed(app) == expected
-
-
-def test_route_of_the_default_response_class_is_listed_once_seen() -> None:
-    app = api()
-    app.get("/template")(html)
-    assert listed(app) == ["/html"]
-    assert visited(app, "/data", "/template") == ["/html", "/template"]
 
 
 def test_a_declared_page_that_answers_with_data_is_not_listed() -> None:
@@ -714,12 +557,6 @@ def test_the_documentation_of_the_api_is_never_listed(wrap: Any, mount: str) -> 
     assert answered(site) == [f"http://testserver{mount}/html"]
 
 
-@pytest.mark.parametrize("wrap", [from_outside, by_add_middleware])
-def test_the_documentation_is_listed_where_include_names_it(wrap: Any) -> None:
-    site = wrap(api(docs_url="/guide"), include=("/guide", "/redoc"))
-    assert answered(site) == [f"http://testserver/{name}" for name in ("guide", "html", "redoc")]
-
-
 def test_a_page_of_ones_own_at_docs_is_a_page() -> None:
     app = api(docs_url=None)
     app.get("/docs", response_class=HTMLResponse)(html)
@@ -733,13 +570,6 @@ def test_a_declared_root_path_stands_in_every_loc() -> None:
     assert answered(by_add_middleware(api()), root="/api") == ["http://testserver/api/html"]
 
 
-def test_one_fastapi_app_in_another() -> None:
-    inner, outer = api(), api()
-    inner.mount("/deeper", api())
-    outer.mount("/inner", inner)
-    assert listed(outer) == ["/html", "/inner/deeper/html", "/inner/html"]
-
-
 def test_routes_added_after_a_router_was_included() -> None:
     app, router = api(), APIRouter()
     site = SitemapMiddleware(app, store="memory://", verify=False)
@@ -747,14 +577,6 @@ def test_routes_added_after_a_router_was_included() -> None:
     router.get("/later", response_class=HTMLResponse)(html)
     app.include_router(router)
     assert answered(site) == ["http://testserver/html", "http://testserver/later"]
-
-
-def test_mounts_and_hosts_and_files_in_fastapi(tmp_path: Path) -> None:
-    app = api()
-    app.mount("/site", StaticFiles(directory=folder(tmp_path, "index.html"), html=True))
-    app.host("blog.example.com", Router(routes=[Route("/posts", page)]))
-    assert listed(app) == ["/html", "/site/"]
-    assert listed(app, "blog.example.com") == ["/html", "/posts", "/site/"]
 
 
 if hasattr(FastAPI, "frontend"):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
-from zlib import crc32
 
 import pytest
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.request_filter.visitor_fingerprint_and_sign_in import is_authenticated_user, visitor_fingerprint
+from sitemap_middleware.request_filter.visitor_fingerprint_and_sign_in import is_authenticated_user
 from sitemap_middleware.request_filter.wsgi import ignore_reason_of_environ
 
 from ...support.url_flood import ENVIRON, SCOPE
@@ -154,15 +153,3 @@ def test_anonymous_scope_is_evidence(scope: dict[str, Any]) -> None:
 def test_user_signed_in_by_the_app_is_noticed_at_the_response() -> None:
     assert answered({}, User(is_authenticated=True)) == [True, True]
     assert answered({}, User(is_authenticated=False)) == [False, False]
-
-
-def test_fingerprint_is_the_same_in_every_process_and_for_any_text() -> None:
-    assert visitor_fingerprint(403, "Ada", "de") == crc32(b"Ada")
-    assert visitor_fingerprint(302, "Ada", "DE-at;q=0.5, en") == crc32(b"de")
-    assert visitor_fingerprint(302, "Ada", " ;q=1") == crc32(b"Ada")
-    assert visitor_fingerprint(302, "Ada", "zh-Hant-TW , en-GB;q=0.5;x=1, de") == crc32(b"zh")
-    assert visitor_fingerprint(302, "Ada", "fr,en") == visitor_fingerprint(302, "Ada", "fr;q=0.9;x") == crc32(b"fr")
-    assert [visitor_fingerprint(status, "Ada", "de") == crc32(b"de") for status in (299, 300, 399, 400)] == [
-        *(False, True, True, False)
-    ]
-    assert visitor_fingerprint(403, "\udcff", "") == crc32(b"?")
