@@ -1,7 +1,13 @@
 """Sphinx: the documentation as a site. `python3 tests --only=docs` builds it, and takes a warning for an error."""
 
+import sys
 import tomllib
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from check_rules import write_pages
+
+write_pages()
 
 _PROJECT = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text("utf-8"))["project"]
 

@@ -37,14 +37,20 @@ _GZIP_OR_ZLIB: Final = zlib.MAX_WBITS | 32
 
 
 class RobotsRules:
-    """The rules of one robots.txt."""
+    """The rules of one robots.txt.
 
-    def __init__(self, text: str = "") -> None:
+    Args:
+        text: the file.
+        crawlers: the names of the crawlers whose rules count. Default: those of the large search engines.
+    """
+
+    def __init__(self, text: str = "", *crawlers: str) -> None:
         self.text = text
+        self._crawlers = crawlers or _CRAWLERS
         self._parsed: Protego | None = None
         if not text.strip():
             return
-        lines = _AGENT.sub(_normalized_agent_line, _CARRIAGE_RETURN.sub("\n", text))
+        lines = _AGENT.sub(self._normalized_agent_line, _CARRIAGE_RETURN.sub("\n", text))
         self._parsed = Protego.parse(lines)
 
     def may_disallow(self, path: str) -> bool:
@@ -63,18 +69,23 @@ class RobotsRules:
         return False
 
     def allows(self, loc: str) -> bool:
-        """Whether all of `_CRAWLERS` may fetch this URL."""
-        return self._parsed is None or all(self._parsed.can_fetch(loc, crawler) for crawler in _CRAWLERS)
+        """Whether all of the crawlers may fetch this URL."""
+        return self._parsed is None or all(self._parsed.can_fetch(loc, crawler) for crawler in self._crawlers)
 
+    def crawl_delay(self) -> float:
+        """Seconds that the crawlers are asked to wait between two requests; 0 if they are not asked."""
+        if self._parsed is None:
+            return 0.0
+        return max(float(self._parsed.crawl_delay(crawler) or 0) for crawler in self._crawlers)
 
-def _normalized_agent_line(line: re.Match[str]) -> str:
-    """A user-agent line that names one of `_CRAWLERS` or `*` exactly, or else a crawler that does not exist.
+    def _normalized_agent_line(self, line: re.Match[str]) -> str:
+        """A user-agent line that names one of the crawlers or `*` exactly, or else a crawler that does not exist.
 
-    Protego matches prefixes of a crawler's name; crawlers match the whole name.
-    """
-    token = _TOKEN.match(line[2].strip())
-    known = token is not None and token[0].lower() in ("*", *map(str.lower, _CRAWLERS))
-    return f"{line[1]}{token[0] if token and known else 'another-crawler'}"
+        Protego matches prefixes of a crawler's name; crawlers match the whole name.
+        """
+        token = _TOKEN.match(line[2].strip())
+        known = token is not None and token[0].lower() in ("*", *map(str.lower, self._crawlers))
+        return f"{line[1]}{token[0] if token and known else 'another-crawler'}"
 
 
 class RobotsFile:

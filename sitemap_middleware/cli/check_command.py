@@ -3,54 +3,78 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from .. import __version__
-from ..linter.checks.coverage import KnownUrl
-from ..linter.checks.loc import check_loc, is_local
-from ..linter.document_source import Source
-from ..linter.file_source import FileSource
-from ..linter.listed_pages_check import SAMPLE_PAGES, PageClient, Pages
-from ..linter.message_collector import DEFAULT_LIMIT
-from ..linter.results_as_sarif_and_github import as_sarif, github_annotations
-from ..linter.rules import Severity
-from ..linter.runner import (
-    DEFAULT_MAX_DOCUMENTS,
-    Comparison,
-    OnProgress,
-    Result,
-    Settings,
-    check_sitemap,
-)
+from ..check.answers import KnownUrl
+from ..check.app_source import AppPages, AppSource, unobserved
+from ..check.findings import DEFAULT_LIMIT
+from ..check.output import as_json as json_of
+from ..check.output import as_sarif, github_annotations, summary, text_lines
+from ..check.pages import SAMPLE_PAGES, Pages
+from ..check.responses import PageClient
+from ..check.rules import FAMILIES, RULES, Severity, ignored_codes
+from ..check.runner import DEFAULT_MAX_DOCUMENTS, Comparison, Result, Settings, check_sitemap
+from ..check.sources import FileSource, Source
+from ..check.urls import check_loc, is_local
 from ..stores.default_store import only_existing_files
 from ..urls import parse_base_url
 from . import missing_library_message
 from .app_loader import is_app_name
-from .app_source_for_check import AppPages, AppSource, unobserved
-from .check_results_as_text import print_result
 from .command_options import command
 from .command_target import Target, open_target, reporting_errors
-from .rule_names import ignored, print_rule_or_family
-from .terminal_output import CommandError, print_notes, progress
+from .terminal_output import CommandError, console, print_line, print_notes, print_rows, progress
 
 _HOST_AND_PORT: Final = re.compile(r"[\w.-]+:[0-9]+(/.*)?", re.ASCII)
+_STYLES: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: ""}
 
 
-def _explain(context: click.Context, _parameter: click.Parameter, code: str | None) -> None:
-    """Print what a rule means, and end."""
-    if code is None or context.resilient_parsing:
+Check = Callable[..., Coroutine[Any, Any, Result]]
+"""Checks a `Source`, and its pages by a `PageClient` if that is given; `known` returns what the app knows of them."""
+
+
+def _explain(context: click.Context, _parameter: click.Parameter, name: str | None) -> None:
+    """Print what a rule means, or which rules a family has, and end."""
+    if name is None or context.resilient_parsing:
         return
-    print_rule_or_family(code)
+    out = console()
+    if (family := next((family for family in FAMILIES if family.name == name), None)) is not None:
+        print_line(out, f"{family.name}: {family.about}")
+        print_rows(out, [(rule.code, f"{rule.severity}: {rule.title}", "") for rule in family.rules])
+    elif (rule := RULES.get(name)) is not None:
+        print_line(out, f"{rule.code} ({rule.severity}): {rule.title}")
+        print_line(out, rule.explanation)
+        print_line(out, f"Fix: {rule.fix}")
+        if rule.source:
+            print_line(out, f"See: {rule.source}")
+    else:
+        raise _unknown_rule(name)
     context.exit()
+
+
+def _unknown_rule(name: str) -> CommandError:
+    families = [family.name for family in FAMILIES]
+    near = get_close_matches(name, [*families, *RULES], 1)
+    all_families = f"--explain FAMILY lists the codes of a family: {', '.join(families)}"
+    hint = f"did you mean {near[0]}?" if near else all_families
+    return CommandError(f"{name!r} is neither the code of a rule nor a family of rules; {hint}")
+
+
+def _ignored(select: tuple[str, ...], ignore: tuple[str, ...]) -> set[str]:
+    """The codes that are not reported. Raises `CommandError` for a name that is neither a code nor a family."""
+    names = [[name.strip() for text in texts for name in text.split(",")] for texts in (select, ignore)]
+    try:
+        return ignored_codes(*names)
+    except KeyError as error:
+        raise _unknown_rule(error.args[0]) from None
 
 
 @command.command()
@@ -77,7 +101,7 @@ def _explain(context: click.Context, _parameter: click.Parameter, code: str | No
     type=click.IntRange(0),
     default=DEFAULT_LIMIT,
     show_default=True,
-    help="Print N messages of each code; 0 prints all.",
+    help="Print N messages of each code, and many equal ones as one line; 0 prints all.",
 )
 @click.option(
     "--max-documents",
@@ -143,6 +167,8 @@ def check(
 
     URL is that of a sitemap, or of a site, whose robots.txt then names the sitemaps.
 
+    FILE is a sitemap, or a folder, of which each file *.xml and *.xml.gz is checked.
+
     APP is MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE. Its documents are requested in process.
 
     The exit status is 1 if a message is as severe as --fail-on or worse, 2 if nothing can be checked, and else 0. A
@@ -154,179 +180,154 @@ def check(
         raise CommandError("--update-baseline needs --baseline FILE, which names the file that it writes")
     if as_json and output_format not in ("text", "json"):
         raise CommandError(f"--json and --format {output_format} exclude each other: leave one of them out")
-    mode = Pages(pages) if pages else Pages.SAMPLE if _document_file(app) is None else Pages.NONE
-    settings = Settings(ignored(select, ignore), limit, max_documents, mode)
-    with reporting_errors(), progress("documents and pages") as update, _Baseline.opened(baseline) as urls:
-        run = _Run(settings, update, urls.comparison(update=update_baseline), obey_robots=not ignore_robots)
-        result = run.check(app, **options)
-        urls.save(is_complete=result.is_complete)
-    _print("json" if as_json else output_format, result)
+    mode = Pages(pages) if pages else Pages.SAMPLE if _path_of_documents(app) is None else Pages.NONE
+    settings = Settings(_ignored(select, ignore), limit, max_documents, mode)
+    with reporting_errors(), progress("documents and pages") as update:
+
+        def run(compared: Comparison) -> Result:
+            async def checked(
+                source: Source,
+                client: PageClient | None = None,
+                known: Callable[[], Iterator[KnownUrl]] | None = None,
+            ) -> Result:
+                comparison = replace(compared, client=client, known=known)
+                return await check_sitemap(source, settings, on_progress=update, comparison=comparison)
+
+            return _check_target(app, checked, mode, obey_robots=not ignore_robots, **options)
+
+        result = _run_with_baseline(baseline, run, update=update_baseline)
+    _print("json" if as_json else output_format, result, limit)
     worst = [*Severity][: [*Severity].index(Severity(fail_on)) + 1]
     sys.exit(1 if any(result.counts[severity] for severity in worst) else 0)
 
 
-def _document_file(target: Any) -> Path | None:
-    """The file that the argument of the command names; None if it names a Python file or anything else."""
-    file = Path(target) if isinstance(target, str) else None
-    return file if file is not None and file.is_file() and file.suffix != ".py" else None
-
-
-def _print(output_format: str, result: Result) -> None:
+def _print(output_format: str, result: Result, limit: int) -> None:
     """Print what was found."""
     if output_format == "json":
-        click.echo(json.dumps([message.as_json() for message in result.messages], indent=2))
+        click.echo(json_of(result))
     elif output_format == "sarif":
         click.echo(as_sarif(result, __version__))
     elif output_format == "github":
         for line in github_annotations(result):
             click.echo(line)
     else:
-        print_result(result)
+        out = console()
+        for line, severity in text_lines(result, merge_equal=limit > 0):
+            print_line(out, line, _STYLES[severity])
+        print_line(out, summary(result))
+        print_notes([f"{number:,} more of {code}; --limit 0 prints all" for code, number in result.omitted.items()])
 
 
-@dataclass
-class _Baseline:
-    """The URLs of an earlier run, one in a line of a file."""
+def _run_with_baseline(file: Path | None, run: Callable[[Comparison], Result], *, update: bool) -> Result:
+    """Run a check, and compare what is listed with the URLs of an earlier run, one in a line of a file.
 
-    file: Path | None
-    """None if there is no option --baseline."""
-    new: Path | None = None
-    """The file that is to replace it."""
-    _output: Any = None
+    The file is written if there is none, or if it is to be updated. A run that did not read all documents writes
+    nothing.
+    """
+    if file is None:
+        return run(Comparison())
 
-    @classmethod
-    @contextlib.contextmanager
-    def opened(cls, file: Path | None) -> Iterator[_Baseline]:
-        """Provide a baseline; delete the new file at the end unless it was saved."""
-        baseline = cls(file)
-        try:
-            yield baseline
-        finally:
-            if baseline._output is not None:
-                baseline._output.close()
-            if baseline.new is not None:
-                baseline.new.unlink(missing_ok=True)
-
-    def comparison(self, *, update: bool) -> Comparison:
-        """The URLs to compare with, and the function that writes the new ones; neither without a baseline."""
-        if self.file is None:
-            return Comparison()
-        earlier: Callable[[], Iterable[str]] | None = self._earlier if self.file.exists() else None
-        if earlier is not None and not update:
-            return Comparison(earlier=earlier)
-        self.new = self.file.with_name(f".{self.file.name}.new")
-        try:
-            self._output = self.new.open("w", encoding="utf-8")
-        except OSError as error:
-            raise CommandError(f"--baseline cannot be written: {error}") from error
-        return Comparison(earlier=earlier, on_url=self._write)
-
-    def save(self, *, is_complete: bool) -> None:
-        """Put the new file in the place of the old one. A run that did not read all documents changes nothing."""
-        if self.new is None or self.file is None:
-            return
-        self._output.close()
-        if is_complete:
-            self.new.replace(self.file)
-            print_notes([f"{self.file} is written: it has the URLs that are listed now"])
-        else:
-            print_notes([f"{self.file} is not written, because not all documents were read"])
-
-    def _earlier(self) -> Iterator[str]:
-        assert self.file is not None
-        with self.file.open(encoding="utf-8", errors="replace") as lines:
+    def earlier() -> Iterator[str]:
+        with file.open(encoding="utf-8", errors="replace") as lines:
             yield from filter(None, map(str.strip, lines))
 
-    def _write(self, url: str) -> None:
-        self._output.write(" ".join(url.split()) + "\n")
-
-
-@dataclass
-class _Run:
-    """One run: what it checks, and how."""
-
-    settings: Settings
-    update: OnProgress
-    comparison: Comparison
-    obey_robots: bool
-
-    def check(self, target: Any, **options: Any) -> Result:
-        """Check a URL, a file, or an app."""
-        if isinstance(target, str):
-            scheme, separator, rest = target.partition("://")
-            if separator and scheme.lower() in ("http", "https"):
-                if options["base_url"] is not None:
-                    raise CommandError("--base-url is for a file or an app: the documents of a URL are requested there")
-                return asyncio.run(self._check_url(f"{scheme.lower()}://{rest}"))
-            if (file := _document_file(target)) is not None:
-                return asyncio.run(self._check_file(file, **options))
-            if Path(target).is_file():
-                raise CommandError(f"{target} is a Python file: name the app in it, such as {target}:app")
-            if _HOST_AND_PORT.fullmatch(target):
-                raise CommandError(f"{target} is neither a file nor an app: for a server, give http://{target}")
-            if not is_app_name(target):
-                raise CommandError(
-                    f"no such file: {target}; give a URL with https://, a file, or an app as MODULE:ATTRIBUTE"
-                )
-        with only_existing_files():
-            return self._check_app(target, **options)
-
-    async def _check_url(self, url: str) -> Result:
-        web = _web()
-        checked = check_loc(url, is_page=False)
-        if not checked.host:
-            raise CommandError(f"{url!r} is not a URL")
-        async with web.client(obey_robots=self.obey_robots, allow_local=is_local(checked.host)) as client:
-            return await self._checked(web.source(url, client), web.pages(client))
-
-    async def _check_file(self, file: Path, base_url: str | None, **_: Any) -> Result:
-        location = f"{parse_base_url(base_url, '--base-url').base_url}/{file.name}" if base_url else None
-        source = FileSource(file, location)
-        if self.settings.pages is Pages.NONE:
-            return await self._checked(source, None)
-        web = _web()
-        async with web.client(obey_robots=self.obey_robots) as client:
-            return await self._checked(source, web.pages(client))
-
-    def _check_app(self, app: Any, **options: Any) -> Result:
-        target = open_target(app, **options, serving=True)
-        site = target.main_site()
-        if not target.service.options.enabled:
-            raise CommandError(f"there is no sitemap: {target.service.not_served_reason()}")
-        try:
-            with target.started() as started:
-                fetch = started.client(site)
-                started.complete_routes(site)
-                source = AppSource(fetch, site, target.service.options.path)
-                self.comparison = replace(self.comparison, known=lambda: _known_urls(started))
-                with unobserved(fetch, target.middleware) as fetch_page:
-                    return asyncio.run(self._checked(source, AppPages(fetch_page, site)))
-        finally:
-            target.middleware.close()
-
-    async def _checked(self, source: Source, client: PageClient | None) -> Result:
-        comparison = replace(self.comparison, client=client)
-        return await check_sitemap(source, self.settings, on_progress=self.update, comparison=comparison)
-
-
-@dataclass(frozen=True)
-class _Web:
-    """What requests documents and pages from the web."""
-
-    client: Any
-    source: Any
-    pages: Any
-
-
-def _web() -> _Web:
-    """Import the modules that need httpx. Raises `CommandError` if it is missing."""
+    compared = Comparison(earlier=earlier if file.exists() else None)
+    if file.exists() and not update:
+        return run(compared)
+    new = file.with_name(f".{file.name}.new")
     try:
-        from ..linter.web_client import PoliteClient
-        from ..linter.web_page_client import WebPages
-        from ..linter.web_source import WebSource
+        try:
+            output = new.open("w", encoding="utf-8")
+        except OSError as error:
+            raise CommandError(f"--baseline cannot be written: {error}") from error
+        with output:
+            result = run(replace(compared, on_url=lambda url: print(*url.split(), file=output)))
+        if result.is_complete:
+            new.replace(file)
+            print_notes([f"{file} is written: it has the URLs that are listed now"])
+        else:
+            print_notes([f"{file} is not written, because not all documents were read"])
+        return result
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _path_of_documents(target: Any) -> Path | None:
+    """The file or folder that the argument of the command names; None if it names a Python file or anything else."""
+    path = Path(target) if isinstance(target, str) else None
+    return path if path is not None and (path.is_dir() or (path.is_file() and path.suffix != ".py")) else None
+
+
+def _check_target(
+    target: Any, checked: Check, mode: Pages, *, obey_robots: bool, base_url: str | None, **options: Any
+) -> Result:
+    """Check a URL, a file, a folder or an app. Raises `CommandError` if it is none of them."""
+    if isinstance(target, str):
+        scheme, separator, rest = target.partition("://")
+        if separator and scheme.lower() in ("http", "https"):
+            if base_url is not None:
+                raise CommandError("--base-url is for a file or an app: the documents of a URL are requested there")
+            return asyncio.run(_check_url(f"{scheme.lower()}://{rest}", checked, obey_robots=obey_robots))
+        if (path := _path_of_documents(target)) is not None:
+            location = f"{parse_base_url(base_url, '--base-url').base_url}/" if base_url else None
+            if location and path.is_file():
+                location += path.name
+            source = FileSource(path, location)
+            return asyncio.run(_check_files(source, checked, mode, obey_robots=obey_robots))
+        if Path(target).is_file():
+            raise CommandError(f"{target} is a Python file: name the app in it, such as {target}:app")
+        if _HOST_AND_PORT.fullmatch(target):
+            raise CommandError(f"{target} is neither a file nor an app: for a server, give http://{target}")
+        if not is_app_name(target):
+            raise CommandError(
+                f"no such file: {target}; give a URL with https://, a file or folder, or an app as MODULE:ATTRIBUTE"
+            )
+    with only_existing_files():
+        return _check_app(target, checked, base_url=base_url, **options)
+
+
+async def _check_url(url: str, checked: Check, *, obey_robots: bool) -> Result:
+    host = check_loc(url, is_page=False).host
+    if not host:
+        raise CommandError(f"{url!r} is not a URL")
+    client_class, source_class = _web()
+    async with client_class(obey_robots=obey_robots, allow_local=is_local(host)) as client:
+        return await checked(source_class(url, client), client)
+
+
+async def _check_files(source: FileSource, checked: Check, mode: Pages, *, obey_robots: bool) -> Result:
+    if mode is Pages.NONE:
+        return await checked(source)
+    client_class, _ = _web()
+    async with client_class(obey_robots=obey_robots) as client:
+        return await checked(source, client)
+
+
+def _web() -> tuple[Any, Any]:
+    """Import what needs httpx: the client and the source. Raises `CommandError` if it is missing."""
+    try:
+        from ..check.web_client import PoliteClient
+        from ..check.web_source import WebSource
     except ModuleNotFoundError as error:
         raise CommandError(missing_library_message(error) or str(error)) from None
-    return _Web(PoliteClient, WebSource, WebPages)
+    return PoliteClient, WebSource
+
+
+def _check_app(app: Any, checked: Check, **options: Any) -> Result:
+    target = open_target(app, **options, serving=True)
+    site = target.main_site()
+    if not target.service.options.enabled:
+        raise CommandError(f"there is no sitemap: {target.service.not_served_reason()}")
+    try:
+        with target.started() as started:
+            fetch = started.client(site)
+            started.complete_routes(site)
+            source = AppSource(fetch, site, target.service.options.path)
+            with unobserved(fetch, target.middleware) as fetch_page:
+                pages = AppPages(fetch_page, site)
+                return asyncio.run(checked(source, pages, lambda: _known_urls(started)))
+    finally:
+        target.middleware.close()
 
 
 def _known_urls(target: Target) -> Iterator[KnownUrl]:

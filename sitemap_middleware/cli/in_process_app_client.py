@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import quote, unquote
 
 from anyio import Event
@@ -24,8 +24,14 @@ from ..exceptions import SitemapError
 from ..models import Site
 from ..request_response import PROBE_USER_AGENT, WAIT_SECONDS_KEY, AsyncCollector, Response
 
-Fetch = Callable[[str, str], Response]
-"""Requests a decoded path below the root, with an Accept-Encoding of "gzip" or "identity"."""
+
+class Fetch(Protocol):
+    """Requests a decoded path below the root, with an Accept-Encoding of "gzip" or "identity"."""
+
+    def __call__(self, path: str, encoding: str, query: str = "") -> Response:
+        """Send the request. The query is written as in a URL."""
+        ...
+
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
@@ -68,6 +74,7 @@ class _PageRequest(NamedTuple):
     path: str
     encoding: str
     wait_seconds: float
+    query: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +99,7 @@ class RunningApp:
         """
         if self.failure is not None:
             raise SitemapError(f"the app did not start: {self.failure}")
-        return lambda path, encoding: self._send(_PageRequest(site, path, encoding, wait_seconds))
+        return lambda path, encoding, query="": self._send(_PageRequest(site, path, encoding, wait_seconds, query))
 
 
 def _send_wsgi(executor: Executor, app: Any, request: _PageRequest) -> Response:
@@ -112,6 +119,7 @@ def _call_wsgi(app: Any, request: _PageRequest) -> Response:
     response = Client(app).get(
         quote(request.path),
         base_url=f"{site.scheme}://{site.host}{site.root}/",
+        query_string=request.query,
         headers=_headers(request),
         environ_overrides={WAIT_SECONDS_KEY: request.wait_seconds},
     )
@@ -139,7 +147,7 @@ async def _call_asgi(app: Any, request: _PageRequest, state: Mapping[str, Any]) 
         "path": root + request.path,
         "raw_path": quote(root + request.path).encode(),
         "root_path": root,
-        "query_string": b"",
+        "query_string": request.query.encode(),
         "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
         "client": ("127.0.0.1", 0),
         "server": (host, int(port)),

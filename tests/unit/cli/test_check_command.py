@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import sys
 from pathlib import Path
@@ -16,11 +17,11 @@ from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.check.rules import FAMILIES, RULES, Family
 from sitemap_middleware.cli.main import command, commands_for
-from sitemap_middleware.linter.rules import FAMILIES, RULES, Family
 
 from ...support.command_line import cli_runner
-from ..linter.web_site import Reply, index, served, urlset, xml
+from ..check.web_site import Reply, index, served, urlset, xml
 
 
 def check(*arguments: Any) -> Result:
@@ -89,16 +90,53 @@ def test_url_without_a_response_is_an_error() -> None:
     assert (answer.exit_code, [message["code"] for message in json.loads(answer.stdout)]) == (1, ["fetch-failed"])
 
 
-def test_json_has_four_keys_for_each_message(faulty: Path) -> None:
+def test_json_has_an_object_for_each_message(faulty: Path) -> None:
     assert json.loads(check(faulty, "--json", "--select", "loc-relative").stdout) == [
         {
             "code": "loc-relative",
             "severity": "error",
             "url": "/about",
             "message": "'/about' is not an absolute URL",
+            "document": str(faulty),
+            "line": 1,
         }
     ]
     assert json.loads(check(faulty, "--json", "--select", "xml").stdout) == []
+
+
+def test_many_equal_messages_are_one_line_with_a_count(tmp_path: Path) -> None:
+    file = tmp_path / "sitemap.xml"
+    urls = urlset(*(f"https://example.com/{number}" for number in range(7)), "/relative")
+    file.write_text(urls.replace("</loc>", "</loc><changefreq>Daily</changefreq>"), "utf-8")
+    first, second, summary = check(file).stdout.splitlines()
+    text = "warning: https://example.com/0: 'Daily' is not in lower case: write daily (and 7 more) [changefreq-case]"
+    assert first.endswith(text)
+    assert second.endswith("[loc-relative]")
+    assert summary == "7 URLs in 1 document: 1 error, 8 warnings"
+    assert check(file, "--limit", "0").stdout.count("[changefreq-case]") == 8
+
+
+def test_pages_with_equal_messages_are_all_named() -> None:
+    with served() as site:
+        site.add_sitemap("/sitemap.xml", *(f"/{number}" for number in range(7)))
+        lines = check(f"{site.origin}/sitemap.xml", "--select", "page").stdout.splitlines()
+    assert [line.split(": ")[2] for line in lines[:-1]] == [f"{site.origin}/{number}" for number in range(7)]
+
+
+def test_folder_is_checked_with_all_its_sitemaps(tmp_path: Path) -> None:
+    (tmp_path / "pages.xml").write_text(urlset("https://example.com/a", "/b"), "utf-8")
+    (tmp_path / "posts.xml.gz").write_bytes(gzip.compress(urlset("https://example.com/c").encode()))
+    (tmp_path / "notes.txt").write_text("nothing", "utf-8")
+    names = ("pages.xml", "posts.xml.gz")
+    (tmp_path / "index.xml").write_text(index(*(f"https://example.com/{name}" for name in names)), "utf-8")
+    result = check(tmp_path, "--base-url", "https://example.com")
+    assert result.stdout.splitlines()[-1] == "2 URLs in 3 documents: 1 error"
+    assert f"{tmp_path / 'pages.xml'}:1:" in result.stdout
+
+
+def test_folder_without_a_sitemap_is_an_error(tmp_path: Path) -> None:
+    result = check(tmp_path)
+    assert (result.exit_code, "has no file *.xml or *.xml.gz" in result.stderr) == (2, True)
 
 
 def test_limit_says_how_many_messages_are_left_out(tmp_path: Path) -> None:
@@ -151,7 +189,8 @@ def test_each_rule_is_explained(code: str) -> None:
     result = check("--explain", code)
     assert result.exit_code == 0
     assert result.stdout.startswith(f"{code} ({RULES[code].severity})")
-    assert f"{RULES[code].family}.html#{code}" in result.stdout
+    assert result.stdout.endswith(f"See: {RULES[code].source}\n") or not RULES[code].source
+    assert ".example/" not in result.stdout
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
@@ -174,8 +213,8 @@ def test_url_with_its_index() -> None:
 
 def test_url_without_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
-    monkeypatch.delitem(sys.modules, "sitemap_middleware.linter.web_client", raising=False)
-    monkeypatch.delitem(sys.modules, "sitemap_middleware.linter.web_source", raising=False)
+    monkeypatch.delitem(sys.modules, "sitemap_middleware.check.web_client", raising=False)
+    monkeypatch.delitem(sys.modules, "sitemap_middleware.check.web_source", raising=False)
     result = check("https://example.com/")
     assert result.exit_code == 2
     assert 'pip install "sitemap-middleware[check]"' in result.stderr

@@ -21,7 +21,7 @@ from sitemap_middleware.observation.verified_visit_counting import RANGES_OWNER,
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ...support.command_line import cli_runner
-from ..linter.web_site import Reply, WebSite, served
+from ..check.web_site import Reply, WebSite, served
 
 BASE = "https://bakery.example"
 VISIT = CrawlerVisit("/", "Googlebot", True, 200, first=1_790_000_000, last=1_790_000_000, count=3)

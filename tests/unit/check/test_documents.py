@@ -1,0 +1,335 @@
+"""Documents of all kinds: what is reported of each, however its bytes arrive."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+
+from sitemap_middleware.check import entries, xml_reader
+from sitemap_middleware.check.database import UrlDatabase
+from sitemap_middleware.check.document import Document
+from sitemap_middleware.check.findings import MessageCollector, shortened
+from sitemap_middleware.check.run import Run, UrlStatistics
+from sitemap_middleware.check.runner import Settings, check_sitemap
+from sitemap_middleware.check.sources import FileSource
+from sitemap_middleware.exceptions import SitemapError
+
+from .test_rules import NOW, check
+from .web_site import NAMESPACE, index, urlset
+
+HOME = "<url><loc>https://example.com/</loc></url>"
+IMAGES = 'xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
+VIDEOS = 'xmlns:video="http://www.google.com/schemas/sitemap-video/1.1"'
+NEWS = 'xmlns:news="http://www.google.com/schemas/sitemap-news/0.9"'
+XHTML = 'xmlns:xhtml="http://www.w3.org/1999/xhtml"'
+SPELLINGS = (("https", "example.com"), ("http", "example.com"), ("https", "www.example.com"))
+
+
+def listed(*entries: str, more: str = "") -> str:
+    return f"<urlset {NAMESPACE} {more}>{''.join(entries)}</urlset>"
+
+
+def url(inside: str) -> str:
+    return f"<url><loc>https://example.com/</loc>{inside}</url>"
+
+
+def article(inside: str) -> str:
+    return listed(url(f"<news:news>{inside}</news:news>"), more=NEWS)
+
+
+PUBLICATION = "<news:publication><news:name>Times</news:name><news:language>en</news:language></news:publication>"
+VIDEO = (
+    "<video:thumbnail_loc>https://example.com/a.jpg</video:thumbnail_loc><video:title>Rye</video:title>"
+    "<video:description>Rye</video:description><video:content_loc>https://example.com/a.mp4</video:content_loc>"
+)
+
+DOCUMENTS: dict[str, tuple[str | bytes, list[str]]] = {
+    "nothing": ("", ["document-empty"]),
+    "blanks": (" \n ", ["document-empty"]),
+    "blanks before the declaration": (" " * 5_000 + f'<?xml version="1.0"?>{listed(HOME)}', ["xml-leading-content"]),
+    "one byte": ("<", ["xml-not-well-formed"]),
+    "UTF-16": ("<a/>".encode("utf-16"), ["xml-encoding"]),
+    "UTF-16 without mark": ("<a/>".encode("utf-16-le"), ["xml-encoding"]),
+    "JSON": ('{"urls": []}', ["xml-root"]),
+    "text before the declaration": (
+        f'Warning: foo\n<?xml version="1.0"?>{urlset("https://example.com/")}',
+        ["xml-leading-content"],
+    ),
+    "XHTML": ('<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body/></html>', ["fetch-html"]),
+    "text in the middle of an entry": (listed(f"<url>text{HOME[5:]}"), ["xml-stray-text"]),
+    "bare < in a value": (listed("<url><loc>https://example.com/a < b</loc></url>"), ["xml-not-well-formed"]),
+    "language that does not exist": (
+        listed(url(f'<xhtml:link {XHTML} rel="alternate" hreflang="xx" href="https://example.com/"/>')),
+        ["hreflang-code"],
+    ),
+    "three spellings": (
+        listed(*(f"<url><loc>{scheme}://{host}/a</loc></url>" for scheme, host in SPELLINGS)),
+        ["loc-other-host", "loc-mixed-schemes", "loc-mixed-www"],
+    ),
+    "text twice": (listed("text", HOME, "text"), ["xml-stray-text"]),
+    "stylesheets": (
+        f"<?xml-stylesheet href='a'?><?xml-stylesheet href='b'?><?other a?>{listed(HOME)}",
+        ["xml-stylesheet"],
+    ),
+    "encoding that is unknown": (f'<?xml version="1.0" encoding="klingon"?>{listed(HOME)}', ["xml-encoding-declared"]),
+    "declaration without encoding": (f'<?xml version="1.0" standalone="yes"?>{listed(HOME)}', []),
+    "element without namespace": (listed(url('<lastmod xmlns="">2024</lastmod>')), ["xml-misplaced-element"]),
+    "element in a value": (listed("<url><loc>https://example.com/<b/></loc></url>"), ["xml-unknown-element"]),
+    "attribute of a value": (listed('<url><loc lang="en">https://example.com/</loc></url>'), ["xml-unknown-attribute"]),
+    "attribute with a namespace": (listed('<url><loc xml:lang="en">https://example.com/</loc></url>'), []),
+    "name in upper case": (listed(url("<LastMod>2024-05-01</LastMod>")), ["xml-unknown-element"]),
+    "entry in upper case": (listed(HOME, "<URL/>"), ["xml-unknown-element"]),
+    "other extension": (listed(HOME, '<x:a xmlns:x="urn:x"/>', url('<x:b xmlns:x="urn:x"/>')), ["loc-duplicate"]),
+    "many fields": (listed(f"<url>{HOME[5:-6]}{'<priority>0.5</priority>' * 20}</url>"), ["xml-repeated-element"]),
+    "sitemap without URL": (index(""), ["loc-missing"]),
+    "sitemap with a relative URL": (index("/a.xml"), ["loc-relative"]),
+    "lines that are not UTF-8": (b"https://example.com/\nhttps://example.com/\xff\n", ["xml-encoding"]),
+    "lines and blank lines": ("https://example.com/\n\nabout", ["loc-relative"]),
+    "feed without links": ("<rss version='2.0'><channel/></rss>", []),
+    "changefreq of blanks": (listed(url("<changefreq> </changefreq>")), ["changefreq-invalid"]),
+    "time without seconds": (listed(url("<lastmod>2024-05-01T10:00Z</lastmod>")), ["lastmod-reduced"]),
+    "year": (listed(url("<lastmod>2024</lastmod>")), ["lastmod-reduced"]),
+    "25 o'clock": (listed(url("<lastmod>2024-05-01T25:00:00Z</lastmod>")), ["lastmod-invalid"]),
+    "first day": (listed(url("<lastmod>0001-01-01T00:00:00+14:00</lastmod>")), ["lastmod-too-old"]),
+    "today in the east": (listed(url("<lastmod>2026-02-01</lastmod>")), []),
+    "stray element of images": (listed(url("<image:loc>a</image:loc>"), more=IMAGES), ["image-unknown"]),
+    "stray element of videos": (listed(url("<video:title>a</video:title>"), more=VIDEOS), ["video-unknown"]),
+    "stray element of news": (listed(url("<news:title>a</news:title>"), more=NEWS), ["news-unknown"]),
+    "wrong namespaces of two entries": (
+        listed(
+            url("<image:image/>"),
+            url("<image:image/>").replace("/</loc>", "/a</loc>"),
+            more=IMAGES.replace("1.1", "1.0"),
+        ),
+        ["image-namespace"],
+    ),
+    "durations with many zeros": (
+        listed(
+            url(
+                f"<video:video>{VIDEO}<video:duration>0000000011234567</video:duration></video:video>"
+                f"<video:video>{VIDEO}<video:duration>00754</video:duration></video:video>"
+            ),
+            more=VIDEOS,
+        ),
+        ["video-duration"],
+    ),
+    "player with attributes": (
+        listed(
+            url(
+                f'<video:video>{VIDEO}<video:player_loc autoplay="ap=1">https://example.com/p</video:player_loc></video:video>'
+            ),
+            more=VIDEOS,
+        ),
+        ["video-outdated"],
+    ),
+    "restriction without relationship": (
+        listed(url(f"<video:video>{VIDEO}<video:platform/></video:video>"), more=VIDEOS),
+        ["video-value"],
+    ),
+    "article without publication": (
+        article("<news:publication_date>2026-01-31</news:publication_date><news:title>a</news:title>"),
+        ["news-incomplete", "news-incomplete"],
+    ),
+    "article without date": (article(f"{PUBLICATION}<news:title>a</news:title>"), ["news-incomplete"]),
+    "article of tomorrow": (
+        article(f"{PUBLICATION}<news:publication_date>2026-02-03</news:publication_date><news:title>a</news:title>"),
+        ["news-date"],
+    ),
+    "language of three letters": (
+        article(
+            f"{PUBLICATION.replace('en<', 'fil<')}<news:publication_date>2026-01-31</news:publication_date><news:title>a</news:title>"
+        ),
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*DOCUMENTS])
+@pytest.mark.parametrize("is_compressed", [False, True], ids=["plain", "gzip"])
+def test_document_gives_its_codes(name: str, is_compressed: bool, tmp_path: Path) -> None:
+    content, codes = DOCUMENTS[name]
+    body = content.encode() if isinstance(content, str) else content
+    file = tmp_path / "sitemap.xml"
+    file.write_bytes(gzip.compress(body) + b"\0\0" if is_compressed else body)
+    messages = check(file, "https://example.com/sitemap.xml", Settings({"index-not-all-read", "hreflang-not-listed"}))
+    assert [message.code for message in messages] == codes
+
+
+def fed(pieces: Iterable[bytes]) -> Sequence[str]:
+    report = MessageCollector()
+    with UrlDatabase() as documents:
+        documents.add_first("sitemap.xml", None)
+        document = documents.next_document()
+        assert document is not None
+        feed = Document(Run(report, documents, UrlStatistics(None), NOW), document, None)
+        for piece in pieces:
+            feed.feed(piece)
+        feed.close()
+    return [message.code for message in report.messages]
+
+
+@pytest.mark.parametrize(
+    ("body", "codes"),
+    [
+        (urlset("/a", "https://example.com/ü").encode(), ["loc-relative", "loc-not-encoded"]),
+        (gzip.compress(urlset("/a").encode()), ["loc-relative"]),
+        (gzip.compress(urlset("/a").encode())[:-4], ["fetch-gzip-broken"]),
+        (gzip.compress(b" " * 1_000_000)[:40] + b"damaged" * 10_000, ["fetch-gzip-broken"]),
+        (b"\x1f", ["xml-root"]),
+        (b"https://example.com/\nftp://a\n", ["loc-scheme"]),
+        (b"<urlset>" + b"\xff" * 3_000, ["xml-namespace-missing", "xml-encoding"]),
+        (urlset("https://example.com/?a=1&b=2").encode(), ["xml-ampersand"]),
+        (b"<html>" + b"<p>" * 3_000, ["fetch-html"]),
+        (b'<urlset xmlns=""/>', ["xml-namespace-missing", "document-empty"]),
+    ],
+    ids=[
+        "plain",
+        "gzip",
+        "cut off",
+        "damaged",
+        "half a magic number",
+        "text",
+        "not UTF-8",
+        "raw &",
+        "HTML",
+        "no namespace",
+    ],
+)
+def test_pieces_of_any_size_give_the_same_codes(body: bytes, codes: list[str]) -> None:
+    assert fed([body]) == fed([body[at : at + 1] for at in range(len(body))]) == codes
+
+
+def test_pages_without_return_link_on_other_hosts_are_let_pass() -> None:
+    links = '<xhtml:link xmlns:xhtml="http://www.w3.org/1999/xhtml" rel="alternate" hreflang="%s" href="https://%s/"/>'
+    both = links % ("en", "example.com") + links % ("de", "example.de")
+    assert fed([listed(f"<url><loc>https://example.com/</loc>{both}</url>").encode()]) == []
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        'rel="canonical" hreflang="en" href="https://example.com/"',
+        'hreflang="en" href="https://example.com/"',
+        'rel="alternate" href="https://example.com/"',
+        'rel="alternate" hreflang="en" href=" "',
+    ],
+    ids=["another rel", "no rel", "no hreflang", "an empty href"],
+)
+def test_a_link_that_names_no_version_is_one_mistake(attributes: str) -> None:
+    link = f'<xhtml:link xmlns:xhtml="http://www.w3.org/1999/xhtml" {attributes}/>'
+    assert fed([listed(url(link)).encode()]) == ["hreflang-attributes"]
+
+
+def test_each_page_that_repeats_links_has_their_mistakes() -> None:
+    links = "".join(
+        f'<xhtml:link xmlns:xhtml="http://www.w3.org/1999/xhtml" rel="alternate" hreflang="{code}" href="{href}"/>'
+        for code, href in (("en", "https://example.com/a"), ("xx", "https://example.com/b"))
+    )
+    pages = [f"<url><loc>https://example.com/{page}</loc>{links}</url>" for page in "abc"]
+    assert fed([listed(*pages).encode()]) == [*["hreflang-code"] * 3, "hreflang-self-missing"]
+
+
+def test_hosts_beyond_the_limits_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sitemap_middleware.check.urls._MAX_GROUPS", 1)
+    monkeypatch.setattr("sitemap_middleware.check.run._MAX_HOSTS", 1)
+    link = '<xhtml:link xmlns:xhtml="http://www.w3.org/1999/xhtml" rel="alternate" hreflang="en" href="http://%s/"/>'
+    hosts = ("a", "b", "a", "b")
+    entries = [f"<url><loc>http://{host}/</loc>{link.replace('%s', host)}</url>" for host in hosts]
+    codes = fed([listed(*entries).encode()])
+    assert codes == ["loc-local"]
+
+
+def test_report_shortens_what_is_long() -> None:
+    report = MessageCollector()
+    report.add(("loc-relative", "b" * 10_000), "a" * 10_000)
+    assert len(report.messages[0].url) == len(report.messages[0].message) == 500
+    assert shortened("a" * 500) == "a" * 500
+
+
+def test_code_without_a_rule_fails_at_once() -> None:
+    with pytest.raises(KeyError, match="loc-nonsense"):
+        MessageCollector(ignored={"loc-nonsense"}).add(("loc-nonsense", "it is wrong"), "https://example.com/")
+
+
+def test_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(SitemapError, match="cannot be read"):
+        asyncio.run(check_sitemap(FileSource(tmp_path / "missing.xml"), Settings()))
+
+
+@pytest.mark.parametrize("name", ["%00", "a" * 300, "circle", "%F0%9F.xml"], ids=["null", "long", "circle", "bytes"])
+def test_index_that_names_what_no_file_can_be(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "index.xml"
+    file.write_text(index(f"https://example.com/{name}"))
+    (tmp_path / "circle").symlink_to("circle")
+    result = asyncio.run(check_sitemap(FileSource(file), Settings()))
+    assert [message.code for message in result.messages if message.code == "index-not-all-read"]
+
+
+def test_first_failure_ends_all_that_is_being_read() -> None:
+    class Failing(FileSource):
+        async def first_documents(self) -> Sequence[str]:
+            return ["a", "b"]
+
+        async def read(self, document: object, run: object) -> None:
+            if getattr(document, "url", "") == "b":
+                await asyncio.Event().wait()
+            raise OSError("the disk fails")
+
+    with pytest.raises(OSError, match="the disk fails"):
+        asyncio.run(check_sitemap(Failing(Path("a")), Settings()))
+
+
+TEXTS = {
+    "end inside an element": (listed(HOME).removesuffix("</url></urlset>"), "the document ends inside the element url"),
+    "end before any element": ("<!-- a -->", "the document ends before any element"),
+    "end inside a tag": (f"{listed(HOME)[:-9]}<ur", "the document ends inside a tag, a comment or an instruction"),
+    "blank line": (
+        f'\n<?xml version="1.0"?>{listed(HOME)}',
+        "the XML declaration stands after a blank or an empty line, and not first",
+    ),
+    "second declaration": (
+        f'<?xml version="1.0"?><?xml version="1.0"?>{listed(HOME)}',
+        "the XML declaration stands inside the document",
+    ),
+    "upper case": (listed(url("<changefreq>Weekly</changefreq>")), "'Weekly' is not in lower case: write weekly"),
+}
+
+
+@pytest.mark.parametrize("name", [*TEXTS])
+def test_message_says_what_is_wrong_in_the_file(name: str, tmp_path: Path) -> None:
+    content, text = TEXTS[name]
+    (tmp_path / "sitemap.xml").write_text(content, "utf-8")
+    found = check(tmp_path / "sitemap.xml", "https://example.com/sitemap.xml", Settings())
+    assert [message.message for message in found] == [text]
+
+
+LIMITS = {
+    "children": (entries, "MAX_CHILDREN", 3, listed(HOME, *["<url/>"] * 4)),
+    "elements of an entry": (xml_reader, "MAX_ELEMENTS_PER_ENTRY", 3, listed(url("<loc/>" * 5))),
+    "names": (xml_reader, "MAX_NAMES", 5, listed(*(f"<x{number}/>" for number in range(9)))),
+    "characters of names": (xml_reader, "MAX_NAME_CHARS", 50, listed(f"<{'x' * 100}/>")),
+    "a tag": (xml_reader, "MAX_TOKEN_BYTES", 30, f'<urlset a="{"x" * 200}'),
+    "depth": (xml_reader, "MAX_DEPTH", 4, listed("<url>" * 9)),
+}
+
+
+@pytest.mark.parametrize("limit", [*LIMITS])
+def test_document_beyond_a_limit_is_refused(limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With small limits. test_bounded_memory.py has documents beyond the true ones, each in its own process."""
+    module, name, value, text = LIMITS[limit]
+    monkeypatch.setattr(module, name, value)
+    (tmp_path / "sitemap.xml").write_text(text, "utf-8")
+    found = check(tmp_path / "sitemap.xml", "https://example.com/sitemap.xml", Settings())
+    assert "xml-too-complex" in {message.code for message in found}
+
+
+def test_only_the_beginning_of_a_long_value_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xml_reader, "MAX_VALUE_CHARS", 100)
+    monkeypatch.setattr(xml_reader, "PIECE_BYTES", 64)
+    (tmp_path / "sitemap.xml").write_text(listed(url(f"<loc>https://example.com/{'x' * 3000}</loc>")), "utf-8")
+    found = check(tmp_path / "sitemap.xml", "https://example.com/sitemap.xml", Settings())
+    assert all(len(message.url) < 300 for message in found)

@@ -1,0 +1,305 @@
+"""What pages and robots.txt show: each case gives exactly one code."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import pytest
+
+from sitemap_middleware.check import pages as pages_module
+from sitemap_middleware.check.pages import SAMPLE_PAGES, Pages
+from sitemap_middleware.check.rules import FAMILIES
+from sitemap_middleware.check.runner import Comparison, Result, Settings, check_sitemap
+from sitemap_middleware.check.web_client import PoliteClient
+from sitemap_middleware.check.web_source import WebSource
+
+from .web_site import NAMESPACE, Reply, Time, WebSite, served, urlset, xml
+
+NOW = 1_769_860_800.0  # 2026-01-31T12:00:00Z
+PATH = "/sitemap.xml"
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+
+
+@pytest.fixture
+def site() -> Iterator[WebSite]:
+    with served() as site:
+        site.add("/robots.txt", robots(f"Sitemap: {site.origin}{PATH}"))
+        site.add("/", html("<h1>Home</h1><p>Welcome to our bakery in the old town.</p>"))
+        yield site
+
+
+def robots(*lines: str) -> Reply:
+    return Reply(200, "\n".join(lines).encode(), {"Content-Type": "text/plain"})
+
+
+def html(body: str, head: str = "", **headers: str) -> Reply:
+    page = f"<!doctype html><html><head><title>Page</title>{head}</head><body>{body}</body></html>"
+    return Reply(200, page.encode(), HTML | {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def list_pages(site: WebSite, *paths: str, lastmod: str = "2025-06-01") -> None:
+    date = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
+    urls = "".join(f"<url><loc>{site.origin}{path}</loc>{date}</url>" for path in paths)
+    site.add(PATH, xml(f"<urlset {NAMESPACE}>{urls}</urlset>"))
+
+
+def check(site: WebSite, pages: Pages = Pages.ALL, *, timeout: float = 20, obey_robots: bool = True) -> Result:
+    async def run() -> Result:
+        time = Time()
+        client = PoliteClient(allow_local=True, obey_robots=obey_robots, clock=time, sleep=time.sleep, timeout=timeout)
+        async with client:
+            source = WebSource(f"{site.origin}{PATH}", client, lambda: 0.0)
+            comparison = Comparison(client)
+            settings = Settings(pages=pages)
+            return await check_sitemap(source, settings, clock=lambda: NOW, comparison=comparison)
+
+    return asyncio.run(run())
+
+
+def codes(result: Result) -> list[str]:
+    return [message.code for message in result.messages]
+
+
+def page(reply: Reply) -> Callable[[WebSite], None]:
+    return lambda site: site.add("/a", reply)
+
+
+def redirect(target: str, *, to: Reply | None = None) -> Callable[[WebSite], None]:
+    def add(site: WebSite) -> None:
+        site.add("/a", Reply(301, headers={"Location": target}))
+        if to is not None:
+            site.add(target, to)
+
+    return add
+
+
+def missing_page_with_status_200(site: WebSite) -> None:
+    nothing = html("<h1>Sorry</h1><p>There is nothing here. Try our search.</p>")
+    site.default = nothing
+
+
+def forbidden(site: WebSite) -> None:
+    site.add("/robots.txt", robots("User-agent: *", "Disallow: /a", f"Sitemap: {site.origin}{PATH}"))
+
+
+def forbidden_to_bingbot(site: WebSite) -> None:
+    site.add("/robots.txt", robots("User-agent: bingbot", "Disallow: /a", f"Sitemap: {site.origin}{PATH}"))
+
+
+def ending_early(site: WebSite) -> None:
+    site.add("/a", html("Text")._replace(length=10_000))
+
+
+def modified(date: str) -> Reply:
+    return html("Text", f'<meta property="article:modified_time" content="{date}">')
+
+
+LINKED_DATA = '<script type="application/ld+json">{"@type": "Article", "dateModified": "2025-07-01"}</script>'
+PAGE_CASES: dict[str, tuple[str, Callable[[WebSite], None]]] = {
+    "404": ("page-status", page(Reply(404))),
+    "410": ("page-status", page(Reply(410))),
+    "500": ("page-status", page(Reply(500))),
+    "overloaded all the time": ("page-status", page(Reply(503))),
+    "403": ("page-status", page(Reply(403))),
+    "redirect": ("page-redirect", redirect("/b", to=html("Another page"))),
+    "redirect to a page that is gone": ("page-status", redirect("/b")),
+    "redirects in a circle": ("page-redirect-loop", redirect("/a")),
+    "redirect to a login page": ("page-login", redirect("/accounts/login?next=/a", to=html("Sign in"))),
+    "401": ("page-login", page(Reply(401))),
+    "forbidden by robots.txt": ("page-robots", forbidden),
+    "forbidden to one search engine": ("page-robots", forbidden_to_bingbot),
+    "noindex": ("page-noindex", page(html("Text", '<meta name="robots" content="noindex, follow">'))),
+    "noindex for Google": ("page-noindex", page(html("Text", '<meta name="Googlebot" content="NOINDEX">'))),
+    "noindex in both": (
+        "page-noindex",
+        page(html("Text", '<meta name="robots" content="none">', X_Robots_Tag="noindex")),
+    ),
+    "noindex of a PDF": (
+        "page-noindex",
+        page(Reply(200, b"%PDF-1.7", {"Content-Type": "application/pdf", "X-Robots-Tag": "noindex"})),
+    ),
+    "canonical elsewhere": ("page-canonical", page(html("Text", '<link rel="canonical" href="/b">'))),
+    "canonical in a header": ("page-canonical", page(html("Text", Link='</b>; rel="canonical"'))),
+    "refresh": ("page-refresh", page(html("Text", '<meta http-equiv="refresh" content="0; url=/b">'))),
+    "missing page with status 200": ("page-soft-not-found", missing_page_with_status_200),
+    "JSON": ("page-type", page(Reply(200, b"{}", {"Content-Type": "application/json"}))),
+    "feed": ("page-type", page(Reply(200, b"<rss/>", {"Content-Type": "application/rss+xml"}))),
+    "modified later": ("page-lastmod-behind", page(modified("2025-06-20T10:00:00Z"))),
+    "modified later by JSON-LD": ("page-lastmod-behind", page(html("Text", LINKED_DATA))),
+    "modified before": ("page-lastmod-ahead", page(modified("2025-03-01"))),
+    "nothing after the headers": ("page-failed", lambda site: site.close("/a")),
+}
+
+
+@pytest.mark.parametrize("case", [*PAGE_CASES])
+def test_faulty_page_gives_exactly_its_code(site: WebSite, case: str) -> None:
+    code, make = PAGE_CASES[case]
+    list_pages(site, "/a")
+    make(site)
+    assert codes(check(site)) == [code]
+
+
+def test_each_rule_of_pages_has_a_faulty_one() -> None:
+    family = next(family for family in FAMILIES if family.name == "page")
+    assert {code for code, _ in PAGE_CASES.values()} == {rule.code for rule in family.rules}
+
+
+GOOD_PAGES = {
+    "plain": html("Text"),
+    "its own canonical": html("Text", '<link rel="canonical" href="/a">'),
+    "contradicting canonicals, which search engines ignore": html(
+        "Text", '<link rel="canonical" href="/b"><link rel="canonical" href="/c">'
+    ),
+    "the same date": modified("2025-06-01T23:59:00+02:00"),
+    "a date one day later": modified("2025-06-02"),
+    "a date that is none": modified("yesterday"),
+    "a canonical that is not a URL": html("Text", '<link rel="canonical" href="https://[/b">'),
+    "late refresh": html("Text", '<meta http-equiv="refresh" content="600; url=/b">'),
+    "PDF": Reply(200, b"%PDF-1.7", {"Content-Type": "application/pdf"}),
+    "text": Reply(200, b"Text", {"Content-Type": "text/plain"}),
+    "picture": Reply(200, b"\x89PNG", {"Content-Type": "image/png"}),
+    "no type": Reply(200, b"Text"),
+    "noindex for other programs": html("Text", X_Robots_Tag="otherbot: noindex"),
+    "cut off": html("Text" * 500)._replace(length=10_000),
+}
+
+
+@pytest.mark.parametrize("case", [*GOOD_PAGES])
+def test_good_page_gives_no_message(site: WebSite, case: str) -> None:
+    list_pages(site, "/a")
+    site.add("/a", GOOD_PAGES[case])
+    result = check(site)
+    assert (codes(result), result.pages) == ([], 1)
+
+
+def test_app_that_answers_each_url_with_one_shell_of_html(site: WebSite) -> None:
+    """Scripts fill it in the browser, so the content of the pages is not known."""
+    list_pages(site, "/", "/a", "/b")
+    site.default = html('<div id="app"></div><script src="/app.js"></script>')
+    del site.replies["/"]
+    assert codes(check(site)) == []
+
+
+def test_home_page_is_not_a_missing_page(site: WebSite) -> None:
+    """The app shows its home page for URLs that do not exist: a mistake, but not one of the home page."""
+    list_pages(site, "/")
+    site.default = site.replies["/"][0]
+    assert codes(check(site)) == []
+
+
+@pytest.mark.parametrize("listed", [SAMPLE_PAGES + 1, 4 * SAMPLE_PAGES])
+def test_sample_has_the_first_page_and_is_spread_over_the_sitemap(site: WebSite, listed: int) -> None:
+    paths = [f"/{number}" for number in range(listed)]
+    list_pages(site, *paths, lastmod="")
+    for path in paths:
+        site.add(path, html(f"Page {path} about the number {path}"))
+    result = check(site, Pages.SAMPLE)
+    assert (codes(result), result.pages) == ([], SAMPLE_PAGES)
+    requested = sorted(int(path[1:]) for path in site.requests if path in {*paths})
+    assert (len(requested), requested[0]) == (SAMPLE_PAGES, 0)
+    assert max(after - before for before, after in pairwise(requested)) <= -(-listed // SAMPLE_PAGES)
+    assert listed - requested[-1] <= 1 + -(-listed // SAMPLE_PAGES)
+
+
+def test_small_sitemap_is_sampled_whole(site: WebSite) -> None:
+    list_pages(site, "/a", "/b", "/c")
+    assert codes(check(site, Pages.SAMPLE)) == ["page-status"] * 3
+
+
+def test_no_pages_are_requested_unless_they_are_wanted(site: WebSite) -> None:
+    list_pages(site, "/a")
+    result = check(site, Pages.NONE)
+    assert (codes(result), result.pages, "/a" in site.requests) == ([], 0, False)
+
+
+def test_page_that_only_this_program_may_not_request(site: WebSite) -> None:
+    lines = ["User-agent: sitemap-middleware-check", "Disallow: /a", f"Sitemap: {site.origin}{PATH}"]
+    site.add("/robots.txt", robots(*lines))
+    list_pages(site, "/a")
+    assert (codes(check(site)), "/a" in site.requests) == ([], False)
+    assert codes(check(site, obey_robots=False)) == ["page-status"]
+
+
+def test_host_on_which_nothing_can_be_compared(site: WebSite) -> None:
+    lines = ["User-agent: sitemap-middleware-check", "Disallow: /sitemap-check", f"Sitemap: {site.origin}{PATH}"]
+    site.add("/robots.txt", robots(*lines))
+    list_pages(site, "/a")
+    missing_page_with_status_200(site)
+    assert codes(check(site)) == []
+
+
+def test_only_so_many_hosts_are_compared(site: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages_module, "MAX_COMPARED_HOSTS", 0)
+    list_pages(site, "/a")
+    missing_page_with_status_200(site)
+    assert codes(check(site)) == []
+
+
+@pytest.mark.parametrize("status", [401, 403, 429])
+def test_robots_that_is_refused_forbids_nothing(site: WebSite, status: int) -> None:
+    list_pages(site, "/")
+    site.add("/robots.txt", Reply(status))
+    assert codes(check(site)) == []
+
+
+def test_redirect_to_what_is_no_url(site: WebSite) -> None:
+    list_pages(site, "/a")
+    site.add("/a", Reply(301, headers={"Location": "https://[/"}))
+    site.add("/robots.txt", robots(f"Sitemap: {site.origin}{PATH}", "Sitemap: https://[/"))
+    assert {*codes(check(site))} == {"page-failed", "robots-relative"}
+
+
+ROBOTS_CASES: dict[str, tuple[str, Callable[[str], Reply]]] = {
+    "no line": ("robots-no-sitemap-line", lambda _: robots("User-agent: *", "Disallow:")),
+    "no file": ("robots-no-sitemap-line", lambda _: Reply(404)),
+    "relative": ("robots-relative", lambda _: robots(f"Sitemap: {PATH}")),
+    "another host": (
+        "robots-other-host",
+        lambda origin: robots(f"Sitemap: {origin}{PATH}", "Sitemap: https://cdn.example.net/sitemap.xml"),
+    ),
+    "missing": (
+        "robots-sitemap-missing",
+        lambda origin: robots(f"Sitemap: {origin}{PATH}", f"Sitemap: {origin}/old.xml"),
+    ),
+    "HTML": ("robots-html", lambda _: html("Our robots")),
+    "too large": (
+        "robots-too-large",
+        lambda origin: robots(f"Sitemap: {origin}{PATH}", *["# nothing"] * 60_000),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", [*ROBOTS_CASES])
+def test_faulty_robots_file_gives_exactly_its_code(site: WebSite, case: str) -> None:
+    code, make = ROBOTS_CASES[case]
+    list_pages(site, "/")
+    site.add("/robots.txt", make(site.origin))
+    assert codes(check(site)) == [code]
+
+
+def test_each_rule_of_robots_has_a_faulty_one() -> None:
+    family = next(family for family in FAMILIES if family.name == "robots")
+    assert {code for code, _ in ROBOTS_CASES.values()} == {rule.code for rule in family.rules}
+
+
+def test_robots_may_name_several_sitemaps_in_any_case(site: WebSite) -> None:
+    list_pages(site, "/")
+    site.add_sitemap("/b.xml", "/")
+    site.add("/robots.txt", robots(f"SITEMAP: {site.origin}/b.xml", f"  sitemap : {site.origin}{PATH}\r"))
+    assert codes(check(site)) == []
+
+
+@pytest.mark.parametrize("pages", [Pages.ALL, Pages.SAMPLE])
+def test_page_that_is_listed_again_is_requested_once(site: WebSite, pages: Pages) -> None:
+    list_pages(site, "/gone", "/caf%C3%A9", "/caf%c3%a9", "/gone")
+    result = check(site, pages)
+    assert (site.requests.count("/gone"), result.pages) == (1, 2)
+    assert codes(result).count("page-status") == 2
+
+
+def test_what_is_no_url_has_its_own_message_only_and_is_not_requested(site: WebSite) -> None:
+    site.add(PATH, xml(urlset("/menu")))
+    assert codes(check(site)) == ["loc-relative"]
+    assert "/menu" not in site.requests

@@ -1,0 +1,134 @@
+"""Each rule has a faulty sitemap, which gives exactly its code; good sitemaps, as generators write them, give nothing.
+
+`faulty/` has a file for each code, or a folder with `sitemap.xml` and the documents that it names. Sitemaps that are
+too large for a file are made here. `good/` has a folder for each origin, and `FIRST` names the document to begin with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sitemap_middleware.check.findings import Message
+from sitemap_middleware.check.rules import FAMILIES, RULES, Severity
+from sitemap_middleware.check.runner import Settings, check_sitemap
+from sitemap_middleware.check.sources import FileSource
+
+from .web_site import NAMESPACE, index, urlset
+
+FAULTY = Path(__file__).parent / "faulty"
+NOW = 1_769_860_800.0  # 2026-01-31T12:00:00Z
+LOCATIONS = {
+    "index-outside-folder": "https://example.com/maps/sitemap.xml",
+    "loc-outside-folder": "https://example.com/shop/sitemap.xml",
+    "loc-mixed-www": None,
+    "hreflang-self-missing": None,
+}
+"""Where a sitemap is served, if it is not at the top of example.com."""
+
+
+def too_large() -> str:
+    return f"<urlset {NAMESPACE}><url><loc>https://example.com/</loc></url>{' ' * 52_428_800}</urlset>"
+
+
+def too_many_urls() -> str:
+    return urlset(*(f"https://example.com/{number}" for number in range(50_001)))
+
+
+def too_many_sitemaps() -> str:
+    return index(*(f"https://example.com/{number}.xml" for number in range(50_001)))
+
+
+MADE: dict[str, Callable[[], str]] = {
+    "document-too-large": too_large,
+    "document-too-many-urls": too_many_urls,
+    "index-too-many-sitemaps": too_many_sitemaps,
+}
+ELSEWHERE = {code for code in RULES if code.startswith(("coverage-", "fetch-", "page-", "robots-"))} - {
+    "fetch-html",
+    "fetch-gzip-broken",
+    "fetch-gzip-twice",
+}
+"""Rules that need a server or an app: `test_web_source`, `test_pages` and `test_coverage` test them."""
+
+
+def check(file: Path, location: str | None, settings: Settings) -> list[Message]:
+    source = FileSource(file, location)
+    source.request_time = NOW
+    return asyncio.run(check_sitemap(source, settings, clock=lambda: NOW)).messages
+
+
+@pytest.mark.parametrize("code", [code for code in RULES if code not in ELSEWHERE])
+def test_faulty_sitemap_gives_exactly_its_code(code: str, tmp_path: Path) -> None:
+    if code in MADE:
+        file = tmp_path / "sitemap.xml"
+        file.write_text(MADE[code](), "utf-8")
+    else:
+        file = FAULTY / f"{code}.xml"
+        file = file if file.exists() else FAULTY / code / "sitemap.xml"
+    ignored = {"index-not-all-read"} if code in MADE else ()
+    settings = Settings(ignored, max_documents=5)
+    messages = check(file, LOCATIONS.get(code, "https://example.com/sitemap.xml"), settings)
+    assert {message.code for message in messages} == {code}
+    assert {message.severity for message in messages} == {RULES[code].severity}
+
+
+def test_each_faulty_sitemap_is_of_a_rule() -> None:
+    assert {path.stem for path in FAULTY.iterdir()} <= {*RULES}
+
+
+def test_codes_and_names_of_families_differ() -> None:
+    assert len(RULES) == sum(len(family.rules) for family in FAMILIES)
+    assert not {family.name for family in FAMILIES} & {*RULES}
+
+
+GOOD = Path(__file__).parent / "good"
+FIRST = {
+    "wordpress": "wp-sitemap.xml",
+    "yoast": "sitemap_index.xml",
+    "rank-math": "sitemap_index.xml",
+    "hugo": "sitemap.xml",
+    "jekyll": "sitemap.xml",
+    "astro": "sitemap-index.xml",
+    "nextjs": "sitemap.xml",
+    "nuxt": "sitemap_index.xml",
+    "django": "sitemap.xml",
+    "flask-sitemap": "sitemap.xml",
+    "shopify": "sitemap.xml",
+    "drupal": "sitemap.xml",
+    "ghost": "sitemap.xml",
+    "docusaurus": "sitemap.xml",
+    "mkdocs": "sitemap.xml",
+    "wix": "sitemap.xml",
+    "squarespace": "sitemap.xml",
+    "gatsby": "sitemap-index.xml",
+    "rails": "sitemap.xml.gz",
+    "mediawiki": "sitemap-index-wiki.xml",
+    "news": "news-sitemap.xml",
+    "news-empty": "sitemap.xml",
+    "video": "video-sitemap.xml",
+    "image": "image-sitemap.xml",
+    "compressed": "sitemap.xml.gz",
+    "text": "sitemap.txt",
+    "rss": "feed.xml",
+    "atom": "feed.xml",
+    "two-kinds": "sitemap.xml",
+    "prefixed": "sitemap.xml",
+    "many-hosts": "sitemap.xml",
+}
+OTHER_SITES = {"prefixed": "http://xn--bckerei-5wa.example"}
+
+
+@pytest.mark.parametrize("origin", [*FIRST])
+def test_good_sitemap_gives_neither_error_nor_warning(origin: str) -> None:
+    site = OTHER_SITES.get(origin, "https://bakery.example")
+    messages = check(GOOD / origin / FIRST[origin], f"{site}/{FIRST[origin]}", Settings())
+    assert [message for message in messages if message.severity is not Severity.INFO] == []
+    assert "index-not-all-read" not in {message.code for message in messages}
+
+
+def test_each_folder_is_checked() -> None:
+    assert {folder.name for folder in GOOD.iterdir()} == {*FIRST}

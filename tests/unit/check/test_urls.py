@@ -1,0 +1,222 @@
+"""The URLs that break rules on `loc`, and those that look as if they did."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware.check.urls import check_loc, is_local, normal_url, page_key, page_keys
+
+SITE = "https://example.com"
+PARTS = [
+    "/a",
+    "/",
+    "/a.b-c_d~e",
+    ".css",
+    "%20",
+    "%2e",
+    "?",
+    "a=1",
+    "&",
+    "utm_source=a",
+    "gclid=",
+    "sid=abcdefgh",
+    "%73id=abcdefgh",
+    "#",
+    "#a?/",
+]
+LEGAL = st.text("abz09AZ-._~!$&'()*+,;=:@/", max_size=20)
+
+
+def codes(url: str, *, is_page: bool = True) -> list[str]:
+    return [code.removeprefix("loc-") for code, _ in check_loc(url, is_page=is_page).findings]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        SITE,
+        f"{SITE}/",
+        f"{SITE}:8443/a",
+        "http://203-0-113-7.example.com/a_b/~c/d.html",
+        f"{SITE}/wiki/Rye_(bread)",
+        f"{SITE}/wiki/AC/DC",
+        f"{SITE}/100%25",
+        f"{SITE}/100%25-rye",
+        f"{SITE}/caf%C3%A9?q=caf%C3%A9&page=2",
+        f"{SITE}/.well-known/security",
+        f"{SITE}/a...b/..c/d..",
+        f"{SITE}/@user/posts:1;v=2,3",
+        f"{SITE}/operators/null/undefined/NaN",
+        f"{SITE}/?session=2024&sid=7&utm=1&page_id=3",
+        f"{SITE}/menu.pdf",
+        f"{SITE}/docs/package.json/",
+        "https://xn--bckerei-5wa.example/",
+        "https://[2606:4700:4700::1111]/a",
+        "https://a_b.example.com/",
+        "https://example.com./a",
+    ],
+)
+def test_good_url(url: str) -> None:
+    checked = check_loc(url)
+    assert (codes(url), bool(checked.host)) == ([], True)
+
+
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("", "missing"),
+        ("   ", "missing"),
+        ("//example.com/a", "relative"),
+        ("www.example.com/a", "relative"),
+        ("example.com:8000/a", "relative"),
+        ("mailto:ann@example.com", "scheme"),
+        ("javascript:void(0)", "scheme"),
+        ("file:///etc/passwd", "scheme"),
+        ("https://", "invalid"),
+        ("https:///a", "invalid"),
+        ("https://-a.example/", "invalid"),
+        (f"https://{'a' * 64}.example/", "invalid"),
+        (f"https://{'ü' * 70}.example/", "invalid"),
+        (f"https://{'a.' * 130}example/", "invalid"),
+        ("https://example.com:port/", "invalid"),
+        ("https://[::1/", "invalid"),
+        (f"{SITE}/a\nb", "blank"),
+        (f"{SITE}/a\u200bb", "blank"),
+        ("https://user@example.com/", "credentials"),
+        (f"{SITE}/a#b", "fragment"),
+        (f"{SITE}/a#", "fragment"),
+        (f"{SITE}:8443/a#b", "fragment"),
+        ("https://[2606:4700:4700::1111]/#", "fragment"),
+        (f"{SITE}/a?b=1&amp;c=2", "double-escaped"),
+        (f"{SITE}/caf%25C3%25A9", "double-encoded"),
+        ("https://bäckerei.example/", "not-encoded"),
+        (f"{SITE}/a?q=ü", "not-encoded"),
+        (f"{SITE}/a%2", "percent-invalid"),
+        (f"{SITE}/a%zz", "percent-invalid"),
+        (f"{SITE}/a\\b", "unsafe-character"),
+        (f'{SITE}/a"b', "unsafe-character"),
+        (f"{SITE}/posts/<int:id>", "placeholder"),
+        (f"{SITE}/posts/%7Bslug%7D", "placeholder"),
+        (f"{SITE}/posts/[slug]", "placeholder"),
+        (f"{SITE}/[[...path]]", "placeholder"),
+        (f"{SITE}/a?id=${{id}}", "placeholder"),
+        (f"{SITE}/a;jsessionid=0f3c9a1b", "session-id"),
+        (f"{SITE}/a?b=1&sid=0f3c9a1b2d", "session-id"),
+        (f"{SITE}/a?b=1&%73id=0f3c9a1b2d", "session-id"),
+        (f"{SITE}/a?utm%5Fsource=x", "tracking"),
+        (f"{SITE}/a?fbclid=IwAR", "tracking"),
+        (f"{SITE}/./a", "dot-segment"),
+        (f"{SITE}/a/%2e%2E/b", "dot-segment"),
+        (f"{SITE}/a//b", "double-slash"),
+        ("HTTPS://example.com/", "host-case"),
+        ("http://example.com:80/", "default-port"),
+        (f"{SITE}/feed.xml", "asset"),
+        (f"{SITE}/app.JS", "asset"),
+    ],
+)
+def test_faulty_url(url: str, code: str) -> None:
+    assert codes(url) == [code]
+
+
+def test_sitemap_may_be_a_file_of_data() -> None:
+    assert codes(f"{SITE}/sitemap.xml?utm_source=a", is_page=False) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [
+        ("localhost", True),
+        ("localhost:8000", True),
+        ("app", True),
+        ("site.local", True),
+        ("127.0.0.1:5000", True),
+        ("192.168.1.7", True),
+        ("10.0.0.1", True),
+        ("[::1]:8000", True),
+        ("169.254.169.254", True),
+        ("169.254.43518", True),
+        ("127.1", True),
+        ("0x7f.0.0.1", True),
+        ("127.0.0x1:8000", True),
+        ("2130706433", True),
+        ("224.0.0.1", True),
+        ("[::127.0.0.1]", True),
+        ("[::ffff:10.0.0.1]", True),
+        ("[64:ff9b::7f00:1]", True),
+        ("[2002:7f00:1::1]", True),
+        ("[fec0::1]", True),
+        ("localhost.localdomain", True),
+        ("kubernetes.default.svc", True),
+        ("example.com", False),
+        ("8.8.8.8", False),
+        ("8.8.2056", False),
+        ("1.example.com", False),
+        ("[64:ff9b::8.8.8.8]", False),
+        ("[::ffff:8.8.8.8]", False),
+        ("[2606:4700:4700::1111]", False),
+    ],
+)
+def test_local_hosts(host: str, local: bool) -> None:
+    assert is_local(host) is local
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("https://example.com", "https://EXAMPLE.com:443/"),
+        ("https://example.com/caf%c3%a9", "https://example.com/café"),
+        ("https://example.com/%7Eann", "https://example.com/~ann"),
+        ("https://example.com/a#b", "https://example.com/a"),
+    ],
+)
+def test_spellings_of_one_page(one: str, other: str) -> None:
+    assert normal_url(check_loc(one)) == normal_url(check_loc(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("https://example.com/a", "https://example.com/a/"),
+        ("https://example.com/a", "http://www.example.com/a"),
+        ("https://example.com", "https://www.example.com/"),
+    ],
+)
+def test_urls_that_may_be_one_page(one: str, other: str) -> None:
+    assert page_key(check_loc(one)) == page_key(check_loc(other))
+    assert normal_url(check_loc(one)) != normal_url(check_loc(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("https://example.com/a", "https://example.com/a?b=/a"),
+        ("https://example.com", "https://example.com?a=1"),
+        ("https://example.com/a%2Fb", "https://example.com/a/b"),
+        ("https://example.com/a", "https://example.com/A"),
+    ],
+)
+def test_different_pages(one: str, other: str) -> None:
+    assert page_key(check_loc(one)) != page_key(check_loc(other))
+
+
+@given(LEGAL, LEGAL)
+def test_legal_characters_break_no_rule_on_characters(path: str, query: str) -> None:
+    found = codes(f"{SITE}/{path}?{query}")
+    assert {*found} <= {"dot-segment", "double-slash", "double-escaped", "session-id", "asset"}
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=6).map("".join), st.booleans())
+def test_a_blank_behind_a_url_adds_one_message_and_changes_nothing_else(rest: str, is_page: bool) -> None:
+    checked, other = (check_loc(f"{SITE}{rest}{blank}", is_page=is_page) for blank in ("", " "))
+    assert [("loc-surrounding-space", other.findings[0][1]), *checked.findings] == [*other.findings]
+    assert checked._replace(findings=()) == other._replace(findings=())
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_checked(text: str) -> None:
+    for url in (text, f"{SITE}/{text}", f"https://{text}"):
+        checked = check_loc(url)
+        assert checked.host or checked.findings
+        assert page_keys(checked) == page_keys(check_loc(checked.url))

@@ -1,0 +1,313 @@
+"""What the response of a server shows: each case gives exactly one code."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import pytest
+
+from sitemap_middleware.check.rules import FAMILIES
+from sitemap_middleware.check.runner import Result, Settings, check_sitemap
+from sitemap_middleware.check.web_client import PoliteClient
+from sitemap_middleware.check.web_source import WebSource
+from sitemap_middleware.exceptions import SitemapError
+
+from .web_site import Reply, Time, WebSite, index, served, urlset, xml
+
+PATH = "/sitemap.xml"
+DEFAULTS = Settings()
+HTML = Reply(200, b"<!doctype html><title>Sign in</title>", {"Content-Type": "text/html"})
+
+
+@pytest.fixture
+def site() -> Iterator[WebSite]:
+    with served() as site:
+        yield site
+
+
+def check(
+    url: str,
+    *,
+    obey_robots: bool = True,
+    settings: Settings = DEFAULTS,
+    timeout: float = 20,
+    deadline: float = 180,
+) -> Result:
+    async def run() -> Result:
+        time = Time()
+        client = PoliteClient(
+            obey_robots=obey_robots,
+            allow_local=True,
+            clock=time,
+            sleep=time.sleep,
+            timeout=timeout,
+            deadline=deadline,
+        )
+        async with client:
+            return await check_sitemap(WebSource(url, client, lambda: 0.0), settings)
+
+    return asyncio.run(run())
+
+
+def codes(result: Result) -> list[str]:
+    return [message.code for message in result.messages]
+
+
+def good(site: WebSite) -> Reply:
+    return xml(urlset(f"{site.origin}/"))
+
+
+def redirect(target: str) -> Reply:
+    return Reply(302, headers={"Location": target})
+
+
+def in_a_circle(site: WebSite) -> None:
+    site.add(PATH, redirect("/a.xml"))
+    site.add("/a.xml", redirect(PATH))
+
+
+def with_many_redirects(site: WebSite) -> None:
+    site.add(PATH, redirect("/0"))
+    for number in range(20):
+        site.add(f"/{number}", redirect(f"/{number + 1}"))
+
+
+def redirected(site: WebSite) -> None:
+    site.add(PATH, redirect("/a.xml"))
+    site.add("/a.xml", good(site))
+
+
+def to_a_login_page(site: WebSite) -> None:
+    site.add(PATH, redirect("/login?next=/sitemap.xml"))
+    site.add("/login?next=/sitemap.xml", HTML)
+
+
+def forbidden_by_robots(site: WebSite) -> None:
+    site.add("/robots.txt", Reply(200, b"User-agent: *\nDisallow: /sitemap.xml\n"))
+    site.add(PATH, good(site))
+
+
+def for_browsers_only(site: WebSite) -> None:
+    site.add(PATH, Reply(403))
+    site.browser_replies[PATH] = good(site)
+
+
+def cut_off(site: WebSite) -> None:
+    body = good(site).body
+    site.add(PATH, Reply(200, body[:-20], {"Content-Type": "application/xml"}, len(body)))
+
+
+def encoded(coding: str, change: Callable[[bytes], bytes]) -> Callable[[WebSite], None]:
+    def add(site: WebSite) -> None:
+        headers = {"Content-Type": "application/xml", "Content-Encoding": coding}
+        site.add(PATH, Reply(200, change(good(site).body), headers))
+
+    return add
+
+
+FAULTY: dict[str, tuple[str, Callable[[WebSite], None]]] = {
+    "missing": ("fetch-status", lambda _: None),
+    "error of the server": ("fetch-status", lambda site: site.add(PATH, Reply(500))),
+    "overloaded all the time": ("fetch-status", lambda site: site.add(PATH, Reply(503))),
+    "401": ("fetch-login", lambda site: site.add(PATH, Reply(401))),
+    "redirect to a login page": ("fetch-login", to_a_login_page),
+    "redirect": ("fetch-redirect", redirected),
+    "redirects in a circle": ("fetch-redirect-loop", in_a_circle),
+    "many redirects": ("fetch-redirect-loop", with_many_redirects),
+    "redirect to what is no URL": ("fetch-failed", lambda site: site.add(PATH, redirect("ftp://example.com/"))),
+    "redirect to a name that cannot be": (
+        "fetch-failed",
+        lambda site: site.add(PATH, redirect("http://xn--a.example/")),
+    ),
+    "forbidden by robots.txt": ("fetch-robots", forbidden_by_robots),
+    "robots.txt fails": ("fetch-robots", lambda site: site.add("/robots.txt", Reply(500))),
+    "for browsers only": ("fetch-user-agent", for_browsers_only),
+    "403 for all": ("fetch-status", lambda site: site.add(PATH, Reply(403))),
+    "HTML": ("fetch-html", lambda site: site.add(PATH, HTML)),
+    "cut off": ("fetch-failed", cut_off),
+    "a type of pages": (
+        "fetch-content-type",
+        lambda site: site.add(PATH, Reply(200, good(site).body, {"Content-Type": "text/html"})),
+    ),
+    "no type": ("fetch-content-type", lambda site: site.add(PATH, Reply(200, good(site).body))),
+    "not asked for": ("fetch-content-encoding", encoded("br", lambda body: body)),
+    "damaged": ("fetch-gzip-broken", encoded("gzip", lambda body: gzip.compress(body)[:-6])),
+    "not gzip": ("fetch-gzip-broken", encoded("gzip", lambda body: body)),
+    "compressed three times": (
+        "fetch-gzip-twice",
+        encoded("gzip", lambda body: gzip.compress(gzip.compress(gzip.compress(body)))),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", [*FAULTY])
+def test_faulty_response_gives_exactly_its_code(site: WebSite, case: str) -> None:
+    code, make = FAULTY[case]
+    make(site)
+    assert codes(check(f"{site.origin}{PATH}")) == [code]
+
+
+def test_each_rule_of_responses_has_a_faulty_one() -> None:
+    codes = {rule.code for rule in FAMILIES[0].rules}
+    assert codes == {code for code, _ in FAULTY.values()} | {"fetch-timeout"}
+
+
+@pytest.mark.parametrize("change", [lambda body: body, gzip.compress], ids=["plain file", "compressed file"])
+@pytest.mark.parametrize("coding", ["", "gzip"])
+def test_good_response_gives_no_message(site: WebSite, change: Callable[[bytes], bytes], coding: str) -> None:
+    compress: Callable[[bytes], bytes] = gzip.compress if coding else bytes
+    encoded(coding, lambda body: compress(change(body)))(site)
+    assert check(f"{site.origin}{PATH}").messages == []
+
+
+def test_host_without_server() -> None:
+    with served() as site:
+        origin = site.origin
+    assert codes(check(f"{origin}{PATH}")) == ["fetch-failed"]
+
+
+@pytest.mark.parametrize(
+    ("errno", "reason"),
+    [
+        (socket.EAI_NONAME, "bakery.example has no address"),
+        (socket.EAI_AGAIN, "DNS did not answer for bakery.example"),
+    ],
+    ids=["unknown", "temporary"],
+)
+def test_host_without_address(errno: int, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_address(*_: object, **__: object) -> None:
+        raise socket.gaierror(errno, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", no_address)
+    (message,) = check(f"http://bakery.example{PATH}").messages
+    assert (message.code, message.message) == ("fetch-failed", reason)
+
+
+def test_server_that_never_answers() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}{PATH}"
+        assert codes(check(url, timeout=0.05)) == ["fetch-timeout"]
+
+
+@pytest.mark.parametrize("line", [b"X-Slow: 1\r\n", b"HTTP/1.1 103 Early Hints\r\n\r\n"], ids=["headers", "hints"])
+def test_server_whose_headers_never_end(line: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(20)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}{PATH}"
+
+        def send() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = server.accept()
+                    with connection, suppress(OSError):
+                        if not line.startswith(b"HTTP"):
+                            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                        while not is_over.wait(0.01):
+                            connection.sendall(line)
+
+        is_over = threading.Event()
+        thread = threading.Thread(target=send)
+        thread.start()
+        try:
+            assert codes(check(url, timeout=0.1)) == ["fetch-timeout"]
+        finally:
+            is_over.set()
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def test_document_that_never_ends(site: WebSite) -> None:
+    site.add(PATH, good(site)._replace(length=10_000, seconds=5))
+    assert codes(check(f"{site.origin}{PATH}", deadline=0.05)) == ["fetch-timeout"]
+
+
+def test_overload_is_waited_for(site: WebSite) -> None:
+    site.add(PATH, Reply(503, headers={"Retry-After": "7"}), Reply(429), good(site))
+    assert check(f"{site.origin}{PATH}").messages == []
+    assert site.requests.count(PATH) == 3
+
+
+def test_retry_after_may_be_a_date(site: WebSite) -> None:
+    headers = {"Retry-After": "Sat, 31 Jan 2099 14:00:00 GMT"}
+    site.add(PATH, Reply(503, headers=headers), good(site))
+    assert codes(check(f"{site.origin}{PATH}")) == ["fetch-status"]
+
+
+def test_host_that_asks_for_a_long_pause_is_left_alone(site: WebSite) -> None:
+    site.add(PATH, Reply(503, headers={"Retry-After": "3600"}), good(site))
+    assert codes(check(f"{site.origin}{PATH}")) == ["fetch-status"]
+    assert site.requests.count(PATH) == 1
+
+
+def test_site_names_its_sitemaps_in_robots(site: WebSite) -> None:
+    site.add("/robots.txt", Reply(200, f"Sitemap: {site.origin}/a.xml\nsitemap: /b.xml\n".encode()))
+    site.add_sitemap("/a.xml", "/1")
+    site.add_sitemap("/b.xml", "/2", "/3")
+    result = check(site.origin)
+    assert (result.documents, result.urls, result.messages) == (2, 3, [])
+
+
+def test_sitemap_of_a_site_without_robots(site: WebSite) -> None:
+    site.add_sitemap("/sitemap.xml", "/1")
+    assert check(f"{site.origin}/").urls == 1
+
+
+def test_documents_of_an_index_are_read_each_once(site: WebSite) -> None:
+    names = [f"/{number}.xml" for number in range(12)]
+    site.add(PATH, xml(index(*(f"{site.origin}{name}" for name in names))))
+    for name in names:
+        site.add_sitemap(name, f"{name}/page")
+    result = check(f"{site.origin}{PATH}")
+    assert (result.documents, result.urls, result.messages) == (13, 12, [])
+    assert sorted(site.requests) == sorted(["/robots.txt", PATH, *names])
+
+
+def test_index_without_end_is_left_at_the_limit(site: WebSite) -> None:
+    for number in range(30):
+        site.add(f"/{number}.xml", xml(index(f"{site.origin}/{number + 1}.xml")))
+    result = check(f"{site.origin}/0.xml", settings=Settings(max_documents=5))
+    assert {*codes(result)} == {"index-nested", "index-not-all-read"}
+    assert result.documents == 5
+
+
+def test_missing_document_of_an_index(site: WebSite) -> None:
+    site.add(PATH, xml(index(f"{site.origin}/a.xml")))
+    (message,) = check(f"{site.origin}{PATH}").messages
+    assert (message.code, message.url) == ("fetch-status", f"{site.origin}/a.xml")
+
+
+def test_robots_that_forbids_only_other_programs(site: WebSite) -> None:
+    rules = b"User-agent: *\nDisallow: /\n\nUser-agent: Googlebot\nUser-agent: Bingbot\nDisallow:\n"
+    site.add("/robots.txt", Reply(200, rules))
+    site.add(PATH, good(site))
+    with pytest.raises(SitemapError, match="--ignore-robots"):
+        check(f"{site.origin}{PATH}")
+    assert site.requests == ["/robots.txt"]
+    assert check(f"{site.origin}{PATH}", obey_robots=False).messages == []
+
+
+def test_robots_that_forbids_a_document_to_other_programs(site: WebSite) -> None:
+    rules = b"User-agent: *\nDisallow: /a.xml\n\nUser-agent: Googlebot\nUser-agent: Bingbot\nDisallow:\n"
+    site.add("/robots.txt", Reply(200, rules))
+    site.add(PATH, xml(index(f"{site.origin}/a.xml")))
+    assert codes(check(f"{site.origin}{PATH}")) == ["index-not-all-read"]
+
+
+def test_index_that_names_many_hosts(site: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is known of the first host is forgotten, and its robots.txt is requested again."""
+    monkeypatch.setattr("sitemap_middleware.check.web_client._MAX_HOSTS", 1)
+    site.add(PATH, xml(index(f"{site.origin}/a.xml".replace("127.0.0.1", "localhost"), f"{site.origin}/b.xml")))
+    site.add_sitemap("/a.xml", "/1")
+    site.add_sitemap("/b.xml", "/2")
+    assert check(f"{site.origin}{PATH}").urls == 2
+    assert site.requests.count("/robots.txt") > 1
+
+
+def test_document_that_is_refused_is_not_read_to_its_end(site: WebSite) -> None:
+    site.add(PATH, Reply(200, b"<!doctype html>" + b"x" * 10_000_000, {"Content-Type": "text/html"}))
+    assert codes(check(f"{site.origin}{PATH}")) == ["fetch-html"]
