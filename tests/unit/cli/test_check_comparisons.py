@@ -17,7 +17,6 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.check.app_source import AppPages
-from sitemap_middleware.check.responses import Failure
 from sitemap_middleware.cli.main import command, commands_for
 from sitemap_middleware.models import Site
 from sitemap_middleware.request_response import Response
