@@ -102,10 +102,7 @@ class RouteSettings(NamedTuple):
 
 
 class PathBuilder(Protocol):
-    """Builds and matches paths of one route by the app's own router. Paths are decoded, without the root path.
-
-    It may have a method `build_many`, too; see `routing.bulk_path_builder.build_many`.
-    """
+    """Builds and matches paths of one route by the app's own router. Paths are decoded, without the root path."""
 
     @property
     def parameter_names(self) -> Collection[str]:

@@ -70,12 +70,13 @@ class Pattern:
                 starred = True
                 continue
             starred = False
-            wide = "path" in (token["werkzeug_converter"], token["starlette_converter"])
+            converters = (token["werkzeug_converter"], token["starlette_converter"])
+            wide = "path" in converters
             self.is_too_wide |= wide
             name = token["werkzeug"] or token["starlette"]
             if _SECRET_NAME.search(_CAMEL_BOUNDARY.sub("_", name).lower()):
                 self.secret = name
-            pieces += (between, (".+" if token["werkzeug"] else ".*") if wide else "[^/]+")
+            pieces += (between, (".+" if token["werkzeug"] else ".*") if wide else "[0-9]+" if "int" in converters else "[^/]+")
         pieces.append(re.escape(text[end:]))
         self._is_segment_after_prefix = pieces[1:] == ["[^/]+", ""]
         self.is_too_wide |= not self.literal and not re.search(r"\w", _TOKEN.sub("", text)) and "*" in text

@@ -115,7 +115,7 @@ class ReadyDocuments:
             return False
         now, generation = self._clock(), self.generation
         fresh_until = document.fresh_until(now, generation, may_refresh=may_refresh)
-        until = min(fresh_until, self._app_routes.current_until(document.table, now))
+        until = min(fresh_until, now + 1) if self._app_routes.reload() is document.table else 0.0
         document.checked = generation, now, until
         return until > now
 

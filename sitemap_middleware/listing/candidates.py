@@ -104,7 +104,7 @@ def provider_batches(
     static = {route.path: route for route in snapshot.table.static(site) if route.settings.values is provider}
     for pages in providers.pages(site, provider, routes, snapshot.async_collector, report):
         batch = ProvidedBatch(pages, observed.find(pages.paths))
-        if pages.locs is None and not snapshot.table.has_static(site, decode_paths(pages.paths)):
+        if pages.locs is None and not any(snapshot.table.is_static(site, path) for path in decode_paths(pages.paths)):
             yield batch
         else:
             rows = (_provided_candidate(snapshot, page, batch.observed, static, report) for page in pages.rows())

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
-from ..entry import EMPTY_ENTRY, Entry, params_of, unusable_lastmod_of
+from ..entry import EMPTY_ENTRY, Entry
 from ..exceptions import ValuesError
 from ..models import PathBuilder, Route, Site
-from ..routing.bulk_path_builder import build_many
 from ..routing.named_section_as_route import SectionBuilder
-from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, quote_paths, resolve_loc
+from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, resolve_loc
 from .provider_item_parameters import AttributeParams, checked_params, entry_of_fields, item_params, split_fields
 from .provider_item_queue import describe_error
 
@@ -113,61 +112,8 @@ def _pages_of_rows(rows: Sequence[ProvidedPage]) -> ProvidedPages:
 
 
 def pages_of_items(site: Site, items: Sequence[Any], builders: Builders, report: ProviderReport) -> ProvidedPages:
-    """The pages of some items. An item that fits none of the routes is reported.
-
-    If there is only one route, plain items are checked together, because that is faster. `_pages_of_item` checks the
-    others one by one.
-    """
-    if len(builders) > 1:
-        return _pages_of_rows([page for item in items for page in _pages_of_item(site, item, builders, report)])
-    ((route, builder),) = builders
-    params, entries = _params_and_entries(items, frozenset(builder.parameter_names))
-    paths = quote_paths(site, build_many(builder, params))
-    if all(paths) and not any(map(unusable_lastmod_of, entries)):
-        return ProvidedPages(cast("list[str]", paths), entries, route)
-    rows: list[ProvidedPage] = []
-    for item, path, entry in zip(items, paths, entries, strict=True):
-        if path is None:
-            rows += _pages_of_item(site, item, builders, report)
-            continue
-        if entry.unusable_lastmod is not None:
-            report.count_undated(path, entry.unusable_lastmod)
-        rows.append(ProvidedPage(path, route, entry))
-    return _pages_of_rows(rows)
-
-
-def _params_and_entries(items: Sequence[Any], names: frozenset[str]) -> tuple[list[Mapping[str, Any]], list[Entry]]:
-    """The parameters of each item, empty if they are not plain, and its entry."""
-    kinds = {*map(type, items)}
-    if kinds == {Entry}:
-        return [*map(params_of, items)], [*items]
-    if kinds <= {str, int} and len(names) == 1:
-        (name,) = names
-        return [{name: item} for item in items], [EMPTY_ENTRY] * len(items)
-    found = [_READERS.get(type(item), _no_params)(item, names) for item in items]
-    return [params for params, _ in found], [entry for _, entry in found]
-
-
-def _params_of_mapping(item: dict[str, Any], names: frozenset[str]) -> tuple[Mapping[str, Any], Entry]:
-    if len(item) == len(names):
-        return item, EMPTY_ENTRY
-    params, fields = split_fields(item, names)
-    return params, entry_of_fields(fields)
-
-
-def _params_of_attributes(item: AttributeParams, names: frozenset[str]) -> tuple[Mapping[str, Any], Entry]:
-    return {name: item[name] for name in names if name in item}, entry_of_fields(item.fields)
-
-
-def _no_params(_item: Any, _names: frozenset[str]) -> tuple[Mapping[str, Any], Entry]:
-    return {}, EMPTY_ENTRY
-
-
-_READERS: Final[Mapping[type, Callable[[Any, frozenset[str]], tuple[Mapping[str, Any], Entry]]]] = {
-    Entry: lambda item, _: (item.params, item),
-    dict: _params_of_mapping,
-    AttributeParams: _params_of_attributes,
-}
+    """The pages of some items. An item that fits none of the routes is reported."""
+    return _pages_of_rows([page for item in items for page in _pages_of_item(site, item, builders, report)])
 
 
 def _pages_of_item(site: Site, item: Any, builders: Builders, report: ProviderReport) -> Iterator[ProvidedPage]:

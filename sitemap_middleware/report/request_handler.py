@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..exceptions import OptionError
 from ..request_response import KEY_PATH, Request, Response
 from ..routing.app_layers_and_mounts import framework_app
-from ..routing.debug_mode import is_debug
+from ..routing.framework_detection import is_debug
 from ..urls import normal_host
 from ..warn_once import WarnOnce
 

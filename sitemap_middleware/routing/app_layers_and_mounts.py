@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any, Final
 
@@ -48,39 +48,8 @@ def layers(app: Any) -> Iterator[Any]:
         # A Flask app given as an object may have middleware in its `wsgi_app`; its method is the app without it.
         if framework is not None and (framework != "werkzeug" or is_method):
             return
-        name = _wrapped_app_name(layer)
-        app = None if name is None else get_attribute(layer, name)
-
-
-def _wrapped_app_name(layer: Any) -> str | None:
-    """The attribute in which a layer keeps the app that it wraps; None if it wraps none."""
-    return next((name for name in _WRAPPED_APP_NAMES if callable(get_attribute(layer, name))), None)
-
-
-def layers_and_mounts(app: Any) -> list[Any]:
-    """The layers of an app and the mounts of its dispatchers: everything around the routes."""
-    found = list(layers(app))
-    for layer in tuple(found):
-        found += mounted_apps(layer).items()
-    return found
-
-
-def links(app: Any) -> Callable[[], list[Any]]:
-    """Reads which apps the layers of an app wrap and mount, by the attributes that they do so with now.
-
-    That is much faster than `layers_and_mounts`. It does not notice a layer that begins to wrap or mount an app by
-    another attribute.
-    """
-    names = [(layer, name) for layer in layers(app) if (name := _wrapped_app_name(layer)) is not None]
-    dispatchers = [layer for layer in layers(app) if mounted_apps(layer)]
-
-    def read() -> list[Any]:
-        found = [get_attribute(layer, name) for layer, name in names]
-        for layer in dispatchers:
-            found += mounted_apps(layer).items()
-        return found
-
-    return read
+        wrapped = (get_attribute(layer, name) for name in _WRAPPED_APP_NAMES)
+        app = next(filter(callable, wrapped), None)
 
 
 def mounted_apps(app: Any) -> Mapping[str, Any]:

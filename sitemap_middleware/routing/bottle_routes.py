@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -12,16 +11,14 @@ from bottle import HTTPResponse, Router
 
 from ..models import Route
 from ..sitemap_decorator import endpoint_name, settings_of
-from .mounted_app_position import DiscoveryPosition, MatchBelow
-from .path_builder_base import BasePathBuilder
+from .reading import BasePathBuilder, Position
 
 _KNOWN_FILTERS: Final = ("int", "float", "path")
 _WIDE_REGEX: Final = re.compile(r"\.[*+]")
 
 
-def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
+def read_routes(app: Any, position: Position) -> Iterator[Route]:
     """The routes that answer GET. Those of a mounted WSGI app are its own."""
-    position.snapshot.add(partial(getattr, app, "routes"))
     mounted = set[str]()
     for route in app.routes:
         target = _mounted_app(route)
@@ -45,19 +42,6 @@ def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
             shadowed_by=None if names or matching is route else _description(matching),
             builder=_PathBuilder(app, route, names, position.prefix) if settings.values and names else None,
         )
-
-
-def matching_template(app: Any, path: str, host: str | None, match_below: MatchBelow) -> str | None:
-    """The template of the route that answers a GET of a decoded path; None if there is none."""
-    route = _matching_route(app, path)
-    if route is None:
-        return None
-    target = _mounted_app(route)
-    if target is None:
-        return _template(route.rule)[0]
-    prefix = _mount_prefix(route)
-    template = match_below(target, path[len(prefix) :], host)
-    return None if template is None else prefix + template
 
 
 def trusted_hosts(_app: Any) -> tuple[str, ...]:

@@ -1,10 +1,10 @@
-"""The routes of the wrapped app. Apps may add routes at any time, so they are checked whenever they are used."""
+"""The routes of the wrapped app. Apps may add routes at any time, so they are read again for each new sitemap."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Final
 
 from ..checked_options import Options
@@ -14,21 +14,16 @@ from ..urls import bare_host, wildcard_of
 from ..warn_once import WarnOnce
 from .app_layers_and_mounts import framework_app, only_routes_answer, proxy_middleware, root_path
 from .framework_detection import framework_of
-from .plain_routes import PlainRoutes, each_route
-from .route_change_detector import Snapshot
-from .route_discovery import discover_routes, matching_template, trusted_hosts
+from .route_discovery import discover_routes, trusted_hosts
 from .route_table import RouteTable
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 LARGE_APP_ROUTES: Final = 2000
-"""A check of a larger app costs too much for every request: that of 10,000 Flask routes takes half a millisecond."""
+"""Reading the routes of a larger app, or files in a large folder, takes too long for every sitemap."""
 
-LARGE_APP_RECHECK_SECONDS: Final = 1.0
-"""How long a check of a large app holds."""
-
-RECHECK_SECONDS: Final = 0.00025
-"""How long a check of any other app holds: less than it takes to add a route and then request the sitemap."""
+LARGE_APP_PAUSE_SECONDS: Final = 10.0
+"""How long the routes of a large app are used before they are read again."""
 
 
 def _do_nothing() -> None:
@@ -36,14 +31,14 @@ def _do_nothing() -> None:
 
 
 class AppRoutes:
-    """The routes of one app, read again after a change."""
+    """The routes of one app, as last read."""
 
     def __init__(self, app: Any, options: Options) -> None:
         self._app = app
         self._options = options
-        self._latest: tuple[RouteTable, Snapshot] | None = None
-        self._checked: tuple[RouteTable | None, float, float] = None, 0.0, 0.0
-        """The table that the latest quick check found current, if it did; when that was, and until when it holds."""
+        self._table: RouteTable | None = None
+        self._read_again_at = 0.0
+        """When the routes of a large app may be read again, in POSIX seconds."""
         self.root_path: str = root_path(app)
         """The root path that the app itself declares."""
         self._warn_once = WarnOnce()
@@ -59,7 +54,7 @@ class AppRoutes:
         self.bound = True
         if getattr(app, "router", self) is framework_app(self._app):
             self._app = app
-            self._latest = None
+            self._table, self._read_again_at = None, 0.0
             self.root_path = root_path(app)
 
     @property
@@ -69,57 +64,25 @@ class AppRoutes:
 
     @property
     def table(self) -> RouteTable:
-        """The latest table, without a check."""
-        return self._latest[0] if self._latest else self.reload()
-
-    def is_unchanged(self) -> bool:
-        """Whether the latest table is current, by a quick check that is safe on an event loop.
-
-        It does not notice a route that was replaced by an equal one; `reload` does.
-        """
-        try:
-            return self._latest is not None and self._latest[1].seems_current()
-        except Exception:  # a proxy object without an app, or an app that another thread changes: `reload` logs it
-            return False
-
-    def current_until(self, table: RouteTable, now: float) -> float:
-        """The time until which a table counts as current, by a quick check; 0 if it is not.
-
-        Args:
-            table: the table that an earlier `reload` returned.
-            now: the time in POSIX seconds. While the clock stands still, each call makes a new check.
-        """
-        latest = self._latest
-        if latest is None or latest[0] is not table:
-            return 0.0
-        checked, since, until = self._checked
-        if checked is table and since < now < until:
-            return until
-        if not self.is_unchanged():
-            return 0.0
-        until = now + (RECHECK_SECONDS if table.count <= LARGE_APP_ROUTES else LARGE_APP_RECHECK_SECONDS)
-        self._checked = table, now, until
-        return until
+        """The latest table. Only `reload` reads the routes again."""
+        return self._table or self.reload()
 
     def reload(self) -> RouteTable:
-        """Read the routes if they changed. If that fails, the previous table stays in use."""
-        table, snapshot = self._latest or (None, None)
+        """Read the routes again: apps may add some at any time. If that fails, the previous table stays in use."""
+        table, now = self._table, self._options.clock()
+        if table is not None and now < self._read_again_at:
+            return table
         try:
-            if table and snapshot and snapshot.is_current():
-                return table
-            snapshot = Snapshot()
-            found = tuple(discover_routes(self._app, snapshot, self._known_hosts))
+            found = tuple(discover_routes(self._app, self._known_hosts))
         except Exception:
             log.exception("the app's routes could not be read; those read before stay in use")
-            snapshot = Snapshot()
-            snapshot.mark_incomplete()
-            found = table.found if table else ()
-        if table is None or table.routes != tuple(each_route(found)):
-            table = RouteTable(found, self._options, partial(matching_template, self._app), self._new_context)
+            found = table.routes if table is not None else ()
+        self._read_again_at = now + LARGE_APP_PAUSE_SECONDS if len(found) > LARGE_APP_ROUTES else 0.0
+        if table is None or table.routes != found:
+            self._table = table = RouteTable(found, self._options, self._new_context)
             self.version += 1
             self.on_change()
             self._warn_of_unused_values(found)
-        self._latest = table, snapshot
         return table
 
     def _new_context(self) -> Context | None:
@@ -168,13 +131,11 @@ class AppRoutes:
         names = (name for host in named for name in (wildcard_of(host), host.removeprefix(".")))
         return tuple(dict.fromkeys(name for name in names if name not in (None, "", "*")))
 
-    def _warn_of_unused_values(self, found: Iterable[Route | PlainRoutes]) -> None:
+    def _warn_of_unused_values(self, found: Iterable[Route]) -> None:
         """Warn once of each provider that has only static routes."""
         static: dict[Provider, str] = {}
         used = set[Provider]()
         for route in found:
-            if isinstance(route, PlainRoutes):
-                continue
             if (settings := route.settings) is not NO_SETTINGS and (provider := settings.values) is not None:
                 if route.static:
                     static.setdefault(provider, route.path)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any, Final
 
 from django.conf import settings
 from django.urls import get_resolver
-from django.utils import translation
 from django.views import generic
 
 from ..models import Context, HiddenReason, Route
@@ -16,10 +14,8 @@ from ..sitemap_decorator import NO_SETTINGS, endpoint_name, merge_settings, sett
 from .django_connection_cleanup import own_connections
 from .django_sitemaps import SETTING, sitemap_sections
 from .django_urlconf_walk import View, resolve, views
-from .mounted_app_position import DiscoveryPosition, MatchBelow
-from .path_builder_base import BasePathBuilder
 from .prefix_index import PrefixIndex
-from .route_change_detector import Snapshot
+from .reading import BasePathBuilder, Position
 
 _MAX_DECORATORS: Final = 32
 """Decorators of one view that are looked through."""
@@ -31,13 +27,10 @@ _FILE_VIEWS: Final = ("django.views.static", "django.contrib.staticfiles.views")
 """The modules of the views that serve STATIC_ROOT and MEDIA_ROOT."""
 
 
-def read_routes(_app: Any, position: DiscoveryPosition) -> Iterator[Route]:
+def read_routes(_app: Any, position: Position) -> Iterator[Route]:
     """The views of the URLconf that answer GET. Those of the admin are never pages of the site."""
-    position.snapshot.add(lambda: [settings.LANGUAGE_CODE, settings.LANGUAGES, settings.ROOT_URLCONF])
-    position.snapshot.add(get_resolver)
     resolver = get_resolver()
-    position.snapshot.add(partial(getattr, resolver, "url_patterns"))
-    sections = sitemap_sections(position.snapshot)
+    sections = sitemap_sections()
     earlier: PrefixIndex[View] = PrefixIndex()
     for view in _with_home_pages(views(resolver)):
         if view.names:
@@ -80,16 +73,6 @@ def _with_home_pages(found: Iterator[View]) -> Iterator[View]:
             yield view._replace(template=home, names=frozenset())
 
 
-def matching_template(_app: Any, path: str, _host: str | None, _match_below: MatchBelow) -> str | None:
-    """The template of the view that answers a decoded path; None if there is none."""
-    language = translation.get_language_from_path(path) or settings.LANGUAGE_CODE
-    match = resolve(path, language)
-    if match is None:
-        return None
-    matching = (view for view in views(get_resolver()) if view.language == language and view.answers(match))
-    return next((view.template for view in matching), None)
-
-
 def trusted_hosts(_app: Any) -> tuple[str, ...]:
     """The ALLOWED_HOSTS. A name that begins with a dot stands for itself, too, as in Django."""
     hosts: list[str] = []
@@ -104,7 +87,7 @@ def sitemap_settings() -> dict[str, Any]:
     Raises:
         OptionError: SITEMAP_SITEMAPS is invalid.
     """
-    sitemap_sections(Snapshot())
+    sitemap_sections()
     return {name: getattr(settings, name) for name in dir(settings) if name.startswith("SITEMAP_") and name != SETTING}
 
 

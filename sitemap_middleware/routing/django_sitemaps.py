@@ -21,8 +21,7 @@ from ..sitemap_decorator import settings_of
 from ..sitemap_limits_and_value_checks import parse_date, validate_changefreq, validate_priority
 from .django_connection_cleanup import own_connections
 from .django_urlconf_walk import resolve
-from .path_builder_base import check_params
-from .route_change_detector import Snapshot
+from .reading import check_params
 
 SETTING = "SITEMAP_SITEMAPS"
 
@@ -94,7 +93,7 @@ _sections: list[tuple[Any, list[SitemapSection]]] = []
 """One item: the setting, and its sections. They are kept, because providers are compared by identity."""
 
 
-def sitemap_sections(snapshot: Snapshot) -> list[SitemapSection]:
+def sitemap_sections() -> list[SitemapSection]:
     """The sections of the setting SITEMAP_SITEMAPS.
 
     Raises:
@@ -102,14 +101,11 @@ def sitemap_sections(snapshot: Snapshot) -> list[SitemapSection]:
         ImportError: a dotted path is wrong.
     """
     setting = getattr(settings, SETTING, None)
-    snapshot.add(lambda: getattr(settings, SETTING, None))
     if setting is None:
         return []
     if not _sections or _sections[0][0] is not setting:
         _sections[:] = [(setting, [SitemapSection(name, sitemap) for name, sitemap in _mapping(setting).items()])]
-    sections = _sections[0][1]
-    snapshot.add(lambda: [id(section.static_settings) for section in sections])
-    return sections
+    return _sections[0][1]
 
 
 def _mapping(setting: Any) -> Mapping[str, Any]:

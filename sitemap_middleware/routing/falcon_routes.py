@@ -12,8 +12,7 @@ from falcon.routing import CompiledRouter
 
 from ..models import Route
 from ..sitemap_decorator import endpoint_name, inherited_settings, merge_settings, settings_of
-from .mounted_app_position import DiscoveryPosition, MatchBelow
-from .path_builder_base import BasePathBuilder
+from .reading import BasePathBuilder, Position
 
 _FIELD: Final = re.compile(r"\{\s*(?P<name>\w+)\s*(?P<converter>:\s*\w+)?(?P<arguments>[^{}]*)\}")
 """A parameter of a template, whose converter may have arguments: ``{day:dt("%Y-%m-%d")}``."""
@@ -25,14 +24,12 @@ _DEFAULT_FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
 """How the path of a field of `dt` without a format is written, in UTC. Falcon reads it, among others."""
 
 
-def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
+def read_routes(app: Any, position: Position) -> Iterator[Route]:
     """The routes whose resources answer GET; none if the app has a router of another class."""
     router = app._router
     if not isinstance(router, CompiledRouter):
         return
     router.find("/")  # compiles the routes: from now on, `_find` becomes another with each new route
-    position.snapshot.add(partial(getattr, router, "_find"))
-    position.snapshot.add(partial(getattr, app.req_options, "strip_url_path_trailing_slash"))
     for node in _nodes(router._roots):
         responder = _get_responder(node.method_map)
         template = _template(node.uri_template)
@@ -52,11 +49,6 @@ def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
             not_learned_reason=not_learned_reason,
             builder=_PathBuilder(app, node.uri_template, position.prefix) if settings.values and not static else None,
         )
-
-
-def matching_template(app: Any, path: str, _host: str | None, _match_below: MatchBelow) -> str | None:
-    """The template of the route whose resource answers a GET of a decoded path; None if there is none."""
-    return _find(app, path)
 
 
 def trusted_hosts(_app: Any) -> tuple[str, ...]:

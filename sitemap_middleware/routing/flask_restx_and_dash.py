@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, Final
 
 from ..models import HiddenReason, Route
 from ..sitemap_decorator import NO_SETTINGS, endpoint_name, settings_of
-from .mounted_app_position import DiscoveryPosition
+from .reading import Position
 
 _API_MODULES: Final = ("flask_restx", "flask_restful")
 """Modules with a class `Resource`, whose views answer with data."""
@@ -65,10 +64,9 @@ def dash_index(app: Any) -> str:
     return str(app.config.routes_pathname_prefix)
 
 
-def dash_pages(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
+def dash_pages(app: Any, position: Position) -> Iterator[Route]:
     """The pages of a multi-page Dash app, by its registry. Its one view answers any path with status 200."""
     registry = sys.modules["dash"].page_registry
-    position.snapshot.add(partial(_registered, registry))
     top = position.prefix + dash_index(app).rstrip("/")
     for module, page in registry.items():
         layout = page.get("layout")
@@ -81,6 +79,3 @@ def dash_pages(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
         if page["supplied_path"] is not None or not page["path_template"]:
             yield Route(top + page["path"], name, True, position.host, settings)
 
-
-def _registered(registry: Any) -> list[tuple[Any, ...]]:
-    return [(module, page["path"], page["path_template"], page.get("layout")) for module, page in registry.items()]

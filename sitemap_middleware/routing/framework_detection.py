@@ -57,3 +57,14 @@ def get_attribute(app: Any, name: str) -> Any:
         return getattr(app, name, None)
     except Exception:  # such as a proxy object that is bound to nothing now
         return None
+
+
+def is_debug(app: Any) -> bool:
+    """Whether the debug flag of a framework's app is on. Falcon and Pyramid have none."""
+    framework = framework_of(app)
+    if framework == "django":
+        settings: Any = sys.modules["django.conf"].settings
+        return settings.DEBUG is True
+    if framework == "bottle":
+        return bool(sys.modules["bottle"].DEBUG)
+    return framework is not None and get_attribute(app, "debug") is True

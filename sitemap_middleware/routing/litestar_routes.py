@@ -29,9 +29,8 @@ from ..sitemap_decorator import (
     settings_of,
 )
 from .app_layers_and_mounts import framework_app
-from .mounted_app_position import DiscoveryPosition, MatchBelow
-from .path_builder_base import BasePathBuilder
-from .shadowed_routes import restrict_to_free_paths
+from .earlier_routes import restrict_to_free_paths
+from .reading import BasePathBuilder, Position
 
 _DOCUMENTATION_MODULES: Final = ("litestar.openapi.", "litestar._openapi.")
 """Beginnings of the modules whose handlers are Litestar's own documentation of the API."""
@@ -44,12 +43,11 @@ _PARAMETER_KINDS: Final = (
 """Attributes of the model of a handler's arguments, and what each holds."""
 
 
-def read_routes(app: Litestar, position: DiscoveryPosition) -> Iterator[Route]:
+def read_routes(app: Litestar, position: Position) -> Iterator[Route]:
     """The routes of an app that answer GET, those of mounted apps after its own.
 
     Litestar tries paths without parameters first, then mounts, then paths with parameters.
     """
-    position.snapshot.add(partial(getattr, app, "routes"))
     routes = sorted(app.routes, key=attrgetter("path"))  # Litestar keeps the paths of a handler in a set
     found = [(route, handler) for route in routes if (handler := _get_handler(route)) is not None]
     plain = {route.path for route, handler in found if not _is_mount(handler) and not _parameters(route)}
@@ -72,27 +70,6 @@ def read_routes(app: Litestar, position: DiscoveryPosition) -> Iterator[Route]:
             not_learned_reason=not_learned_reason,
             builder=_PathBuilder(app, route, handler, position.prefix) if settings.values and not static else None,
         )
-
-
-def matching_template(app: Litestar, path: str, host: str | None, match_below: MatchBelow) -> str | None:
-    """The template of the route that answers a GET of a decoded path; None if there is none.
-
-    Litestar answers a path with a slash at the end, or two slashes in a row, like the one
-    without. Only the one without has a template.
-    """
-    handler, rest, params = _find(app, path)
-    if handler is None:
-        return None
-    if _is_mount(handler):
-        mount_path = path.rstrip("/").removesuffix(rest.strip("/")).rstrip("/")
-        if path.endswith("/") is isinstance(framework_app(handler.fn), Litestar):
-            return None
-        template = match_below(handler.fn, path[len(mount_path) :], host)
-        return None if template is None else mount_path + template
-    if path != normalize_path(path):
-        return None
-    routes = (route for route in app.routes if _get_handler(route) is handler and _parameters(route) == params.keys())
-    return next(map(_template, routes), None)
 
 
 def trusted_hosts(app: Litestar) -> tuple[str, ...]:
@@ -140,7 +117,7 @@ def _find(app: Litestar, path: str) -> tuple[Any, str, Mapping[str, Any]]:
     return handler, rest, params
 
 
-def _mounted_routes(handler: Any, mount_path: str, plain: set[str], position: DiscoveryPosition) -> Iterator[Route]:
+def _mounted_routes(handler: Any, mount_path: str, plain: set[str], position: Position) -> Iterator[Route]:
     """The routes of a mounted app, without those whose requests other routes of the app around it take.
 
     Litestar adds a slash to the paths of mounted apps, so routes of another framework need one.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -12,8 +11,7 @@ from pyramid.interfaces import IRoutesMapper
 
 from ..models import HiddenReason, Route, RouteSettings
 from ..sitemap_decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
-from .mounted_app_position import DiscoveryPosition, MatchBelow
-from .path_builder_base import BasePathBuilder
+from .reading import BasePathBuilder, Position
 
 _PARAMETER: Final = re.compile(r"\{(?P<name>[_a-zA-Z]\w*)(?::(?P<regex>[^{}]*(?:\{[^{}]*\}[^{}]*)*))?\}")
 """A parameter of a pattern, perhaps with a regular expression, which may have braces."""
@@ -22,12 +20,11 @@ _REST: Final = re.compile(r"\*(\w+)$")
 _FILES: Final = HiddenReason("it serves static files", is_declared=True)
 
 
-def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
+def read_routes(app: Any, position: Position) -> Iterator[Route]:
     """The routes with a view that answers GET."""
     mapper = app.registry.queryUtility(IRoutesMapper)
     if mapper is None:  # a site by traversal only
         return
-    position.snapshot.add(partial(getattr, mapper, "routelist"))
     views = _views_of_routes(app)
     for route in mapper.get_routes():
         if not _takes_get(app, route):
@@ -48,12 +45,6 @@ def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
             shadowed_by=f"{matching.pattern} ({matching.name})" if matching not in (None, route) else None,
             builder=_PathBuilder(app, route, names, position.prefix) if settings.values and names else None,
         )
-
-
-def matching_template(app: Any, path: str, _host: str | None, _match_below: MatchBelow) -> str | None:
-    """The template of the first route that takes a GET of a decoded path; None if there is none."""
-    route = _matching_route(app, path)
-    return None if route is None else _template(route.pattern)[0]
 
 
 def trusted_hosts(_app: Any) -> tuple[str, ...]:

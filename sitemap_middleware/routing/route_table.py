@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from hashlib import blake2b
-from itertools import chain
-from types import FunctionType
 from typing import Final
 
 from ..checked_options import RESERVED_SECTIONS, Options
@@ -16,7 +14,6 @@ from ..patterns import Pattern
 from ..sitemap_decorator import NO_SETTINGS
 from ..urls import bare_host
 from .named_section_as_route import named_section_route
-from .plain_routes import PlainRoutes, each_route, plain_route
 from .prefix_index import PrefixIndex
 
 ROUTES_SECTION, LEARNED_SECTION = RESERVED_SECTIONS
@@ -25,60 +22,29 @@ ROUTES_SECTION, LEARNED_SECTION = RESERVED_SECTIONS
 _PARAMETER_START: Final = re.compile("[<{]")
 """The character that opens a parameter, in Werkzeug's and in Starlette's templates."""
 
-_StaticRoutes = dict[str, Route | FunctionType]
-"""Static routes, by path; of a plain one its endpoint, until the route is needed."""
-
 
 class RouteTable:
     """The routes that one reading of the app found, together with the patterns of the options."""
 
     def __init__(
         self,
-        routes: Iterable[Route | PlainRoutes],
+        routes: Iterable[Route],
         options: Options,
-        match_template: Callable[[str, str | None], str | None] = lambda *_: None,
         new_context: Callable[[], Context | None] = lambda: None,
     ) -> None:
         """Index routes.
 
         Args:
-            routes: the routes.
+            routes: the routes, in the order in which the app tries them.
             options: the options, with patterns and named sections.
-            match_template: asks the app's router: the template that takes a decoded path on a host, or None.
             new_context: returns a context in which providers of named sections are called; None if they need none.
         """
-        self.found: tuple[Route | PlainRoutes, ...] = tuple(routes)
-        """All routes, as discovery gave them."""
-        self.count: int = 0
-        """The number of routes."""
-        self._match_template = match_template
-        self._static: dict[str | None, _StaticRoutes] = {None: {}}
-        """Static routes, by the host that they are for and by path."""
-        self._static_on_host: dict[str, _StaticRoutes] = {}
-        """Static routes that answer on a host, by path: its own, and those of every host."""
-        self._shadowed: dict[tuple[str | None, str], Route] = {}
-        parametrised: list[Route] = []
-        host, of_host, except_hosts = None, self._static[None], set[tuple[str, ...]]()
-        for route in self.found:  # there may be 10,000: most have the host of the one before
-            if isinstance(route, PlainRoutes):
-                self._add_plain(route)
-                continue
-            self.count += 1
-            if route.except_hosts:
-                except_hosts.add(route.except_hosts)
-            if route.shadowed_by is not None:
-                self._shadowed.setdefault((route.host, route.path), route)
-                continue
-            if not route.static:
-                parametrised.append(route)
-                continue
-            if route.host != host:
-                host = route.host
-                of_host = self._static.setdefault(host, {})
-            of_host.setdefault(route.path, route)
-        self.hosts: frozenset[str] = frozenset(
-            host for host in chain(self._static, (route.host for route in parametrised), *except_hosts) if host
-        )
+        self.routes: tuple[Route, ...] = tuple(routes)
+        self._static: dict[str | None, dict[str, Route]] = {}
+        """Static routes by path, for each host that was asked for; None stands for all hosts that no route names."""
+        parametrised = [route for route in self.routes if not route.static and route.shadowed_by is None]
+        named_hosts = (host for route in self.routes for host in (route.host, *route.except_hosts))
+        self.hosts: frozenset[str] = frozenset(host for host in named_hosts if host)
         """The hosts for which not the same routes answer as for all others."""
         self._main_host = options.site and bare_host(options.site.host)
         first: dict[tuple[str, str | None, tuple[str, ...]], Route] = {}
@@ -99,17 +65,14 @@ class RouteTable:
             pattern.text for pattern in options.include
         }
         """Patterns that learn no page of a route with a parameter named like a secret."""
-        self._secret: PrefixIndex[Pattern] = PrefixIndex()
-        """The templates with such a parameter."""
         self._index_learned(options)
-        self._index_secret()
-
-    def _add_plain(self, routes: PlainRoutes) -> None:
-        self.count += len(routes)
-        known = self._static[None]
-        # Almost always. Of two routes with one path the first answers.
-        is_new = not known or known.keys().isdisjoint(routes)
-        known.update(routes if is_new else {path: routes[path] for path in routes if path not in known})
+        self._secret = [
+            pattern
+            for route in self._templates.values()
+            if self._unsafe_secrets and not route.settings.learn
+            if (pattern := Pattern(route.path)).secret and not pattern.is_too_wide
+        ]
+        """The templates with such a parameter."""
 
     def _index_learned(self, options: Options) -> None:
         """Index the patterns of the options, and then the routes whose own settings have them learned."""
@@ -124,40 +87,24 @@ class RouteTable:
                 pattern = Pattern(route.path)
                 self._learned.add(pattern.prefix, (pattern, route))
 
-    def _index_secret(self) -> None:
-        """Index the routes with a parameter named like a secret, unless their own settings have them learned."""
-        if self._unsafe_secrets:
-            for route in self._templates.values():
-                pattern = None if route.settings.learn else Pattern(route.path)
-                if pattern is not None and pattern.secret and not pattern.is_too_wide:
-                    self._secret.add(pattern.prefix, pattern)
-
-    @cached_property
-    def routes(self) -> tuple[Route, ...]:
-        """All routes, in the order in which the app tries them."""
-        return tuple(each_route(self.found))
-
     # Static routes
 
     def static(self, site: Site) -> list[Route]:
         """The static routes of a site, one for each path."""
         on_host = self._static_on(site.routed)
         named = self._named if self.is_main(site) else {}
-        routes = [_static_route(on_host, path, known) for path, known in on_host.items()]
-        return [*routes, *(route for path, route in named.items() if path not in on_host)]
+        return [*on_host.values(), *(route for path, route in named.items() if path not in on_host)]
 
-    def _static_on(self, host: str | None) -> _StaticRoutes:
+    def _static_on(self, host: str | None) -> dict[str, Route]:
         """The static routes that answer on a host, by path. Of two with one path the first answers."""
-        if host not in self.hosts:
-            return self._static[None]
-        on_host = self._static_on_host.get(host)
-        if on_host is None:
-            on_host = {}
+        host = host if host in self.hosts else None
+        if host not in self._static:
+            on_host: dict[str, Route] = {}
             for route in self.routes:
                 if route.static and route.shadowed_by is None and route.answers_on(host):
                     on_host.setdefault(route.path, route)
-            self._static_on_host[host] = on_host
-        return on_host
+            self._static[host] = on_host
+        return self._static[host]
 
     def is_main(self, site: Site) -> bool:
         """Whether patterns and sections of the options are about a site: its host is base_url's, or in no route."""
@@ -167,20 +114,16 @@ class RouteTable:
         """Whether a site has a static route of a decoded path."""
         return path in self._static_on(site.routed) or (path in self._named and self.is_main(site))
 
-    def has_static(self, site: Site, paths: Collection[str]) -> bool:
-        """Whether a site has a static route of any of these decoded paths."""
-        if not self._static_on(site.routed).keys().isdisjoint(paths):
-            return True
-        return not self._named.keys().isdisjoint(paths) and self.is_main(site)
-
     def shadowed(self, site: Site, path: str) -> Route | None:
         """The static route of a decoded path whose requests another route takes."""
-        shadowed = (self._shadowed.get((host, path)) for host in (site.routed, None))
-        return next((route for route in shadowed if route is not None and route.answers_on(site.routed)), None)
+        for route in self.routes:
+            if route.path == path and route.static and route.shadowed_by and route.answers_on(site.routed):
+                return route
+        return None
 
     def has_explicit_route(self, path: str) -> bool:
         """Whether the app has a static route of a decoded path, on any host."""
-        return any(path in of_host for of_host in self._static.values())
+        return any(path in self._static_on(host) for host in (None, *self.hosts))
 
     # Providers
 
@@ -221,14 +164,13 @@ class RouteTable:
         host = site.routed
         on_host = self._static_on(host)
         known = on_host.get(path)
+        if known is None and self.is_main(site):
+            known = self._named.get(path)
         if known is not None:
-            return _static_route(on_host, path, known)
-        if self._named and self.is_main(site) and (named := self._named.get(path)) is not None:
-            return named
-        if self._builders:
-            for builder, provided in self._builders.find(path):
-                if provided.answers_on(host) and builder.matches(path):
-                    return provided
+            return known
+        for builder, provided in self._builders.find(path):
+            if provided.answers_on(host) and builder.matches(path):
+                return provided
         for pattern, learned in self._learned.find(path):
             if learned.answers_on(host) and pattern.matches(path):
                 if pattern.text in self._unsafe_secrets and self._has_secret(path):
@@ -236,34 +178,21 @@ class RouteTable:
                 return learned
         return None
 
-    def learned_route(self, site: Site, paths: Collection[str], start: str) -> Route | None:
-        """The learned route that `find_route` finds for each of some decoded paths, if it is one for all; else None.
-
-        `start` is what all of them start with.
-        """
-        host = site.routed
-        if self.has_static(site, paths) or self._builders.find_any(start):
-            return None
-        for pattern, learned in self._learned.find_any(start):
-            matches = pattern.count_matches(paths, start) if learned.answers_on(host) else 0
-            if not matches:
-                continue
-            if matches < len(paths) or pattern.literal or learned.static or learned.builder is not None:
-                return None
-            may_be_secret = pattern.text in self._unsafe_secrets and self._secret.find_any(start)
-            return None if may_be_secret else learned
-        return None
-
     def matching_route(self, site: Site, path: str) -> Route | None:
-        """The route with parameters that the app's own router gives a decoded path; None if there is none."""
-        try:
-            return self._templates.get(self._match_template(path, site.routed) or "")
-        except Exception:  # raised by the app's own converters or routes
-            return None
+        """The route with parameters whose template a decoded path fits, for people; None if there is none.
+
+        Of several, that with the longest beginning without parameters: routers differ in which one they choose.
+        """
+        fitting = [
+            (len(pattern.prefix), route)
+            for route in self._parametrised
+            if route.answers_on(site.routed) and (pattern := Pattern(route.path)).matches(path)
+        ]
+        return max(fitting, key=lambda found: found[0])[1] if fitting else None
 
     def may_answer(self, path: str) -> bool:
         """Whether a route may answer a decoded path, by its template. True if no routes could be read."""
-        if not self.count or self.has_explicit_route(path):
+        if not self.routes or self.has_explicit_route(path):
             return True
         templates = (
             template
@@ -274,25 +203,22 @@ class RouteTable:
         return any(Pattern(template).matches(path) for template in templates)
 
     def _has_secret(self, path: str) -> bool:
-        return any(pattern.matches(path) for pattern in self._secret.find(path))
+        return any(pattern.matches(path) for pattern in self._secret)
 
     @cached_property
     def digest(self) -> bytes:
         """Sixteen bytes that are equal for tables with the same routes, settings and named paths."""
-        routes: list[tuple[object, ...]] = []
-        for route in self.found:
-            if isinstance(route, PlainRoutes):
-                routes += [(None, path, True, True, "") for path in route]
-                continue
-            hosts, text = route.host or route.except_hosts or None, _settings_text(route.settings)
-            routes.append((hosts, route.path, route.static, route.builder is None, text))
+        routes = [
+            (
+                route.host or route.except_hosts or None,
+                route.path,
+                route.static,
+                route.builder is None,
+                _settings_text(route.settings),
+            )
+            for route in self.routes
+        ]
         return blake2b(repr((routes, sorted(self._named))).encode(), digest_size=16).digest()
-
-
-def _static_route(on_host: _StaticRoutes, path: str, known: Route | FunctionType) -> Route:
-    if isinstance(known, FunctionType):
-        known = on_host[path] = plain_route(path, known)
-    return known
 
 
 def _settings_text(settings: RouteSettings) -> str:

@@ -9,17 +9,15 @@ from typing import Final
 from starlette.staticfiles import StaticFiles
 
 from ..models import Route
-from .route_change_detector import Snapshot
 
 MAX_FILES: Final = 50_000
 """Files and folders read of one mount. The rest are not listed before they are visited."""
 
 
-def html_files(files: StaticFiles, snapshot: Snapshot, prefix: str, host: str | None) -> Iterator[Route]:
+def html_files(files: StaticFiles, prefix: str, host: str | None) -> Iterator[Route]:
     """The HTML files that a StaticFiles app serves, as static routes; none unless it is in HTML mode."""
     if not files.html:
         return
-    snapshot.mark_incomplete()  # files may change at any time
     served: dict[str, os.DirEntry[str]] = {}
     for directory in files.all_directories:
         for file, entry in _files(os.fspath(directory), files.follow_symlink):

@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from functools import partial
-from typing import Any, Final
+from typing import Any
 from urllib.parse import unquote
 
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import (
-    AnyConverter,
     BuildError,
-    FloatConverter,
-    IntegerConverter,
-    Map,
     MapAdapter,
     Rule,
-    UnicodeConverter,
-    UUIDConverter,
 )
 
 from ..models import Context, Route, RouteSettings
 from ..sitemap_decorator import endpoint_name, inherited_settings, merge_settings, settings_of
 from ..urls import ascii_host, bare_host
-from .bulk_path_builder import PARAMETER, REST, BulkBuilder, checked_by_first
 from .flask_restx_and_dash import DeclaredViews, dash_apps, dash_index, dash_pages
-from .mounted_app_position import DiscoveryPosition, MatchBelow
-from .path_builder_base import check_params
-from .route_change_detector import Snapshot
-
-_PLAIN_PARAMETER: Final = re.compile(r"<(?:([A-Za-z_][A-Za-z0-9_]*):)?([A-Za-z_][A-Za-z0-9_]*)>")
-_ISOLATING: Final = (UnicodeConverter, IntegerConverter, FloatConverter, UUIDConverter, AnyConverter)
-"""Werkzeug's converters that match no slash. Those of the app may match anything."""
+from .reading import Position, check_params
 
 
-def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
+def read_routes(app: Any, position: Position) -> Iterator[Route]:
     """The rules of an app that answer GET, except aliases, redirects, build-only and websocket rules."""
-    app.url_map.update()  # sorts the rules, which must not count as a change of them
-    position.snapshot.add(partial(_read_state, app))
-    _add_rules(app.url_map, position.snapshot)
     read_settings = _settings_reader(app)
     views, declared = getattr(app, "view_functions", None) or {}, DeclaredViews()
     dash = {dash_index(found): found for found in dash_apps(app)}
@@ -75,17 +57,6 @@ def read_routes(app: Any, position: DiscoveryPosition) -> Iterator[Route]:
             except_hosts=() if host else hosts,
             builder=_PathBuilder(app, rule, position.prefix) if settings.values and static_path is None else None,
         )
-
-
-def matching_template(app: Any, path: str, host: str | None, _match_below: MatchBelow) -> str | None:
-    """The template of the rule that answers a GET of a decoded path on a host; None if there is none."""
-    if host is not None and not any(_host(app, rule) for rule in app.url_map.iter_rules()):
-        host = None  # the app answers on any host
-    # Any rule of this host will do: its map is matched as a whole.
-    rules_of_host = (rule for rule in app.url_map.iter_rules() if (_host(app, rule) or None) == host)
-    rule = next(rules_of_host, None)
-    matching = None if rule is None else _PathBuilder(app, rule, "").matching_rule(path)
-    return None if matching is None else matching.rule
 
 
 def trusted_hosts(app: Any) -> tuple[str, ...]:
@@ -140,18 +111,6 @@ class _PathBuilder:
         self._prefix = prefix
         self._adapter = _map_adapter(rule)
         self.parameter_names = frozenset(rule.arguments - set(rule.defaults or ()))
-        self._rules: list[Rule] | None = None
-        """The rules of the map that `_bulk` was made for."""
-        self._bulk: BulkBuilder | None = None
-
-    def build_many(self, items: Sequence[Mapping[str, Any]]) -> list[str | None]:
-        """The paths for these parameters; None for each that only `build` can tell."""
-        rules = [*self._rule.map.iter_rules()]
-        if rules != self._rules:
-            self._rules, self._bulk = rules, _bulk_builder(self._rule, self._adapter, rules)
-        if self._bulk is None:
-            return [None] * len(items)
-        return checked_by_first(self, items, self._bulk.build(items), self._prefix)
 
     def build(self, params: Mapping[str, Any]) -> str:
         rule = self._rule
@@ -194,46 +153,6 @@ class _PathBuilder:
         return context
 
 
-def _bulk_builder(rule: Rule, adapter: MapAdapter, rules: Sequence[Rule]) -> BulkBuilder | None:
-    """A builder for the paths of a rule that no other rule takes; None if the rule is not a plain one."""
-    url_map = rule.map
-    if type(adapter) is not MapAdapter or url_map.host_matching or rule.defaults:
-        return None
-    if type(rule).build is not Rule.build or type(rule).suitable_for is not Rule.suitable_for:
-        return None
-    if len([*url_map.iter_rules(rule.endpoint)]) > 1:  # `url_for` chooses among them
-        return None
-    marked = _marked_template(rule)
-    if not BulkBuilder.is_simple(marked):
-        return None
-    parameters: dict[str, bool] = {}
-    for kind, name in _PLAIN_PARAMETER.findall(rule.rule):
-        converter = url_map.converters.get(kind or "default")
-        if converter is not UnicodeConverter and converter is not IntegerConverter:
-            return None
-        parameters[name] = converter is IntegerConverter
-    others = [
-        _marked_template(other)
-        for other in rules
-        if other is not rule
-        and not (other.build_only or other.websocket)
-        and (other.methods is None or "GET" in other.methods)
-    ]
-    return BulkBuilder(marked, parameters, others, literals_first=True)
-
-
-def _marked_template(rule: Rule) -> str:
-    """The template of a rule as `BulkBuilder` takes it."""
-    if "<" not in rule.rule:
-        return str(rule.rule)
-
-    def mark(match: re.Match[str]) -> str:
-        return PARAMETER if rule.map.converters.get(match[1] or "default") in _ISOLATING else REST
-
-    marked = _PLAIN_PARAMETER.sub(mark, rule.rule)
-    return marked.partition("<")[0] + REST if "<" in marked else marked
-
-
 def _all_arguments_have_defaults(rule: Rule) -> bool:
     return not rule.arguments - set(rule.defaults or ())
 
@@ -269,23 +188,3 @@ def _settings_reader(app: Any) -> Callable[[Rule], tuple[RouteSettings, RouteSet
 
     return read
 
-
-def _add_rules(url_map: Map, snapshot: Snapshot) -> None:
-    """Add the rules to the snapshot, by the map's own lists if it has them: `iter_rules` copies all rules each time."""
-    lists = getattr(url_map, "_rules_by_endpoint", None)
-    if isinstance(lists, dict):
-        snapshot.add_lists(lambda: [*lists.values()])
-    else:
-        snapshot.add(lambda: [*url_map.iter_rules()])
-
-
-def _read_state(app: Any) -> list[Any]:
-    """What routes depend on besides the rules: views, blueprints, and the settings that decide on the host."""
-    config = getattr(app, "config", None) or {}
-    return [
-        app.url_map,
-        config.get("SERVER_NAME"),
-        getattr(app, "subdomain_matching", False),
-        [*(getattr(app, "blueprints", None) or {}).values()],
-        [*(getattr(app, "view_functions", None) or {}).values()],
-    ]

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 from starlette.applications import Starlette
 
-from sitemap_middleware.routing.debug_mode import is_debug
+from sitemap_middleware.routing.framework_detection import is_debug
 
 from ...support import django_project as _settings  # noqa: F401 (configures Django)
 

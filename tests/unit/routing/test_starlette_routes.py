@@ -25,7 +25,6 @@ from starlette.staticfiles import StaticFiles
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.routing.starlette_routes import matching_template
 
 from ...support.documents import entries, locs
 from ...support.sample_sites import Clock
@@ -193,37 +192,6 @@ def test_mount_hides_the_routes_with_parameters_after_it() -> None:
     assert sorted(listed(app)) == answering == ["/m/a", "/posts/rye"]
 
 
-@pytest.mark.parametrize(
-    ("path", "host", "template"),
-    [
-        ("/posts/rye", None, "/posts/{slug}"),
-        ("/form/rye", None, "/form/{again}"),
-        ("/m/x/y", None, "/m/below"),
-        ("/m/none", None, None),
-        ("/nowhere", None, None),
-        ("/posts/rye", "blog.example:8000", "below"),
-        ("/posts/rye", "other.example", "/posts/{slug}"),
-    ],
-)
-def test_the_template_of_a_path_is_that_of_the_route_that_answers_get(
-    path: str, host: str | None, template: str | None
-) -> None:
-    app = Starlette(
-        routes=[
-            Unreachable(),
-            Host("blog.example", Router([Route("/{any}", page)])),
-            Mount("/m", routes=[Route("/{x}/{y}", page)]),
-            Route("/posts/{slug}", page),
-            Route("/form/{slug}", page, methods=["POST"]),
-            Route("/form/{again}", page),
-        ]
-    )
-
-    def match_below(app: Any, path: str, host: str | None) -> str | None:
-        assert isinstance(app, Router)
-        return {"/x/y": "/below", "/posts/rye": "below"}.get(path)
-
-    assert matching_template(app, path, host, match_below) == template
 
 
 def test_catch_all_mount_hides_the_routes_after_it() -> None:

@@ -1,12 +1,47 @@
-"""The base class of the path builders of most frameworks, and the check of parameters for all."""
+"""What the readers of all frameworks share: where an app is mounted, and how paths are built by its own router."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
 
-from ..models import Context
+from ..models import Context, Route
+
+
+class RouteReader(Protocol):
+    """What the module of a framework has."""
+
+    def read_routes(self, app: Any, position: Position, /) -> Iterator[Route]:
+        """The routes that answer GET, in the order in which the router tries them.
+
+        The routes of mounted apps are those of `position.below`.
+        """
+
+    def trusted_hosts(self, app: Any, /) -> tuple[str, ...]:
+        """The hosts that the app's own settings trust; ``.example.com`` stands for its subdomains."""
+
+
+class Position(NamedTuple):
+    """Where an app is mounted.
+
+    The module of a framework gets the routes of mounted apps by `below`: they may be of another framework.
+    """
+
+    discover: Callable[[Any, Position], Iterator[Route]]
+    """Yields the routes of any app."""
+    prefix: str = ""
+    host: str | None = None
+    """The host that the app is mounted for; None for every host."""
+    known_hosts: Callable[[], tuple[str, ...]] = tuple
+    """The hosts that the options and the app's settings name. Routes for a pattern of hosts are read for these."""
+    depth: int = 0
+
+    def below(self, app: Any, path: str = "", host: str | None = None) -> Iterator[Route]:
+        """The routes of an app that is mounted at a path of this one, and for a host if that is given."""
+        return self.discover(
+            app, self._replace(prefix=self.prefix + path, host=host or self.host, depth=self.depth + 1)
+        )
 
 
 class BasePathBuilder(ABC):
