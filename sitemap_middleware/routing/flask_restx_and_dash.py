@@ -78,4 +78,3 @@ def dash_pages(app: Any, position: Position) -> Iterator[Route]:
             yield Route(top + page["path_template"], name, False, position.host, settings)
         if page["supplied_path"] is not None or not page["path_template"]:
             yield Route(top + page["path"], name, True, position.host, settings)
-

@@ -27,7 +27,5 @@ class PrefixIndex(Generic[T]):
 
     def find(self, path: str) -> list[T]:
         """The items whose prefix a path has, in the order in which they were added."""
-        found = [
-            pair for length in self._lengths if length <= len(path) for pair in self._items.get(path[:length], ())
-        ]
+        found = [pair for length in self._lengths if length <= len(path) for pair in self._items.get(path[:length], ())]
         return [item for _, item in sorted(found, key=lambda pair: pair[0])]

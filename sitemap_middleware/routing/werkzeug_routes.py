@@ -187,4 +187,3 @@ def _settings_reader(app: Any) -> Callable[[Rule], tuple[RouteSettings, RouteSet
         return own, merge_settings(merged, app_settings)
 
     return read
-

@@ -12,7 +12,7 @@ import pytest
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.models import Route
-from sitemap_middleware.routing.route_discovery import discover_routes, matching_template
+from sitemap_middleware.routing.route_discovery import discover_routes
 
 from ..support.documents import locs
 from ..support.wire import DRIVERS, RequestSpec

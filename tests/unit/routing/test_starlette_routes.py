@@ -192,8 +192,6 @@ def test_mount_hides_the_routes_with_parameters_after_it() -> None:
     assert sorted(listed(app)) == answering == ["/m/a", "/posts/rye"]
 
 
-
-
 def test_catch_all_mount_hides_the_routes_after_it() -> None:
     app = Starlette(routes=[Mount("/", routes=[Route("/a", page)]), Route("/b", page)])
     assert asgi(app, RequestSpec("/b")).status == 404
