@@ -235,9 +235,7 @@ ROUTES: tuple[tuple[Callable[[], Any], str, str | None], ...] = (
 
 
 @pytest.mark.parametrize(("make", "path", "template"), ROUTES)
-def test_explain_names_the_route_of_a_path(
-    make: Callable[[], Any], path: str, template: str | None
-) -> None:
+def test_explain_names_the_route_of_a_path(make: Callable[[], Any], path: str, template: str | None) -> None:
     app = make()
     site = SitemapMiddleware(app, **OPTIONS)
     reason = site.explain(path).reason
