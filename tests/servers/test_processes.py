@@ -126,7 +126,6 @@ def one_sitemap(server: servers.Server) -> None:
     "launch",
     [
         pytest.param(gunicorn(SIGNED_FLASK, "--workers", "4"), id="gunicorn"),
-        pytest.param(gunicorn(SIGNED_FLASK, "--workers", "4", "--preload"), id="gunicorn --preload"),
         pytest.param(uvicorn(SIGNED_STARLETTE, "--workers", "4"), id="uvicorn", marks=pytest.mark.long),
     ],
 )
@@ -148,16 +147,10 @@ def test_four_workers_share_one_sitemap_and_survive_sigkill(launch: Launch, tmp_
     ("launch", "status"),
     [
         pytest.param(gunicorn(FLASK), 0, id="gunicorn sync"),
-        pytest.param(gunicorn(FLASK, "--preload"), 0, id="gunicorn sync --preload"),
-        pytest.param(gunicorn(FLASK, "--worker-class", "gthread", "--threads", "4"), 0, id="gunicorn gthread"),
         # uvicorn ends by the signal that ended it; its supervisor of workers does not.
         pytest.param(uvicorn(STARLETTE, "--lifespan", "on"), -signal.SIGTERM, id="uvicorn --lifespan on"),
-        pytest.param(uvicorn(STARLETTE, "--workers", "2"), 0, id="uvicorn --workers"),
-        pytest.param(hypercorn(STARLETTE), 0, id="hypercorn"),
         pytest.param(gunicorn(FLASK, "--worker-class", "gthread", "--preload"), 0, id="gunicorn gthread --preload"),
-        pytest.param(gunicorn(FLASK, "--worker-class", "gevent"), 0, id="gunicorn gevent"),
         pytest.param(gunicorn(FLASK, "--worker-class", "gevent", "--preload"), 0, id="gunicorn gevent --preload"),
-        pytest.param(gunicorn(STARLETTE, "--worker-class", UVICORN), 0, id="gunicorn uvicorn"),
         pytest.param(gunicorn(STARLETTE, "--worker-class", UVICORN, "--preload"), 0, id="gunicorn uvicorn --preload"),
         pytest.param(hypercorn(STARLETTE, "--worker-class", "trio"), 0, id="hypercorn trio"),
         pytest.param(granian("asgi", STARLETTE), 0, id="granian asgi"),

@@ -19,7 +19,7 @@ from sitemap_middleware.adapters.asgi_response_sending import send_stream
 from sitemap_middleware.cli.in_process_app_client import running_app
 from sitemap_middleware.models import Site
 from sitemap_middleware.rendering.responses import MAX_SINGLE_PART_BYTES
-from tests.servers.test_processes import HOST, Launch, gunicorn, hypercorn, uvicorn
+from tests.servers.test_processes import HOST, Launch, gunicorn, uvicorn
 from tests.support.waiting import until
 
 from ...apps import large_site
@@ -157,9 +157,7 @@ launched = pytest.mark.parametrize(
     "launch",
     [
         pytest.param(gunicorn(WSGI, "--worker-class", "gthread", "--threads", "4"), id="gunicorn"),
-        pytest.param(uvicorn(ASGI), id="uvicorn"),
         pytest.param(uvicorn(ASGI, "--http", "h11"), id="uvicorn h11"),
-        pytest.param(hypercorn(ASGI), id="hypercorn"),
     ],
 )
 

@@ -286,7 +286,7 @@ if {dropped}:
 
 
 @pytest.mark.parametrize("dropped", [True, False])
-@pytest.mark.parametrize("store", ["sqlite:///{}/pages.sqlite3", "memory://", None])
+@pytest.mark.parametrize("store", ["sqlite:///{}/pages.sqlite3"])
 def test_middleware_that_is_never_closed_leaves_nothing_open_at_exit(
     dropped: bool, store: str | None, tmp_path: Path
 ) -> None:

@@ -18,10 +18,10 @@ BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 BASE = "https://example.com"
 SITE = Site("https", "example.com")
 HOUR = OWN_HOST_WINDOW_SECONDS
-VARIANTS = ["www.example.com", "WWW.example.com", "EXAMPLE.COM", "example.com.", "example.com:81", "example.com:443"]
+VARIANTS = ["WWW.example.com", "example.com.", "example.com:81"]
 AT_ONCE = [name for name in ANSWERS if name not in {"301", "403", "json"}]
 """What delists a page without a second answer, if the request was an ordinary one."""
-ODD = ["evil.example", "203.0.113.7", "example.com.evil.example", "x" * 3000, *VARIANTS]
+ODD = ["evil.example", "x" * 3000, "www.example.com"]
 
 
 def site(protocol: str, **options: Any) -> SampleSite:
@@ -46,7 +46,7 @@ def listed(sample: SampleSite) -> list[str]:
 @BOTH
 @pytest.mark.parametrize("odd", ODD, ids=lambda host: host[:30])
 @pytest.mark.parametrize("restarts", [False, True], ids=["", "first request after a restart"])
-@pytest.mark.parametrize("quiet", [2 * HOUR, 60])
+@pytest.mark.parametrize("quiet", [2 * HOUR])
 def test_one_request_for_a_foreign_host_delists_nothing(
     protocol: str, odd: str, quiet: float, *, restarts: bool
 ) -> None:

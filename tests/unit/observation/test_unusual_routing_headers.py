@@ -17,29 +17,16 @@ HTML = [("content-type", "text/html; charset=utf-8")]
 BASE = "https://example.com"
 
 CLAIMS = [
-    ("x-original-url", "/nothing"),
     ("x-original-url", "https://example.com/nothing?a=b"),
     ("x-original-url", "http://["),
-    ("x-original-uri", "/nothing"),
-    ("x-rewrite-url", "/nothing"),
     ("x-forwarded-prefix", "/x"),
     ("x-forwarded-port", "81"),
-    ("x-forwarded-proto", "gopher"),
     ("x-forwarded-proto", "http"),
-    ("x-forwarded-scheme", "http"),
-    ("x-forwarded-ssl", "off"),
-    ("x-forwarded-path", "/nothing"),
-    ("x-forwarded-uri", "/nothing"),
-    ("x-forwarded-server", "example.org"),
-    ("x-scheme", "http"),
-    ("x-url-scheme", "http"),
-    ("x-script-name", "/x"),
     ("script-name", "/x"),
     ("forwarded", "proto=http;for=192.0.2.7"),
     ("front-end-https", "off"),
     ("x-tenant", "nobody"),
     ("x-forwarded-host", "www.example.com"),
-    ("x-original-host", "example.com."),
     ("forwarded", 'for=192.0.2.7;host="www.example.com"'),
 ]
 ANSWERS = {
@@ -83,7 +70,7 @@ def listed(sample: SampleSite) -> list[str]:
 @pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("claim", CLAIMS, ids=": ".join)
-@pytest.mark.parametrize("restarts", [False, True], ids=["", "first request after a restart"])
+@pytest.mark.parametrize("restarts", [True], ids=["first request after a restart"])
 def test_one_request_with_an_unusual_header_delists_nothing(
     protocol: str, claim: tuple[str, str], *, restarts: bool
 ) -> None:

@@ -26,7 +26,6 @@ from sitemap_middleware.observation.unvisited_page_prober import (
 
 from ...support.documents import locs
 from ...support.sample_sites import Clock, Page, SampleSite
-from ...support.servers import free_port, serving
 from ...support.wire import RequestSpec, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -336,47 +335,6 @@ def test_second_request_does_not_wait_for_a_running_round() -> None:
     go_on.set()
     first.join()
     assert locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body) == [f"{LOCAL}/"]
-
-
-APPS = """
-import flask
-from starlette.applications import Starlette
-from starlette.responses import HTMLResponse, RedirectResponse
-from starlette.routing import Route
-from sitemap_middleware import SitemapMiddleware
-
-flask_app = flask.Flask("site", static_folder=None)
-flask_app.add_url_rule("/", "home", lambda: "Home")
-flask_app.add_url_rule("/account", "account", lambda: flask.redirect("/login"))
-flask_app.wsgi_app = SitemapMiddleware(flask_app.wsgi_app, verify=True)
-
-async def home(request):
-    return HTMLResponse("Home")
-
-async def account(request):
-    return RedirectResponse("/login")
-
-starlette_app = Starlette(routes=[Route("/", home), Route("/account", account)])
-starlette_app.add_middleware(SitemapMiddleware, verify=True)
-"""
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["gunicorn", "site_app:flask_app", "--workers", "2", "--bind", "127.0.0.1:{port}"],
-        ["uvicorn", "site_app:starlette_app", "--workers", "2", "--port", "{port}"],
-        ["hypercorn", "site_app:starlette_app", "--bind", "127.0.0.1:{port}"],
-        ["hypercorn", "site_app:starlette_app", "--worker-class", "trio", "--bind", "127.0.0.1:{port}"],
-    ],
-    ids=["gunicorn", "uvicorn", "hypercorn", "hypercorn on Trio"],
-)
-def test_real_servers_verify(command: list[str], tmp_path: Path) -> None:
-    (tmp_path / "site_app.py").write_text(APPS)
-    port = free_port()
-    with serving([part.format(port=port) for part in command], tmp_path, port, ready="/robots.txt") as server:
-        assert server.get("/account").status in (302, 307)
-        assert locs(server.get("/sitemap.xml").body) == [f"http://127.0.0.1:{port}/"]
 
 
 # Rounds on a server with one thread: each ends within its request
