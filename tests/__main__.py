@@ -1,15 +1,12 @@
 """`python3 tests`: make an environment from `uv.lock` and run every check. Needs Python 3.11 or newer and nothing else.
 
-    --only=lint,types   only these checks
-    --python=3.13       the tests with another interpreter (a version or a path), without servers and engines
-    --lowest            the tests with the lowest versions that pyproject.toml allows, without servers and engines
-    anything else       is passed to pytest: `python3 tests tests/unit/test_urls.py -x`, `python3 tests --long`
-
-The environments are in `.venv-tests/` at the top of the repository.
+Other arguments are passed to pytest: `python3 tests tests/unit/test_urls.py -x`, `python3 tests --long`. The
+environments are in `.venv-tests/` at the top of the repository.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shlex
 import shutil
@@ -23,12 +20,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".venv-tests"
 BIN = "Scripts" if sys.platform == "win32" else "bin"
+UV = HOME / "uv" / BIN
 PROCESSES = (os.cpu_count() or 1) + 1
 """One process of tests more than there are cores, because many tests wait for their servers."""
 
 PYTEST = f"pytest -q -n {PROCESSES} --dist worksteal"
 ELSEWHERE = f'{PYTEST} -m "not slow and not engines and not servers and not browser" --hypothesis-profile few'
-"""With other interpreters and versions: what may depend on them."""
+"""The tests with other interpreters and versions: those to which these may matter."""
 
 BESIDE = {
     "types": "mypy",
@@ -51,18 +49,23 @@ ALONE = {
 """Checks that use every core, or whose times would suffer."""
 
 
-def main(arguments: list[str]) -> int:
+def main() -> int:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # container images set it; then each process compiles every module
-    only = option(arguments, "--only=").split(",") if option(arguments, "--only=") else [*BESIDE, *ALONE]
-    python = option(arguments, "--python=") or sys.executable
-    to_pytest = [word for word in arguments if word != "--lowest" and not word.startswith(("--only=", "--python="))]
+    parser = argparse.ArgumentParser(prog="python3 tests", description=__doc__)
+    parser.add_argument("--only", default=",".join([*BESIDE, *ALONE]), help="only these checks: %(default)s")
+    parser.add_argument(
+        "--python", default=sys.executable, help="the tests with another interpreter: a version or a path"
+    )
+    parser.add_argument("--lowest", action="store_true", help="the tests with the lowest versions that are allowed")
+    options, to_pytest = parser.parse_known_args()
+    only = options.only.split(",")
     if unknown := {*only} - {*BESIDE, *ALONE}:
-        sys.exit(f"unknown check {min(unknown)!r}; the checks are {', '.join([*BESIDE, *ALONE])}")
-    here = environment(python, lowest="--lowest" in arguments)
-    os.environ["PATH"] = os.pathsep.join([str(here), str(uv().parent), os.environ["PATH"]])
+        parser.error(f"unknown check {min(unknown)!r}; the checks are {', '.join([*BESIDE, *ALONE])}")
+    here = environment(options.python, lowest=options.lowest)
+    os.environ["PATH"] = os.pathsep.join([str(here), str(UV), os.environ["PATH"]])
     if to_pytest:
         return subprocess.run(["pytest", *to_pytest], cwd=ROOT, check=False).returncode
-    if "--lowest" in arguments or python != sys.executable:
+    if here.parent.name != "newest":
         return summary([run("tests", ELSEWHERE)])
     if "tests" in only and not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
         subprocess.run(["playwright", "install", "--only-shell", "chromium"], check=False)  # else its tests are skipped
@@ -71,13 +74,8 @@ def main(arguments: list[str]) -> int:
     return summary(passed + [run(name, command) for name, command in ALONE.items() if name in only])
 
 
-def option(arguments: list[str], name: str) -> str:
-    """The value of an option such as `--only=`; empty if it is missing."""
-    return next((word.removeprefix(name) for word in arguments if word.startswith(name)), "")
-
-
 def run(name: str, command: str) -> bool:
-    """Run a check; print its output if it failed, or as it comes if it runs alone. Returns whether it passed."""
+    """Run a check, and return whether it passed. Its output is shown if it failed, or as it comes if it runs alone."""
     started = time.monotonic()
     kept = subprocess.PIPE if name in BESIDE else None
     failed, output = 0, ""
@@ -87,8 +85,8 @@ def run(name: str, command: str) -> bool:
         failed, output = done.returncode, done.stdout or ""
         if failed:
             break
-    shown = output if failed else ""
-    print(f"{shown}== {name}: {'FAILED' if failed else 'passed'}, {time.monotonic() - started:.0f} s", flush=True)
+    state = f"{'FAILED' if failed else 'passed'}, {time.monotonic() - started:.0f} s"
+    print(f"{output if failed else ''}== {name}: {state}", flush=True)
     return not failed
 
 
@@ -97,17 +95,12 @@ def summary(passed: list[bool]) -> int:
     return int(not all(passed))
 
 
-def uv() -> Path:
-    """The path of uv, installed into its own environment."""
-    path = HOME / "uv" / BIN / "uv"
-    if not path.exists():
-        venv.create(HOME / "uv", with_pip=True, clear=True)
-        subprocess.run([HOME / "uv" / BIN / "python", "-m", "pip", "install", "--quiet", "uv>=0.6"], check=True)
-    return path
-
-
-def run_uv(command: str) -> None:
-    subprocess.run([uv(), *shlex.split(command)], cwd=ROOT, check=True)
+def uv(command: str) -> None:
+    """Run uv, which is installed into its own environment."""
+    if not (UV / "uv").exists():
+        venv.create(UV.parent, with_pip=True, clear=True)
+        subprocess.run([UV / "python", "-m", "pip", "install", "--quiet", "uv>=0.6"], check=True)
+    subprocess.run([UV / "uv", *shlex.split(command)], cwd=ROOT, check=True)
 
 
 def environment(python: str, *, lowest: bool) -> Path:
@@ -115,15 +108,13 @@ def environment(python: str, *, lowest: bool) -> Path:
     folder = HOME / ("lowest" if lowest else "newest" if python == sys.executable else f"python-{Path(python).name}")
     os.environ["UV_PROJECT_ENVIRONMENT"] = str(folder)
     groups = "" if folder.name == "newest" else "--no-default-groups --group test"
-    run_uv(f'sync --quiet --all-extras --python "{python}" {groups}')
+    uv(f'sync --quiet --all-extras --python "{python}" {groups}')
     if lowest:
         pins = f'"{folder / "lowest.txt"}"'
-        run_uv(
-            f'pip compile --quiet --resolution lowest-direct --all-extras --python "{python}" pyproject.toml -o {pins}'
-        )
-        run_uv(f'pip install --quiet --python "{folder / BIN / "python"}" -r {pins}')
+        uv(f'pip compile --quiet --resolution lowest-direct --all-extras --python "{python}" pyproject.toml -o {pins}')
+        uv(f'pip install --quiet --python "{folder / BIN / "python"}" -r {pins}')
     return folder / BIN
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -34,8 +34,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urldefrag, urljoin, urlsplit
 from xml.etree import ElementTree as ET
 
-from .__main__ import BIN, HOME, ROOT
-from .__main__ import uv as installed_uv
+from .__main__ import BIN, HOME, ROOT, UV
 
 DEPTH = 3
 PAGES = 400
@@ -384,7 +383,10 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(APPS)}")
         return 2
-    uv = installed_uv()
+    uv = UV / "uv"
+    if not uv.exists():
+        print("run `python3 tests --only=format` first: it installs uv")
+        return 2
     outcomes = {name: examine(uv, name, app, shown=shown) for name, app in APPS.items() if name in names or not names}
     print("\n| app | version | static routes | listed before | listed after | wrong | missed | faults | seconds |")
     print("|---|---|---|---|---|---|---|---|---|")
