@@ -21,7 +21,6 @@ PAGES = {
     "page": "/page?path=/menu",
     "changes": "/changes?since=2026-10-01",
     "documents": "/documents",
-    "crawlers": "/crawlers",
     "health": "/health",
     "sitemap": "/sitemap",
 }

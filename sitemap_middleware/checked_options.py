@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from .crawlers.ip_address_verification import Resolver, SystemResolver
 from .evidence.observations import INDEXABLE_TYPES
 from .exceptions import OptionError
 from .models import Changefreq, PageLimits, Provider, Site
@@ -61,10 +60,6 @@ class Options:
     media_types: frozenset[str]
     clock: Callable[[], float]
     enabled: bool
-    crawlers: bool
-    """Whether visits of crawlers are counted."""
-    resolver: Resolver
-    """Verifies the addresses of crawlers."""
     sections: tuple[Provider, ...]
     """The providers of named sections."""
     report: str | None
@@ -115,8 +110,6 @@ def validate_options(settings: Mapping[str, Setting], declared_root: str) -> Opt
         media_types=_media_types(get("media_types")),
         clock=_clock(get("clock")),
         enabled=_flag(get("enabled")),
-        crawlers=get("crawlers").value is not False,
-        resolver=_resolver(get("crawlers")),
         sections=_sections(get("sections")),
         report=_report_path(get("report")),
         authorize=_authorize(get("authorize")),
@@ -303,15 +296,6 @@ def _authorize(setting: Setting) -> Callable[[Any], Any] | None:
         )
     checked: Callable[[Any], Any] = value
     return checked
-
-
-def _resolver(setting: Setting) -> Resolver:
-    value = setting.value
-    if all(callable(getattr(value, name, None)) for name in ("names", "addresses")):
-        resolver: Resolver = value
-        return resolver
-    _flag(setting, "a resolver with the methods names and addresses")
-    return SystemResolver()
 
 
 def _clock(setting: Setting) -> Callable[[], float]:

@@ -11,8 +11,6 @@ from urllib.parse import unquote
 
 from . import urls
 from .checked_options import Options
-from .crawlers.counted_visits import CrawlerVisit
-from .crawlers.visit_statistics import CrawlerFigures, crawler_figures
 from .evidence.page_verdict import Verdict
 from .explanation import Explanation
 from .hosts import SiteResolver
@@ -26,7 +24,6 @@ from .listing.route_report import RouteReport, route_report
 from .models import Site
 from .observation.parse_and_store import Ingester
 from .observation.tracked_page_cache import TrackedPageCache
-from .observation.verified_visit_counting import CrawlerVisitCounts
 from .rendering.publisher import Publisher
 from .rendering.site_documents import PublishedDocument
 from .request_response import AsyncCollector
@@ -58,7 +55,6 @@ class ServiceInspection:
     _store_clock: StoreClock
     _publisher: Publisher
     _ingester: Ingester
-    crawler_visits: CrawlerVisitCounts
 
     if TYPE_CHECKING:
 
@@ -168,48 +164,6 @@ class ServiceInspection:
         """Whether a page is left out whatever it answers: by the option `exclude`, its decorator, or its kind."""
         return self._entries.policy.exclusion(candidate.route, decode_path(candidate.path)) is not None
 
-    def crawler_figures(
-        self,
-        snapshot: SiteSnapshot,
-        *,
-        since: int = 0,
-        count_unverified: bool = False,
-        visits: Iterable[CrawlerVisit] | None = None,
-        listed: Iterable[str] | None = None,
-    ) -> CrawlerFigures:
-        """What the counted visits of crawlers say about a site. Raises like `url_report`.
-
-        Args:
-            snapshot: the site.
-            since: POSIX seconds. What was last visited before is left out.
-            count_unverified: whether visits count that could not be verified.
-            visits: those of the site; None to read them from the store.
-            listed: the decoded paths of the listed pages; None to evaluate all pages.
-        """
-        site, table, base_url = snapshot.site, snapshot.table, snapshot.site.base_url
-        if visits is None:
-            read = StoreExtras.of(snapshot.store).crawler_visits
-            visits = read(site.store_key) if read is not None else ()
-        if listed is None:
-            lines = self.url_report([snapshot])
-            listed = (unquote(line.url.removeprefix(base_url)) or "/" for line in lines if line.listed)
-
-        def section_of(path: str) -> str | None:
-            route = table.find_route(site, path) or table.matching_route(site, path)
-            return route.path if route is not None else None
-
-        def is_document(path: str) -> bool:
-            return path == ROBOTS_PATH or self._publisher.is_document_path(path, table.provider_names)
-
-        return crawler_figures(
-            visits,
-            listed,
-            section_of=section_of,
-            is_document=is_document,
-            since=since,
-            count_unverified=count_unverified,
-        )
-
     def changes(self, snapshots: Sequence[SiteSnapshot], since: int) -> Iterator[PageChange]:
         """What changed in the sitemaps of these sites since a POSIX time. Raises like `url_report`."""
         return chain.from_iterable(
@@ -263,10 +217,6 @@ class ServiceInspection:
                 by_host.setdefault(other.routed, other)
         return list(by_host.values())
 
-    def crawler_stats(self) -> dict[str, dict[str, int]]:
-        """The figures of `stats` that count visits of crawlers, by the names of the crawlers."""
-        return {f"crawler_visits_{name}": counts for name, counts in self.crawler_visits.counts().items()}
-
     def stats(self) -> dict[str, float]:
         """Counters since the process started, and gauges. `prometheus_and_opentelemetry.METRICS` has both."""
         return {
@@ -279,8 +229,6 @@ class ServiceInspection:
             "listed": self._publisher.entry_count(),
             "documents": self._publisher.document_count(),
             "rendered": self._publisher.rendered_blocks,
-            **{stat: sum(counts.values()) for stat, counts in self.crawler_stats().items()},
-            "crawler_visits_dropped": self.tracker.crawlers.dropped,
             "pending": self.tracker.buffer.pending,
             "last_flush_age_seconds": self.tracker.buffer.last_flush_age_seconds,
             "store_failures": self._guarded_store.failures,

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import Meter
     from prometheus_client import CollectorRegistry
 
-    from .crawlers.ip_address_verification import Resolver
     from .explanation import Explanation
     from .report.authorization_inputs import ReportRequest
     from .sitemap_decorator import Values
@@ -79,9 +78,6 @@ class SitemapMiddleware:
             for the global meter provider, or a prometheus_client registry or OpenTelemetry Meter of your own.
         enabled: if false, the middleware does nothing: it observes nothing, opens no store, and the path of the sitemap
             is the app's own.
-        crawlers: whether visits of search and AI crawlers are counted in the store, by path and status, and their
-            addresses verified by DNS. A resolver, with the methods `names` and `addresses`, is asked in place of the
-            system's.
         sections: pages that no route of the app gives, in documents of their own, by the name of the document:
             ``{"guides": all_guides}`` is /sitemap-guides.xml. The items are those of `values`; each says which page it
             is by `loc`, a path or URL of the same host.
@@ -148,7 +144,6 @@ class SitemapMiddleware:
         clock: Callable[[], float] | None = None,
         metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None = None,
         enabled: bool = True,
-        crawlers: bool | Resolver = True,
         sections: Mapping[str, Values] | None = None,
         report: str | None = None,
         authorize: Callable[[ReportRequest], bool | Awaitable[bool]] | None = None,
@@ -175,7 +170,6 @@ class SitemapMiddleware:
             "clock": clock,
             "metrics": metrics,
             "enabled": enabled,
-            "crawlers": crawlers,
             "sections": sections,
             "report": report,
             "authorize": authorize,
@@ -305,10 +299,6 @@ class SitemapMiddleware:
         - ``ignored_accept``: requests that are not evidence because they prefer another type to HTML.
         - ``ignored_host``: requests that are not evidence because their Host is not the site's own.
         - ``ignored_monitor``: requests that are not evidence because a health check or an uptime monitor sent them.
-        - ``crawler_visits_verified``: visits of crawlers whose address is theirs.
-        - ``crawler_visits_unverified``: visits under a crawler's name whose address could not be verified.
-        - ``crawler_visits_fake``: visits of somebody else under a crawler's name.
-        - ``crawler_visits_dropped``: visits under a crawler's name that were not counted, because there were too many.
 
         As things are now:
 

@@ -31,7 +31,7 @@ _DEFAULT_WORDS: Final = {
 Source = Literal["argument", "config", "environment", "default"]
 
 _LISTS: Final = frozenset({"allowed_hosts", "include", "exclude", "learn", "media_types"})
-_FLAGS: Final = frozenset({"crawlers", "enabled", "list_unseen", "robots", "verify"})
+_FLAGS: Final = frozenset({"enabled", "list_unseen", "robots", "verify"})
 _NUMBERS: Final = frozenset({"max_age", "max_age_days", "max_pages", "max_pages_per_route"})
 
 _NOT_TEXT: Final = frozenset({"authorize", "clock", "sections"})

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import Meter
     from prometheus_client import CollectorRegistry
 
-    from .crawlers.ip_address_verification import Resolver
     from .models import Changefreq
     from .report.authorization_inputs import ReportRequest
     from .sitemap_decorator import Values
@@ -39,7 +38,6 @@ class SitemapOptions(TypedDict, total=False):
     clock: Callable[[], float] | None
     metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None
     enabled: bool
-    crawlers: bool | Resolver
     sections: Mapping[str, Values] | None
     report: str | None
     authorize: Callable[[ReportRequest], bool | Awaitable[bool]] | None

@@ -29,11 +29,8 @@ log: logging.Logger = logging.getLogger("sitemap_middleware")
 SITEMAP_ATTRIBUTE: Final = "sitemap"
 """The attribute that distinguishes the middlewares of a process: the sitemap's URL, or its path without base_url."""
 
-CRAWLER_ATTRIBUTE: Final = "crawler"
-"""The attribute with the name of a crawler, of which there are as many as `known_crawlers` has."""
-
-Figures = dict[tuple[str, ...], float]
-"""The values of one metric, by those of its attributes."""
+Figures = dict[str, float]
+"""The values of one metric, by that of `SITEMAP_ATTRIBUTE`."""
 
 
 class MetricDefinition(NamedTuple):
@@ -48,17 +45,10 @@ class MetricDefinition(NamedTuple):
     is_counter: bool
     """Whether it counts from the start of the process; otherwise it is a gauge."""
     description: str
-    is_by_crawler: bool = False
-    """Whether it has the attribute `crawler`."""
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The names of its attributes."""
-        return (SITEMAP_ATTRIBUTE, CRAWLER_ATTRIBUTE) if self.is_by_crawler else (SITEMAP_ATTRIBUTE,)
 
 
-def _counter(stat: str, name: str, unit: str, description: str, *, is_by_crawler: bool = False) -> MetricDefinition:
-    return MetricDefinition(stat, f"sitemap.{name}", unit, True, description, is_by_crawler)
+def _counter(stat: str, name: str, unit: str, description: str) -> MetricDefinition:
+    return MetricDefinition(stat, f"sitemap.{name}", unit, True, description)
 
 
 def _gauge(stat: str, name: str, unit: str, description: str) -> MetricDefinition:
@@ -87,26 +77,6 @@ METRICS: Final = (
             f"Requests {description}, no evidence",
         )
         for reason, description in IGNORE_REASONS.items()
-    ),
-    *(
-        _counter(
-            f"crawler_visits_{name}",
-            f"crawler.visits.{name}",
-            "{request}",
-            description,
-            is_by_crawler=True,
-        )
-        for name, description in {
-            "verified": "Visits of crawlers whose address is theirs",
-            "unverified": "Visits under a crawler's name whose address could not be verified",
-            "fake": "Visits of somebody else under a crawler's name",
-        }.items()
-    ),
-    _counter(
-        "crawler_visits_dropped",
-        "crawler.visits.dropped",
-        "{request}",
-        "Visits under a crawler's name that were not counted, because there were too many",
     ),
     _gauge("pending", "responses.pending", "{response}", "Responses that wait to be saved to the store"),
     _gauge("last_flush_age_seconds", "last_flush.age", "s", "Time since all pending responses were last saved"),
@@ -157,20 +127,16 @@ class MetricsSources:
         by_stat: dict[str, Figures] = {metric.stat: {} for metric in METRICS}
         for service in filter(None, [reference() for reference in list(self._services)]):
             try:
-                stats, crawler_stats = service.stats(), service.crawler_stats()
+                stats = service.stats()
             except Exception as error:
                 log.debug("no metrics: %s", error)
                 continue
             site = service.options.site
             sitemap = f"{site.base_url if site else ''}{service.options.path}"
             for metric in METRICS:
-                found: Figures = {(sitemap,): stats[metric.stat]}
-                if metric.is_by_crawler:
-                    found = {(sitemap, crawler): visits for crawler, visits in crawler_stats[metric.stat].items()}
-                figures = by_stat[metric.stat]
-                for values, now in found.items():
-                    before = figures.get(values, 0)
-                    figures[values] = before + now if metric.is_counter else max(before, now)
+                figures, now = by_stat[metric.stat], stats[metric.stat]
+                before = figures.get(sitemap, 0)
+                figures[sitemap] = before + now if metric.is_counter else max(before, now)
         return by_stat
 
 
@@ -219,9 +185,9 @@ def _register_with_prometheus(registry: CollectorRegistry, sources: MetricsSourc
         for metric in METRICS:
             name = metric.name.replace(".", "_") + ("_seconds" if metric.unit == "s" else "")
             family_class = CounterMetricFamily if metric.is_counter else GaugeMetricFamily
-            family = family_class(name, f"{metric.description}.", labels=metric.attributes)
-            for values, figure in by_stat[metric.stat].items():
-                family.add_metric(values, figure)
+            family = family_class(name, f"{metric.description}.", labels=[SITEMAP_ATTRIBUTE])
+            for sitemap, figure in by_stat[metric.stat].items():
+                family.add_metric([sitemap], figure)
             yield family
 
     registry.register(SitemapCollector())
@@ -246,8 +212,7 @@ def _register_with_opentelemetry(meter: Meter, sources: MetricsSources) -> None:
 
     def observing(metric: MetricDefinition) -> Callable[[CallbackOptions], Iterable[Observation]]:
         return lambda _: [
-            Observation(figure, dict(zip(metric.attributes, values, strict=True)))
-            for values, figure in sources.read()[metric.stat].items()
+            Observation(figure, {SITEMAP_ATTRIBUTE: sitemap}) for sitemap, figure in sources.read()[metric.stat].items()
         ]
 
     for metric in METRICS:

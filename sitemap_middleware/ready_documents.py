@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from typing import Final
 from weakref import ref
 
-from .crawlers.known_crawlers import crawler_of_agent
 from .observation.background_saving import ResponseBuffer
 from .observation.parse_and_store import Ingester
 from .rendering.responses import CachedDocument
@@ -16,7 +15,7 @@ from .routing.current_routes import AppRoutes
 MAX_READY_KEYS: Final = 64
 """Keys of requests by which documents are looked up. If there are more, all are dropped; clients can invent queries."""
 
-_FIELDS: Final = frozenset({b"accept-encoding", b"if-none-match", b"if-modified-since", b"user-agent"})
+_FIELDS: Final = frozenset({b"accept-encoding", b"if-none-match", b"if-modified-since"})
 """The fields of a request on which it depends whether a response is ready."""
 
 
@@ -29,8 +28,6 @@ class ReadyDocuments:
         buffer: ResponseBuffer,
         ingester: Ingester,
         app_routes: AppRoutes,
-        *,
-        notes_crawlers: bool,
     ) -> None:
         """Know none yet.
 
@@ -39,13 +36,11 @@ class ReadyDocuments:
             buffer: observations that are not in the store yet.
             ingester: counts the observations that this process has merged into the store.
             app_routes: the app's routes.
-            notes_crawlers: whether requests of crawlers are noted.
         """
         self._clock = clock
         self._buffer = buffer
         self._ingester = ingester
         self._app_routes = app_routes
-        self._notes_crawlers = notes_crawlers
         self._flushes = 0
         self._by_key: dict[RequestKey, ref[CachedDocument]] = {}
 
@@ -70,7 +65,7 @@ class ReadyDocuments:
         self._by_key[key] = ref(document)
 
     def response(self, key: RequestKey, fields: Iterable[tuple[bytes, bytes]]) -> Response | None:
-        """The response to an ASGI request that is like one a moment ago, if no crawler asks; else None.
+        """The response to an ASGI request that is like one a moment ago; else None.
 
         It needs no `Request`, which takes as long to make as the response to find.
 
@@ -83,7 +78,6 @@ class ReadyDocuments:
         if document is None or not (self._is_checked(document) or self._check(document, may_refresh=False)):
             return None
         coding = tags = moment = None
-        agent = b""
         try:
             for name, value in fields:
                 if name not in _FIELDS:  # most: one look-up is faster than four comparisons
@@ -94,11 +88,7 @@ class ReadyDocuments:
                     tags = value.decode("latin-1")
                 elif name == b"if-modified-since":
                     moment = value.decode("latin-1")
-                elif name == b"user-agent" and self._notes_crawlers:
-                    agent = agent + b"," + value if agent else value
         except Exception:  # a header that is not bytes: what looks at it next logs it
-            return None
-        if agent and crawler_of_agent(agent) is not None:
             return None
         return document.negotiated.get((key[KEY_METHOD], coding, tags, moment))
 

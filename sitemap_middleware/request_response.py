@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence, Sized
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
@@ -98,15 +98,6 @@ class AsyncCollector(Protocol):
         """
 
 
-class Sender(NamedTuple):
-    """Who sent a request."""
-
-    address: str
-    """The address that the server names; empty if it names none."""
-    headers: tuple[tuple[str | bytes, str | bytes], ...]
-    """Name and value of headers, at least of those by which a proxy states whose request it forwards."""
-
-
 class Request(Protocol):
     """A request of either protocol. Adapters make it; nothing is computed until it is read."""
 
@@ -138,29 +129,6 @@ class Request(Protocol):
     @property
     def routing_headers(self) -> RoutingHeaders:
         """Its headers that an app may believe to state the requested URL. Read it after `ignore_reason`."""
-
-    @property
-    def fields(self) -> Sized:
-        """The header fields as they came; in WSGI, the whole environ. Only the number counts."""
-
-    is_noted: bool
-    """True once the request was noted as a crawler's; else not set."""
-
-    @property
-    def field_count(self) -> int:
-        """The number of `fields` that the app will be given."""
-
-    @property
-    def header_count(self) -> int:
-        """How many of the `fields` are headers. It takes a microsecond in WSGI."""
-
-    @property
-    def user_agent(self) -> str | bytes:
-        """Its User-Agent as the protocol gives it; empty if there is none. Several are joined by commas, as in WSGI."""
-
-    @property
-    def sender(self) -> Sender:
-        """Who sent it, as far as the server knows."""
 
     def visitor(self, status: int) -> int:
         """A hash that tells visitors apart, if a response of this status may depend on them.

@@ -11,7 +11,6 @@ from urllib.parse import unquote
 from . import urls
 from .captured_response import OBSERVED_STATUSES, CapturedResponse
 from .checked_options import Options
-from .crawlers.known_crawlers import crawler_of_agent
 from .explanations_and_statistics import ServiceInspection
 from .fork_safety import WorkerId
 from .hosts import SiteResolver
@@ -22,7 +21,6 @@ from .models import Site
 from .no_sitemap_reasons import NoSitemapReasons
 from .observation.background_saving import ResponseBuffer
 from .observation.fault_log import FaultLog
-from .observation.noted_crawler_requests import CrawlerRequests, NotedDocument
 from .observation.parse_and_store import Ingester
 from .observation.probe_client import ProbeClient
 from .observation.refresh_on_demand import Refresher
@@ -30,11 +28,10 @@ from .observation.tracked_page import TrackedPage
 from .observation.tracked_page_cache import TrackedPageCache
 from .observation.unvisited_page_prober import UnvisitedPageProber
 from .observation.varying_content_prober import VaryingContentProber
-from .observation.verified_visit_counting import CrawlerVisitCounts
 from .rendering.publisher import Publisher
 from .report.request_handler import ReportHandler
 from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
-from .request_response import DOCUMENT_SUFFIXES, Request, Response
+from .request_response import DOCUMENT_SUFFIXES, Request
 from .robots import RobotsTxt
 from .routing.current_routes import AppRoutes
 from .sitemap_handler import SitemapHandler
@@ -72,7 +69,6 @@ class SitemapService(ServiceInspection):
             self._ingest,
             self._has_route,
             clock=options.clock,
-            on_flush=lambda is_last: self.crawler_visits.on_flush(is_last=is_last),
             on_last_flush=self._guarded_store.retry_now,
             on_shutdown=self.stop_background_work,
             on_exit=StoreExtras.of(store).release or store.close,
@@ -82,7 +78,6 @@ class SitemapService(ServiceInspection):
             self.app_routes,
             options.clock,
             self.log_fault,
-            CrawlerRequests(enabled=options.crawlers, ensure_thread=buffer.ensure_thread),
         )
         self.app_routes.on_change = self.tracker.require_track
         self.site_resolver: SiteResolver = SiteResolver(self.app_routes, options, self._guarded_store)
@@ -108,14 +103,6 @@ class SitemapService(ServiceInspection):
             tracker=self.tracker,
             varying_content_prober=self.varying_content_prober,
             may_store=self.site_resolver.may_store,
-        )
-        self.crawler_visits: CrawlerVisitCounts = CrawlerVisitCounts(
-            self.tracker.crawlers,
-            self._guarded_store,
-            self.app_routes,
-            may_store=self.site_resolver.may_store,
-            resolver=options.resolver,
-            clock=options.clock,
         )
         self.unvisited_prober: UnvisitedPageProber = UnvisitedPageProber(
             self._entries, self._guarded_store, options, self._probe_client, self._observe_probe
@@ -163,8 +150,8 @@ class SitemapService(ServiceInspection):
         return SitemapService(self.app_routes.app, replace(self.options, site=site), self.store)
 
     def unobserving(self) -> SitemapService:
-        """A service of the same app that keeps what it observes to itself, sends no requests and counts no visits."""
-        options = replace(self.options, enabled=False, verify=False, crawlers=False)
+        """A service of the same app that keeps what it observes to itself, and sends no requests."""
+        options = replace(self.options, enabled=False, verify=False)
         return SitemapService(self.app_routes.app, options, MemoryStore())
 
     # A page request
@@ -188,7 +175,6 @@ class SitemapService(ServiceInspection):
                 return None
             if len(path) > _MAX_PATH_CHARS or self.report.handles(request):
                 return None
-            self.tracker.crawlers.learn(request)
             routes_version = self.app_routes.version
             site, trust = self.site_resolver.resolve_request(request)
             if site is None or trust == "none":
@@ -203,29 +189,6 @@ class SitemapService(ServiceInspection):
         except Exception as error:
             self.log_fault("a request could not be observed", error)
             return None
-
-    def note_failure(self, request: Request, page: TrackedPage) -> None:
-        """Note a crawler's request for a page that failed with an exception: the server answers 500."""
-        crawlers = self.tracker.crawlers
-        if crawlers.is_enabled and not getattr(request, "is_noted", False):
-            with self.log_fault.guard("a request could not be looked at"):
-                crawlers.note(page, 500, request, self.clock())
-
-    def note_document(self, request: Request, response: Response) -> None:
-        """Note a crawler's request that is answered with a document of the sitemap, or robots.txt."""
-        crawlers = self.tracker.crawlers
-        if not crawlers.is_enabled:
-            return
-        try:
-            if crawler_of_agent(request.user_agent) is None:
-                return
-            crawlers.learn(request)
-            site, trust = self.site_resolver.resolve_request(request)
-            if site is not None and trust == "own":
-                document = NotedDocument(site, request.path)
-                crawlers.note(document, response.status, request, self.clock())
-        except Exception as error:
-            self.log_fault("a request could not be looked at", error)
 
     def ignore_reason_of_hosts(self, request: Request, forwarded_hosts: Iterable[str]) -> IgnoreReason | None:
         """Why a request is not evidence if its Host is the site's own, but other headers name a foreign host.
@@ -254,7 +217,6 @@ class SitemapService(ServiceInspection):
     def flush(self) -> None:
         """Save pending observations, and treat all cached documents as outdated. If saving fails, they stay pending."""
         self.tracker.buffer.try_flush()
-        self.crawler_visits.flush()
         self._expire_documents()
 
     def _expire_documents(self) -> None:

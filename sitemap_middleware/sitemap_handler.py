@@ -104,9 +104,7 @@ class SitemapHandler:
         self._evaluation_context = evaluation_context
         self._on_loss = on_loss
         self._on_error = on_error
-        self.ready: ReadyDocuments = ReadyDocuments(
-            options.clock, buffer, ingester, app_routes, notes_crawlers=options.crawlers
-        )
+        self.ready: ReadyDocuments = ReadyDocuments(options.clock, buffer, ingester, app_routes)
         self.unavailable_responses: int = 0
         """Requests answered 503 since the process began."""
         self._unavailable_since_good: dict[StoreKey, str] = {}

@@ -66,7 +66,6 @@ class ASGIMiddleware:
                     if (  # the rule of `Pause`, written out here because a call takes time
                         (pause := page.last_answer.pause) is not None
                         and pause[2] is key
-                        and len(headers) in tracker.skipped_counts
                         and pause[0] <= clock() < pause[1]
                     ):
                         tracker.repeated += 1
@@ -90,7 +89,6 @@ class ASGIMiddleware:
                 await app(scope, receive, request.send)
             except Exception:
                 request.retract()
-                self.service.note_failure(request, request.tracked_page)
                 raise
 
     def _ready_document(self, key: RequestKey, headers: Any) -> Response | None:
@@ -116,7 +114,6 @@ class ASGIMiddleware:
         elif (marker := self.service.report.marker) is not None and marker in key[KEY_PATH]:
             response = await self._report_response(request)
         if response is not None:
-            self.service.note_document(request, response)
             return partial(send_response, response), None
         page = self.service.observe(request)
         if page is None:

@@ -30,7 +30,6 @@ from ..request_response import (
     ProbeRequest,
     RequestKey,
     Response,
-    Sender,
 )
 from ..service import SitemapService
 from .base_request import BaseRequest
@@ -121,31 +120,14 @@ class ASGIRequest(BaseRequest):
         """The request's headers, by lower-case name."""
         return [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self.fields]
 
-    @property
-    def field_count(self) -> int:
-        return len(self.fields)
-
-    header_count = field_count
-
-    @property
-    def user_agent(self) -> bytes:
-        agent = b""
-        for name, value in self.fields:
-            if name == b"user-agent":
-                agent = agent + b"," + value if agent else value
-        return agent
-
-    @property
-    def sender(self) -> Sender:
-        client = self.scope.get("client")
-        return Sender(str(client[0]) if client else "", self.fields)
-
     def visitor(self, status: int) -> int:
-        language = b""
+        agent = language = b""
         for name, value in self.fields:
             if name == b"accept-language":
                 language = value
-        return visitor_fingerprint(status, self.user_agent.decode("latin-1"), language.decode("latin-1"))
+            elif name == b"user-agent":
+                agent = agent + b"," + value if agent else value
+        return visitor_fingerprint(status, agent.decode("latin-1"), language.decode("latin-1"))
 
     def send(self, message: Message) -> Awaitable[None]:
         """The `send` that the app is given: observe the message, then pass it to the server.

@@ -11,11 +11,10 @@ from ..request_response import KEY_METHOD, KEY_SCHEME, RequestKey
 class BaseRequest:
     """The attributes of a `Request` that both protocols have, and the observer of its response."""
 
-    __slots__ = ("is_noted", "key", "observer", "routing_headers", "tracked_page")
+    __slots__ = ("key", "observer", "routing_headers", "tracked_page")
 
     key: RequestKey
     """Path, Host, scheme, root, method and query, each as the protocol gives it."""
-    is_noted: bool
     routing_headers: RoutingHeaders
     """The headers that an app may believe to state the requested URL. `ignore_reason` finds them."""
     tracked_page: TrackedPage

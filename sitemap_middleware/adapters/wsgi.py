@@ -59,10 +59,7 @@ class WSGIMiddleware:
                 page, key = entry
                 clock = tracker.clock  # local like `app`
                 if (  # the rule of `Pause`, written out here because a call takes time
-                    (pause := page.last_answer.pause) is not None
-                    and pause[2] is key
-                    and len(environ) in tracker.skipped_counts
-                    and pause[0] <= clock() < pause[1]
+                    (pause := page.last_answer.pause) is not None and pause[2] is key and pause[0] <= clock() < pause[1]
                 ):
                     tracker.repeated += 1
                     request = None
@@ -85,7 +82,6 @@ class WSGIMiddleware:
             body = app(environ, request.start_response)
         except BaseException:
             request.retract()
-            self.service.note_failure(request, request.tracked_page)
             raise
         if request.passes_body:
             return body
@@ -107,7 +103,6 @@ class WSGIMiddleware:
         elif (marker := self.service.report.marker) is not None and marker in path:
             response = self._report_response(request)
         if response is not None:
-            self.service.note_document(request, response)
             return partial(_send_response, response), None
         page = self.service.observe(request)
         if page is None:

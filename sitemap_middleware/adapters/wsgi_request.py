@@ -12,7 +12,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ..models import RoutingHeaders
-from ..proxy_header_names import PROXY_HEADERS, is_proxy_header
+from ..proxy_header_names import is_proxy_header
 from ..request_filter.header_rules import HOST_HEADERS
 from ..request_filter.reasons import COOKIE, IgnoreReason
 from ..request_filter.visitor_fingerprint_and_sign_in import visitor_fingerprint
@@ -29,7 +29,6 @@ from ..request_response import (
     ProbeRequest,
     RequestKey,
     Response,
-    Sender,
 )
 from ..service import SitemapService
 from .base_request import BaseRequest
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 _HOST_NAMES: Final = {f"HTTP_{name.upper().replace('-', '_')}": name for name in HOST_HEADERS}
-
-_PROXY_NAMES: Final = {f"HTTP_{name.upper().replace('-', '_')}": name for name in PROXY_HEADERS}
 
 _LOCAL_ADDRESSES: Final = frozenset({None, "127.0.0.1"})
 """The client addresses of Werkzeug's and Flask's test clients."""
@@ -150,27 +147,6 @@ class WSGIRequest(BaseRequest):
             for key, value in self.environ.items()
             if key.startswith("HTTP_") and isinstance(value, str)
         ]
-
-    @property
-    def field_count(self) -> int:
-        return len(self.environ)
-
-    @property
-    def header_count(self) -> int:
-        return sum(str(key).startswith("HTTP_") for key in self.environ)
-
-    @property
-    def user_agent(self) -> str:
-        agent: str = self.environ.get("HTTP_USER_AGENT", "")
-        return agent
-
-    @property
-    def sender(self) -> Sender:
-        environ = self.environ
-        keys = environ.keys() & _PROXY_NAMES.keys()
-        return Sender(
-            str(environ.get("REMOTE_ADDR") or ""), tuple((_PROXY_NAMES[key], str(environ[key])) for key in sorted(keys))
-        )
 
     def visitor(self, status: int) -> int:
         environ = self.environ

@@ -59,7 +59,6 @@ class SitemapMiddleware:
         except Exception as error:
             app.service.log_fault("a request could not be looked at", error)
         if response is not None:
-            app.service.note_document(own, response)
             return http_response(response, is_async=False)
         answer = self.get_response(request)
         if page is not None:
@@ -84,7 +83,6 @@ class SitemapMiddleware:
         except Exception as error:
             app.service.log_fault("a request could not be looked at", error)
         if response is not None:
-            app.service.note_document(own, response)
             return http_response(response, is_async=True)
         answer: HttpResponseBase = await self.get_response(request)
         if page is not None:

@@ -49,7 +49,6 @@ class ResponseBuffer:
         interval: float = FLUSH_INTERVAL_SECONDS,
         *,
         clock: Callable[[], float] = float,  # always 0.0
-        on_flush: Callable[[bool], None] = lambda _: None,
         on_last_flush: Callable[[], None] = _do_nothing,
         on_shutdown: Callable[[], None] = _do_nothing,
         on_exit: Callable[[], object] = _do_nothing,
@@ -62,7 +61,6 @@ class ResponseBuffer:
             capacity: pages with a pending response, at most.
             interval: seconds between two flushes.
             clock: returns POSIX seconds.
-            on_flush: called after each flush of the background thread; takes whether it is the last one.
             on_last_flush: called before the last flush: a store that failed before is to be tried once more.
             on_shutdown: called when the process is about to end, before the last flush.
             on_exit: called when the process ends, after the last flush. It closes the store.
@@ -76,7 +74,6 @@ class ResponseBuffer:
         self.interval: float = interval
         """Seconds between two flushes, by a thread that starts after this was set."""
         self._clock = clock
-        self._on_flush = on_flush
         self._on_last_flush = on_last_flush
         self._on_shutdown = on_shutdown
         self._on_exit = on_exit
@@ -303,7 +300,6 @@ class ResponseBuffer:
             if is_last:
                 self._on_last_flush()
             self.try_flush()
-            self._on_flush(is_last)
         except Exception:
             log.exception("the observations of the last seconds could not be saved")
 

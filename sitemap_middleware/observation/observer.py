@@ -17,9 +17,7 @@ Pause = tuple[float, float, RequestKey]
 """When a page is not observed: since and until when, in POSIX seconds of the same whole second, and the key of the
 requests that are passed over. It is one object, so that no thread reads half of another pause.
 
-A request is passed over, and only counted, if its key is this object, its time lies in the pause, and the number of its
-header fields (in WSGI, of all keys of the environ) shows that it is not a crawler's. Visits of crawlers are counted one
-by one, so each is observed."""
+A request is passed over, and only counted, if its key is this object and its time lies in the pause."""
 
 
 class _Context(Protocol):

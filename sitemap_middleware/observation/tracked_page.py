@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from ..captured_response import OBSERVED_STATUSES, CapturedResponse
@@ -16,7 +15,6 @@ from ..routing.current_routes import AppRoutes
 from .background_saving import ResponseBuffer
 from .fault_log import FaultLog
 from .ignored_request_counts import IgnoredRequests
-from .noted_crawler_requests import CrawlerRequests
 from .observer import NO_ANSWER, Observer, status_code
 from .sampling_schedule import BodySampler, SampleSchedule
 
@@ -45,13 +43,10 @@ class ObserverContext:
         app_routes: AppRoutes,
         clock: Callable[[], float],
         log_fault: FaultLog,
-        crawlers: CrawlerRequests,
     ) -> None:
         self.buffer = buffer
         self.clock = clock
         self.log_fault = log_fault
-        self.crawlers = crawlers
-        self.skipped_counts: AbstractSet[int] = crawlers.skipped_counts
         self.sampler: BodySampler = BodySampler()
         self.ignored: IgnoredRequests = IgnoredRequests()
         self.repeated = 0
@@ -76,9 +71,6 @@ class ObserverContext:
 
 class TrackedPage:
     """A page that was requested recently: one object for all host names and URLs by which it is requested."""
-
-    is_document: Final = False
-    """Always false: documents of the sitemap are not tracked."""
 
     __slots__ = (
         "_last_ignore_reason",
@@ -143,8 +135,6 @@ class TrackedPage:
                 last.repeats = repeats = last.repeats + 1
                 if repeats >= REPEATS_BEFORE_PAUSE:
                     last.pause = now, last.second_ends_at, request.key
-                if (field_count := len(request.fields)) not in context.skipped_counts:
-                    context.crawlers.look_at(self, status, request, field_count, now)
                 return None
         except Exception as error:
             context.log_fault("a response could not be compared", error)
@@ -168,8 +158,6 @@ class TrackedPage:
                 self._last_ignore_reason = reason
                 context.ignored.count(self.path, reason)
             return None
-        if (field_count := len(request.fields)) not in context.skipped_counts:
-            context.crawlers.look_at(self, status, request, field_count, now)
         if (
             is_repeated
             and last.second_ends_at <= now < _MAX_TIMESTAMP_SECONDS

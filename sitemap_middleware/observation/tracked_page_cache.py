@@ -12,7 +12,6 @@ from ..request_response import RequestKey
 from ..routing.current_routes import AppRoutes
 from .background_saving import ResponseBuffer
 from .fault_log import FaultLog
-from .noted_crawler_requests import CrawlerRequests
 from .observer import NO_ANSWER
 from .tracked_page import ObserverContext, TrackedPage
 
@@ -29,9 +28,8 @@ class TrackedPageCache(ObserverContext):
         app_routes: AppRoutes,
         clock: Callable[[], float],
         log_fault: FaultLog,
-        crawlers: CrawlerRequests,
     ) -> None:
-        super().__init__(buffer, app_routes, clock, log_fault, crawlers)
+        super().__init__(buffer, app_routes, clock, log_fault)
         self.routes_version: int = 0
         """`AppRoutes.version` when the tracked pages were resolved."""
         self.reset_after_fork()

@@ -7,10 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Final
 
-from ..crawlers.visit_statistics import CrawlerFigures
 from ..dates import SECONDS_PER_DAY
 from ..exceptions import StoreError, ValuesError
 from ..explanations_and_statistics import ServiceInspection
@@ -22,7 +20,6 @@ from ..models import Site
 from ..rendering.section import BackgroundJob, Unavailable
 from ..request_response import Request
 from ..robots import RobotsUnknown
-from ..stores.base import StoreExtras
 from .evaluated_urls_database import PageRow, SiteIndex, monday
 from .reasons_without_details import UNDATED, without_details
 from .service_inputs import ServiceInputs
@@ -44,9 +41,6 @@ MIN_AGE_SECONDS: Final = 60
 
 PAUSE_FACTOR: Final = 4
 """The pause after some pages, as a multiple of the time that they took, so that the app's own requests go first."""
-
-MAX_CRAWLER_LINES: Final = 200
-"""Lines that the report shows of each list of visited paths."""
 
 WEEKS: Final = 26
 """Weeks whose changes the report shows, the present one included."""
@@ -72,10 +66,6 @@ class Evaluation:
     """How long it took."""
     problem: str | None = None
     """Why pages are missing; None if none are."""
-    crawlers: CrawlerFigures | None = None
-    """What the visits of crawlers say; None if there are none. Of long lists, the beginning."""
-    never_crawled: int = 0
-    """Listed pages that no crawler got."""
 
     @property
     def now(self) -> int:
@@ -115,7 +105,6 @@ def evaluate(
     if pause is not None:
         items = _with_pauses(items, clock, pause)
     evaluation.index.fill(_rows(service, evaluation, items))
-    _add_crawlers(service, evaluation)
     evaluation.seconds = max(0.0, clock() - evaluation.at)
     return evaluation
 
@@ -144,26 +133,6 @@ def _rows(service: ServiceInspection, evaluation: Evaluation, items: Iterator[Ev
             )
     except ValuesError as error:
         evaluation.problem = str(error)
-
-
-def _add_crawlers(service: ServiceInspection, evaluation: Evaluation) -> None:
-    snapshot, index = evaluation.snapshot, evaluation.index
-    read_visits = StoreExtras.of(snapshot.store).crawler_visits
-    if read_visits is None:
-        return
-    index.add_visits(read_visits(snapshot.site.store_key))
-    first = next(visits := index.visits(), None)
-    if first is None:
-        return
-    figures = service.crawler_figures(snapshot, visits=chain([first], visits), listed=index.listed_paths())
-    evaluation.never_crawled = len(figures.never_crawled)
-    evaluation.crawlers = replace(
-        figures,
-        **{
-            name: getattr(figures, name)[:MAX_CRAWLER_LINES]
-            for name in ("sections", "never_crawled", "not_listed", "errors", "documents")
-        },
-    )
 
 
 def _with_pauses(

@@ -14,9 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any, Final, Literal, NamedTuple
 
-from ..crawlers.counted_visits import CrawlerVisit
 from ..dates import SECONDS_PER_DAY
-from ..listing.candidates import decode_path
 from ..listing.changes_since import ChangeTimes, PageChange, change_since
 from ..listing.listed_and_unlisted_urls import UrlReportLine
 
@@ -41,13 +39,6 @@ CREATE TABLE pages (
     last_seen INTEGER NOT NULL, event INTEGER
 )
 """
-_VISITS_SCHEMA: Final = """
-CREATE TABLE visits (
-    path TEXT NOT NULL, crawler TEXT NOT NULL, verified INTEGER NOT NULL, status INTEGER NOT NULL,
-    first INTEGER NOT NULL, last INTEGER NOT NULL, count INTEGER NOT NULL, fake INTEGER NOT NULL
-)
-"""
-_SELECT_VISITS: Final = "SELECT path, crawler, verified, status, first, last, count, fake FROM visits"
 
 _INDEXES: Final = (
     "CREATE INDEX by_path ON pages (path)",
@@ -129,7 +120,6 @@ class SiteIndex:
         for pragma in ("journal_mode=OFF", "synchronous=OFF", f"cache_size=-{CACHE_KIBIBYTES}"):
             self._db.execute(f"PRAGMA {pragma}").close()
         self._db.execute(_SCHEMA)
-        self._db.execute(_VISITS_SCHEMA)
         self._groups: dict[tuple[bool, str], int] = {}
         self._group_sizes = Counter[int]()
         self._days: dict[str, Counter[int]] = {"new": Counter(), "dropped": Counter(), "listed event": Counter()}
@@ -152,17 +142,6 @@ class SiteIndex:
         for statement in _INDEXES:
             with self._lock:
                 self._db.execute(statement)
-
-    def add_visits(self, visits: Iterable[CrawlerVisit]) -> None:
-        """Write the visits of crawlers."""
-        remaining = iter(visits)
-        while batch := list(islice(remaining, BATCH_ROWS)):
-            with self._lock:
-                self._db.execute("BEGIN")
-                self._db.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?, ?, ?, ?)", batch)
-                self._db.execute("COMMIT")
-        with self._lock:
-            self._db.execute("CREATE INDEX visits_by_path ON visits (path)")
 
     def _record(self, row: PageRow) -> tuple[Any, ...]:
         number = self._groups.setdefault((row.listed, row.group), len(self._groups) + 1)
@@ -250,24 +229,6 @@ class SiteIndex:
             for more, parameters in _after("event", after)
         )
         return list(islice(chain.from_iterable(rows), limit))
-
-    def visits(self, path: str | None = None) -> Iterator[CrawlerVisit]:
-        """The visits of crawlers to a decoded path, the latest first; or all, in no order."""
-        with self._lock:
-            if path is None:
-                found = self._db.execute(_SELECT_VISITS).fetchall()
-            else:
-                found = self._db.execute(
-                    f"{_SELECT_VISITS} WHERE path = ? ORDER BY last DESC, crawler", [path]
-                ).fetchall()
-        for its_path, crawler, verified, status, first, last, count, fake in found:
-            yield CrawlerVisit(its_path, crawler, bool(verified), status, first, last, count, bool(fake))
-
-    def listed_paths(self) -> Iterator[str]:
-        """The decoded paths of the listed pages."""
-        with self._lock:
-            found = self._db.execute("SELECT path FROM pages WHERE listed = 1").fetchall()
-        return (decode_path(path) for (path,) in found)
 
     def _rows(self, conditions: list[str], order: str, parameters: list[Any]) -> Iterator[PageRow]:
         """The pages that meet all conditions. The last parameter is their maximum number."""

@@ -25,10 +25,6 @@ FIGURES: Final = {
     "store_failures": "calls of the store that failed",
     "unavailable_responses": "requests for the sitemap answered 503",
     "values_age_seconds": "seconds since the oldest values were read",
-    "crawler_visits_verified": "visits of crawlers whose address is theirs",
-    "crawler_visits_unverified": "visits under a crawler's name whose address could not be verified",
-    "crawler_visits_fake": "visits of somebody else under a crawler's name",
-    "crawler_visits_dropped": "visits under a crawler's name that were not counted, because there were too many",
 }
 """What the figures of `stats` are. Those of ignored requests explain themselves by their names."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol
 from urllib.parse import quote, urlencode
 
-NAMES: Final = ("overview", "pages", "sitemap", "changes", "documents", "crawlers", "health", "page", "style.css")
+NAMES: Final = ("overview", "pages", "sitemap", "changes", "documents", "health", "page", "style.css")
 """The pages of the report."""
 
 NESTED_FOLDER: Final = "page"

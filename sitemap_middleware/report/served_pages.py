@@ -100,8 +100,6 @@ class ReportPages:
         arguments = _arguments(request)
         if name == "overview":
             return _page(request, "overview.html", context | template_contexts.overview(evaluation))
-        if name == "crawlers":
-            return _page(request, "crawlers.html", context | template_contexts.crawlers(evaluation))
         if name == "page":
             return self._respond_page(request, site, evaluation, arguments.get("path", ""), context)
         if name == "changes":
@@ -122,9 +120,8 @@ class ReportPages:
         if row is None:
             explanation = self._sources.service.explain_now(site, unquote(path))
             return _page(request, "unknown_page.html", {**context, "path": path, "explanation": explanation}, 404)
-        visits = list(evaluation.index.visits(unquote(path)))
         stored = evaluation.snapshot.find_pages([path]).get(path)
-        return _page(request, "page.html", context | template_contexts.page(row, stored, visits))
+        return _page(request, "page.html", context | template_contexts.page(row, stored))
 
 
 def _local_url(request: Request) -> str | None:

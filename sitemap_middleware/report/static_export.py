@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..explanations_and_statistics import ServiceInspection
-from ..listing.candidates import decode_path
 from ..models import Site
 from ..rendering.site_documents import PublishedDocument
 from ..request_response import AsyncCollector
@@ -98,7 +97,6 @@ class StaticReport:
         for name, context in (
             ("overview", template_contexts.overview(evaluation)),
             ("documents", {}),
-            ("crawlers", template_contexts.crawlers(evaluation)),
             ("health", self._health),
         ):
             file = "index.html" if name == "overview" else f"{name}.html"
@@ -150,8 +148,7 @@ class StaticReport:
             batch = rows[start : start + BATCH_PAGES]
             stored = snapshot.find_pages([row.path for row in batch])
             for row in batch:
-                visits = list(self._index.visits(decode_path(row.path)))
-                context = template_contexts.page(row, stored.get(row.path), visits)
+                context = template_contexts.page(row, stored.get(row.path))
                 yield self._page_files[row.path], self._render("page", "page.html", context, is_nested=True)
 
     def _batches(self, query: PageQuery, limit: int) -> Iterator[list[PageRow]]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-from ..crawlers.counted_visits import CrawlerVisit
 from ..dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_day_from_timestamp
 from ..evidence.page_timeline import histories, page_events, value_name, value_numbers
 from ..listing.changes_since import PageChange
 from ..models import Page
 from ..value_history import History
-from .background_evaluation import MAX_CRAWLER_LINES, WEEKS, Evaluation, first_week
+from .background_evaluation import WEEKS, Evaluation, first_week
 from .evaluated_urls_database import SORTS, PageQuery, PageRow, SiteIndex, sort_value
 from .report_page_links import Links
 from .svg_charts import Span, WeekCounts, timeline, weeks_chart
@@ -76,7 +75,6 @@ def overview(evaluation: Evaluation) -> Context:
         for week in range(WEEKS)
     ]
     listed_groups = index.groups(listed=True)
-    crawlers = evaluation.crawlers.crawlers if evaluation.crawlers else []
     return {
         "listed": index.listed,
         "left_out": index.left_out,
@@ -90,8 +88,6 @@ def overview(evaluation: Evaluation) -> Context:
         "week_counts": index.change_counts(today - DEFAULT_DAYS),
         "week_since": w3c_day_from_timestamp((today - DEFAULT_DAYS) * SECONDS_PER_DAY),
         "days": DEFAULT_DAYS,
-        "crawler_visits": sum(line.visits for line in crawlers),
-        "fake_visits": sum(line.fake for line in crawlers),
     }
 
 
@@ -173,12 +169,11 @@ def parse_day(text: str, now: int) -> int | None:
     return day if 0 <= day <= now // SECONDS_PER_DAY else None
 
 
-def page(row: PageRow, stored: Page | None, visits: list[CrawlerVisit]) -> Context:
+def page(row: PageRow, stored: Page | None) -> Context:
     """One page: its verdict, the evidence, and its history."""
     lanes = histories(stored) if stored is not None else []
     return {
         "row": row,
-        "visits": visits,
         "stored": stored,
         "facts": list(_facts(stored)) if stored is not None else [],
         "timeline": _timeline(stored, lanes) if stored is not None and lanes else None,
@@ -187,12 +182,6 @@ def page(row: PageRow, stored: Page | None, visits: list[CrawlerVisit]) -> Conte
             for event in (page_events(stored, row.times.dropped, time) if stored is not None else ())
         ],
     }
-
-
-def crawlers(evaluation: Evaluation) -> Context:
-    """The visits of crawlers."""
-    figures = evaluation.crawlers
-    return {"figures": figures, "never_crawled": evaluation.never_crawled, "lines": MAX_CRAWLER_LINES}
 
 
 def _facts(stored: Page) -> Iterator[tuple[str, str]]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from ..crawlers.counted_visits import CrawlerVisit
 from ..evidence.observations import Observation
 from ..models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from .compact_page_list import CompactPageList
@@ -110,27 +108,6 @@ class Store(Protocol):
         """Close connections and files. A later call opens them again."""
 
 
-class VisitStore(Protocol):
-    """A store that also keeps the counted visits of crawlers (`StoreExtras`)."""
-
-    def add_crawler_visits(
-        self, site: StoreKey, visits: Iterable[CrawlerVisit], records: Mapping[str, bytes] = MappingProxyType({})
-    ) -> None:
-        """Add visits to those of the site: all of them, or none if the call fails, which raises `StoreError`.
-
-        Those of the same path, crawler, status, `verified` and `fake` become one row: the
-        counts are added up, also if several processes do so at the same time; the earliest
-        `first` and the latest `last` stay. If a site has more than
-        `visits.MAX_STORED_ROWS` rows, the ones least worth keeping are deleted.
-
-        Records are saved in the same transaction, as by `Store.save`: a reader of logs
-        notes there how far it has come, so that no visit is added twice.
-        """
-
-    def crawler_visits(self, site: StoreKey) -> Iterator[CrawlerVisit]:
-        """The visits of the site, in no particular order. Rows are read in batches: each may raise `StoreError`."""
-
-
 STORE_METHODS: Final = frozenset(
     name for name, value in vars(Store).items() if callable(value) and not name.startswith("_")
 )
@@ -183,10 +160,6 @@ class StoreExtras(NamedTuple):
     """The same store for commands that must not create or change anything. Without it, the store itself is used."""
     status: Callable[[int, Sequence[str]], EngineStatus] | None = None
     """Details for the `status` command, as of a time in POSIX seconds, of some sites or, if none are named, of all."""
-    add_crawler_visits: Callable[..., None] | None = None
-    """Add to the counted visits of crawlers (`VisitStore`)."""
-    crawler_visits: Callable[[StoreKey], Iterator[CrawlerVisit]] | None = None
-    """The counted visits of crawlers (`VisitStore`)."""
     sites: Callable[[], Iterable[str]] | None = None
     """The keys of all sites, for stores without `status`."""
 

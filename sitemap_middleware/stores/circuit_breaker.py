@@ -30,7 +30,7 @@ TRIAL_WAIT_SECONDS: Final = 2.0
 """Seconds for which the call after `retry_now` waits for another call that reaches the store meanwhile."""
 
 
-_GUARDED_EXTRAS: Final = frozenset({"now", "add_crawler_visits"})
+_GUARDED_EXTRAS: Final = frozenset({"now"})
 """Optional methods that the app's own threads call."""
 
 

@@ -11,13 +11,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, cast
 
-from ..crawlers.counted_visits import CrawlerVisit
 from ..detect_tests import is_tested
 from ..evidence.observations import Observation
 from ..exceptions import StoreError
 from ..fork_safety import ForkSafeLock
 from ..models import BaseURL, MergeResult, Page, PageLimits, StoreKey
-from .base import UNLIMITED, Block, RecordOwner, Store, StoreExtras, VisitStore
+from .base import UNLIMITED, Block, RecordOwner, Store, StoreExtras
 from .compact_page_list import CompactPageList
 from .sqlite.memory import MemoryStore
 from .sqlite.store import SQLiteStore
@@ -114,16 +113,6 @@ class FallbackStore:
 
     def lease(self, site: RecordOwner, name: str, owner: str, now: int, seconds: int) -> bool:
         return self._store().lease(site, name, owner, now, seconds)
-
-    def add_crawler_visits(
-        self, site: StoreKey, visits: Iterable[CrawlerVisit], records: Mapping[str, bytes] = MappingProxyType({})
-    ) -> None:
-        """Add to the counted visits of crawlers (`StoreExtras`)."""
-        cast("VisitStore", self._store()).add_crawler_visits(site, visits, records)
-
-    def crawler_visits(self, site: StoreKey) -> Iterator[CrawlerVisit]:
-        """The counted visits of crawlers (`StoreExtras`)."""
-        return cast("VisitStore", self._store()).crawler_visits(site)
 
     def release(self) -> None:
         """Close at process exit (`StoreExtras`)."""

@@ -8,9 +8,7 @@ from typing import Any, Final
 import flask
 
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
-from sitemap_middleware.crawlers.counted_visits import CrawlerVisit
 from sitemap_middleware.dates import SECONDS_PER_DAY
-from sitemap_middleware.models import Site
 
 from ..support.sample_sites import Clock
 from ..support.wire import RequestSpec, wsgi
@@ -76,25 +74,4 @@ def make(**options: Any) -> flask.Flask:
         visit(*static)
         clock.pass_(5 * SECONDS_PER_DAY - 3600)
     visit(f"/authors/{HOSTILE.replace('/', '')}")
-    now = int(clock())
-    visits = [
-        CrawlerVisit(path, crawler, verified, status, now - 90 * SECONDS_PER_DAY, now - index * 7000, count, fake)
-        for index, (path, crawler, verified, status, count, fake) in enumerate(
-            [
-                ("/", "Googlebot", True, 200, 210, False),
-                ("/menu", "Googlebot", True, 200, 96, False),
-                ("/opening-hours", "Googlebot", True, 304, 41, False),
-                ("/sitemap.xml", "Googlebot", True, 200, 88, False),
-                ("/summer-menu", "Googlebot", True, 410, 6, False),
-                ("/menu", "bingbot", True, 200, 58, False),
-                ("/robots.txt", "bingbot", True, 200, 31, False),
-                ("/press", "bingbot", True, 200, 9, False),
-                ("/", "GPTBot", True, 200, 44, False),
-                ("/menu", "ClaudeBot", True, 200, 37, False),
-                ("/", "Googlebot", False, 200, 340, True),
-                *((f"/posts/{bread}-1", "Googlebot", True, 200, 12, False) for bread in _BREADS),
-            ]
-        )
-    ]
-    middleware.service.store.add_crawler_visits(Site("https", "bakery.example").store_key, visits)
     return app

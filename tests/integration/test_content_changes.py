@@ -374,7 +374,7 @@ class _Request:
 
     key = ("/", "testserver", "http", "", "GET", "")
     is_forwarded = False
-    fields, field_count, header_count, user_agent = (), 0, 0, ""
+    fields = ()
     method, scheme, host, root, path, query = "GET", "http", "testserver", "", "/", False
 
     routing_headers = ()

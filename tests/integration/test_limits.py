@@ -95,7 +95,7 @@ class _Request:
 
     key = ("/", "testserver", "http", "", "GET", "")
     is_forwarded = False
-    fields, field_count, header_count, user_agent = (), 0, 0, ""
+    fields = ()
     method, scheme, host, root, path = "GET", "http", "testserver", "", "/"
     conditions = ("GET", None, None, None)
 

@@ -47,7 +47,6 @@ PATHS = ["/", "/sitemap.xml", "/robots.txt", "/report"]
 def hostile_environs() -> Iterator[dict[str, Any]]:
     for name in [*ENVIRON_NAMES, "REMOTE_ADDR"]:
         for value in HOSTILE_VALUES:
-            # A crawler's request is looked at more closely.
             yield {"HTTP_USER_AGENT": "Googlebot/2.1", "HTTP_ACCEPT": "text/html", name: value}
 
 
@@ -66,7 +65,7 @@ def test_wsgi_values_of_any_type_raise_nothing_into_the_server(path: str) -> Non
         start_response("200 OK", HTML)
         return [b"A page."]
 
-    site = wrapped(app, base_url="http://testserver", report="/report", crawlers=True)
+    site = wrapped(app, base_url="http://testserver", report="/report")
     for given in [{}, *hostile_environs()] * 2:  # the second time of a page and a document that are known
         site.service.options.clock.pass_(1)
         start = Start()
@@ -115,6 +114,6 @@ def test_asgi_values_of_any_type_raise_nothing_into_the_server(path: str) -> Non
             assert status in {200, 404, 503}, given
             assert path != "/" or (status, body) == (200, b"A page."), given
 
-    site = wrapped(app, base_url="http://testserver", report="/report", crawlers=True)
+    site = wrapped(app, base_url="http://testserver", report="/report")
     asyncio.run(ask_all())
     site.close()

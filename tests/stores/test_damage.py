@@ -14,11 +14,8 @@ import pytest
 import redis
 
 from sitemap_middleware import StoreError
-from sitemap_middleware.crawlers.counted_visits import CrawlerVisit
 from sitemap_middleware.evidence.observations import Observation
-from sitemap_middleware.models import StoreKey
 from sitemap_middleware.stores import open_store
-from sitemap_middleware.stores.base import StoreExtras
 from sitemap_middleware.stores.postgres import store as postgres_store
 from sitemap_middleware.stores.postgres.schema import CREATE_TABLE, columns_of
 from sitemap_middleware.stores.redis import store as redis_store
@@ -74,19 +71,8 @@ def site() -> Iterator[Callable[[Any], SampleSite]]:
 def with_visited_pages(sample: SampleSite) -> SampleSite:
     """Visit every page, so that the store has a record of each kind."""
     sample.visit(*PATHS)
-    count_visit(sample)
     assert sorted(sample.locs()) == [f"{LOCAL}{path}" for path in sorted(PATHS)]
     return sample
-
-
-def count_visit(sample: SampleSite) -> None:
-    """Count a visit of a crawler, and read the counted visits. A damaged row is lost with what was added to it."""
-    extras = StoreExtras.of(sample.app.service.store)
-    visit = CrawlerVisit("/", "Googlebot", verified=True, status=200, first=1000, last=1000, count=1)
-    for _ in range(2):
-        extras.add_crawler_visits(StoreKey(SITE), [visit])
-        list(extras.crawler_visits(StoreKey(SITE)))
-    assert visit.path in {visit.path for visit in extras.crawler_visits(StoreKey(SITE))}
 
 
 def assert_goes_on_working(sample: SampleSite) -> None:
@@ -95,7 +81,6 @@ def assert_goes_on_working(sample: SampleSite) -> None:
         sample.clock.pass_(4000 + number)
         sample.visit(path)
         sample.app.flush()
-    count_visit(sample)
     assert sample.app.stats()["pending"] == 0
     assert sample.request("/sitemap.xml").status == 200
     assert sorted(sample.locs()) == sorted(f"{LOCAL}{path}" for path in [*PATHS, "/feeds/new"])
@@ -406,7 +391,6 @@ def pg() -> tuple[str, Callable[[str], None]]:
 PG_KEYS = {("site", "id"), ("page", "id"), ("block", "site"), ("block", "number")} | {
     (table, column) for table in ("document", "record", "lease") for column in ("site", "name")
 }
-PG_KEYS |= {("crawler_visit", column) for column in ("site", "path", "crawler", "identity", "status")}
 """Columns that the server does not allow to be NULL."""
 PG_CASES = [
     (*name, value) for name in PG_COLUMNS for value in ("NULL", "damaged") if value != "NULL" or name not in PG_KEYS
@@ -422,9 +406,9 @@ def test_a_damaged_value_of_postgresql_costs_a_record(
     if value == "NULL":
         say(f"ALTER TABLE sitemap.{table} ALTER COLUMN {column} DROP NOT NULL")
     kinds = {"key": "'\\xff00'", "path": "'\\xff00'", "data": "'\\x00ff'", "slash_variants": "true", "listable": "true"}
-    texts = {"name", "etag", "owner", "value", "crawler"}
+    texts = {"name", "etag", "owner", "value"}
     bad = kinds.get(column, "'\\xff'" if column in texts or (column == "site" and table in texts) else "-7")
-    if table in ("document", "record", "lease", "crawler_visit") and column == "site":
+    if table in ("document", "record", "lease") and column == "site":
         bad = "'\\xff'"
     say(
         f"UPDATE sitemap.{table} SET {column} = {value if value == 'NULL' else bad}"

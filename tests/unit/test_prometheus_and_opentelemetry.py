@@ -91,7 +91,6 @@ def test_prometheus_gets_every_figure_by_its_conventions(protocol: str) -> None:
         "sitemap_blocks_rendered_total": 1,
         "sitemap_store_failures_total": 0,
         "sitemap_responses_unavailable_total": 0,
-        "sitemap_crawler_visits_dropped_total": 0,
         **{f"sitemap_requests_ignored_{reason}_total": 0 for reason in IGNORE_REASONS},
         "sitemap_last_flush_age_seconds": 0,
         "sitemap_values_age_seconds": 0,
@@ -141,7 +140,7 @@ def test_opentelemetry_gets_every_figure_by_its_conventions() -> None:
     sample.clock.pass_(5)
     other.visit("/")
     exported = collected(reader)
-    assert set(exported) == {metric.name for metric in METRICS if not metric.is_by_crawler}
+    assert set(exported) == {metric.name for metric in METRICS}
     assert exported["sitemap.responses.seen"] == {f"{BASE}/sitemap.xml": 2, f"{BASE}/other.xml": 1}
     assert exported["sitemap.entries.listed"] == {f"{BASE}/sitemap.xml": 3, f"{BASE}/other.xml": 0}
     assert exported["sitemap.last_flush.age"] == {f"{BASE}/sitemap.xml": 5, f"{BASE}/other.xml": 0}

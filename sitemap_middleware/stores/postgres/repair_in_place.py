@@ -19,7 +19,7 @@ from .schema import CREATE_TABLE, SchemaError, columns_of, create_schema, is_com
 BATCH_PAGES: Final = 2000
 """Pages checked per query."""
 
-_INDEPENDENT_TABLES: Final = ("document", "record", "lease", "crawler_visit")
+_INDEPENDENT_TABLES: Final = ("document", "record", "lease")
 """Tables that no other table refers to."""
 
 STRUCTURE_ERRORS: Final = (
@@ -51,7 +51,6 @@ _DELETE_UNREADABLE_ROWS: Final = (
     "DELETE FROM sitemap.document WHERE site IS NULL OR name IS NULL OR etag IS NULL OR first_served IS NULL",
     "DELETE FROM sitemap.record WHERE site IS NULL OR name IS NULL OR value IS NULL",
     "DELETE FROM sitemap.lease",
-    "DELETE FROM sitemap.crawler_visit WHERE num_nulls(site, path, crawler, identity, status, first, last, count) > 0",
 )
 _SELECT_NEXT_PAGES: Final = "SELECT id, path, route, data FROM sitemap.page WHERE id > %s ORDER BY id LIMIT %s"
 _UPDATE_DERIVED_COLUMNS: Final = (

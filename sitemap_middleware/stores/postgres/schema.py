@@ -55,12 +55,6 @@ CREATE_TABLE: Final[Mapping[str, str]] = {
             expires_at bigint NOT NULL, site bytea, name bytea, owner bytea NOT NULL, PRIMARY KEY (site, name)
         )
     """,
-    "crawler_visit": """
-        CREATE TABLE sitemap.crawler_visit (
-            first bigint NOT NULL, last bigint NOT NULL, count bigint NOT NULL, identity integer, status integer,
-            site bytea, crawler bytea, path bytea, PRIMARY KEY (site, path, crawler, identity, status)
-        ) WITH (fillfactor = 50)
-    """,
 }
 """The statements that create each table, in the schema `sitemap`, which `Session` replaces by the configured one.
 
@@ -73,11 +67,10 @@ CREATE_TABLE: Final[Mapping[str, str]] = {
 | `document` | when a sitemap document with this ETag was first served |
 | `record` | what `Store.save` keeps |
 | `lease` | who may do a job, and until when |
-| `crawler_visit` | counted visits of crawlers (`crawlers.counted_visits`) |
 """
 
-_MIGRATIONS: Final = {1: ("crawler_visit",)}
-"""The tables that a schema of an older version lacks."""
+_COMPATIBLE_VERSIONS: Final = (1, SCHEMA_VERSION)
+"""Versions whose tables this code can use as they are. Version 2 had one more, which is no longer read."""
 
 SCHEMA_LOCK_ID: Final = 0x736974656D6170
 """Advisory lock held while the schema is created."""
@@ -133,9 +126,7 @@ def create_schema(execute: Execute, schema: str) -> None:
     ((schema_exists, version_exists),) = execute(_SELECT_SCHEMA_AND_VERSION_EXIST, {"schema": schema})
     if version_exists and _select_version(execute, schema) == SCHEMA_VERSION:
         return
-    if version_exists and (missing := _MIGRATIONS.get(_select_version(execute, schema))):
-        for table in missing:
-            execute(CREATE_TABLE[table])
+    if version_exists and _select_version(execute, schema) in _COMPATIBLE_VERSIONS:
         execute("UPDATE sitemap.schema_version SET version = %s", (SCHEMA_VERSION,))
         return
     if not schema_exists:

@@ -6,15 +6,13 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg import errors
 
 from ...bounded_cache import BoundedCache
-from ...crawlers.counted_visits import CrawlerVisit
 from ...evidence.observations import Observation
 from ...exceptions import StoreError
 from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
@@ -28,7 +26,6 @@ from ..base import (
     RecordOwner,
 )
 from ..compact_page_list import CompactPageList
-from .crawler_visits import add_crawler_visits, read_crawler_visits
 from .pages import SitePages, register_site, schema_status
 from .pool import LOCK_TIMEOUT_SECONDS, SERVER_FULL_MESSAGES, STATEMENT_TIMEOUT_SECONDS, Pool, Session
 from .repair_in_place import STRUCTURE_ERRORS, is_damage, rebuild_tables, repair
@@ -190,22 +187,6 @@ class PostgresStore:
     def lease(self, site: RecordOwner, name: str, owner: str, now: int, seconds: int) -> bool:
         values = site.encode(), name.encode(), owner.encode(), now + seconds, now, now + MAX_LEASE_SECONDS
         return bool(self.write(lambda session: session(_ACQUIRE_LEASE, values)))
-
-    def add_crawler_visits(
-        self, site: StoreKey, visits: Iterable[CrawlerVisit], records: Mapping[str, bytes] = MappingProxyType({})
-    ) -> None:
-        """Add to the counted visits of crawlers (`StoreExtras`)."""
-        saved = sorted((name.encode(), value) for name, value in records.items())
-
-        def write(session: Session) -> None:
-            add_crawler_visits(session, site, visits)
-            session(_UPSERT_RECORDS, (site.encode(), [name for name, _ in saved], [value for _, value in saved]))
-
-        self.write(write)
-
-    def crawler_visits(self, site: StoreKey) -> Iterator[CrawlerVisit]:
-        """The counted visits of crawlers (`StoreExtras`)."""
-        return read_crawler_visits(self.read, site)
 
     def now(self, _: StoreKey | None = None) -> float:
         """The server's clock, in POSIX seconds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-KEY_KINDS: Final = ("pages", "records", "documents", "leases", "visits")
+KEY_KINDS: Final = ("pages", "records", "documents", "leases")
 """The keys of a site. Each is a hash."""
 
 

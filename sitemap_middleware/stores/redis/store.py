@@ -8,13 +8,11 @@ import math
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from secrets import token_hex
-from types import MappingProxyType
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from ...bounded_cache import BoundedCache
-from ...crawlers.counted_visits import CrawlerVisit
 from ...evidence.observations import Observation
 from ...exceptions import StoreError
 from ...fork_safety import reset_after_fork
@@ -22,7 +20,6 @@ from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from ..base import MAX_CLOCK_LEAD_SECONDS, MAX_LEASE_SECONDS, UNLIMITED, Block, EngineStatus, LeaseStatus, RecordOwner
 from ..compact_page_list import CompactPageList
 from .client import WRONG_TYPE, DamagedError, RedisClient
-from .crawler_visits import add_crawler_visits, read_crawler_visits
 from .keys import KEY_KINDS, parse_key, pattern_of_keys, site_key
 from .pages import SitePages
 from .repair_in_place import delete_other_types, repair
@@ -158,21 +155,6 @@ class RedisStore:
     def lease(self, site: RecordOwner, name: str, owner: str, now: int, seconds: int) -> bool:
         key = self._key(site, "leases")
         return bool(self._client.run(LEASE_SCRIPT, key, name, owner, now, seconds, MAX_LEASE_SECONDS))
-
-    @_repair_and_retry
-    def add_crawler_visits(
-        self, site: StoreKey, visits: Iterable[CrawlerVisit], records: Mapping[str, bytes] = MappingProxyType({})
-    ) -> None:
-        """Add to the counted visits of crawlers (`StoreExtras`)."""
-        add_crawler_visits(self._client, self._key(site, "visits"), visits, self._key(site, "records"), records)
-
-    def crawler_visits(self, site: StoreKey) -> Iterator[CrawlerVisit]:
-        """The counted visits of crawlers (`StoreExtras`)."""
-        return read_crawler_visits(lambda work: self._read_visits(site, work), self._key(site, "visits"))
-
-    @_repair_and_retry
-    def _read_visits(self, _: StoreKey, work: Callable[[RedisClient], Any]) -> Any:
-        return work(self._client)
 
     def now(self, site: StoreKey) -> float:
         """The clock of the server that keeps the site, in POSIX seconds."""

@@ -14,7 +14,6 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from ...crawlers.counted_visits import CrawlerVisit
 from ...evidence.observations import Observation
 from ...exceptions import StoreError
 from ...fork_safety import ForkSafeLock, reset_after_fork
@@ -22,7 +21,6 @@ from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from ..base import MAX_CLOCK_LEAD_SECONDS, MAX_LEASE_SECONDS, UNLIMITED, Block, RecordOwner
 from ..compact_page_list import CompactPageList
 from ..sql_row_id_layout_and_path_hash import row_id_range, site_row_id_ranges
-from .crawler_visits import add_crawler_visits, read_crawler_visits
 from .pages import SELECT_ROWS, SitePages, checked_int, pages_of, read_block, select_in_batches, site_number
 from .repair_in_place import is_damage, repair
 from .schema import SCHEMA_VERSION, file_versions
@@ -155,21 +153,6 @@ class BaseSQLiteStore(ABC):
     def lease(self, site: RecordOwner, name: str, owner: str, now: int, seconds: int) -> bool:
         values = (site, name, owner, now + seconds, now, now + MAX_LEASE_SECONDS)
         return self._write(lambda connection: connection.execute(_UPSERT_LEASE, values).rowcount == 1)
-
-    def add_crawler_visits(
-        self, site: StoreKey, visits: Iterable[CrawlerVisit], records: Mapping[str, bytes] = MappingProxyType({})
-    ) -> None:
-        """Add to the counted visits of crawlers (`StoreExtras`)."""
-
-        def write(connection: sqlite3.Connection) -> None:
-            add_crawler_visits(connection, site, visits)
-            connection.executemany(_UPSERT_RECORD, [(site, name, value) for name, value in records.items()])
-
-        self._write(write)
-
-    def crawler_visits(self, site: StoreKey) -> Iterator[CrawlerVisit]:
-        """The counted visits of crawlers (`StoreExtras`)."""
-        return read_crawler_visits(self._read, site)
 
     def close(self) -> None:
         with self._lock:

@@ -22,8 +22,6 @@ _COLUMN_TYPES: Final = {
     "document": {"site": "text", "name": "text", "etag": "text", "first_served": "integer"},
     "record": {"site": "text", "name": "text", "value": "blob"},
     "lease": {"site": "text", "name": "text", "owner": "text", "expires_at": "integer"},
-    "crawler_visit": {"site": "text", "path": "text", "crawler": "text"}
-    | dict.fromkeys(("identity", "status", "first", "last", "count"), "integer"),
     "block": dict.fromkeys(("site", "number", "document", "pages", "slots", "entry_bytes", "version"), "integer"),
 }
 """The types of values. Rows with a value of another type are deleted."""

@@ -16,14 +16,6 @@ released.
 PATH_HASH_BITS: Final = 48
 """Bits of a path's hash: six bytes, a size in which SQLite stores integers."""
 
-_CREATE_CRAWLER_VISIT: Final = """
-    CREATE TABLE crawler_visit (
-        site TEXT NOT NULL, path TEXT NOT NULL, crawler TEXT NOT NULL, identity INTEGER NOT NULL,
-        status INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, count INTEGER NOT NULL,
-        PRIMARY KEY (site, path, crawler, identity, status)
-    ) WITHOUT ROWID
-    """
-
 CREATE_STATEMENTS: Final = (
     """
     CREATE TABLE site (
@@ -67,7 +59,6 @@ CREATE_STATEMENTS: Final = (
         PRIMARY KEY (site, name)
     ) WITHOUT ROWID
     """,
-    _CREATE_CRAWLER_VISIT,
 )
 """The statements that create the tables.
 
@@ -82,11 +73,10 @@ CREATE_STATEMENTS: Final = (
 | `document` | when a sitemap document with this ETag was first served |
 | `record` | what `Store.save` keeps |
 | `lease` | who may do a job, and until when |
-| `crawler_visit` | counted visits of crawlers (`crawlers.counted_visits`) |
 """
 
-MIGRATIONS: Final = {1: (_CREATE_CRAWLER_VISIT,)}
-"""The statements that make a file of an older version one of this version."""
+COMPATIBLE_VERSIONS: Final = (1, SCHEMA_VERSION)
+"""Versions whose tables this code can use as they are. Version 2 had one more, which is no longer read."""
 
 
 def file_versions(connection: sqlite3.Connection) -> tuple[int, int]:
@@ -96,13 +86,12 @@ def file_versions(connection: sqlite3.Connection) -> tuple[int, int]:
 
 
 def create_schema(connection: sqlite3.Connection) -> None:
-    """Create the tables in a new file, or those that an older one lacks: all or none, unless another process did."""
+    """Create the tables in a new file, all or none, unless another process did."""
     if file_versions(connection) == (APPLICATION_ID, SCHEMA_VERSION):
         return
     connection.execute("BEGIN IMMEDIATE")
     versions = file_versions(connection)  # another process may have been faster
-    is_current = versions == (APPLICATION_ID, SCHEMA_VERSION)
-    for statement in () if is_current else MIGRATIONS.get(versions[1], CREATE_STATEMENTS):
+    for statement in () if versions[1] in COMPATIBLE_VERSIONS else CREATE_STATEMENTS:
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

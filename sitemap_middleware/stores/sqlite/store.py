@@ -14,7 +14,7 @@ from typing import Final
 
 from ...exceptions import StoreError
 from .base_store import BaseSQLiteStore
-from .schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, create_schema, file_versions
+from .schema import APPLICATION_ID, COMPATIBLE_VERSIONS, SCHEMA_VERSION, create_schema, file_versions
 
 if sys.platform != "win32":
     import fcntl
@@ -104,7 +104,7 @@ class SQLiteStore(BaseSQLiteStore):
                 )
         elif version > SCHEMA_VERSION:
             raise _NewerFile(f"is of version {version}, newer than this code's {SCHEMA_VERSION}")
-        elif version < SCHEMA_VERSION and version not in MIGRATIONS:
+        elif version not in COMPATIBLE_VERSIONS:
             raise _UnusableFile(f"is of version {version}, older than this code's {SCHEMA_VERSION}")
         if self._may_be_corrupt and connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             raise _UnusableFile("is corrupt")

@@ -232,7 +232,7 @@ def test_wsgi_app_in_process() -> None:
         ["build", "--out", "files"],
         ["report", "--out", "files"],
         ["explain", "/", "/breads/rye"],
-        *(["list"], ["routes"], ["changes"], ["crawlers"]),
+        *(["list"], ["routes"], ["changes"]),
     ],
     ids=lambda arguments: arguments[0],
 )

@@ -256,7 +256,7 @@ def test_a_url_of_a_host_that_is_not_served_is_refused(url: str) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["build", "--out", "out"], ["report", "--out", "out"], ["check"], ["crawlers"], ["explain", "/bread"]],
+    [["build", "--out", "out"], ["report", "--out", "out"], ["check"], ["explain", "/bread"]],
     ids=lambda arguments: arguments[0],
 )
 def test_of_several_named_hosts_one_is_to_be_chosen(arguments: list[str]) -> None:

@@ -257,7 +257,7 @@ def test_values_that_fail_are_named_as_the_cause_of_a_503(items: int, store: Pat
     assert f"warning: {row['notes'][0]}" == warning
 
 
-READS = [["explain", "/posts/rye"], *(["list"], ["routes", "--strict"], ["changes"], ["crawlers"])]
+READS = [["explain", "/posts/rye"], *(["list"], ["routes", "--strict"], ["changes"])]
 REQUESTS = [["check", "--pages", "all"], ["build", "--out", "files"], ["report", "--out", "files"]]
 
 

@@ -11,7 +11,6 @@ from urllib.parse import quote
 import pytest
 
 from sitemap_middleware import Entry, sitemap
-from sitemap_middleware.crawlers.counted_visits import CrawlerVisit
 from sitemap_middleware.dates import SECONDS_PER_DAY, w3c_day_from_timestamp
 from sitemap_middleware.models import Site
 from sitemap_middleware.report import background_evaluation, served_pages
@@ -22,7 +21,7 @@ from ...support.wire import Answer
 BASE = "https://shop.example"
 REPORT = "/internal/report"
 HTML = ("content-type", "text/html; charset=utf-8")
-NAMES = ("", "/pages", "/sitemap", "/changes", "/documents", "/crawlers", "/health")
+NAMES = ("", "/pages", "/sitemap", "/changes", "/documents", "/health")
 HOSTILE = "\"'><script>alert(1)</script><a href=javascript:alert(1)>"
 
 
@@ -195,9 +194,6 @@ def test_hostile_text_is_escaped_everywhere() -> None:
         authorize=allow, exclude=["/x*"],
     )  # fmt: skip
     sample.visit(f"/{HOSTILE.replace('/', '')}", "/x", "/" + chr(0x202E) + "evil")
-    now = int(sample.clock())
-    visit = CrawlerVisit(f"/{HOSTILE}", HOSTILE, True, 404, now, now, 1)
-    sample.app.service.store.add_crawler_visits(Site("https", "shop.example").store_key, [visit])
     for path, query in (*((name, "") for name in NAMES), ("/page", f"path={quote(HOSTILE)}"), ("/pages", f"q={quote(HOSTILE)}"),
                         ("/changes", f"since={quote(HOSTILE)}"), (f"/{HOSTILE}", "")):  # fmt: skip
         answer = get(sample, path, query)

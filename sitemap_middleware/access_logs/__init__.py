@@ -1,1 +1,0 @@
-"""Reads access logs of web servers, for the command import-log."""
