@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ from .robots import RobotsTxt
 from .robots_parser import ROBOTS_PATH
 from .routing.current_routes import AppRoutes
 from .sitemap_handler import SitemapHandler
-from .stores.base import Store, StoreExtras
+from .stores.base import Store
 from .stores.circuit_breaker import GuardedStore
 from .stores.store_clock import StoreClock
 

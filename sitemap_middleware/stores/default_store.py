@@ -6,10 +6,9 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from ..detect_tests import is_tested
 from ..evidence.observations import Observation

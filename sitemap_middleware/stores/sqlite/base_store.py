@@ -9,9 +9,8 @@ import sqlite3
 import time
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
-from types import MappingProxyType
 from typing import Final, TypeVar
 
 from ...evidence.observations import Observation
