@@ -19,7 +19,7 @@ PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 PRAGMA cache_size = -16000;
 CREATE TABLE documents (
-    id INTEGER PRIMARY KEY, url TEXT UNIQUE, parent INTEGER, depth INTEGER, latest REAL, line INTEGER
+    id INTEGER PRIMARY KEY, url TEXT UNIQUE, parent INTEGER, depth INTEGER, latest REAL
 );
 CREATE TABLE urls (
     id INTEGER PRIMARY KEY, loc TEXT, key INTEGER, page INTEGER, document INTEGER, line INTEGER, extended INTEGER,
@@ -64,8 +64,6 @@ class DocumentRow(NamedTuple):
     """How many indexes lead to it."""
     index_latest: float | None
     """The last moment that its date in the index may mean."""
-    line: int
-    """Its line in the index."""
 
 
 class UrlRow(NamedTuple):
@@ -116,24 +114,21 @@ class UrlDatabase:
             self._first, self._first_location = name, location or name
         self.add_document(name)
 
-    def add_document(
-        self, url: str, parent: DocumentRow | None = None, latest: float | None = None, line: int = 0
-    ) -> str | None:
+    def add_document(self, url: str, parent: DocumentRow | None = None, latest: float | None = None) -> str | None:
         """Add a document, to be read later. Return the code of the mistake if the index should not name it.
 
         Args:
             url: its URL, or its path for the first one of files.
             parent: the index that names it.
             latest: the last moment that its date in the index may mean.
-            line: its line in the index.
         """
         if url == self._first_location:
             url = self._first
         if parent is not None and url == parent.url:
             return "index-itself"
         added = self._database.execute(
-            "INSERT OR IGNORE INTO documents (url, parent, depth, latest, line) VALUES (?, ?, ?, ?, ?)",
-            (url, parent.id if parent else 0, parent.depth + 1 if parent else 0, latest, line),
+            "INSERT OR IGNORE INTO documents (url, parent, depth, latest) VALUES (?, ?, ?, ?)",
+            (url, parent.id if parent else 0, parent.depth + 1 if parent else 0, latest),
         )
         if added.rowcount:
             return None

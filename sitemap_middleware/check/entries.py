@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from functools import lru_cache
 from typing import Final
 
 from .database import DocumentRow
@@ -32,8 +31,6 @@ _URL_FIELDS: Final = ("loc", "lastmod", "changefreq", "priority")
 _SITEMAP_FIELDS: Final = ("loc", "lastmod")
 """The children of `sitemap`, in the order of the schema."""
 _CORE_ELEMENTS: Final = frozenset({"urlset", "sitemapindex", "url", "sitemap", *_URL_FIELDS})
-_MAX_CACHED: Final = 256
-_MAX_CACHED_NAMES: Final = 8
 
 _SLACK_SECONDS: Final = 24 * 3600
 """How much older than its sitemap's newest date a date in an index may be."""
@@ -74,7 +71,6 @@ class Entries:
         self.namespaces: dict[str, str] = {}
         """The namespaces that the document declares, by prefix."""
         self._prefix = f"{SITEMAP} "
-        self._names_without_prefix: dict[str, str] = {}
         self._entries = self._children = self._articles = 0
         self._newest: float | None = None
         self._newest_text = ""
@@ -238,7 +234,7 @@ class Entries:
         self._locations.add(checked, where.line, where.column)
         latest = date.latest if date and date.finding is None else None
         child = checked.url.partition("#")[0]
-        code = self._run.documents.add_document(child, self._document, latest, where.line)
+        code = self._run.documents.add_document(child, self._document, latest)
         if code is not None:
             self._is_loop = self._is_loop or code == "index-loop"
             self._add((code, _WRONGLY_NAMED[code]), child, where)
@@ -254,12 +250,9 @@ class Entries:
     def _fields(self, element: Element, allowed: tuple[str, ...]) -> tuple[dict[str, Element], list[Element]]:
         """Return the elements of an entry by name, the first of each, and those of extensions. Check their order."""
         fields, names, extensions = dict[str, Element](), list[str](), list[Element]()
-        known_names = self._names_without_prefix
         for child in element.children:
-            name = known_names.get(child.name)
-            if name is None:
-                name = known_names[child.name] = self._without_prefix(child.name)
-            if name:
+            name = child.name.removeprefix(self._prefix) if child.name.startswith(self._prefix) else ""
+            if name and " " not in name:
                 names.append(name)
                 fields.setdefault(name, child)
                 if child.attributes or child.children:
@@ -268,7 +261,7 @@ class Entries:
                 extensions.append(child)
             else:
                 self._add(_wrong_element(child.name), "", child)
-        for finding in _check_names((*names,), allowed):
+        for finding in _check_names(names, allowed):
             self._add(finding, "", element)
         if element.attributes:
             self._leaf(element)
@@ -276,11 +269,6 @@ class Entries:
             text = f"{quoted(element.text.strip()[:100])} belongs to no element"
             self._add(("xml-stray-text", text), "", element)
         return fields, extensions
-
-    def _without_prefix(self, name: str) -> str:
-        """The name of an element without the prefix of the protocol; an empty string for other elements."""
-        bare = name.removeprefix(self._prefix)
-        return bare if name.startswith(self._prefix) and " " not in bare else ""
 
     def _leaf(self, element: Element) -> None:
         """Report attributes of an element of the protocol, and what is inside a value."""
@@ -306,26 +294,18 @@ class Entries:
         self._run.report.add(finding, url or self._document.url, Place(self._document.url, line, column))
 
 
-def _check_names(names: tuple[str, ...], allowed: tuple[str, ...]) -> Sequence[Finding]:
+def _check_names(names: list[str], allowed: tuple[str, ...]) -> Iterator[Finding]:
     """Check the names of the elements in an entry.
 
     Args:
         names: the elements of the sitemap namespace, in the order of the document.
         allowed: those that the protocol has here, in its order.
     """
-    return _cached(names, allowed) if len(names) <= _MAX_CACHED_NAMES else (*_name_findings(names, allowed),)
-
-
-@lru_cache(_MAX_CACHED)
-def _cached(names: tuple[str, ...], allowed: tuple[str, ...]) -> tuple[Finding, ...]:
-    return (*_name_findings(names, allowed),)
-
-
-def _name_findings(names: tuple[str, ...], allowed: tuple[str, ...]) -> Iterator[Finding]:
-    known = [name for name in dict.fromkeys(names) if name in allowed]
+    different = [*dict.fromkeys(names)]
+    known = [name for name in different if name in allowed]
     if known != sorted(known, key=allowed.index):
         yield "xml-element-order", f"the order is {', '.join(known)}"
-    for name in dict.fromkeys(names):
+    for name in different:
         if name not in allowed:
             yield _wrong_element(name)
         elif names.count(name) > 1:

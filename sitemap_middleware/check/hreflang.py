@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from .findings import Finding, quoted
@@ -47,27 +46,20 @@ REGIONS: Final = _codes(
 IGNORED_REGIONS: Final = frozenset({"eu", "un", "uk"})
 """Google says that it ignores these."""
 
-_CODE: Final = re.compile(r"([a-z]{2,3})(?:-([a-z]{4}))?(?:-([a-z]{2}|[0-9]{3}))?", re.IGNORECASE)
-_MAX_CODE_CHARS: Final = len("abc-abcd-123")
+_CODE: Final = re.compile(r"([a-z]{2,3})(?:-[a-z]{4})?(?:-([a-z]{2}|[0-9]{3}))?")
 _NEWS: Final = re.compile(r"[a-z]{2,3}|zh-(?:cn|tw)", re.IGNORECASE)
 
 
 def is_hreflang(code: str) -> bool:
     """Whether a code is valid for hreflang. Any language of three letters is accepted: some have no code of two."""
-    return len(code) <= _MAX_CODE_CHARS and _is_hreflang(code)  # so that the cache is small, whatever it is given
-
-
-@lru_cache(1024)
-def _is_hreflang(code: str) -> bool:
-    if code.lower() == "x-default":
-        return True
+    code = code.lower()
     match = _CODE.fullmatch(code)
     if match is None:
+        return code == "x-default"
+    language, region = match.groups()
+    if len(language) == 2 and language not in LANGUAGES:
         return False
-    language, _, region = match.groups()
-    if len(language) == 2 and language.lower() not in LANGUAGES:
-        return False
-    return region is None or region.isdigit() or region.lower() in REGIONS | IGNORED_REGIONS
+    return region is None or region.isdigit() or region in REGIONS or region in IGNORED_REGIONS
 
 
 def has_ignored_region(code: str) -> bool:

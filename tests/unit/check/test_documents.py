@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sitemap_middleware.check import entries, xml_reader
 from sitemap_middleware.check.database import UrlDatabase
 from sitemap_middleware.check.document import Document
-from sitemap_middleware.check.findings import MessageCollector, shortened
+from sitemap_middleware.check.findings import MessageCollector
 from sitemap_middleware.check.run import Run, UrlStatistics
 from sitemap_middleware.check.runner import Settings, check_sitemap
 from sitemap_middleware.check.sources import FileSource
@@ -233,21 +232,10 @@ def test_each_page_that_repeats_links_has_their_mistakes() -> None:
     assert fed([listed(*pages).encode()]) == [*["hreflang-code"] * 3, "hreflang-self-missing"]
 
 
-def test_hosts_beyond_the_limits_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemap_middleware.check.urls._MAX_GROUPS", 1)
-    monkeypatch.setattr("sitemap_middleware.check.run._MAX_HOSTS", 1)
-    link = '<xhtml:link xmlns:xhtml="http://www.w3.org/1999/xhtml" rel="alternate" hreflang="en" href="http://%s/"/>'
-    hosts = ("a", "b", "a", "b")
-    entries = [f"<url><loc>http://{host}/</loc>{link.replace('%s', host)}</url>" for host in hosts]
-    codes = fed([listed(*entries).encode()])
-    assert codes == ["loc-local"]
-
-
 def test_report_shortens_what_is_long() -> None:
     report = MessageCollector()
     report.add(("loc-relative", "b" * 10_000), "a" * 10_000)
     assert len(report.messages[0].url) == len(report.messages[0].message) == 500
-    assert shortened("a" * 500) == "a" * 500
 
 
 def test_code_without_a_rule_fails_at_once() -> None:
@@ -267,20 +255,6 @@ def test_index_that_names_what_no_file_can_be(name: str, tmp_path: Path) -> None
     (tmp_path / "circle").symlink_to("circle")
     result = asyncio.run(check_sitemap(FileSource(file), Settings()))
     assert [message.code for message in result.messages if message.code == "index-not-all-read"]
-
-
-def test_first_failure_ends_all_that_is_being_read() -> None:
-    class Failing(FileSource):
-        async def first_documents(self) -> Sequence[str]:
-            return ["a", "b"]
-
-        async def read(self, document: object, run: object) -> None:
-            if getattr(document, "url", "") == "b":
-                await asyncio.Event().wait()
-            raise OSError("the disk fails")
-
-    with pytest.raises(OSError, match="the disk fails"):
-        asyncio.run(check_sitemap(Failing(Path("a")), Settings()))
 
 
 TEXTS = {
@@ -305,31 +279,3 @@ def test_message_says_what_is_wrong_in_the_file(name: str, tmp_path: Path) -> No
     (tmp_path / "sitemap.xml").write_text(content, "utf-8")
     found = check(tmp_path / "sitemap.xml", "https://example.com/sitemap.xml", Settings())
     assert [message.message for message in found] == [text]
-
-
-LIMITS = {
-    "children": (entries, "MAX_CHILDREN", 3, listed(HOME, *["<url/>"] * 4)),
-    "elements of an entry": (xml_reader, "MAX_ELEMENTS_PER_ENTRY", 3, listed(url("<loc/>" * 5))),
-    "names": (xml_reader, "MAX_NAMES", 5, listed(*(f"<x{number}/>" for number in range(9)))),
-    "characters of names": (xml_reader, "MAX_NAME_CHARS", 50, listed(f"<{'x' * 100}/>")),
-    "a tag": (xml_reader, "MAX_TOKEN_BYTES", 30, f'<urlset a="{"x" * 200}'),
-    "depth": (xml_reader, "MAX_DEPTH", 4, listed("<url>" * 9)),
-}
-
-
-@pytest.mark.parametrize("limit", [*LIMITS])
-def test_document_beyond_a_limit_is_refused(limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With small limits. test_bounded_memory.py has documents beyond the true ones, each in its own process."""
-    module, name, value, text = LIMITS[limit]
-    monkeypatch.setattr(module, name, value)
-    (tmp_path / "sitemap.xml").write_text(text, "utf-8")
-    found = check(tmp_path / "sitemap.xml", "https://example.com/sitemap.xml", Settings())
-    assert "xml-too-complex" in {message.code for message in found}
-
-
-def test_only_the_beginning_of_a_long_value_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(xml_reader, "MAX_VALUE_CHARS", 100)
-    monkeypatch.setattr(xml_reader, "PIECE_BYTES", 64)
-    (tmp_path / "sitemap.xml").write_text(listed(url(f"<loc>https://example.com/{'x' * 3000}</loc>")), "utf-8")
-    found = check(tmp_path / "sitemap.xml", "https://example.com/sitemap.xml", Settings())
-    assert all(len(message.url) < 300 for message in found)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
-from sitemap_middleware.check import pages as pages_module
+from sitemap_middleware.check.answers import KnownUrl, check_coverage
 from sitemap_middleware.check.pages import SAMPLE_PAGES, Pages
 from sitemap_middleware.check.rules import FAMILIES
-from sitemap_middleware.check.runner import Comparison, Result, Settings, check_sitemap
-from sitemap_middleware.check.web_client import PoliteClient
-from sitemap_middleware.check.web_source import WebSource
+from sitemap_middleware.check.runner import Result, Settings
 
-from .web_site import NAMESPACE, Reply, Time, WebSite, served, urlset, xml
+from .web_site import NAMESPACE, Reply, WebSite, check_url, codes, served, urlset, xml
 
 NOW = 1_769_860_800.0  # 2026-01-31T12:00:00Z
 PATH = "/sitemap.xml"
@@ -45,21 +43,8 @@ def list_pages(site: WebSite, *paths: str, lastmod: str = "2025-06-01") -> None:
     site.add(PATH, xml(f"<urlset {NAMESPACE}>{urls}</urlset>"))
 
 
-def check(site: WebSite, pages: Pages = Pages.ALL, *, timeout: float = 20, obey_robots: bool = True) -> Result:
-    async def run() -> Result:
-        time = Time()
-        client = PoliteClient(allow_local=True, obey_robots=obey_robots, clock=time, sleep=time.sleep, timeout=timeout)
-        async with client:
-            source = WebSource(f"{site.origin}{PATH}", client, lambda: 0.0)
-            comparison = Comparison(client)
-            settings = Settings(pages=pages)
-            return await check_sitemap(source, settings, clock=lambda: NOW, comparison=comparison)
-
-    return asyncio.run(run())
-
-
-def codes(result: Result) -> list[str]:
-    return [message.code for message in result.messages]
+def check(site: WebSite, pages: Pages = Pages.ALL, **options: Any) -> Result:
+    return check_url(f"{site.origin}{PATH}", Settings(pages=pages), with_pages=True, now=NOW, **options)
 
 
 def page(reply: Reply) -> Callable[[WebSite], None]:
@@ -230,13 +215,6 @@ def test_host_on_which_nothing_can_be_compared(site: WebSite) -> None:
     assert codes(check(site)) == []
 
 
-def test_only_so_many_hosts_are_compared(site: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages_module, "MAX_COMPARED_HOSTS", 0)
-    list_pages(site, "/a")
-    missing_page_with_status_200(site)
-    assert codes(check(site)) == []
-
-
 @pytest.mark.parametrize("status", [401, 403, 429])
 def test_robots_that_is_refused_forbids_nothing(site: WebSite, status: int) -> None:
     list_pages(site, "/")
@@ -303,3 +281,22 @@ def test_what_is_no_url_has_its_own_message_only_and_is_not_requested(site: WebS
     site.add(PATH, xml(urlset("/menu")))
     assert codes(check(site)) == ["loc-relative"]
     assert "/menu" not in site.requests
+
+
+@pytest.mark.parametrize(
+    ("known", "code"),
+    [
+        (KnownUrl("https://example.com/a", True, "it is a static route", None), "coverage-never-seen"),
+        (KnownUrl("https://example.com/a", True, "it answered 200", 404), "coverage-listed-bad"),
+        (KnownUrl("https://example.com/a", True, "it answered 200", 302), "coverage-listed-bad"),
+        (KnownUrl("https://example.com/a", False, "it says noindex", 200), "coverage-not-listed"),
+        (KnownUrl("https://example.com/a", True, "it answered 200", 200), None),
+        (KnownUrl("https://example.com/a", False, "it answered 404", 404), None),
+        (KnownUrl("https://example.com/a", False, "it is excluded", None), None),
+    ],
+)
+def test_difference_gives_exactly_its_code(known: KnownUrl, code: str | None) -> None:
+    found = [(finding[0], url) for finding, url in check_coverage([known], lambda _: False)]
+    assert found == ([(code, known.url)] if code else [])
+    if code != "coverage-never-seen":  # which is left out if the run requests the page itself
+        assert len([*check_coverage([known], lambda _: True)]) == len(found)

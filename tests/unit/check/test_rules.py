@@ -42,10 +42,21 @@ def too_many_sitemaps() -> str:
     return index(*(f"https://example.com/{number}.xml" for number in range(50_001)))
 
 
+def too_many_articles() -> str:
+    article = (
+        "<news:news><news:publication><news:name>Times</news:name><news:language>en</news:language></news:publication>"
+        "<news:publication_date>2026-01-31T09:00:00Z</news:publication_date><news:title>Rye</news:title></news:news>"
+    )
+    urls = urlset(*(f"https://example.com/{number}" for number in range(1_001)))
+    namespace = 'xmlns:news="http://www.google.com/schemas/sitemap-news/0.9"'
+    return urls.replace("</loc>", f"</loc>{article}").replace("<urlset", f"<urlset {namespace}")
+
+
 MADE: dict[str, Callable[[], str]] = {
     "document-too-large": too_large,
     "document-too-many-urls": too_many_urls,
     "index-too-many-sitemaps": too_many_sitemaps,
+    "news-too-many": too_many_articles,
 }
 ELSEWHERE = {code for code in RULES if code.startswith(("coverage-", "fetch-", "page-", "robots-"))} - {
     "fetch-html",

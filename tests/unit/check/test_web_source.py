@@ -6,21 +6,21 @@ import asyncio
 import gzip
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
+from sitemap_middleware.check.responses import Failure, Response
 from sitemap_middleware.check.rules import FAMILIES
-from sitemap_middleware.check.runner import Result, Settings, check_sitemap
-from sitemap_middleware.check.web_client import PoliteClient
-from sitemap_middleware.check.web_source import WebSource
+from sitemap_middleware.check.runner import Settings, sitemap_urls
+from sitemap_middleware.check.web_client import PoliteClient, resolve
 from sitemap_middleware.exceptions import SitemapError
 
-from .web_site import Reply, Time, WebSite, index, served, urlset, xml
+from .web_site import Reply, Time, WebSite, check_url, codes, index, served, urlset, xml
 
 PATH = "/sitemap.xml"
-DEFAULTS = Settings()
 HTML = Reply(200, b"<!doctype html><title>Sign in</title>", {"Content-Type": "text/html"})
 
 
@@ -28,34 +28,6 @@ HTML = Reply(200, b"<!doctype html><title>Sign in</title>", {"Content-Type": "te
 def site() -> Iterator[WebSite]:
     with served() as site:
         yield site
-
-
-def check(
-    url: str,
-    *,
-    obey_robots: bool = True,
-    settings: Settings = DEFAULTS,
-    timeout: float = 20,
-    deadline: float = 180,
-) -> Result:
-    async def run() -> Result:
-        time = Time()
-        client = PoliteClient(
-            obey_robots=obey_robots,
-            allow_local=True,
-            clock=time,
-            sleep=time.sleep,
-            timeout=timeout,
-            deadline=deadline,
-        )
-        async with client:
-            return await check_sitemap(WebSource(url, client, lambda: 0.0), settings)
-
-    return asyncio.run(run())
-
-
-def codes(result: Result) -> list[str]:
-    return [message.code for message in result.messages]
 
 
 def good(site: WebSite) -> Reply:
@@ -149,7 +121,7 @@ FAULTY: dict[str, tuple[str, Callable[[WebSite], None]]] = {
 def test_faulty_response_gives_exactly_its_code(site: WebSite, case: str) -> None:
     code, make = FAULTY[case]
     make(site)
-    assert codes(check(f"{site.origin}{PATH}")) == [code]
+    assert codes(check_url(f"{site.origin}{PATH}")) == [code]
 
 
 def test_each_rule_of_responses_has_a_faulty_one() -> None:
@@ -162,13 +134,13 @@ def test_each_rule_of_responses_has_a_faulty_one() -> None:
 def test_good_response_gives_no_message(site: WebSite, change: Callable[[bytes], bytes], coding: str) -> None:
     compress: Callable[[bytes], bytes] = gzip.compress if coding else bytes
     encoded(coding, lambda body: compress(change(body)))(site)
-    assert check(f"{site.origin}{PATH}").messages == []
+    assert check_url(f"{site.origin}{PATH}").messages == []
 
 
 def test_host_without_server() -> None:
     with served() as site:
         origin = site.origin
-    assert codes(check(f"{origin}{PATH}")) == ["fetch-failed"]
+    assert codes(check_url(f"{origin}{PATH}")) == ["fetch-failed"]
 
 
 @pytest.mark.parametrize(
@@ -184,14 +156,14 @@ def test_host_without_address(errno: int, reason: str, monkeypatch: pytest.Monke
         raise socket.gaierror(errno, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", no_address)
-    (message,) = check(f"http://bakery.example{PATH}").messages
+    (message,) = check_url(f"http://bakery.example{PATH}").messages
     assert (message.code, message.message) == ("fetch-failed", reason)
 
 
 def test_server_that_never_answers() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}{PATH}"
-        assert codes(check(url, timeout=0.05)) == ["fetch-timeout"]
+        assert codes(check_url(url, timeout=0.05)) == ["fetch-timeout"]
 
 
 @pytest.mark.parametrize("line", [b"X-Slow: 1\r\n", b"HTTP/1.1 103 Early Hints\r\n\r\n"], ids=["headers", "hints"])
@@ -214,7 +186,7 @@ def test_server_whose_headers_never_end(line: bytes) -> None:
         thread = threading.Thread(target=send)
         thread.start()
         try:
-            assert codes(check(url, timeout=0.1)) == ["fetch-timeout"]
+            assert codes(check_url(url, timeout=0.1)) == ["fetch-timeout"]
         finally:
             is_over.set()
             server.shutdown(socket.SHUT_RDWR)
@@ -223,38 +195,49 @@ def test_server_whose_headers_never_end(line: bytes) -> None:
 
 def test_document_that_never_ends(site: WebSite) -> None:
     site.add(PATH, good(site)._replace(length=10_000, seconds=5))
-    assert codes(check(f"{site.origin}{PATH}", deadline=0.05)) == ["fetch-timeout"]
+    assert codes(check_url(f"{site.origin}{PATH}", deadline=0.05)) == ["fetch-timeout"]
 
 
 def test_overload_is_waited_for(site: WebSite) -> None:
     site.add(PATH, Reply(503, headers={"Retry-After": "7"}), Reply(429), good(site))
-    assert check(f"{site.origin}{PATH}").messages == []
+    assert check_url(f"{site.origin}{PATH}").messages == []
     assert site.requests.count(PATH) == 3
 
 
 def test_retry_after_may_be_a_date(site: WebSite) -> None:
     headers = {"Retry-After": "Sat, 31 Jan 2099 14:00:00 GMT"}
     site.add(PATH, Reply(503, headers=headers), good(site))
-    assert codes(check(f"{site.origin}{PATH}")) == ["fetch-status"]
+    assert codes(check_url(f"{site.origin}{PATH}")) == ["fetch-status"]
 
 
 def test_host_that_asks_for_a_long_pause_is_left_alone(site: WebSite) -> None:
     site.add(PATH, Reply(503, headers={"Retry-After": "3600"}), good(site))
-    assert codes(check(f"{site.origin}{PATH}")) == ["fetch-status"]
+    assert codes(check_url(f"{site.origin}{PATH}")) == ["fetch-status"]
     assert site.requests.count(PATH) == 1
+
+
+def test_urls_of_a_sitemap(site: WebSite, tmp_path: Path) -> None:
+    site.add("/robots.txt", Reply(200, f"Sitemap: {site.origin}/a.xml\n".encode()))
+    site.add("/a.xml", xml(index(f"{site.origin}/b.xml")))
+    site.add_sitemap("/b.xml", "/1", "/2")
+    assert sitemap_urls(site.origin) == [f"{site.origin}/1", f"{site.origin}/2"]
+    with pytest.raises(SitemapError, match="the server answers 404"):
+        sitemap_urls(f"{site.origin}/missing.xml")
+    (tmp_path / "sitemap.xml").write_text(urlset("https://example.com/a"), "utf-8")
+    assert sitemap_urls(str(tmp_path)) == sitemap_urls(str(tmp_path / "sitemap.xml")) == ["https://example.com/a"]
 
 
 def test_site_names_its_sitemaps_in_robots(site: WebSite) -> None:
     site.add("/robots.txt", Reply(200, f"Sitemap: {site.origin}/a.xml\nsitemap: /b.xml\n".encode()))
     site.add_sitemap("/a.xml", "/1")
     site.add_sitemap("/b.xml", "/2", "/3")
-    result = check(site.origin)
+    result = check_url(site.origin)
     assert (result.documents, result.urls, result.messages) == (2, 3, [])
 
 
 def test_sitemap_of_a_site_without_robots(site: WebSite) -> None:
     site.add_sitemap("/sitemap.xml", "/1")
-    assert check(f"{site.origin}/").urls == 1
+    assert check_url(f"{site.origin}/").urls == 1
 
 
 def test_documents_of_an_index_are_read_each_once(site: WebSite) -> None:
@@ -262,7 +245,7 @@ def test_documents_of_an_index_are_read_each_once(site: WebSite) -> None:
     site.add(PATH, xml(index(*(f"{site.origin}{name}" for name in names))))
     for name in names:
         site.add_sitemap(name, f"{name}/page")
-    result = check(f"{site.origin}{PATH}")
+    result = check_url(f"{site.origin}{PATH}")
     assert (result.documents, result.urls, result.messages) == (13, 12, [])
     assert sorted(site.requests) == sorted(["/robots.txt", PATH, *names])
 
@@ -270,14 +253,14 @@ def test_documents_of_an_index_are_read_each_once(site: WebSite) -> None:
 def test_index_without_end_is_left_at_the_limit(site: WebSite) -> None:
     for number in range(30):
         site.add(f"/{number}.xml", xml(index(f"{site.origin}/{number + 1}.xml")))
-    result = check(f"{site.origin}/0.xml", settings=Settings(max_documents=5))
+    result = check_url(f"{site.origin}/0.xml", settings=Settings(max_documents=5))
     assert {*codes(result)} == {"index-nested", "index-not-all-read"}
     assert result.documents == 5
 
 
 def test_missing_document_of_an_index(site: WebSite) -> None:
     site.add(PATH, xml(index(f"{site.origin}/a.xml")))
-    (message,) = check(f"{site.origin}{PATH}").messages
+    (message,) = check_url(f"{site.origin}{PATH}").messages
     assert (message.code, message.url) == ("fetch-status", f"{site.origin}/a.xml")
 
 
@@ -286,28 +269,128 @@ def test_robots_that_forbids_only_other_programs(site: WebSite) -> None:
     site.add("/robots.txt", Reply(200, rules))
     site.add(PATH, good(site))
     with pytest.raises(SitemapError, match="--ignore-robots"):
-        check(f"{site.origin}{PATH}")
+        check_url(f"{site.origin}{PATH}")
     assert site.requests == ["/robots.txt"]
-    assert check(f"{site.origin}{PATH}", obey_robots=False).messages == []
+    assert check_url(f"{site.origin}{PATH}", obey_robots=False).messages == []
 
 
 def test_robots_that_forbids_a_document_to_other_programs(site: WebSite) -> None:
     rules = b"User-agent: *\nDisallow: /a.xml\n\nUser-agent: Googlebot\nUser-agent: Bingbot\nDisallow:\n"
     site.add("/robots.txt", Reply(200, rules))
     site.add(PATH, xml(index(f"{site.origin}/a.xml")))
-    assert codes(check(f"{site.origin}{PATH}")) == ["index-not-all-read"]
-
-
-def test_index_that_names_many_hosts(site: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is known of the first host is forgotten, and its robots.txt is requested again."""
-    monkeypatch.setattr("sitemap_middleware.check.web_client._MAX_HOSTS", 1)
-    site.add(PATH, xml(index(f"{site.origin}/a.xml".replace("127.0.0.1", "localhost"), f"{site.origin}/b.xml")))
-    site.add_sitemap("/a.xml", "/1")
-    site.add_sitemap("/b.xml", "/2")
-    assert check(f"{site.origin}{PATH}").urls == 2
-    assert site.requests.count("/robots.txt") > 1
+    assert codes(check_url(f"{site.origin}{PATH}")) == ["index-not-all-read"]
 
 
 def test_document_that_is_refused_is_not_read_to_its_end(site: WebSite) -> None:
     site.add(PATH, Reply(200, b"<!doctype html>" + b"x" * 10_000_000, {"Content-Type": "text/html"}))
-    assert codes(check(f"{site.origin}{PATH}")) == ["fetch-html"]
+    assert codes(check_url(f"{site.origin}{PATH}")) == ["fetch-html"]
+
+
+# Which addresses are connected to. The names are those of a resolver of the test.
+
+NAME = "files.example.com"
+
+
+@pytest.fixture
+def web(site: WebSite, monkeypatch: pytest.MonkeyPatch) -> WebSite:
+    """A site that stands for any host, without proxies."""
+    site.default = Reply(200, b"found")
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    return site
+
+
+class Resolver:
+    """Answers with one list of addresses after the other, and then with the last one."""
+
+    def __init__(self, *answers: Sequence[str]) -> None:
+        self.answers = [*answers]
+
+    async def __call__(self, host: str) -> Sequence[str]:
+        if not self.answers:
+            raise socket.gaierror(socket.EAI_NONAME, "no such name")
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+def request(url: str, resolver: Resolver, *, admitted: str = "", allow_local: bool = False) -> Response:
+    async def run() -> Response:
+        async with PoliteClient(
+            obey_robots=False, allow_local=allow_local, clock=(time := Time()), sleep=time.sleep, resolve=resolver
+        ) as client:
+            if admitted:
+                await client.admit(admitted)
+            return await client.get(url, max_bytes=100)
+
+    return asyncio.run(run())
+
+
+def by_name(site: WebSite) -> str:
+    return f"{site.origin.replace('127.0.0.1', NAME)}/a"
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [["127.0.0.1"], ["8.8.8.8", "127.0.0.1"], ["::1"], ["64:ff9b::7f00:1"], ["fe80::1%2"], ["169.254.169.254"]],
+    ids=str,
+)
+def test_name_of_a_local_address_is_not_connected_to(web: WebSite, addresses: Sequence[str]) -> None:
+    answer = request(by_name(web), Resolver(addresses))
+    assert (answer.failure, web.requests) == (Failure.LOCAL, [])
+    assert NAME in answer.reason
+
+
+def test_local_address_in_the_url_is_not_connected_to(web: WebSite) -> None:
+    answer = request(f"{web.origin}/a", Resolver(["127.0.0.1"]))
+    assert (answer.failure, web.requests) == (Failure.LOCAL, [])
+
+
+def test_redirect_to_a_local_name_is_not_followed(web: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proxy stands for the web: it answers for a host that has no address here."""
+    monkeypatch.setenv("http_proxy", web.origin)
+    monkeypatch.setenv("no_proxy", NAME)
+    web.add("http://www.example.com/", Reply(302, headers={"Location": by_name(web)}))
+    answer = request("http://www.example.com/", Resolver(["127.0.0.1"]))
+    assert (answer.failure, web.requests) == (Failure.LOCAL, ["http://www.example.com/"])
+
+
+def test_index_on_the_web_that_names_a_local_document(web: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", web.origin)
+    monkeypatch.setenv("no_proxy", NAME)
+    url = "http://www.example.com/sitemap.xml"
+    web.add(url, xml(index(by_name(web))))
+
+    resolver = Resolver(["8.8.8.8"], ["127.0.0.1"])
+    result = check_url(url, allow_local=False, obey_robots=False, resolve=resolver)
+    messages = [(message.code, message.url) for message in result.messages]
+    assert ("fetch-failed", by_name(web)) in messages
+    assert {*web.requests} == {url, "http://www.example.com/robots.txt"}
+
+
+def test_proxy_without_a_scheme(web: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("all_proxy", web.origin.removeprefix("http://"))
+    monkeypatch.setenv("no_proxy", "")
+    assert request("http://www.example.com/a", Resolver()).status == 200
+    assert web.requests == ["http://www.example.com/a"]
+
+
+def test_host_that_the_user_named_may_be_local(web: WebSite) -> None:
+    url = f"{web.origin.replace('127.0.0.1', 'localhost')}/a"
+    assert request(url, Resolver(["127.0.0.1"])).failure is Failure.LOCAL
+    assert request(url, Resolver(["127.0.0.1"]), admitted=url).status == 200
+
+
+@pytest.mark.parametrize("first", [["8.8.8.8"], ["8.8.8.8", "127.0.0.1"]], ids=str)
+def test_name_that_becomes_local_is_not_connected_to(web: WebSite, first: Sequence[str]) -> None:
+    answer = request(by_name(web), Resolver(first, ["127.0.0.1"]), admitted=by_name(web))
+    assert (answer.failure, web.requests) == (Failure.LOCAL, [])
+
+
+def test_name_without_an_address() -> None:
+    answer = request(f"http://{NAME}/", Resolver(), admitted=f"http://{NAME}/")
+    assert answer.failure is Failure.CONNECTION
+    assert "no address" in answer.reason
+
+
+def test_resolver_of_the_system() -> None:
+    assert asyncio.run(resolve("127.0.0.1")) == ["127.0.0.1"]

@@ -1,14 +1,21 @@
-"""A site of which every response is written down, served by a real server; and the clock of its client."""
+"""A site of which every response is written down, served by a real server; and a check of it, without waiting."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from sitemap_middleware.check.runner import Comparison, Result, Settings, check_sitemap
+from sitemap_middleware.check.web_client import PoliteClient
+from sitemap_middleware.check.web_source import WebSource
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+DEFAULTS = Settings()
 
 
 class Time:
@@ -108,3 +115,22 @@ def served() -> Iterator[WebSite]:
             site.is_over.set()
             server.shutdown()
             thread.join()
+
+
+def check_url(
+    url: str, settings: Settings = DEFAULTS, *, with_pages: bool = False, now: float = 0.0, **options: Any
+) -> Result:
+    """Check a URL. `options` are those of the client, which need not wait."""
+
+    async def run() -> Result:
+        time = Time()
+        async with PoliteClient(**{"allow_local": True, "clock": time, "sleep": time.sleep, **options}) as client:
+            comparison = Comparison(client if with_pages else None)
+            source = WebSource(url, client, lambda: 0.0)
+            return await check_sitemap(source, settings, clock=lambda: now, comparison=comparison)
+
+    return asyncio.run(run())
+
+
+def codes(result: Result) -> list[str]:
+    return [message.code for message in result.messages]
