@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import sys
 from collections.abc import Callable, Coroutine, Iterator
@@ -15,7 +16,6 @@ import click
 
 from .. import __version__
 from ..check.answers import KnownUrl
-from ..check.app_source import AppPages, AppSource, unobserved
 from ..check.findings import DEFAULT_LIMIT
 from ..check.output import as_json as json_of
 from ..check.output import as_sarif, github_annotations, summary, text_lines
@@ -23,8 +23,10 @@ from ..check.pages import SAMPLE_PAGES, Pages
 from ..check.responses import PageClient
 from ..check.rules import FAMILIES, RULES, Severity, ignored_codes
 from ..check.runner import DEFAULT_MAX_DOCUMENTS, Comparison, Result, Settings, check_sitemap
-from ..check.sources import FileSource, Source
+from ..check.sources import AppPages, AppSource, Fetch, FileSource, Source
 from ..check.urls import check_loc, is_local
+from ..middleware import SitemapMiddleware
+from ..request_response import DOCUMENT_SUFFIXES, Response
 from ..stores.default_store import only_existing_files
 from ..urls import parse_base_url
 from . import missing_library_message
@@ -323,11 +325,34 @@ def _check_app(app: Any, checked: Check, **options: Any) -> Result:
             fetch = started.client(site)
             started.complete_routes(site)
             source = AppSource(fetch, site, target.service.options.path)
-            with unobserved(fetch, target.middleware) as fetch_page:
+            with _unobserved(fetch, target.middleware) as fetch_page:
                 pages = AppPages(fetch_page, site)
                 return asyncio.run(checked(source, pages, lambda: _known_urls(started)))
     finally:
         target.middleware.close()
+
+
+@contextlib.contextmanager
+def _unobserved(fetch: Fetch, middleware: SitemapMiddleware) -> Iterator[Fetch]:
+    """Provide a function that requests pages of an app without recording their responses in the app's store.
+
+    The sitemap and robots.txt are requested as usual, because only the app's own service can serve them.
+    """
+    own, other = middleware.service, middleware.service.unobserving()
+
+    def fetch_unobserved(path: str, encoding: str, query: str) -> Response:
+        if path.endswith(DOCUMENT_SUFFIXES):
+            return fetch(path, encoding, query)
+        middleware.service = other
+        try:
+            return fetch(path, encoding, query)
+        finally:
+            middleware.service = own
+
+    try:
+        yield fetch_unobserved
+    finally:
+        other.close()
 
 
 def _known_urls(target: Target) -> Iterator[KnownUrl]:

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.check.app_source import AppPages
+from sitemap_middleware.check.sources import AppPages
 from sitemap_middleware.cli.main import command, commands_for
 from sitemap_middleware.models import Site
 from sitemap_middleware.request_response import Response
