@@ -68,7 +68,9 @@ class Setting:
     @property
     def public_value(self) -> Any:
         """The value, without the password of a store's URL."""
-        return without_password(self.value) if self.name == "store" and isinstance(self.value, str) else self.value
+        return (
+            without_password(self.value) if self.name == "store" and isinstance(self.value, str | bytes) else self.value
+        )
 
     @property
     def shown_value(self) -> str:

@@ -20,6 +20,7 @@ from ..listing.candidates import SiteSnapshot
 from ..option_sources import Setting
 from ..stores import Store, open_store
 from ..stores.store_status import store_status
+from ..urls import without_password
 from . import results_as_json_and_csv, results_as_text
 from .app_loader import is_app_name, load_app
 from .command_options import NameWithHint, app_options, command, store_hint
@@ -217,6 +218,7 @@ def _open_store(target: Any) -> tuple[Store, Collection[Setting]]:
         if file.is_dir():
             raise CommandError(f"{target} is a folder: give the store's file in it, such as {file / 'sitemap.sqlite3'}")
         if not is_app_name(target):
-            raise CommandError(f"no such file: {target}; give a store's path or URL, or an app as MODULE:ATTRIBUTE")
+            shown = without_password(target) if "@" in target else target
+            raise CommandError(f"no such file: {shown}; give a store's path or URL, or an app as MODULE:ATTRIBUTE")
     middleware = load_app(target)[1]
     return middleware.service.store, middleware.settings.values()

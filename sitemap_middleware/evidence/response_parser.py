@@ -112,7 +112,7 @@ class ResponseParser:
             return None
         undecodable = undecodable_reason(headers.codings)
         if captured.body is None or headers.has_other_body:
-            is_file = captured.file_path is not None or headers.has_other_body
+            is_file = captured.file_path is not None or headers.has_other_body or not captured.is_readable
             reason = undecodable or UNREADABLE_FILE_REASON
             return HtmlFacts(None, unread_reason=reason, has_head=False) if is_file else None
         facts = self._parse_html(captured.body, headers, is_truncated=captured.is_truncated)

@@ -24,6 +24,8 @@ _PARAMETER_STARTS: Final = "<{*"
 _STATIC_FILES_RULE: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")
 """The endpoint and path under which Flask and its blueprints serve their static folders."""
 
+_UNREAD_REASON: Final = "its HTML was not read yet, and may say noindex"
+
 UNDECIDED_REASON: Final = "it has parameters, and neither values nor learn"
 """Why a route has no pages if nobody has decided that."""
 
@@ -61,7 +63,7 @@ class ListingPolicy:
             return None, Verdict(False, LOC_LENGTH_REASON)
         verdict = self._verdict(candidate, context.site_signals, snapshot.now)
         if verdict.unverified and not verdict.listed:
-            verdict = verdict._replace(reason=self._unanswered_reason(context, candidate.path, verdict.reason))
+            verdict = verdict._replace(reason=self._unanswered_reason(context, candidate, verdict.reason))
         # Last, because matching the rules costs more than all the checks before.
         if (verdict.listed or verdict.unverified) and not snapshot.rules.allows(loc):
             own = 'the option robots="disallow" keeps the site out of search engines'
@@ -87,12 +89,13 @@ class ListingPolicy:
         """Whether a probe may request a decoded path: it is not excluded, and not named like an action or an API."""
         return self.exclusion(route, path) is None and unsafe_reason(path, route.endpoint) is None
 
-    def _unanswered_reason(self, context: EvaluationContext, path: str, reason: str) -> str:
+    def _unanswered_reason(self, context: EvaluationContext, candidate: Candidate, reason: str) -> str:
         """Why a page is left out that no response has shown to be one; `reason` if this process knows no more."""
-        failure = self._probe_failure(context.snapshot.site, decode_path(path))
+        failure = self._probe_failure(context.snapshot.site, decode_path(candidate.path))
         if failure:
-            return f"it has not answered with a page yet: the last request of the middleware {failure}"
-        if failure is None and not context.site_signals.sitemap_was_made:
+            missing = "it has not answered with a page yet" if candidate.page is None else _UNREAD_REASON
+            return f"{missing}: the last request of the middleware {failure}"
+        if failure is None and candidate.page is None and not context.site_signals.sitemap_was_made:
             return f"it was not requested yet: request {self._options.path} once"
         return reason
 
@@ -132,16 +135,21 @@ class ListingPolicy:
                 return Verdict(False, f"it has the same content as {decode_path(first)}, which was known before it")
         verdict = page_verdict(page, options.media_types, now)
         if not page.read_at and verdict.listed and candidate.route.static and self._is_unread(candidate, page):
-            return verdict._replace(unverified=True)
+            unsafe = unsafe_reason(decode_path(candidate.path), candidate.route.endpoint)
+            if options.verify and unsafe is None:
+                return Verdict(False, f"{_UNREAD_REASON}; the middleware requests it", unverified=True)
+            why_not = unsafe or "verify is off"
+            return Verdict(
+                False, f"{_UNREAD_REASON}, and {why_not}: it is read when a visitor gets all of it, or include names it"
+            )
         return verdict
 
     def _is_unread(self, candidate: Candidate, page: Page) -> bool:
-        """Whether a probe is needed to read the HTML of a static route, because no body of it was sampled yet."""
+        """Whether nobody has read the HTML of a page that is listed on its headers alone, so far."""
         return (
-            self._options.verify
-            and not page.unread_reason
+            not page.unread_reason
             and page.media_type in HTML_TYPES
-            and unsafe_reason(decode_path(candidate.path), candidate.route.endpoint) is None
+            and self._options.include.find(decode_path(candidate.path), candidate.route.path) is None
         )
 
     def _unobserved_verdict(self, route: Route, path: str) -> Verdict:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from ..exceptions import OptionError
-from ..urls import without_password
+from ..urls import check_store_url, without_password
 from .base import STORE_METHODS, Store
 from .default_store import FallbackStore
 from .sqlite.memory import MemoryStore
@@ -38,7 +38,7 @@ def open_store(url: object, place: str) -> Store:
     if not isinstance(url, str):
         if all(callable(getattr(url, name, None)) for name in STORE_METHODS):
             return url  # type: ignore[return-value] # it has every method
-        raise OptionError(f"{place}={url!r} is neither a store URL nor a Store; {_URL_HINT}")
+        raise OptionError(f"{place}={without_password(url)} is neither a store URL nor a Store; {_URL_HINT}")
     engine, separator, rest = url.partition("://")
     if engine == "memory" and separator and not rest:
         return MemoryStore()
@@ -46,6 +46,8 @@ def open_store(url: object, place: str) -> Store:
         return SQLiteStore(rest[1:])
     shown = without_password(url)
     try:
+        if engine in ("redis", "rediss", "unix", "postgresql", "postgres") and separator:
+            check_store_url(url)
         if engine in ("redis", "rediss", "unix") and rest:
             redis: Callable[[str, str], Store] = _import_engine("redis", f"{place}={shown!r}").RedisStore
             return redis(url, shown.removesuffix("?***"))

@@ -6,14 +6,17 @@ from typing import Any
 
 import flask
 import pytest
-from werkzeug.test import create_environ
+from starlette.applications import Starlette
+from starlette.responses import StreamingResponse
+from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.cli.results_as_text import observation_lines
 from sitemap_middleware.explanation import Explanation
 
 from ..support.documents import locs
-from ..support.sample_sites import Page, SampleSite
+from ..support.sample_sites import Clock, Page, SampleSite
+from ..support.wire import DRIVERS, RequestSpec
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 HTML = [("content-type", "text/html")]
@@ -63,40 +66,84 @@ def test_content_is_not_called_unchanged_after_the_page_answers_otherwise(protoc
     assert "content unchanged" not in seen(explanation)
 
 
-def flask_site(**options: Any) -> flask.Flask:
-    app = flask.Flask("bakery")
-    app.add_url_rule("/", "home", lambda: "<h1>Our bread</h1>")
-    app.add_url_rule("/offer", "offer", lambda: '<meta name="robots" content="noindex"><h1>Offer</h1>')
-    app.add_url_rule("/delete", "delete", lambda: "<h1>Deleted</h1>")
-    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="http://localhost", robots=False, **options)
-    return app
+NOINDEX = b'<meta name="robots" content="noindex"><h1>Sign in</h1>'
+HTML_HEADERS = [("Content-Type", "text/html; charset=utf-8")]
+ACTIONS = ("/-/login", "/account/add", "/delete")
+"""Paths that the middleware does not request by itself."""
 
 
-def leave_after_the_headers(app: flask.Flask, path: str) -> None:
-    """Request a page as a server does whose client has gone: the body is closed, and not read."""
-    environ = create_environ(path, headers={"User-Agent": "curl/8.5", "Accept": "*/*"})
-    body = app.wsgi_app(environ, lambda *_: lambda _data: None)
-    body.close()
+def streamed_site(protocol: str, **options: Any) -> Any:
+    """A site whose pages are streamed in two parts, so that a visitor may leave between them."""
+    pages = {"/": b"<h1>Bread</h1>", "/offer": NOINDEX, **dict.fromkeys(ACTIONS, NOINDEX), "/mail/send": b"<h1>Hi</h1>"}
+    if protocol == "wsgi":
+        app: Any = flask.Flask("bakery", static_folder=None)
+        for path, html in pages.items():
+
+            def view(html: bytes = html) -> flask.Response:
+                return flask.Response(iter([b"<!doctype html>", html]), headers=HTML_HEADERS)
+
+            app.add_url_rule(path, path, view)
+        app.add_url_rule("/send/list", "list", lambda: flask.Response(iter([b"%PDF", b"-1.7"]), mimetype=PDF))
+    else:
+
+        def endpoint(parts: list[bytes], media_type: str) -> Any:
+            async def respond(_: Any) -> StreamingResponse:
+                return StreamingResponse(iter(parts), media_type=media_type)
+
+            return respond
+
+        routes = [Route(path, endpoint([b"<!doctype html>", html], "text/html")) for path, html in pages.items()]
+        app = Starlette(routes=[*routes, Route("/send/list", endpoint([b"%PDF", b"-1.7"], PDF))])
+    options.setdefault("clock", Clock())
+    return SitemapMiddleware(app, base_url="http://localhost", robots=False, store="memory://", **options)
 
 
-def test_page_whose_body_no_visitor_has_read_is_requested_before_it_is_listed() -> None:
+PDF = "application/pdf"
+
+
+def leave_early(protocol: str, site: Any, *paths: str) -> None:
+    for path in paths:
+        DRIVERS[protocol](site, RequestSpec(path, host="localhost", leaves=True))
+    site.flush()
+
+
+def listed(protocol: str, site: Any) -> list[str]:
+    answer = DRIVERS[protocol](site, RequestSpec("/sitemap.xml", host="localhost"))
+    return [loc.removeprefix("http://localhost") for loc in locs(answer.body)] if answer.status == 200 else []
+
+
+@BOTH
+def test_page_whose_html_no_visitor_has_read_is_requested_before_it_is_listed(protocol: str) -> None:
     """Its HTML may say noindex. Nothing but its status would be known."""
-    app = flask_site(verify=True)
-    for path in ("/", "/offer", "/delete"):
-        leave_after_the_headers(app, path)
-    app.wsgi_app.flush()
-    page = app.wsgi_app.explain("/offer").page
-    assert page is not None
-    assert (page.status, page.read_at) == (200, 0)
-    assert locs(app.test_client().get("/sitemap.xml").data) == ["http://localhost/", "http://localhost/delete"]
-    assert app.wsgi_app.explain("/offer").reason == "its robots meta tag says noindex"
-    deleted = app.wsgi_app.explain("/delete").page
-    assert deleted is not None
-    assert not deleted.read_at, "its name is that of an action, so nothing but a visitor requests it"
+    site = streamed_site(protocol, verify=True)
+    leave_early(protocol, site, "/", "/offer", *ACTIONS, "/mail/send")
+    explanation = site.explain("/offer")
+    assert explanation.page is not None
+    assert (explanation.page.status, explanation.page.read_at, explanation.listed) == (200, 0, False)
+    assert "/" in listed(protocol, site)
+    assert listed(protocol, site) == ["/"]
+    assert site.explain("/offer").reason == "its robots meta tag says noindex"
+    for path in (*ACTIONS, "/mail/send"):
+        assert site.explain(path).reason.startswith("its HTML was not read yet, and may say noindex, and "), path
 
 
-def test_page_whose_body_no_visitor_has_read_is_listed_without_verify() -> None:
-    app = flask_site(verify=False)
-    leave_after_the_headers(app, "/offer")
-    app.wsgi_app.flush()
-    assert "http://localhost/offer" in locs(app.test_client().get("/sitemap.xml").data)
+@BOTH
+def test_page_with_the_name_of_an_action_is_listed_once_a_visitor_has_read_it(protocol: str) -> None:
+    site = streamed_site(protocol, verify=True)
+    leave_early(protocol, site, "/mail/send", *ACTIONS)
+    assert "/mail/send" not in listed(protocol, site)
+    site.service.clock.pass_(10)
+    for path in ("/mail/send", *ACTIONS):
+        DRIVERS[protocol](site, RequestSpec(path, host="localhost"))
+    site.flush()
+    assert "/mail/send" in listed(protocol, site)
+    assert not {*ACTIONS} & {*listed(protocol, site)}
+
+
+@BOTH
+def test_page_whose_html_no_visitor_has_read_is_not_listed_without_verify(protocol: str) -> None:
+    site = streamed_site(protocol, verify=False, list_unseen=False, include=["/mail/send"])
+    leave_early(protocol, site, "/", "/offer", *ACTIONS, "/mail/send", "/send/list")
+    assert listed(protocol, site) == ["/mail/send", "/send/list"]
+    assert "verify is off" in site.explain("/").reason
+    assert site.explain("/send/list").reason == "it answered 200 with application/pdf"

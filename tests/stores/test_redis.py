@@ -712,8 +712,8 @@ def test_error_of_a_redis_proxy_is_shown_without_the_password(
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("redis://:s3cret/more@host/0", "has a port that is not a number"),
-        ("redis://host:port/0", "has a port that is not a number"),
+        ("redis://:s3cret/more@host/0", "is not a URL of the form"),
+        ("redis://host:port/0", "is not a URL of the form"),
         ("redis://host/0?prefx=a", "has an unknown option 'prefx'; the options are client_name, db, "),
         ("redis://host/0?decode_responses=1", "has an unknown option 'decode_responses'"),
         ("redis://host/0?prefix=", "has a prefix that is empty or contains a brace"),

@@ -37,6 +37,9 @@ JSON = [("content-type", "application/json")]
 
 Marks = dict[str, Any]
 
+UNREAD = "its HTML was not read yet, and may say noindex"
+ONCE_READ = "it is read when a visitor gets all of it, or include names it"
+
 
 def site(pages: dict[str, Page], marks: Marks | None = None, protocol: str = "wsgi", **options: Any) -> SampleSite:
     return SampleSite(protocol, pages, marks=marks, base_url=BASE, **options)
@@ -419,10 +422,19 @@ def context(rules: str = "", *, made: bool = False) -> EvaluationContext:
         (
             {},
             Candidate("/page", route(), observed()._replace(read_at=0)),
-            (True, "it answered 200 with text/html", True),
+            (False, "its HTML was not read yet, and may say noindex; the middleware requests it", True),
         ),
         (
             {"verify": False},
+            Candidate("/page", route(), observed()._replace(read_at=0)),
+            (
+                False,
+                f"{UNREAD}, and verify is off: {ONCE_READ}",
+                False,
+            ),
+        ),
+        (
+            {"include": ["/page"]},
             Candidate("/page", route(), observed()._replace(read_at=0)),
             (True, "it answered 200 with text/html", False),
         ),
@@ -439,7 +451,11 @@ def context(rules: str = "", *, made: bool = False) -> EvaluationContext:
         (
             {},
             Candidate("/delete", route("/delete"), observed("/delete")._replace(read_at=0)),
-            (True, "it answered 200 with text/html", False),
+            (
+                False,
+                f"{UNREAD}, and 'delete' is the name of an action: {ONCE_READ}",
+                False,
+            ),
         ),
         (
             {},
