@@ -233,10 +233,12 @@ def _find_middleware(app: Any, name: str) -> SitemapMiddleware | None:
             return installed
         if isinstance(layer, SitemapMiddleware):
             return layer
-        # Starlette builds its middleware on the first request.
+        # Starlette builds its middleware on the first request. The app keeps what is built here: requests of a command
+        # must go through the very middleware that it configures.
         if is_starlette(layer) and hasattr(layer, "build_middleware_stack"):
-            stack = layer.middleware_stack or _call(layer.build_middleware_stack, f"the middleware of {name}")
-            middleware = _find_middleware(stack, name)
+            if layer.middleware_stack is None:
+                layer.middleware_stack = _call(layer.build_middleware_stack, f"the middleware of {name}")
+            middleware = _find_middleware(layer.middleware_stack, name)
             if middleware is not None:
                 middleware.service.app_routes.bind(layer)
                 return middleware

@@ -62,8 +62,8 @@ class ListingPolicy:
         if loc is None:
             return None, Verdict(False, LOC_LENGTH_REASON)
         verdict = self._verdict(candidate, context.site_signals, snapshot.now)
-        if verdict.unverified and not verdict.listed:
-            verdict = verdict._replace(reason=self._unanswered_reason(context, candidate, verdict.reason))
+        if verdict.unverified:
+            verdict = self._unanswered_verdict(context, candidate, verdict)
         # Last, because matching the rules costs more than all the checks before.
         if (verdict.listed or verdict.unverified) and not snapshot.rules.allows(loc):
             own = 'the option robots="disallow" keeps the site out of search engines'
@@ -89,15 +89,20 @@ class ListingPolicy:
         """Whether a probe may request a decoded path: it is not excluded, and not named like an action or an API."""
         return self.exclusion(route, path) is None and unsafe_reason(path, route.endpoint) is None
 
-    def _unanswered_reason(self, context: EvaluationContext, candidate: Candidate, reason: str) -> str:
-        """Why a page is left out that no response has shown to be one; `reason` if this process knows no more."""
+    def _unanswered_verdict(self, context: EvaluationContext, candidate: Candidate, verdict: Verdict) -> Verdict:
+        """The verdict on a page that is to be probed, with what this process knows of the last probe."""
         failure = self._probe_failure(context.snapshot.site, decode_path(candidate.path))
+        if candidate.page is not None:  # its HTML was not read, so the probe may show that it says noindex
+            reason = f"{_UNREAD_REASON}: the last request of the middleware {failure}"
+            return verdict._replace(listed=False, reason=reason) if failure else verdict
+        if verdict.listed:
+            return verdict
         if failure:
-            missing = "it has not answered with a page yet" if candidate.page is None else _UNREAD_REASON
-            return f"{missing}: the last request of the middleware {failure}"
-        if failure is None and candidate.page is None and not context.site_signals.sitemap_was_made:
-            return f"it was not requested yet: request {self._options.path} once"
-        return reason
+            missing = "it has not answered with a page yet"
+            return verdict._replace(reason=f"{missing}: the last request of the middleware {failure}")
+        if failure is None and not context.site_signals.sitemap_was_made:
+            return verdict._replace(reason=f"it was not requested yet: request {self._options.path} once")
+        return verdict
 
     def _verdict(self, candidate: Candidate, site_signals: CachedSiteSignals, now: int) -> Verdict:
         route, page, options = candidate.route, candidate.page, self._options
@@ -137,7 +142,7 @@ class ListingPolicy:
         if not page.read_at and verdict.listed and candidate.route.static and self._is_unread(candidate, page):
             unsafe = unsafe_reason(decode_path(candidate.path), candidate.route.endpoint)
             if options.verify and unsafe is None:
-                return Verdict(False, f"{_UNREAD_REASON}; the middleware requests it", unverified=True)
+                return verdict._replace(unverified=True)
             why_not = unsafe or "verify is off"
             return Verdict(
                 False, f"{_UNREAD_REASON}, and {why_not}: it is read when a visitor gets all of it, or include names it"

@@ -422,7 +422,7 @@ def context(rules: str = "", *, made: bool = False) -> EvaluationContext:
         (
             {},
             Candidate("/page", route(), observed()._replace(read_at=0)),
-            (False, "its HTML was not read yet, and may say noindex; the middleware requests it", True),
+            (True, "it answered 200 with text/html", True),
         ),
         (
             {"verify": False},
