@@ -34,7 +34,7 @@ from ..request_response import (
 from ..service import SitemapService
 from .base_request import BaseRequest
 from .event_loop_and_threads import collect_on_loop, loop_caller, run_in_background, start_task
-from .in_process_asgi_client import probe_scope, request_app
+from .in_process_asgi_client import LASTING_HEADERS, lasting_scope, probe_scope, request_app
 from .probe_headers_without_visitor import forwarded_hosts
 
 _NON_BODY_MESSAGES: Final = (
@@ -209,7 +209,10 @@ class ASGIRequest(BaseRequest):
 
     def detached(self) -> ASGIRequest:
         request = ASGIRequest()
-        request.adapter, request.scope, request.fields = self.adapter, self.scope, self.fields
+        fields = tuple(
+            (name, value) for name, value in self.fields if name.decode("latin-1").lower() in LASTING_HEADERS
+        )
+        request.adapter, request.scope, request.fields = self.adapter, lasting_scope(self.scope), fields
         request.key, request._call_soon = self.key, loop_caller()
         return request
 

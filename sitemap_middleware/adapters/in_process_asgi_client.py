@@ -11,7 +11,16 @@ from urllib.parse import quote
 from anyio import CancelScope, Event, current_time, move_on_after
 from starlette.types import ASGIApp, Message, Scope
 
-from ..request_response import MAX_PROBE_BYTES, PROBE_TIMEOUT_SECONDS, ProbeRequest, Request, Response, as_exception
+from ..proxy_header_names import PROXY_HEADERS
+from ..request_response import (
+    MAX_PROBE_BYTES,
+    PROBE_TIMEOUT_SECONDS,
+    WAIT_SECONDS_KEY,
+    ProbeRequest,
+    Request,
+    Response,
+    as_exception,
+)
 from .event_loop_and_threads import start_task
 from .probe_headers_without_visitor import headers_of_probe, probe_client_address
 from .truncated_response import is_endless, truncated_response
@@ -22,8 +31,24 @@ CLEANUP_TIMEOUT_SECONDS: Final = 0.1
 _CONNECTION_KEYS: Final = ("asgi", "http_version", "scheme", "server", "app")
 """The keys of a scope that are about the connection or the app rather than the one request."""
 
+LASTING_HEADERS: Final = PROXY_HEADERS | {"host"}
+"""The headers of a live request that are kept after its end."""
+
 _FINAL_STATUSES: Final = range(200, 1000)
 """Statuses that servers let an app answer with (RFC 9110, section 15)."""
+
+
+def lasting_scope(scope: Scope) -> Scope:
+    """The few values of a scope that later requests of the middleware itself need.
+
+    Nothing that the server or the app put there stays alive with it, such as the session or the user.
+    """
+    lasting: Scope = {name: scope[name] for name in (*_CONNECTION_KEYS, "type", "client") if name in scope}
+    if WAIT_SECONDS_KEY in scope:
+        lasting[WAIT_SECONDS_KEY] = scope[WAIT_SECONDS_KEY]
+    if "state" in scope:
+        lasting["state"] = {}
+    return lasting
 
 
 def probe_scope(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -11,10 +12,12 @@ from io import BytesIO
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
+from ..proxy_header_names import PROXY_HEADERS
 from ..request_response import (
     KEY_ROOT,
     MAX_PROBE_BYTES,
     PROBE_TIMEOUT_SECONDS,
+    WAIT_SECONDS_KEY,
     ProbeRequest,
     Request,
     Response,
@@ -43,6 +46,23 @@ _CONNECTION_KEYS: Final = (
     "wsgi.version",
 )
 """The keys of an environ that are about the connection rather than the one request."""
+
+_PROXY_KEYS: Final = frozenset(f"HTTP_{name.upper().replace('-', '_')}" for name in ("host", *PROXY_HEADERS))
+_PLAIN_TYPES: Final = frozenset({str, int, bool, float, tuple})
+
+
+def lasting_environ(environ: WSGIEnvironment) -> WSGIEnvironment:
+    """The few plain values of an environ that later requests of the middleware itself need.
+
+    Nothing that the server or the app put there stays alive with it, such as the body or the framework's request.
+    """
+    lasting: WSGIEnvironment = {
+        key: value
+        for key, value in environ.items()
+        if type(value) in _PLAIN_TYPES
+        and (key in _CONNECTION_KEYS or key in _PROXY_KEYS or key in ("REMOTE_ADDR", WAIT_SECONDS_KEY))
+    }
+    return lasting | {"wsgi.errors": sys.stderr}
 
 
 def probe_environ(

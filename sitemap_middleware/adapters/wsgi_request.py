@@ -32,7 +32,7 @@ from ..request_response import (
 )
 from ..service import SitemapService
 from .base_request import BaseRequest
-from .in_process_wsgi_client import probe_environ, resolve_response
+from .in_process_wsgi_client import lasting_environ, probe_environ, resolve_response
 from .probe_headers_without_visitor import forwarded_hosts
 
 if TYPE_CHECKING:
@@ -233,7 +233,10 @@ class WSGIRequest(BaseRequest):
         return _MAX_HANGING_REQUESTS
 
     def detached(self) -> WSGIRequest:
-        return self
+        request = WSGIRequest()
+        request.adapter, request.key, request.observer, request.passes_body = self.adapter, self.key, None, False
+        request.environ = request.fields = lasting_environ(self.environ)
+        return request
 
     def run_in_background(self, job: Callable[[], None]) -> None:
         threading.Thread(target=_run_logged, args=(job,), name="sitemap-background", daemon=True).start()

@@ -1,0 +1,106 @@
+"""Nothing of a visitor's request stays in memory after its end, although the middleware requests pages later."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import io
+import sys
+import weakref
+from typing import Any
+
+import pytest
+
+from sitemap_middleware import SitemapMiddleware
+
+from ..support.sample_sites import Page, SampleSite
+from ..support.waiting import join_threads
+
+
+class Kept(dict[str, Any]):
+    """Stands for what servers, frameworks and apps put into a request."""
+
+
+class Body(io.BytesIO):
+    """The body of a request."""
+
+
+def wsgi_request(site: Any, path: str, **more: Any) -> list[weakref.ref[Any]]:
+    things = [Kept(), Body(), Kept(), Body()]
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": "GET",
+        "PATH_INFO": path,
+        "SCRIPT_NAME": "",
+        "QUERY_STRING": "",
+        "SERVER_NAME": "localhost",
+        "SERVER_PORT": "80",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "SERVER_SOFTWARE": "gunicorn",
+        "REMOTE_ADDR": "203.0.113.9",
+        "HTTP_HOST": "localhost",
+        "HTTP_ACCEPT": "text/html",
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": "http",
+        "wsgi.input": things[1],
+        "wsgi.errors": things[3],
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+        "wsgi.file_wrapper": things[2].get,
+        "app.user": things[0],
+        **more,
+    }
+    b"".join(site(environ, lambda *_: lambda _data: None))
+    return [weakref.ref(thing) for thing in things]
+
+
+def asgi_request(site: Any, path: str) -> list[weakref.ref[Any]]:
+    things = [Kept(), Kept(), Kept()]
+
+    async def run(user: Kept, state: Kept, received: Kept) -> None:
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": "GET",
+            "scheme": "http",
+            "path": path,
+            "raw_path": path.encode(),
+            "root_path": "",
+            "query_string": b"",
+            "headers": [(b"host", b"localhost"), (b"accept", b"text/html")],
+            "client": ("203.0.113.9", 4711),
+            "server": ("localhost", 80),
+            "state": state,
+            "app.user": user,
+        }
+
+        async def receive() -> dict[str, Any]:
+            return received | {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(_: Any) -> None:
+            assert received == {}
+
+        await site(scope, receive, send)
+
+    asyncio.run(run(*things))
+    join_threads("AnyIO worker thread", 5)
+    return [weakref.ref(thing) for thing in things]
+
+
+REQUESTS = {"wsgi": wsgi_request, "asgi": asgi_request}
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="others collect garbage at some time")
+@pytest.mark.parametrize("protocol", REQUESTS)
+@pytest.mark.parametrize(
+    "paths", [("/",), ("/", "/about", "/"), ("/missing",), ("/", "/sitemap.xml"), ("/robots.txt",)]
+)
+def test_request_is_released_after_its_end(protocol: str, paths: tuple[str, ...]) -> None:
+    sample = SampleSite(protocol, {"/": Page(), "/about": Page()}, verify=True, base_url="http://localhost")
+    site: SitemapMiddleware = sample.app
+    references = [reference for path in paths for reference in REQUESTS[protocol](site, path)]
+    site.flush()
+    gc.collect()
+    assert [reference() for reference in references if reference() is not None] == []
+    site.close()
