@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextvars import Context
 from functools import partial
 from typing import Any
 
@@ -137,7 +138,8 @@ class ASGIMiddleware:
         handler = self.service.sitemap_handler
         if not handler.handles(request):
             return None
-        return await run_sync(handler.handle, request, limiter=thread_limiter())
+        # an empty context: the document is for everyone, and its visitor's user or language must not decide it
+        return await run_sync(Context().run, handler.handle, request, limiter=thread_limiter())
 
     async def _report_response(self, request: ASGIRequest) -> Response | None:
         """The response if the request is for the report and may read it; None if the app is to answer."""

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
+from contextvars import Context as ContextVariables
 from typing import Any, Final
 
 from anyio import CancelScope, CapacityLimiter, Event, current_time
@@ -68,13 +69,13 @@ def thread_limiter() -> CapacityLimiter:
 
 
 def start_task(function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-    """Start a task that is not tied to a request, on the running event loop."""
+    """Start a task that is not tied to a request, on the running event loop, in an empty context."""
     try:
-        task = asyncio.get_running_loop().create_task(function(*arguments))
+        task = asyncio.get_running_loop().create_task(function(*arguments), context=ContextVariables())
     except RuntimeError:
         from trio.lowlevel import spawn_system_task  # the loop that runs is Trio's, so it is there
 
-        spawn_system_task(function, *arguments)
+        spawn_system_task(function, *arguments, context=ContextVariables())
     else:
         _background_tasks.add(task)
         task.add_done_callback(_background_tasks.discard)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import Context
 from functools import cache, partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -115,7 +116,8 @@ class WSGIMiddleware:
         handler = self.service.sitemap_handler
         response = handler.cached_response(request)
         if response is None and handler.handles(request):
-            response = handler.handle(request)
+            # an empty context: the document is for everyone, and its visitor's user or language must not decide it
+            response = Context().run(handler.handle, request)
         return response
 
     def _report_response(self, request: WSGIRequest) -> Response | None:

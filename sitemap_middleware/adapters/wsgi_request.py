@@ -239,7 +239,7 @@ class WSGIRequest(BaseRequest):
         return request
 
     def run_in_background(self, job: Callable[[], None]) -> None:
-        threading.Thread(target=_run_logged, args=(job,), name="sitemap-background", daemon=True).start()
+        threading.Thread(target=Context().run, args=(_run_logged, job), name="sitemap-background", daemon=True).start()
 
     @property
     def async_collector(self) -> None:

@@ -6,6 +6,7 @@ import reprlib
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
+from contextvars import Context
 from datetime import date
 from hashlib import blake2b
 from itertools import chain
@@ -229,7 +230,7 @@ class EntryBuilder:
         if given is None or isinstance(given, date):
             return given
         try:
-            returned = given()
+            returned = Context().run(given)  # empty: the date is for everyone, whoever asks for the sitemap
             if returned is None:
                 return None
             modified = validate_date(returned, "what it returned", "return a datetime.date or a datetime.datetime")

@@ -10,7 +10,7 @@ import threading
 import weakref
 from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
-from contextvars import copy_context
+from contextvars import Context as ContextVariables
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -186,7 +186,7 @@ class Providers:
         """The batches that a producer puts, which runs on a new thread."""
         with self._queue(names) as queue:
             thread = threading.Thread(
-                target=copy_context().run,
+                target=ContextVariables().run,  # empty: what it gives is for everyone, whoever's request reads it
                 args=(queue.run_producer, produce),
                 name="sitemap_middleware-values",
                 daemon=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
+from contextvars import Context
 from typing import TYPE_CHECKING, Any, Final
 
 from ..exceptions import OptionError
@@ -63,7 +64,7 @@ class ReportHandler:
                 "awaitable", "authorize returned an awaitable, which a WSGI app cannot await; give a plain function"
             )
             return None
-        return self._respond(request) if allowed else None
+        return Context().run(self._respond, request) if allowed else None
 
     async def answer_async(
         self, request: Request, asked: ReportRequest, run_in_thread: Callable[..., Awaitable[Any]]
@@ -80,7 +81,7 @@ class ReportHandler:
                 allowed = bool(await allowed)
             except Exception as error:
                 allowed = self._refuse_by_error(error)
-        return await run_in_thread(self._respond, request) if allowed else None
+        return await run_in_thread(Context().run, self._respond, request) if allowed else None
 
     def _handles(self, request: Request) -> bool:
         """Whether the request may be answered with the report, if it is allowed to read it."""
