@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import threading
 import types
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,11 @@ from starlette.staticfiles import StaticFiles
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.routing import static_html_files
 
 from ...support.documents import entries, locs
 from ...support.sample_sites import Clock
+from ...support.waiting import until
 from ...support.wire import RequestSpec, asgi
 
 NOW = 1_750_000_000
@@ -338,10 +341,32 @@ def test_files_without_html_mode_are_assets(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_has_no_pages(tmp_path: Path) -> None:
-    app = files(tmp_path / "later", check_dir=False)
-    assert listed(app) == []
+    assert listed(files(tmp_path / "later", check_dir=False)) == []
     folder(tmp_path / "later", "a.html")
+    assert listed(files(tmp_path / "later")) == ["/a.html"]
+
+
+def test_folder_is_read_again_after_a_while_and_on_another_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readers: list[str] = []
+    scandir = os.scandir
+
+    def recorded(path: Any) -> Any:
+        readers.append(threading.current_thread().name)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", recorded)
+    app = files(folder(tmp_path, "a.html"))
+    for _ in range(5):
+        assert listed(app) == ["/a.html"]
+    folder(tmp_path, "b.html")
+    (tmp_path / "a.html").unlink()
     assert listed(app) == ["/a.html"]
+    assert len(readers) == 1
+    monkeypatch.setattr(static_html_files, "RECHECK_SECONDS", 0)
+    until(lambda: listed(app) == ["/b.html"])
+    assert {*readers[1:]} == {"sitemap-files"}
 
 
 def test_the_first_of_several_folders_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
