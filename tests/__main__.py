@@ -111,7 +111,8 @@ def environment(python: str, *, lowest: bool) -> Path:
     uv(f'sync --quiet --all-extras --python "{python}" {groups}')
     if lowest:
         pins = f'"{folder / "lowest.txt"}"'
-        uv(f'pip compile --quiet --resolution lowest-direct --all-extras --python "{python}" pyproject.toml -o {pins}')
+        direct = "--resolution lowest-direct --all-extras --group lowest"
+        uv(f'pip compile --quiet {direct} --python "{python}" pyproject.toml -o {pins}')
         uv(f'pip install --quiet --python "{folder / BIN / "python"}" -r {pins}')
     return folder / BIN
 
