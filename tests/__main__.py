@@ -78,16 +78,15 @@ def run(name: str, command: str) -> bool:
     """Run a check, and return whether it passed. Its output is shown if it failed, or as it comes if it runs alone."""
     started = time.monotonic()
     kept = subprocess.PIPE if name in BESIDE else None
-    failed, output = 0, ""
     for part in command.split(" && "):
         words = shlex.split(part)
         done = subprocess.run(words, cwd=ROOT, stdout=kept, stderr=subprocess.STDOUT, encoding="utf-8", check=False)
-        failed, output = done.returncode, done.stdout or ""
-        if failed:
+        if done.returncode:
+            print(done.stdout or "")
             break
-    state = f"{'FAILED' if failed else 'passed'}, {time.monotonic() - started:.0f} s"
-    print(f"{output if failed else ''}== {name}: {state}", flush=True)
-    return not failed
+    state = f"{'FAILED' if done.returncode else 'passed'}, {time.monotonic() - started:.0f} s"
+    print(f"== {name}: {state}", flush=True)
+    return done.returncode == 0
 
 
 def summary(passed: list[bool]) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 import os
 import re
@@ -182,21 +181,6 @@ def test_unseen_page_is_reported_as_unseen(shop: str, store: Path) -> None:
     assert answer.stdout.endswith("seen: no response that counts\n")
 
 
-@EVERY_SHOP
-def test_unknown_route_claims_no_observations(shop: str, store: Path) -> None:
-    visit(shop, "/closed")
-    answer = send_request(shop, "explain", "/nowhere")
-    assert answer.exit_code == 1
-    assert "the app has no static route of this path" in answer.stdout
-    assert "seen:" not in answer.stdout
-
-
-def test_what_could_move_the_cursor_is_printed_as_what_it_is(store: Path) -> None:
-    answer = send_request("flask_shop", "explain", "/\x1b[2J%07")
-    assert answer.exit_code == 1
-    assert answer.stdout.startswith(r"/\x1b[2J\x07 is not listed: no loc can be written")
-
-
 def test_what_the_output_cannot_hold_is_escaped(store: Path) -> None:
     answer = cli_runner(charset="ascii").invoke(command, ["explain", "--factory", f"{SITE}:flask_shop", "/ü"])
     assert answer.exit_code == 1
@@ -229,32 +213,6 @@ def test_every_route_is_printed_with_its_outcome(shop: str, store: Path) -> None
         "/users/{user}": (0, 0, {}),
         "/admin/{page}": (0, 0, {}),
     }
-
-
-@pytest.mark.parametrize("items", [0, 1, 2500])
-def test_values_that_fail_are_named_as_the_cause_of_a_503(items: int, store: Path) -> None:
-    def failing() -> Iterator[str]:
-        yield from map(str, range(items))
-        raise ValueError("no database")
-
-    app = flask.Flask("failing")
-    app.add_url_rule("/posts/<slug>", "post", sitemap(values=failing)(lambda slug: slug))
-    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", store="memory://")  # type: ignore[method-assign]
-    lines = cli_runner().invoke(commands_for(app), ["routes"]).stdout.splitlines()
-    hint = "warning: these values fail, so without an earlier sitemap /sitemap.xml answers 503 for all pages:"
-    cause = lines[lines.index(hint) + 1]
-    assert cli_runner().invoke(commands_for(app), ["routes", "--strict"]).exit_code == 1
-    assert cause.startswith("  the values of @sitemap on test_values_that_fail")
-    assert cause.endswith("failed: no database")
-    app.add_url_rule("/about", "about", lambda: "About us")
-    warning, *others = cli_runner().invoke(commands_for(app), ["explain", "/about"]).stdout.splitlines()
-    assert warning.startswith(
-        "warning: without an earlier sitemap, /sitemap.xml answers 503 for all pages: the values of"
-    )
-    assert warning.endswith("failed: no database")
-    assert others[0].startswith("/about is not listed: it was not requested yet")
-    (row,) = json.loads(cli_runner().invoke(commands_for(app), ["explain", "/about", "--json"]).stdout)
-    assert f"warning: {row['notes'][0]}" == warning
 
 
 READS = [["explain", "/posts/rye"], *(["list"], ["routes", "--strict"], ["changes"])]
@@ -315,50 +273,6 @@ def test_strict_makes_an_undecided_route_an_exit_status_of_1(shop: str, store: P
     assert send_request(shop, "routes", "--strict", "--json").exit_code == 1
 
 
-DECIDED = {
-    "learned by mark": ("/posts/<slug>", {"learn": True}, {}, "its pages are learned, and none was visited yet"),
-    "not learned by mark": ("/posts/<slug>", {"learn": False}, {}, "it is marked @sitemap(learn=False)"),
-    "excluded by mark": ("/posts/<slug>", {"exclude": True}, {}, "it is marked @sitemap(exclude=True)"),
-    "learned": ("/posts/<slug>", {}, {"learn": "/posts/<slug>"}, "its pages are learned, and none was visited yet"),
-    "included": ("/posts/<slug>", {}, {"include": "/posts/<slug>"}, "its pages are learned, and none was visited yet"),
-    "learned by a glob": ("/posts/<slug>", {}, {"learn": "/posts/*"}, "its pages are learned as those of /posts/*"),
-    "excluded": ("/posts/<slug>", {}, {"exclude": "/posts/*"}, "the option exclude matches it: '/posts/*'"),
-    "static files": ("/assets/<path:filename>", {}, {}, "it serves the app's static files"),
-}
-
-
-@pytest.mark.parametrize("case", DECIDED)
-def test_strict_accepts_a_report_where_each_route_is_decided(case: str) -> None:
-    path, mark, options, reason = DECIDED[case]
-    name = own(f"""
-        import flask
-        from sitemap_middleware import SitemapMiddleware, sitemap
-
-        app = flask.Flask("own", static_folder=None)
-        app.add_url_rule({path!r}, {"shop.static" if "files" in case else "post"!r}, sitemap(**{mark})(lambda slug: slug))
-        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", store="memory://", **{options})
-    """)
-    answer = run("routes", f"{name}:app", "--strict", "--json")
-    assert answer.exit_code == 0
-    assert listing(answer)[path]["reason"] == reason
-    assert json.loads(answer.stdout)["undecided"] == []
-
-
-def test_pages_named_by_options_have_their_own_rows() -> None:
-    name = own("""
-        from sitemap_middleware import SitemapMiddleware
-
-        def site(environ, start_response):
-            start_response("200 OK", [("Content-Type", "text/html")])
-            return [b"A page."]
-
-        app = SitemapMiddleware(site, store="memory://", base_url="https://a.example", include="/", learn="/posts/<slug>", verify=False)
-    """)
-    answer = run("routes", f"{name}:app", "--json")
-    assert {path: row["listed"] for path, row in listing(answer).items()} == {"/": True, "/posts/<slug>": False}
-    assert any("routes cannot be read" in note for note in json.loads(answer.stdout)["notes"])
-
-
 # Sites
 
 
@@ -376,21 +290,6 @@ HOSTS = """
     ])
     app.add_middleware(SitemapMiddleware, store="memory://", base_url="https://shop.example", verify=False)
 """
-
-
-def test_sitemap_route_of_the_app_is_reported() -> None:
-    name = own("""
-        import flask
-        from sitemap_middleware import SitemapMiddleware
-
-        app = flask.Flask("own", static_folder=None)
-        app.add_url_rule("/sitemap.xml", "sitemap", lambda: "")
-        app.add_url_rule("/", "home", lambda: "")
-        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://a.example", store="memory://", verify=False)
-    """)
-    for what, *paths in (("routes",), ("explain", "/")):
-        printed = run(what, f"{name}:app", *paths).stdout
-        assert "the app's own route for /sitemap.xml is served, and not this sitemap" in printed
 
 
 def test_base_url_selects_another_host_of_the_app() -> None:
@@ -412,11 +311,6 @@ NAMELESS = """
     app.add_url_rule("/", "home", lambda: "")
     app.wsgi_app = SitemapMiddleware(app.wsgi_app, store="memory://", verify=False)
 """
-
-
-def test_a_base_url_that_the_app_does_not_have_is_refused(store: Path) -> None:
-    error = refused("explain", "--factory", f"{SITE}:flask_shop", "/", "--base-url", "https://other.example")
-    assert "the app's base_url differs from --base-url='https://other.example'" in error
 
 
 def test_invalid_base_url_is_refused(store: Path) -> None:
@@ -579,21 +473,6 @@ def test_faulty_app_is_reported_in_one_line(case: str, tmp_path: Path) -> None:
     name = own(source)
     file = tmp_path / f"{name}.py"
     assert error.format(name=name, file=file) in refused("routes", target.format(name=name))
-
-
-@pytest.mark.parametrize(
-    ("source", "error"),
-    [
-        ("import json as app", "own_app:app is the module json, not an app factory"),
-        ("app = 1", "is an object of type int, not an app factory: name the app itself, without --factory"),
-        ("def app():\n    raise KeyError('DATABASE')", "own_app:app() failed: KeyError: 'DATABASE' ("),
-        ("def app(needed): ...", "own_app:app() failed: TypeError: app() missing 1 required positional argument"),
-        ("def app(): ...", "own_app:app() is an object of type NoneType, not an app"),
-    ],
-)
-def test_faulty_factory_is_reported_in_one_line(source: str, error: str) -> None:
-    own(source)
-    assert error in refused("routes", "--factory", "own_app:app")
 
 
 @pytest.mark.parametrize(
@@ -761,24 +640,6 @@ def test_without_its_libraries_it_names_the_extra(missing: str) -> None:
     assert answer.returncode == 2
     assert answer.stdout == ""
     assert answer.stderr == f'Error: the command needs {missing}: pip install "sitemap-middleware[cli]"\n'
-
-
-class Terminal(io.StringIO):
-    encoding = "utf-8"
-
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.mark.parametrize("name", ["routes", "explain"])
-def test_on_a_terminal_it_is_coloured(name: str, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable, value in (("TERM", "xterm-256color"), ("COLUMNS", "100"), ("LINES", "40")):
-        monkeypatch.setenv(variable, value)
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setattr(sys, "stdout", terminal := Terminal())
-    with pytest.raises(SystemExit):
-        command([name, "--factory", f"{SITE}:flask_shop", *(["/"] if name == "explain" else [])])
-    assert "\x1b[" in terminal.getvalue()
 
 
 # Before anybody has asked the running app for its sitemap
