@@ -19,9 +19,12 @@ from .responses import Failure, Response, Robots
 from .urls import check_loc, normal_url, resolved
 
 _LOGIN_PATH: Final = re.compile(
-    r"(?:^|[/_-])(?:log-?in|logon|sign-?in|sso|auth|authenticate|authorize|wp-login\.php)(?:$|[/._-])", re.IGNORECASE
+    r"(?:^|[/_-])(?:log-?in|log-?on|sign-?in|sso|oauth2?|authenticate|authorize|wp-login\.php)(?:$|[/._-])",
+    re.IGNORECASE,
 )
-_LOGIN_QUERY: Final = re.compile(r"(?:^|&)(?:next|return_?to|return_?url|redirect_?to|rd|continue)=", re.IGNORECASE)
+_LOGIN_QUERY: Final = re.compile(
+    r"(?:^|&)(?:next|return_?to|return_?url|redirect_?to|rd|continue)=(?:/|%2f|https?[:%])", re.IGNORECASE
+)
 """The page to return to, after a login."""
 _XML: Final = re.compile(r"(?:application|text)/(?:[\w.+-]+\+)?xml")
 _GZIP: Final = frozenset({"application/gzip", "application/x-gzip", "application/octet-stream", "binary/octet-stream"})

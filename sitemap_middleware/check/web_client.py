@@ -120,7 +120,7 @@ class PoliteClient:
         with suppress(OSError, UnicodeError, ValueError):  # is reported by the first request
             async with asyncio.timeout(self._timeout):
                 addresses = await self._resolve(urlsplit(url).hostname or "")
-            self._allow_local = self._allow_local or all(map(_is_local_address, addresses))
+            self._allow_local = self._allow_local or (bool(addresses) and all(map(_is_local_address, addresses)))
 
     @asynccontextmanager
     async def stream(
@@ -175,7 +175,9 @@ class PoliteClient:
         return None if response.failure in _NOT_REQUESTED else response
 
     async def robots_txt(self, url: str) -> Robots:
-        """Return the robots.txt of the host of a URL. It is requested once."""
+        """Return the robots.txt of the host of a URL, with status 0 if there is no response. It is requested once."""
+        if not check_loc(url, is_page=False).host:
+            return Robots(url, 0)
         host = self._host(url)
         async with host.robots_turn:
             if host.robots is None:

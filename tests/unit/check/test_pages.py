@@ -92,6 +92,8 @@ PAGE_CASES: dict[str, tuple[str, Callable[[WebSite], None]]] = {
     "redirect to a page that is gone": ("page-status", redirect("/b")),
     "redirects in a circle": ("page-redirect-loop", redirect("/a")),
     "redirect to a login page": ("page-login", redirect("/accounts/login?next=/a", to=html("Sign in"))),
+    "redirect that names the page to return to": ("page-login", redirect("/account?next=%2Fa", to=html("Sign in"))),
+    "redirect to another part of a list": ("page-redirect", redirect("/list?next=20", to=html("List"))),
     "401": ("page-login", page(Reply(401))),
     "forbidden by robots.txt": ("page-robots", forbidden),
     "forbidden to one search engine": ("page-robots", forbidden_to_bingbot),

@@ -235,6 +235,12 @@ def test_site_names_its_sitemaps_in_robots(site: WebSite) -> None:
     assert (result.documents, result.urls, result.messages) == (2, 3, [])
 
 
+@pytest.mark.parametrize("url", ["https://[/", "ftp://example.com/a.xml", "https://", "mailto:ann@example.com"])
+def test_robots_that_names_what_is_no_url(site: WebSite, url: str) -> None:
+    site.add("/robots.txt", Reply(200, f"Sitemap: {url}\n".encode()))
+    assert codes(check_url(site.origin)) == ["fetch-failed"]
+
+
 def test_sitemap_of_a_site_without_robots(site: WebSite) -> None:
     site.add_sitemap("/sitemap.xml", "/1")
     assert check_url(f"{site.origin}/").urls == 1

@@ -184,8 +184,8 @@ def test_python_file_needs_the_name_of_its_app() -> None:
     assert (result.exit_code, f"name the app in it, such as {__file__}:app" in result.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("code", [*RULES])
-def test_each_rule_is_explained(code: str) -> None:
+@pytest.mark.parametrize("code", [family.rules[0].code for family in FAMILIES])
+def test_rule_is_explained(code: str) -> None:
     result = check("--explain", code)
     assert result.exit_code == 0
     assert result.stdout.startswith(f"{code} ({RULES[code].severity})")
