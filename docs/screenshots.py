@@ -1,4 +1,4 @@
-"""Takes the screenshots of docs/images: `python3 docs/screenshots.py`, with the groups `test` and `services` installed.
+"""Takes the screenshots of docs/images: `python3 docs/screenshots.py`, with the group `test` and all extras installed.
 
 It needs Chromium, of the system or of Playwright. With `--out DIR` it writes all pages, at all widths, in light and
 dark.

@@ -26,7 +26,7 @@ from sitemap_middleware.evidence.html_facts import parse_html
 
 from ..support import documents, servers
 
-pytestmark = pytest.mark.uncovered
+pytestmark = pytest.mark.slow
 
 PAGES = 60
 HOST = "localhost"

@@ -9,7 +9,7 @@ from benchmarks.truth.score import Score
 from benchmarks.truth.traffic import VERIFY, Traffic
 from benchmarks.truth.trials import TRIALS, trial
 
-pytestmark = pytest.mark.uncovered
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("name", TRIALS)

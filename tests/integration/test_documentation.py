@@ -134,7 +134,7 @@ def test_snippet_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert status in (200, 404)
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.parametrize("page", CONSOLES)
 def test_console_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     with console(tmp_path) as shell:

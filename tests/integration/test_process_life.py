@@ -87,7 +87,7 @@ os._exit(0)
 """
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.parametrize("warm_up", ["/", "/sitemap.xml"])
 @pytest.mark.parametrize("protocol", SITES)
 def test_child_that_is_forked_right_after_the_first_request_serves_the_sitemap(
@@ -119,7 +119,7 @@ os._exit(0)
 """
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "store", "charset"),
     [
@@ -183,7 +183,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", SITES)
 def test_forked_child_ends_at_once_when_it_is_terminated(protocol: str, tmp_path: Path) -> None:
     ran = run(protocol, TERMINATED, tmp_path)
@@ -214,7 +214,7 @@ asyncio.run(site({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, 
 """
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "end", "seconds"),
     [("wsgi", "", 0), ("wsgi", "site.close()", 0), ("asgi", SHUT_DOWN, 0), ("wsgi", "", 30)],

@@ -72,7 +72,7 @@ def robots(server: Server) -> str:
     return answer.text if answer.status == 200 else str(answer.status)
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_workers_of_a_factory_serve_one_sitemap(framework: str, tmp_path: Path) -> None:
     assert serve(framework, tmp_path) == [
         str(["https://shop.example/a", "https://shop.example/b"]),
@@ -81,18 +81,18 @@ def test_workers_of_a_factory_serve_one_sitemap(framework: str, tmp_path: Path) 
     assert (tmp_path / "pages.sqlite3").exists()
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_staging_disallows_everything(framework: str, tmp_path: Path) -> None:
     assert serve(framework, tmp_path, SITEMAP_ROBOTS="disallow") == ["404", "User-agent: *\nDisallow: /\n"]
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_a_server_with_the_middleware_turned_off_writes_nothing(framework: str, tmp_path: Path) -> None:
     assert serve(framework, tmp_path, SITEMAP_ENABLED="no") == ["404", "404"]
     assert not (tmp_path / "pages.sqlite3").exists()
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_an_invalid_variable_ends_the_start_with_its_name(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(FLASK, "utf-8")
     command = [sys.executable, "-m", "gunicorn", "shop:create_app()", "--check-config"]

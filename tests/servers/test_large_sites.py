@@ -22,7 +22,7 @@ from tests.servers.test_sitemap_clients import read_by_lxml, read_by_ultimate_si
 from ..support import servers
 from ..support.documents import NS, locs, parsed
 
-pytestmark = pytest.mark.uncovered
+pytestmark = pytest.mark.slow
 
 MAX_KB_OVER_IDLE = 32 * 1024
 """kB above what the server has when idle: by far less than the pages would take."""

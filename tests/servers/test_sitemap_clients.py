@@ -22,7 +22,7 @@ from sitemap_middleware.stores.sqlite.store import SQLiteStore
 from ..apps.dated_site import DAY, PAGES
 from ..support import documents, servers
 
-pytestmark = pytest.mark.uncovered
+pytestmark = pytest.mark.slow
 
 Launch = Callable[..., AbstractContextManager[servers.Server]]
 Read = dict[str, dt.datetime | None]

@@ -121,7 +121,7 @@ def test_a_body_that_fails_is_the_servers_to_cut_off(run: Runner) -> None:
 # Through the middleware
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 def test_gzip_and_identity_are_one_document_whole_or_in_parts(protocol: str) -> None:
     app = getattr(large_site, f"inner_{protocol}")
@@ -137,7 +137,7 @@ def test_gzip_and_identity_are_one_document_whole_or_in_parts(protocol: str) -> 
     assert (head.status, sorted(head.headers), head.body) == (200, sorted(plain.headers), b"")
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 def test_a_client_within_the_process_gets_a_large_document_whole(protocol: str) -> None:
     site = Site("http", "localhost", loopback=True)
@@ -193,7 +193,7 @@ def stalled(server: servers.Server) -> int:
 
 
 @launched
-@pytest.mark.once
+@pytest.mark.slow
 def test_slow_reader_gets_a_whole_document_and_delays_nobody(launch: Launch, tmp_path: Path) -> None:
     with launch(tmp_path, ready="/taken") as server:
         zipped = server.get("/sitemap.xml", HOST | GZIP)
@@ -210,7 +210,7 @@ def test_slow_reader_gets_a_whole_document_and_delays_nobody(launch: Launch, tmp
 
 
 @launched
-@pytest.mark.once
+@pytest.mark.slow
 def test_a_client_that_leaves_half_way_ends_the_work(launch: Launch, tmp_path: Path) -> None:
     with launch(tmp_path, ready="/taken") as server:
         connection, answer = begun(server)

@@ -260,7 +260,7 @@ def test_missing_document_of_an_index_is_an_error(tmp_path: Path) -> None:
     assert not (tmp_path / "sitemap.xml").exists()
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["flask", "starlette"])
 def test_values_that_take_long_are_built_to_their_end(kind: str, store: SQLiteStore, tmp_path: Path) -> None:
     apps = {
