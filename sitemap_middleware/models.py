@@ -216,7 +216,7 @@ class Page(NamedTuple):
     last_modified_history: History = ()
     """The latest values of its Last-Modified, in POSIX seconds, and when each was sent."""
     read_at: int = 0
-    """When its HTML was last read; 0 if never. The fields from here to `content_mark` hold what it said."""
+    """When its HTML was last read; 0 if never. The fields from here to `without_path` hold what it said."""
     html_noindex: bool = False
     html_canonical: str | None = None
     stated_date: str | None = None
@@ -224,8 +224,8 @@ class Page(NamedTuple):
     html_expires_at: int | None = None
     unread_reason: str = ""
     """Why its HTML was not read completely, such as "has more than 50,000 tags"; empty if it was."""
-    content_mark: int = 0
-    """The size of the content last read, and which digest has it (`packed_content_size`); 0 if unknown."""
+    without_path: int = 0
+    """A digest of the content last read without the words of the page's own path; 0 if unknown."""
     read_fraction: int = 0
     """How much later than `read_at` that was, in 1/256 seconds."""
     content_history: History = ()

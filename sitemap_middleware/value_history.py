@@ -21,9 +21,6 @@ MAX_RUNS: Final = 8
 OVERLAP_SECONDS: Final = 15 * 60
 """How long an old and a new value may be served side by side while workers restart one after the other."""
 
-CONFIRMATION_FACTOR: Final = 4
-"""If the value before was seen only once, a value must be seen this many times as long as the gap between both."""
-
 VOLATILE: Final = -(2**63)
 """The value of content that differs between requests a few seconds apart. No digest has this value."""
 
@@ -106,37 +103,26 @@ def is_unchanged_by(history: History, value: int, at: int) -> bool:
     )
 
 
-def last_change(history: History, *, is_complete: bool = True) -> tuple[int, int] | None:
+def last_change(history: History) -> tuple[int, int] | None:
     """The interval in which the present value replaced the one before: last time of the old, first time of the new.
 
     For example, the runs (A, 0, 10) and (B, 15, 30) give (10, 15). The present value is the latest that was seen twice,
     because a value seen once may be an accident. The result is None if
 
-    - no earlier value was seen twice: the first value of a page is not a change. If there is just one earlier value,
-      and the present one was seen for `CONFIRMATION_FACTOR` times as long as the gap between the two, once is enough;
+    - no earlier value was seen twice: the first value of a page is not a change;
     - values alternate (A, B, A), and the present one has not been alone for as long as they alternated;
     - the present value is older than the last sign that the content is `VOLATILE`.
-
-    Args:
-        history: any history.
-        is_complete: whether it has all values since the first. If not, a single earlier value may have been seen more
-            often than it seems, or may not be the only one.
     """
     volatile_until = max((run.last for run in history if run.value == VOLATILE), default=None)
     if volatile_until is not None:
         history = tuple(run for run in history if run.first > volatile_until and run.value != VOLATILE)
-        is_complete = False
     present = last_run(tuple(run for run in history if run.was_repeated))
     if present is None:
         return None
     earlier = [run for run in history if run.first < present.first]
-    if not earlier or _alternates(history, present):
+    if not any(run.was_repeated for run in earlier) or _alternates(history, present):
         return None
     old_until = max(run.last for run in earlier)
-    if not any(run.was_repeated for run in earlier):
-        stood_seconds, gap_seconds = present.last - present.first, present.first - old_until
-        if not (is_complete and len(earlier) == 1 and stood_seconds >= CONFIRMATION_FACTOR * gap_seconds):
-            return None
     return min(old_until, present.first), max(old_until, present.first)
 
 

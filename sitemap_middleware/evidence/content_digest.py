@@ -4,6 +4,14 @@ The digest is a sum over the page's words, link targets and facts. So the same w
 digests of all pages by the same difference, which shows that a change is a template's (see `template_changes`):
 
     digest("Hello, old footer") - digest("Hello, new footer") == digest("Bye, old footer") - digest("Bye, new footer")
+
+The term of a word that holds one integer is `hash(text around it) + integer * UNIT`. So a change of integers alone, as
+by a daily counter, changes the digest by a small multiple of UNIT:
+
+    >>> differ_by_numbers(digest_term("Day") + digest_term("124"), digest_term("Day") + digest_term("125"))
+    True
+    >>> differ_by_numbers(digest_term("red"), digest_term("blue"))
+    False
 """
 
 from __future__ import annotations
@@ -12,41 +20,39 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import compress
-from operator import itemgetter, mul
+from hashlib import blake2b
 from typing import Any, Final, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from .digest_cost_limit import BudgetExceeded, WorkBudget
-from .hashes_summed_to_digest import digest_term
 from .json_ld import content_facts
-from .packed_content_size import content_mark, content_size
-from .relative_time import TEXT_SEPARATOR, may_be_age, without_ages, without_short_ages
+from .relative_ages import without_ages
 
-MAX_CACHED_WORDS: Final = 8192
-"""Words whose terms are cached."""
-MAX_CACHED_WORD_CHARS: Final = 32
-"""Longer words are not cached, to bound the cache in bytes."""
+MAX_WORDS: Final = 50_000
+MAX_TARGETS: Final = 10_000
+"""Words, and link targets, of a page that are compared. A page with more gets no digest: that of a part would change
+with what surrounds the part."""
 
-# Estimated microseconds: for a word, a word that occurs for the first time, a link or image, any other element.
-_WORD_COST: Final = 0.25
-_NEW_WORD_COST: Final = 2.0
-_TARGET_COST: Final = 4.0
-_NODE_COST: Final = 5.0
+_MODULUS: Final = 1 << 64
+_UNIT: Final = 0x9E37_79B9_7F4A_7C15
+"""Odd, so that it has an inverse modulo 2**64 by which a difference of digests can be divided."""
+_INVERSE_UNIT: Final = pow(_UNIT, -1, _MODULUS)
+_NUMBER_BITS: Final = 44
+"""The bits of a multiple of `_UNIT`: 24 of the integer, 16 of its hash, so that two integers which change in opposite
+directions still alter the digest, and room for several that change at once."""
+_NUMBER: Final = re.compile(r"([^0-9\n]*+)([0-9]{1,6}|[0-9]{1,3}[.,][0-9]{3})([^0-9\n]*+)")
+"""A word that holds one integer. The integers of link targets and facts identify things."""
 
-_HIDDEN_ELEMENTS: Final = (
-    "script, style, noscript, template, nav, header, footer, aside, iframe, svg, input[type=hidden], [hidden],"
-    " [role=navigation], [role=banner], [role=contentinfo], time"
+_HIDDEN_ELEMENTS: Final = "script, style, noscript, template, nav, svg, input[type=hidden], [hidden], [role=navigation]"
+"""Elements that a reader does not see, or that lead elsewhere."""
+_SITE_ELEMENTS: Final = "header, footer, aside, [role=banner], [role=contentinfo]"
+"""Elements that belong to the site rather than to the page, unless they are within its main content."""
+_TARGETS: Final = "a[href], img[src], video[src], source[src], iframe[src]"
+_VERSION: Final = re.compile(
+    r"(?i)(?<![0-9a-z])(?=[a-z]*[0-9])[0-9a-f]{7,}(?![0-9a-z])|(?<![a-z0-9])v?\d+(?:\.\d+)+(?=[/-])"
 )
-"""Elements that a reader does not see, or that belong to the site rather than to the page."""
-_MOMENT_TITLE: Final = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
-"""A `title` that holds a datetime: the element shows how long ago that is, such as "now" or "a second ago"."""
-_MAX_AGE_NODES: Final = 16
-"""Nodes in an element that shows an age. A larger element with such a title is content."""
-_TERM: Final = itemgetter(0)
-_MAY_BE_AGE: Final = itemgetter(1)
+"""Part of a link target that changes with each deployment: a hash or a version."""
 
 
 class ContentDigest(NamedTuple):
@@ -54,56 +60,88 @@ class ContentDigest(NamedTuple):
 
     digest: int
     """A signed 64-bit number."""
-    mark: int
-    """What `packed_content_size.content_mark` makes of the content: its size, tied to its digest."""
+    without_path: int
+    """A digest, of 31 bits, of the content without the words of the page's own path."""
 
 
-def content_digest(tree: LexborHTMLParser, data: Iterable[Any]) -> ContentDigest | None:
-    """The digest of a page; None if it would exceed the `WorkBudget`.
-
-    There is no digest of a part, because it would change with what surrounds that part.
+def content_digest(tree: LexborHTMLParser, data: Iterable[Any], path: str = "") -> ContentDigest | None:
+    """The digest of a page; None if it says more than `MAX_WORDS` or `MAX_TARGETS`.
 
     Args:
         tree: a page that has a body. Elements that are not content are removed from it.
         data: the page's JSON-LD.
+        path: its own, percent-encoded.
     """
-    try:
-        return _content_digest(tree, data, WorkBudget())
-    except BudgetExceeded:
-        return None
-
-
-def _content_digest(tree: LexborHTMLParser, data: Iterable[Any], budget: WorkBudget) -> ContentDigest:
     body = tree.body
     assert body is not None
+    words = [word for node in tree.css("head > title") for word in node.text().split()]
+    for node in tree.css("head > meta[name=description]"):
+        words += (node.attributes.get("content") or "").split()
     for node in outermost_nodes(body.css(_HIDDEN_ELEMENTS)):
         node.decompose()
-    titled = body.css("[title]")
-    budget.spend(len(titled) * _NODE_COST)
-    for node in outermost_nodes([node for node in titled if _shows_age(node)]):
-        node.decompose()
-    roots = outermost_nodes(body.css("main, [role=main]")) or outermost_nodes(body.css("article")) or [body]
-    budget.spend(len(roots) * _NODE_COST)
-    words: list[str] = []
-    other_items = Counter(content_facts(data, budget))
+    roots = outermost_nodes(body.css("main, [role=main]")) or outermost_nodes(body.css("article"))
+    if not roots:
+        roots = [body]
+        for node in outermost_nodes(body.css(_SITE_ELEMENTS)):
+            node.decompose()
+    targets: list[str] = []
     for root in roots:
-        words += without_short_ages(root.text(separator=TEXT_SEPARATOR)).split()
-        other_items.update(map("\n".__add__, _link_targets(root, budget)))  # no word begins with a newline
-    word_counts = Counter(words)
-    budget.spend(len(words) * _WORD_COST + len(word_counts) * _NEW_WORD_COST)
-    # All words are looked up by one call, and not one by one: this takes half of the time.
-    has_long_words = max(map(len, word_counts), default=0) > MAX_CACHED_WORD_CHARS
-    compute_word_term = _word_term if has_long_words else _cached_word_term
-    terms = [*map(compute_word_term, word_counts)]
-    age_words = frozenset(compress(word_counts, map(_MAY_BE_AGE, terms)))
-    if age_words:
-        word_counts = Counter(without_ages(words, age_words, budget))
-        terms = [*map(compute_word_term, word_counts)]
-    total = sum(map(mul, map(_TERM, terms), word_counts.values()))
-    total += sum(digest_term(item) * count for item, count in other_items.items())
-    digest = (total + 2**63) % 2**64 - 2**63
-    size = content_size(sum(word_counts.values()), sum(other_items.values()))
-    return ContentDigest(digest, content_mark(digest, size))
+        words += root.text(separator="\x1f").split()
+        words += [word for image in root.css("img[alt]") for word in (image.attributes["alt"] or "").split()]
+        targets += _link_targets(root)
+    if len(words) > MAX_WORDS or len(targets) > MAX_TARGETS:
+        return None
+    items = Counter(without_ages(words))
+    items.update(map("\n".__add__, targets))  # no word begins with a line break
+    items.update(content_facts(data))
+    total = sum(digest_term(item) * count for item, count in items.items())
+    return ContentDigest((total + 2**63) % _MODULUS - 2**63, _without_path(items, total, path))
+
+
+def differ_by_numbers(before: int, after: int) -> bool:
+    """Whether two digests are of contents that differ by integers alone."""
+    multiple = (after - before) * _INVERSE_UNIT % _MODULUS
+    return min(multiple, _MODULUS - multiple) < 1 << _NUMBER_BITS
+
+
+def digest_term(item: str) -> int:
+    """What a word, a target or a fact adds to a digest."""
+    return _cached_term(item) if len(item) <= 32 else _term(item)
+
+
+def _term(item: str) -> int:
+    match = _NUMBER.fullmatch(item)
+    if match is None:
+        return _hash(item, 8)
+    before, digits, after = match.groups()
+    number = int(digits.replace(",", "").replace(".", "")) + (_hash(digits, 2) << 24)
+    return _hash(f"{before}\0{after}", 8) + number * _UNIT
+
+
+_cached_term = lru_cache(8192)(_term)
+
+
+def _hash(text: str, size: int) -> int:
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest(), "big")
+
+
+def _without_path(items: Counter[str], total: int, path: str) -> int:
+    """The second digest of a page. It is that of the whole content if nothing else is left.
+
+    Numbers in a path are not taken out: they identify records, and the pages of two records may differ in little else.
+    """
+    own_words = [word for word in re.split(r"[\W_]+", unquote(path)) if not word.isdigit() and word]
+    if own_words:
+        own = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, own_words))})(?![^\W_])", re.IGNORECASE)
+        rest, count = total, sum(items.values())
+        for item, times in items.items():
+            if own.search(item):
+                left = own.sub("", item)
+                is_left = any(map(str.isalnum, left))
+                rest += ((digest_term(left) if is_left else 0) - digest_term(item)) * times
+                count -= 0 if is_left else times
+        total = rest if count else total
+    return (total * _UNIT % _MODULUS >> 33) or 1
 
 
 def outermost_nodes(nodes: Iterable[LexborNode]) -> list[LexborNode]:
@@ -130,38 +168,11 @@ def outermost_nodes(nodes: Iterable[LexborNode]) -> list[LexborNode]:
     return outermost
 
 
-def _shows_age(node: LexborNode) -> bool:
-    """Whether an element has a datetime as its title, and a short text."""
-    if _MOMENT_TITLE.match(node.attributes.get("title") or "") is None:
-        return False
-    chars = 0
-    for count, part in enumerate(node.traverse(include_text=True)):
-        chars += len(part.text(deep=False)) if part.tag == "-text" else 0
-        if chars > MAX_CACHED_WORD_CHARS or count > _MAX_AGE_NODES:
-            return False
-    return True
-
-
-def _word_term(word: str) -> tuple[int, bool]:
-    """The digest term of a word, and whether the word may be part of an age."""
-    return _cached_word_term(word) if len(word) <= MAX_CACHED_WORD_CHARS else _compute_word_term(word)
-
-
-def _compute_word_term(word: str) -> tuple[int, bool]:
-    return digest_term(word), may_be_age(word)
-
-
-_cached_word_term = lru_cache(MAX_CACHED_WORDS)(_compute_word_term)
-
-
-def _link_targets(root: LexborNode, budget: WorkBudget) -> Iterator[str]:
-    """The targets of links and images, without queries, which hold tokens and the versions of a deployment."""
-    nodes = root.css("a[href], img[src]")
-    budget.spend(len(nodes) * _TARGET_COST)
-    for node in nodes:
+def _link_targets(root: LexborNode) -> Iterator[str]:
+    """The paths of links, images and embedded media, without what a deployment changes: hosts, queries, versions."""
+    for node in root.css(_TARGETS):
         target = node.attributes.get("href") or node.attributes.get("src") or ""
         try:
-            parts = urlsplit(target)
+            yield _VERSION.sub("", urlsplit(target).path)
         except ValueError:
             continue
-        yield f"{parts.netloc}{parts.path}"

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from math import gcd
 from typing import Final
 
-from ..dates import SECONDS_PER_DAY
+from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from ..value_history import VOLATILE, History, Run
-from .site_signals import CLOCK_JITTER_SECONDS, GENERATED_DATE_SECONDS, MIN_STEADY_DATES, has_steady_age
+
+GENERATED_DATE_SECONDS: Final = 60
+"""A date that was not seen to stay the same for so long may have been generated for its response."""
 
 UNSEEN_FACTOR: Final = 4
 """If the gaps between visits are this many times the highest age of a date, the dates come from a cache."""
@@ -33,49 +34,36 @@ Every full hour, and midnight in every time zone, is a multiple of a quarter of 
 less than two days old.
 """
 
-SHORTEST_STEP: Final = gcd(*(step for step, _ in ROUNDED_CLOCKS))
-"""A date that is no multiple of this many seconds is not rounded."""
-
-OLDEST_ROUNDED_SECONDS: Final = max(age for _, age in ROUNDED_CLOCKS)
-"""A date that was seen at this age is not that of a rounded clock."""
-
-MAX_BACKDATED_SECONDS: Final = 32 * 24 * 60 * 60
+MAX_BACKDATED_SECONDS: Final = 32 * SECONDS_PER_DAY
 """The largest fixed distance by which a server is expected to date its responses back."""
-
-RECENT_SECONDS: Final = 60 * 60
-"""A date younger than this may be dated back by any distance, unless it was seen to stay the same."""
-
-BACKDATING_STEP_SECONDS: Final = 5 * 60
-"""Servers that date their responses back do so by multiples of this."""
 
 
 def is_credible(dates: History, value: int) -> bool:
     """Whether a value of a history of dates is a date of content rather than the time on a clock.
 
-    - A date that may be the time of its response must be seen to stay the same for a minute.
-    - A date that is new on every response, always at the same distance to the response, is a clock.
     - A rounded date may be a rounded clock until it is older than such a clock ever shows.
+    - Any other is credible if some date was seen to stay the same for a minute.
+    - If none was, the date may be made for its response at a fixed distance to it, unless the distances vary by more
+      than workers' clocks do, or it is older than any such distance.
     """
-    if len(dates) > 1 and _is_cached_clock(dates):
-        return False
-    stood = False
-    for _, first, last in dates:
-        if last - first >= GENERATED_DATE_SECONDS:
-            stood = True
-            break
-    if not stood and has_steady_age([run.first - run.value for run in dates[-MIN_STEADY_DATES:]]):
-        return False
     run = next((run for run in dates if run.value == value), None)
-    if run is None:
+    if run is None or (len(dates) > 1 and _is_cached_clock(dates)):
         return False
     if age := _required_age(value):
         return run.last - value >= age or any(other.last - other.first >= age for other in dates)
-    if stood:
+    if any(other.last - other.first >= GENERATED_DATE_SECONDS for other in dates):
         return True
     ages = [other.first - other.value for other in dates]
-    varies = max(ages) - min(ages) > CLOCK_JITTER_SECONDS
-    age_at_first = run.first - value
-    return age_at_first >= GENERATED_DATE_SECONDS and (varies or not _may_be_dated_back(age_at_first))
+    age = run.first - value
+    varies = max(ages) - min(ages) > CLOCK_SKEW_SECONDS
+    return age >= GENERATED_DATE_SECONDS and (varies or age >= MAX_BACKDATED_SECONDS)
+
+
+def is_generated(dates: History) -> bool:
+    """Whether dates may be generated for each response. Then they show no deployment."""
+    return all(
+        last - first < GENERATED_DATE_SECONDS and first - value < GENERATED_DATE_SECONDS for value, first, last in dates
+    )
 
 
 def becomes_credible(run: Run, at: int) -> bool:
@@ -88,31 +76,14 @@ def becomes_credible(run: Run, at: int) -> bool:
 
 def _required_age(value: int) -> int:
     """The age from which a rounded date is credible; 0 if it is not rounded."""
-    if value % SHORTEST_STEP:
-        return 0
     return next((age for step, age in ROUNDED_CLOCKS if value % step == 0), 0)
-
-
-def _may_be_dated_back(age: int) -> bool:
-    """Whether a server may have dated its response back by this many seconds."""
-    return age < RECENT_SECONDS or (
-        age < MAX_BACKDATED_SECONDS
-        and (age + CLOCK_JITTER_SECONDS) % BACKDATING_STEP_SECONDS <= 2 * CLOCK_JITTER_SECONDS
-    )
 
 
 def _is_cached_clock(dates: History) -> bool:
     """Whether a cache makes the dates, each when it fetches the page. They are never old, even if visits are rare."""
-    oldest = GENERATED_DATE_SECONDS
-    for value, _, last in dates:  # a loop, because many pages pass here
-        oldest = max(oldest, last - value)
-    if len(dates) == 2:
-        (_, _, earlier), (_, later, _) = dates
-        return later - earlier >= UNSEEN_FACTOR * oldest
-    gaps = [later.first - earlier.last for earlier, later in pairwise(dates)]
-    gaps.sort()
-    median = (gaps[(len(gaps) - 1) // 2] + gaps[len(gaps) // 2]) / 2
-    return median >= UNSEEN_FACTOR * oldest
+    oldest = max(GENERATED_DATE_SECONDS, *(last - value for value, _, last in dates))
+    gaps = sorted(later.first - earlier.last for earlier, later in pairwise(dates))
+    return gaps[len(gaps) // 2] >= UNSEEN_FACTOR * oldest
 
 
 def changes_without_content(dates: History, contents: History, deployed: Callable[[int], bool]) -> bool:

@@ -1,8 +1,8 @@
 """Parses a page's HTML: its robots meta tags, canonical links, refresh and dates, and the digest of its content.
 
-Runs on the background thread. selectolax (lexbor) does the parsing; `linear_time_html_prefix` bounds its time first.
-Of a page that is too large or too deeply nested, only the first 64 kB are read. They hold its metadata; it gets no
-digest, because a digest of a part would change with what surrounds the part.
+Runs on the background thread. selectolax (lexbor) does the parsing; `_bounded` keeps from it what would take it more
+than linear time. Of a page that is too large or too deeply nested, only the first 64 kB are read. They hold its
+metadata; it gets no digest, because a digest of a part would change with what surrounds the part.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import encodings.aliases
 import re
 from collections.abc import Iterator
 from datetime import date, datetime
-from functools import cached_property
 from typing import Final
 from urllib.parse import urljoin
 
@@ -22,15 +21,19 @@ from ..captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from ..dates import w3c
 from .content_digest import content_digest
 from .json_ld import dates_modified, parse_scripts
-from .linear_time_html_prefix import metadata_tags, safe_length
 from .observations import HtmlFacts
 from .robots_directives import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
 
 HEAD_CHARS: Final = KEPT_BODY_BYTES // 4
 """Characters read of a larger page, of up to four bytes. They hold its robots meta tags and its canonical link."""
 
-_MAX_URL_CHARS: Final = 2048
+MAX_TAGS: Final = 40_000
+"""The `<` of a page. Of a page with more, the first 64 kB are read, up to `MAX_TAGS` / 10."""
+MAX_DEPTH: Final = 400
+MAX_OPTIONS: Final = 2_000
+MAX_ATTRIBUTES: Final = 500
 
+_MAX_URL_CHARS: Final = 2048
 _PRESCANNED_BYTES: Final = 1024
 """Where a charset may be declared."""
 _COMMENT: Final = re.compile(rb"<!--(?:-?>|.*?(?:-->|\Z))", re.DOTALL)
@@ -65,15 +68,27 @@ _XML_META: Final = re.compile(r"<[a-zA-Z_][\w.-]{0,99}:meta(?=[\t\n\f\r /])")
 _CANONICAL_EXCLUSIONS: Final = ("hreflang", "lang", "media", "type")
 """Search engines ignore a canonical link with one of these attributes."""
 
+_FORMATTING_TAG: Final = re.compile(
+    r"<(b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)[\t\n\f\r /][^>]{0,2000}+>", re.IGNORECASE
+)
+_TAG: Final = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9:-]*)")
+_LONG_TAG: Final = re.compile(r"<[a-zA-Z](?:[^<>\"']|\"[^\"]*+\"|'[^']*+'){1000}[^>]*+")
+_FLAT_ELEMENTS: Final = frozenset(
+    {"area", "base", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta", "option", "p"}
+    | {"param", "source", "td", "th", "tr", "track", "wbr", "path", "circle", "rect", "line", "use", "g"}
+)
+"""Elements that have no end tag, or need none."""
+
 
 def parse_html(
-    body: bytes, charset: str | None = None, *, is_truncated: bool = False, is_xml: bool = False
+    body: bytes, charset: str | None = None, *, path: str = "", is_truncated: bool = False, is_xml: bool = False
 ) -> HtmlFacts:
     """Parse an HTML body in bounded time.
 
     Args:
         body: the bytes, not content-encoded.
         charset: of the Content-Type, if it names one.
+        path: that of the page, percent-encoded.
         is_truncated: whether `body` is only the beginning of a longer body.
         is_xml: whether browsers read it as XML: its type is application/xhtml+xml.
     """
@@ -86,11 +101,8 @@ def parse_html(
         text = _XML_META.sub("<meta", _XML_TEXT_ELEMENT.sub(r"<\1></\2>", text))
     if unread:
         text = text[:HEAD_CHARS]
-    end, reason = safe_length(text)
-    if reason:
-        unread = unread or reason
-        # The metadata may follow, so that it is read as if it came first.
-        text = metadata_tags(text[end:HEAD_CHARS]) + text[: min(end, HEAD_CHARS)]
+    text, reason = _bounded(text)
+    unread = unread or reason
     tree = LexborHTMLParser(text)
     if tree.body is None:
         unread = unread or "has no body"
@@ -105,10 +117,45 @@ def parse_html(
         head.instant_refresh(),
         robots.expires_at,
     )
-    content = None if unread else content_digest(tree, data)
+    content = None if unread else content_digest(tree, data, path)
     if content is None:
         return facts._replace(unread_reason=unread or "says more than can be compared in time")
-    return facts._replace(digest=content.digest, content_mark=content.mark)
+    return facts._replace(digest=content.digest, without_path=content.without_path)
+
+
+def _bounded(text: str) -> tuple[str, str]:
+    """The text as far as a parser can read it in linear time, and why that is not all; "" if it is.
+
+    A parser takes more than linear time if elements nest deeply, if one has very many attributes or options, or if
+    formatting elements with different attributes stay open: each block opens them again. The attributes of these are
+    left out, as they mean nothing here. The depth is counted without regard to comments and scripts: who can write
+    these into a page owns it anyway.
+    """
+    text = _FORMATTING_TAG.sub(r"<\1>", text)
+    tags = text.count("<")
+    reason = f"has more than {MAX_TAGS:,} tags" if tags > MAX_TAGS else ""
+    if not reason and tags > MAX_OPTIONS and text.count("<option") > MAX_OPTIONS:
+        reason = f"has more than {MAX_OPTIONS:,} options"
+    if not reason and any(len(tag[0].split()) > MAX_ATTRIBUTES for tag in _LONG_TAG.finditer(text)):
+        reason = f"has an element with more than {MAX_ATTRIBUTES} attributes"
+    if not reason and tags > MAX_DEPTH and _depth(text) > MAX_DEPTH:
+        reason = "nests too many elements"
+    if not reason:
+        return text, ""
+    start = "<".join(text[:HEAD_CHARS].split("<")[: MAX_TAGS // 10])
+    # The metadata may follow, so that it is read as if it came first.
+    metadata = "".join(re.findall(r"<(?:meta|link|base)\b[^<>]{0,2000}>", text[len(start) : HEAD_CHARS], re.IGNORECASE))
+    return metadata + _LONG_TAG.sub("<p", start), reason
+
+
+def _depth(text: str) -> int:
+    """How deeply the elements of a text nest, about."""
+    depth = deepest = 0
+    for slash, name in _TAG.findall(text):
+        if name.lower() not in _FLAT_ELEMENTS:
+            depth += -1 if slash else 1
+            deepest = max(deepest, depth)
+    return deepest
 
 
 def decode_html(body: bytes, charset: str | None) -> str:
@@ -150,7 +197,7 @@ def has_whole_head(body: bytes, charset: str | None) -> bool:
     tag = text.rfind("<")
     if text.rfind(">") < tag:  # it is cut within a tag, which a parser may take for text
         text = text[:tag]
-    tree = LexborHTMLParser(text[: safe_length(text)[0]])
+    tree = LexborHTMLParser(_bounded(text)[0])
     return is_text(body, charset) and tree.body is not None and tree.body.child is not None
 
 
@@ -159,6 +206,8 @@ class _Head:
 
     def __init__(self, tree: LexborHTMLParser) -> None:
         self._tree = tree
+        base = tree.css_first("base[href]")
+        self._base = "" if base is None else (base.attributes["href"] or "").strip()[:_MAX_URL_CHARS]
 
     def robots(self) -> RobotsDirectives:
         metas = [meta.attributes for meta in self._tree.css("meta[name][content]")]
@@ -191,11 +240,6 @@ class _Head:
                 target = refresh_target(attributes["content"] or "")
                 return None if target is None else self._resolved(target)
         return None
-
-    @cached_property
-    def _base(self) -> str:
-        base = self._tree.css_first("base[href]")
-        return "" if base is None else (base.attributes["href"] or "").strip()[:_MAX_URL_CHARS]
 
     def _resolved(self, target: str) -> str:
         """A URL resolved against the page's base element."""

@@ -1,8 +1,4 @@
-"""Reads a page's JSON-LD: facts that are content, such as a price, and the date at which the page was modified.
-
-What changes without an edit is not content: counters and ratings, the dates of the record itself, how long an offer is
-valid, identifiers, and times of day other than an event's.
-"""
+"""Reads a page's JSON-LD: the facts that are content, such as a price, and the date at which the page was modified."""
 
 from __future__ import annotations
 
@@ -11,33 +7,20 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from .digest_cost_limit import WorkBudget
-from .relative_time import may_be_age, without_ages
-
 FACT_PREFIX: Final = "\n"
 """The first character of every fact. No word of the page's text contains it."""
 
-_EVENT_DATES: Final = frozenset({"startdate", "enddate", "doortime", "previousstartdate"})
-"""Dates that are content."""
-_VOLATILE_PROPERTIES: Final = re.compile(
-    r"@context|@id|.*count|.*counter|.*token|nonce|identifier|potentialaction|aggregaterating|interactionstatistic"
-    r"|inventorylevel|date.*|uploaddate|sddatepublished|lastreviewed|pricevaliduntil|validfrom|validthrough|expires"
+_CONTENT_PROPERTIES: Final = frozenset(
+    {"headline", "description", "articlebody", "price", "lowprice", "highprice", "availability", "startdate", "enddate"}
 )
-_OFFER_PROPERTIES: Final = frozenset({"price", "lowprice", "highprice", "availability"})
-"""Facts that change in the same way on many pages, each at its own time: "InStock" to "OutOfStock". The name of the
-product is made a part of them, because the same difference on several pages would be taken for a template change."""
-_NAMES: Final = ("sku", "url", "name")
-"""Properties that name a thing, the best one first."""
-_MAX_NAME_CHARS: Final = 200
-"""Longer names are cut, because each fact of an offer contains the name."""
-_OPAQUE_ID: Final = re.compile(r"(?=[^0-9]*[0-9])[0-9a-fA-F-]{16,}+")
-_MOMENT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
-_VALUE_COST: Final = 2.0
-_WORD_COST: Final = 2.0
-"""The cost of a value, and of each word of one, in microseconds."""
+"""Properties that are content, in lower case. All others are counters, identifiers, dates of the record itself, or
+repeat what the page shows."""
+_SITE_TYPES: Final = frozenset({"BreadcrumbList", "WebSite", "Organization"})
+"""Types of things that are the site's, not the page's."""
+_NUMBER: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,9})?")
+_MAX_THINGS: Final = 2_000
 _MAX_NESTING: Final = 4
 """How many nested lists and graphs are searched for a dateModified."""
-_NUMBER: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,9})?")
 
 
 def parse_scripts(scripts: Iterable[str]) -> list[Any]:
@@ -52,44 +35,25 @@ def _json(text: str) -> Any:
         return None
 
 
-def content_facts(data: Iterable[Any], budget: WorkBudget) -> Iterator[str]:
-    """Each word of the content in JSON-LD, with its property between two `FACT_PREFIX`. The order means nothing.
-
-    Raises `BudgetExceeded` if that costs more than is left of the budget.
-    """
-    pending: list[tuple[str, Any, str]] = [("", item, "") for item in data]
-    while pending:
-        key, value, thing = pending.pop()
-        budget.spend(_VALUE_COST)
+def content_facts(data: Iterable[Any]) -> Iterator[str]:
+    """The words of the content in JSON-LD, each with its property. The order means nothing."""
+    pending: list[tuple[str, Any]] = [("", item) for item in data]
+    for _ in range(_MAX_THINGS):
+        if not pending:
+            return
+        key, value = pending.pop()
         if isinstance(value, dict):
-            thing = next((text for name in _NAMES if isinstance(text := value.get(name), str)), thing)[:_MAX_NAME_CHARS]
-            pending.extend(
-                (name, item, thing)
-                for name, item in value.items()
-                if _VOLATILE_PROPERTIES.fullmatch(name.lower()) is None
-            )
+            kinds = value.get("@type")
+            if _SITE_TYPES.isdisjoint(map(str, kinds if isinstance(kinds, list) else [kinds])):
+                pending.extend(value.items())
         elif isinstance(value, list):
-            pending.extend((key, item, thing) for item in value)
-        else:
-            owner = f"{thing}{FACT_PREFIX}" if key.lower() in _OFFER_PROPERTIES else ""
-            for word in _words(key, value, budget):
-                yield f"{FACT_PREFIX}{key}{FACT_PREFIX}{owner}{word}"
+            pending.extend((key, item) for item in value)
+        elif key.lower() in _CONTENT_PROPERTIES:
+            for word in str(value).split():
+                yield f"{FACT_PREFIX}{key}{FACT_PREFIX}{_normal_number(word)}"
 
 
-def _words(key: str, value: Any, budget: WorkBudget) -> list[str]:
-    if not isinstance(value, str):
-        return [_normalize_number(str(value))]
-    if _OPAQUE_ID.fullmatch(value) or (_MOMENT.match(value) and key.lower() not in _EVENT_DATES):
-        return []
-    if value.startswith(("http://", "https://", "/")):
-        value = value.partition("?")[0].partition("#")[0]
-    words = value.split()
-    budget.spend(len(words) * _WORD_COST)
-    age_words = frozenset(filter(may_be_age, words))
-    return list(map(_normalize_number, without_ages(words, age_words, budget) if age_words else words))
-
-
-def _normalize_number(word: str) -> str:
+def _normal_number(word: str) -> str:
     """A number in its shortest form: 19.90 and 19.9 are the same fact."""
     return repr(float(word)) if _NUMBER.fullmatch(word) else word
 

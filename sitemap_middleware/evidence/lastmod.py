@@ -23,7 +23,7 @@ from ..dates import (
 from ..explanation import DateEvidence
 from ..models import Page
 from ..value_history import VOLATILE, History, last_change
-from .daily_number_changes import may_be_daily_counter
+from .content_digest import differ_by_numbers
 from .generated_dates import changes_without_content, is_credible
 from .page_as_of import page_as_of
 from .site_signals import SiteSignals, depends_on_site_signals
@@ -35,6 +35,9 @@ class LastmodResult(NamedTuple):
     text: str | None
     source: str
 
+
+_LONGEST_DAY_SECONDS: Final = SECONDS_PER_DAY + CLOCK_SKEW_SECONDS
+"""For how long a daily counter may show one number."""
 
 _TOO_NEW_REASON: Final = "is too new to tell it from a deployment's"
 
@@ -125,21 +128,14 @@ def _by_last_modified(
         if file_modified is None:
             return None
         return _unless_deployed(file_modified, "the file's modification time", history, signals, now)
-    if page.last_modified == file_modified:
-        return _unless_deployed(file_modified, "Last-Modified", history, signals, now)
-    return _by_sent_date(page.last_modified, history, page.content_history, signals, now)
-
-
-def _by_sent_date(moment: int, history: History, contents: History, signals: SiteSignals, now: int) -> LastmodResult:
-    """The latest Last-Modified of a page that is not the time of its file, by the histories of both."""
-    if not is_credible(history, moment):
+    if page.last_modified != file_modified and not is_credible(history, page.last_modified):
         return LastmodResult(
             None,
             "its Last-Modified is the time of the response, or has not stayed the same long enough",
         )
-    if changes_without_content(history, contents, signals.deployed_at):
+    if changes_without_content(history, page.content_history, signals.deployed_at):
         return LastmodResult(None, "its Last-Modified changes while its content stays the same")
-    return _unless_deployed(moment, "Last-Modified", history, signals, now)
+    return _unless_deployed(page.last_modified, "Last-Modified", history, signals, now)
 
 
 def _unless_deployed(moment: int, source: str, history: History, signals: SiteSignals, now: int) -> LastmodResult:
@@ -150,10 +146,8 @@ def _unless_deployed(moment: int, source: str, history: History, signals: SiteSi
         value == moment and not signals.is_distinguishable(first) for value, first, _ in history
     ):
         return LastmodResult(None, f"{source} {_TOO_NEW_REASON}")
-    if signals.has_deployments:
-        was_deployed = any(signals.deployed_at(run.value) for run in history)
-        if signals.deployed_at(moment) or (was_deployed and not signals.is_own_change(moment)):
-            return LastmodResult(None, f"{source} is that of a deployment or of an installed package, or was before")
+    if signals.deployed_at(moment):
+        return LastmodResult(None, f"{source} is that of a deployment or of an installed package")
     return LastmodResult(w3c_from_timestamp(moment), source)
 
 
@@ -189,11 +183,10 @@ def _by_content_change(page: Page, signals: SiteSignals) -> LastmodResult | None
     if len(page.content_history) < 2:
         return None
     own = signals.own_content_history(page)
-    first_seen = min(run.first for run in page.content_history)
-    change = last_change(own, is_complete=any(run.first == first_seen for run in own))
+    change = last_change(own)
     if change is None:
         return LastmodResult(None, _undated_reason(page.content_history, signals))
-    if may_be_daily_counter(page.content_history, own):
+    if _may_be_daily_counter(own):
         return LastmodResult(None, "only numbers in its content changed, and they may change every day")
     earlier, later = change
     if not signals.is_distinguishable(later):
@@ -202,6 +195,22 @@ def _by_content_change(page: Page, signals: SiteSignals) -> LastmodResult | None
     if later - earlier > SECONDS_PER_DAY:
         return LastmodResult(w3c_day_from_timestamp(later), source)
     return LastmodResult(w3c_from_timestamp(later), source)
+
+
+def _may_be_daily_counter(history: History) -> bool:
+    """Whether the present content differs from another by integers alone, and neither lasted for over a day.
+
+    "Day 124 of our journey" changes every day although nobody edits the page. An edited number looks the same on its
+    first day.
+    """
+    runs = [run for run in history if run.was_repeated and run.value != VOLATILE]
+    if not runs or runs[-1].last - runs[-1].first > _LONGEST_DAY_SECONDS:
+        return False
+    return any(
+        run.last - run.first <= _LONGEST_DAY_SECONDS and differ_by_numbers(run.value, runs[-1].value)
+        for run in history
+        if run.value not in (VOLATILE, runs[-1].value)
+    )
 
 
 def _undated_reason(contents: History, signals: SiteSignals) -> str:

@@ -194,7 +194,7 @@ def _html_snapshot(facts: HtmlFacts) -> _HtmlSnapshot:
         refresh_obstacle(facts.instant_refresh),
         facts.expires_at,
         facts.unread_reason,
-        facts.content_mark,
+        facts.without_path,
     )
 
 

@@ -35,8 +35,8 @@ class HtmlFacts(NamedTuple):
     """Why its content was not read completely, such as "has more than 50,000 tags"; empty if it was."""
     has_head: bool = True
     """Whether its head was read. If not, all fields but `unread_reason` are meaningless."""
-    content_mark: int = 0
-    """The size of the content, and to which digest it belongs (see `packed_content_size`); 0 if unknown."""
+    without_path: int = 0
+    """A digest of the content without the words of the page's own path; 0 if unknown."""
 
 
 class Observation(NamedTuple):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from hashlib import blake2b
 from typing import Final
+from urllib.parse import urlsplit
 
 from ..bounded_cache import BoundedCache
 from ..captured_response import MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
@@ -115,7 +116,7 @@ class ResponseParser:
             is_file = captured.file_path is not None or headers.has_other_body or not captured.is_readable
             reason = undecodable or UNREADABLE_FILE_REASON
             return HtmlFacts(None, unread_reason=reason, has_head=False) if is_file else None
-        facts = self._parse_html(captured.body, headers, is_truncated=captured.is_truncated)
+        facts = self._parse_html(captured.body, headers, urlsplit(loc).path, is_truncated=captured.is_truncated)
         if not facts.has_head:
             return HtmlFacts(None, unread_reason=undecodable, has_head=False) if undecodable else None
         if undecodable:
@@ -127,17 +128,17 @@ class ResponseParser:
             refresh = None
         return facts._replace(canonical=canonical, instant_refresh=refresh)
 
-    def _parse_html(self, body: bytes, headers: ResponseHeaders, *, is_truncated: bool) -> HtmlFacts:
+    def _parse_html(self, body: bytes, headers: ResponseHeaders, path: str = "", *, is_truncated: bool) -> HtmlFacts:
         codings, charset, is_xml = headers.codings, headers.charset, headers.media_type != "text/html"
-        # The same bytes mean something else with another charset, coding, type or length.
-        context = repr((charset, codings, is_truncated, is_xml)).encode()
+        # The same bytes mean something else with another charset, coding, type, length or path.
+        context = repr((charset, codings, is_truncated, is_xml, path)).encode()
         key = blake2b(body, digest_size=16, key=blake2b(context, digest_size=16).digest()).digest()
         facts = self._html_cache.get(key)
         if facts is None:
             is_complete = not is_truncated
             if codings:
                 body, is_complete = decode_body(body, codings, MAX_HTML_BYTES)
-            facts = html_facts.parse_html(body, charset, is_truncated=not is_complete, is_xml=is_xml)
+            facts = html_facts.parse_html(body, charset, path=path, is_truncated=not is_complete, is_xml=is_xml)
             if codings and not is_complete:
                 is_cut = not is_truncated and len(body) < MAX_HTML_BYTES
                 is_read = html_facts.has_whole_head if is_cut else html_facts.is_text

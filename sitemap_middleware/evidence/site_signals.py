@@ -6,54 +6,39 @@ of one page, but one page alone cannot show the difference.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ..dates import timestamp_of_w3c
 from ..models import Page
-from ..value_history import OVERLAP_SECONDS, History
+from ..value_history import History
+from .generated_dates import is_generated
 from .page_as_of import page_as_of
-from .soft_404_by_equal_content import NO_SOFT_NOT_FOUNDS, LearnedContents, SoftNotFounds
+from .soft_404 import NO_SOFT_NOT_FOUNDS, SoftNotFounds, soft_not_founds
 from .template_changes import TemplateChanges
 
-DEPLOYMENT_SECONDS: Final = 60
-"""The time in which a deployment writes all its files."""
+DEPLOYMENT_RULES: Final = ((60, 0.2), (5 * 60, 0.5))
+"""Dates of a deployment follow each other within so many seconds, and more than this share of the dated pages has one.
 
-GENERATED_DATE_SECONDS: Final = 60
-"""A date this close to the time of its response may have been generated for the response."""
+A fifth is enough, because while workers see the pages move from one deployment's date to the next, neither date is that
+of most pages. A slow upload takes minutes from file to file, but then it is of most pages.
+"""
 
-CLOCK_JITTER_SECONDS: Final = 2
-"""How much the age of a generated date may vary from response to response."""
+MIN_DEPLOYED_PAGES: Final = 3
 
-MIN_STEADY_DATES: Final = 3
-"""Consecutive dates of the same age that show that a clock generates them."""
-
-OLDER_PAGES_FACTOR: Final = 2
-"""Minimum ratio of the pages that kept an older date to those with a date of the same time."""
+INSTALLATION_SECONDS: Final = 60
+"""How far the dates of a package's files may be from the time of its installation."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteSignals:
     """Deployments, template changes and soft 404s of a site."""
 
-    deployed: tuple[int, int] = (1, 0)
-    """The first and last second of the present deployment; (1, 0) if there is none."""
-    deployments: frozenset[int] = frozenset()
-    """The present and earlier deployments, in minutes since the epoch."""
-    older_from: tuple[int, ...] = ()
-    older_to: tuple[int, ...] = ()
-    """Spans of time in which a page kept its date, so that no deployment in them wrote its file.
-
-    The page was modified before the span, and seen with that date after it. These are the first seconds of all spans,
-    and their last seconds, each sorted. The spans of one page do not overlap.
-    """
-    seen_dates: tuple[int, ...] = ()
-    """All values of Last-Modified of all pages, sorted, without generated dates."""
-    installed: frozenset[int] = frozenset()
-    """The minutes since the epoch around installations of packages, if a page has such a date."""
+    deployments: tuple[tuple[int, int], ...] = ()
+    """The first and last date of each deployment, or installation of a package; sorted, without overlaps."""
     templates: TemplateChanges | None = None
     soft_not_founds: SoftNotFounds = NO_SOFT_NOT_FOUNDS
     until: int | None = None
@@ -61,26 +46,10 @@ class SiteSignals:
     is_complete: bool = True
     """Whether all evidence counts: none was from the future, so that it would count later."""
 
-    @property
-    def has_deployments(self) -> bool:
-        """Whether `deployed_at` is true for any time."""
-        return bool(self.deployments or self.installed or self.deployed[0] <= self.deployed[1])
-
     def deployed_at(self, moment: int) -> bool:
         """Whether the site's files, or an installed package's, were written to the server at this time."""
-        minute = moment // DEPLOYMENT_SECONDS
-        return self.deployed[0] <= moment <= self.deployed[1] or minute in self.deployments or minute in self.installed
-
-    def is_own_change(self, moment: int) -> bool:
-        """Whether a date is a change of its own page: a deployment at that time would have changed more pages.
-
-        At least three pages must have kept an older date until later, and fewer have a date of the same time.
-        """
-        older = bisect_right(self.older_from, moment) - bisect_left(self.older_to, moment)
-        same_time = bisect_right(self.seen_dates, moment + OVERLAP_SECONDS) - bisect_left(
-            self.seen_dates, moment - OVERLAP_SECONDS
-        )
-        return older >= max(3, OLDER_PAGES_FACTOR * same_time)
+        place = bisect_right(self.deployments, (moment, moment))
+        return any(first <= moment <= last for first, last in self.deployments[max(0, place - 1) : place + 1])
 
     def is_distinguishable(self, moment: int) -> bool:
         """Whether the signals cover a time, so that an edit then can be told from a deployment."""
@@ -99,9 +68,7 @@ class SiteSignals:
 
     def as_tuple(self) -> object:
         """The signals about the time before `open_after`, without soft 404s; equal tuples mean equal signals."""
-        dates = (self.older_from, self.older_to, self.seen_dates) if self.has_deployments else ()
-        templates = self.templates.as_tuple() if self.templates else ()
-        return self.deployed, sorted(self.deployments), sorted(self.installed), dates, templates
+        return self.deployments, self.templates.as_tuple() if self.templates else ()
 
     def own_content_history(self, page: Page) -> History:
         """The page's content history without template changes."""
@@ -125,99 +92,62 @@ def site_signals(
         now: POSIX seconds. Evidence later than that, of a worker whose clock was ahead, is ignored. None: all counts.
         installed: when packages were installed, in POSIX seconds.
     """
-    observed, is_complete = _ObservedHistories(), True
+    is_complete = True
+    dates: list[Collection[int]] = [{moment} for moment in files]
+    contents: defaultdict[str, list[History]] = defaultdict(list)
+    learned: list[Page] = []
     for stored in pages:
         page = stored if now is None else page_as_of(stored, now)
         is_complete = is_complete and page is stored
-        observed.add(page)
-    moments, dates = [*files, *observed.moments], observed.dates
-    older_from, older_to = _older_date_spans(dates)
-    seen_dates = tuple(sorted(run.value for history in dates for run in history))
+        if page.status != 200:
+            continue
+        if page.last_modified_history and not is_generated(page.last_modified_history):
+            dates.append({run.value for run in page.last_modified_history})
+        elif page.stated_date:
+            dates.append({timestamp_of_w3c(page.stated_date)})
+        if page.content_history:
+            contents[page.route].append(page.content_history)
+            if page.learned:
+                learned.append(page)
     return SiteSignals(
-        deployed=deployment_minute(moments),
-        deployments=deployments(dates),
-        older_from=older_from,
-        older_to=older_to,
-        seen_dates=seen_dates,
-        installed=_seen_minutes(seen_dates, installed),
-        soft_not_founds=observed.learned.soft_not_founds(alike=until is None),
-        templates=TemplateChanges(observed.contents),
+        deployments=deployments(dates, installed),
+        templates=TemplateChanges(contents),
+        soft_not_founds=soft_not_founds(learned),
         until=until,
         is_complete=is_complete,
     )
 
 
-class _ObservedHistories:
-    """Collects what the signals are computed from."""
-
-    def __init__(self) -> None:
-        self.moments: list[int] = []
-        """When pages were modified, by what they said last."""
-        self.dates: list[History] = []
-        """The values of Last-Modified of each page that has any, without generated dates."""
-        self.contents: defaultdict[str, list[History]] = defaultdict(list)
-        """By route."""
-        self.learned = LearnedContents()
-
-    def add(self, page: Page) -> None:
-        if page.status != 200:
-            return
-        generated = is_generated(page.last_modified_history)
-        if page.last_modified is not None and not generated:
-            self.moments.append(page.last_modified)
-        elif page.stated_date:
-            self.moments.append(timestamp_of_w3c(page.stated_date))
-        if page.last_modified_history and not generated:
-            self.dates.append(page.last_modified_history)
-        if page.content_history:
-            self.contents[page.route].append(page.content_history)
-            self.learned.add(page)
-
-
-def is_generated(moments: Sequence[tuple[int, int, int]]) -> bool:
-    """Whether a page's Last-Modified may be generated for each response. Then it shows no deployment."""
-    for _, first, last in moments:
-        if last - first >= GENERATED_DATE_SECONDS:
-            return False
-    lags = [first - value for value, first, _ in moments]
-    return bool(lags) and (max(lags) < GENERATED_DATE_SECONDS or has_steady_age(lags[-MIN_STEADY_DATES:]))
-
-
-def has_steady_age(lags: Sequence[int]) -> bool:
-    """Whether `MIN_STEADY_DATES` dates all had the same age when first seen, as those of a clock have.
+def deployments(dates: Sequence[Collection[int]], installed: Collection[int] = ()) -> tuple[tuple[int, int], ...]:
+    """The deployments that the dates of pages show, and the installations in which a page has a date.
 
     Args:
-        lags: the age of each date when first seen, in seconds.
+        dates: those of each page, in POSIX seconds.
+        installed: when packages were installed, in POSIX seconds.
     """
-    return len(lags) == MIN_STEADY_DATES and max(lags) - min(lags) <= CLOCK_JITTER_SECONDS
-
-
-def _older_date_spans(dates: Sequence[History]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The spans of time in which a page kept a date: modified before the span, and seen with that date after it.
-
-    The first seconds of all spans, and their last seconds, each sorted.
-    """
-    starts, ends = list[int](), list[int]()
-    for moments in dates:
-        after = -(2**63)
-        for run in sorted(moments):
-            first, last = max(run.value + DEPLOYMENT_SECONDS, after), run.last - OVERLAP_SECONDS
-            if first <= last:
-                starts.append(first)
-                ends.append(last)
-                after = last + 1
-    return tuple(sorted(starts)), tuple(sorted(ends))
-
-
-def _seen_minutes(seen_dates: Sequence[int], installed: Collection[int]) -> frozenset[int]:
-    """The minutes of installations, and those next to them, in which a page has a date."""
-    minutes = {moment // DEPLOYMENT_SECONDS for moment in seen_dates} if installed else set()
-    return frozenset(
-        near
-        for minute in {moment // DEPLOYMENT_SECONDS for moment in installed}
-        for near in (minute - 1, minute, minute + 1)
-        if near in minutes
-    )
+    ordered = sorted((moment, page) for page, moments in enumerate(dates) for moment in moments)
+    found: list[tuple[int, int]] = []
+    for moment in installed:
+        first, last = moment - INSTALLATION_SECONDS, moment + INSTALLATION_SECONDS
+        place = bisect_right(ordered, (first, -1))
+        if place < len(ordered) and ordered[place][0] <= last:
+            found.append((first, last))
+    for gap, share in DEPLOYMENT_RULES:
+        start = 0
+        for end in range(1, len(ordered) + 1):
+            if end < len(ordered) and ordered[end][0] - ordered[end - 1][0] <= gap:
+                continue
+            pages = {page for _, page in ordered[start:end]}
+            if len(pages) >= MIN_DEPLOYED_PAGES and len(pages) >= share * len(dates):
+                found.append((ordered[start][0], ordered[end - 1][0]))
+            start = end
+    merged: list[tuple[int, int]] = []
+    for first, last in sorted(found):
+        if merged and first <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(last, merged[-1][1])
+        else:
+            merged.append((first, last))
+    return tuple(merged)
 
 
 def depends_on_site_signals(page: Page) -> bool:
@@ -229,53 +159,4 @@ def changed_since(page: Page, since: int) -> bool:
     """Whether a page was observed to change after a time."""
     if page.stated_date is not None and page.read_at > since:
         return True
-    # Loops rather than `any`, which takes twice the time: each page of a block passes here.
-    for run in page.last_modified_history:
-        if run.first > since:
-            return True
-    for run in page.content_history:  # noqa: SIM110
-        if run.first > since:
-            return True
-    return False
-
-
-def deployments(dates: Sequence[History]) -> frozenset[int]:
-    """The present and earlier deployments: minutes of which a fifth of the dated pages, and at least three, had a date.
-
-    A fifth is enough, because while workers see the pages move from one deployment's date to the next, neither date is
-    that of most pages.
-    """
-    pages_of_minute = Counter(
-        minute for moments in dates for minute in {run.value // DEPLOYMENT_SECONDS for run in moments}
-    )
-    min_count = max(3, len(dates) / 5)
-    if 2 * max(pages_of_minute.values(), default=0) < min_count:  # most sites
-        return frozenset()
-    return frozenset(
-        minute
-        for start in pages_of_minute
-        if pages_of_minute[start] + pages_of_minute.get(start + 1, 0) >= min_count
-        for minute in (start, start + 1)
-    )
-
-
-def deployment_minute(moments: Iterable[int]) -> tuple[int, int]:
-    """The first and last second of the minute with most of a site's modification times; (1, 0) if there is none.
-
-    If at least three pages, and more than half of the dated ones, have a date of one minute, then their files were
-    copied to the server in that minute rather than written.
-    """
-    ordered = sorted(moments)
-    best, start = (1, 0), 0
-    best_count = max(2, len(ordered) // 2)
-    if not any(
-        later - moment <= DEPLOYMENT_SECONDS for moment, later in zip(ordered, ordered[best_count:], strict=False)
-    ):
-        return best
-    for end, moment in enumerate(ordered):
-        while moment - ordered[start] > DEPLOYMENT_SECONDS:
-            start += 1
-        if end - start + 1 > best_count:
-            best_count = end - start + 1
-            best = (ordered[start], moment)
-    return best
+    return any(run.first > since for run in (*page.last_modified_history, *page.content_history))

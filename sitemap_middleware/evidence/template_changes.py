@@ -8,43 +8,46 @@ A content digest is a sum over the page's words, so a new footer changes the dig
 | /b | 2000 | 2007 | +7: the footer |
 | /c | 3000 | 3512 | +512: an edit |
 
-A difference that many pages show at one time is a template change. One that comes and goes (`flapping`) is a banner, or
-an arm of an A/B test. Contents that differ only by such differences count as one content.
+A difference that several pages show at one time is a template change. One that comes and goes (`flapping`) is a banner,
+or an arm of an A/B test. Contents that differ only by such differences count as one content.
+
+A template may also change each page in another way. So an edit is not dated if unusually many pages changed around its
+time, or if too few were seen before and after it to tell.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from ..value_history import OVERLAP_SECONDS, RUN_ORDER, VOLATILE, History, Run
-from .periods_of_many_changes import (
-    LIFESPAN_ORDER,
-    MIN_PAGES,
-    TEMPLATE_CHANGE_SHARE,
-    AmbiguousPeriods,
-    Lifespans,
-    change_gap,
-    is_always_new,
-    rollbacks,
-)
 
-MIN_PAGES_AROUND_CHANGE: Final = 5
+MIN_SEEN_PAGES: Final = 5
 """Pages that must have been seen before and after a time for a change then to count as an edit of one page."""
 
-MIN_SAME_DIFFERENCE_PAGES: Final = 3
-"""Pages that must show one difference at one time for it to be a template change."""
+MIN_SAME_PAGES: Final = 3
+"""Pages that must show one content, or one difference at one time, for it not to be their own."""
 
-MAX_DIFFERENCE_PAIRS: Final = 100_000
-"""Pairs of a template change and a flapping difference that are tried as one difference."""
+TEMPLATE_CHANGE_SHARE: Final = 0.6
+"""If this share of the pages seen before and after a time changed then, their template may have changed."""
+
+MIN_BURST_PAGES: Final = 5
+BURST_FACTOR: Final = 4
+"""So do this many pages, if it is this many times as many as change around a time on average."""
+
+CHANGE_SLACK_SECONDS: Final = OVERLAP_SECONDS // 2
+"""How long before or after its time a change may be seen: workers restart in turn, and clocks differ."""
 
 _MODULUS: Final = 1 << 64
 _HALF: Final = _MODULUS // 2
+_BY_START: Final = attrgetter("first", "last")
 
 
-class _ContentStep(NamedTuple):
+class _Step(NamedTuple):
     """A page's step from one content to another by some difference, between the times `start` and `end`."""
 
     page: int
@@ -59,33 +62,27 @@ class _ContentStep(NamedTuple):
 class TemplateChanges:
     """The observed changes of content on a site, to tell edits of a page from template changes."""
 
-    def __init__(self, contents_by_route: Mapping[str, list[History]]) -> None:
+    def __init__(self, contents_by_route: Mapping[str, Sequence[History]]) -> None:
         """Find the template changes.
 
         Args:
             contents_by_route: the contents of each route's pages. Finding differences may take quadratic time, so a
                 large site gives a sample of 10,000 pages.
         """
-        contents_by_group: defaultdict[str, list[History]] = defaultdict(list)
+        by_group: defaultdict[str, list[History]] = defaultdict(list)
         for route, contents in contents_by_route.items():
-            contents_by_group[route if len(contents) >= MIN_PAGES_AROUND_CHANGE else ""].extend(contents)
-        counts = Counter(
-            run.value for contents in contents_by_group.values() for history in contents for run in history
-        )
-        self._common = frozenset(value for value, count in counts.items() if count >= MIN_PAGES) - {VOLATILE}
+            by_group[route if len(contents) >= MIN_SEEN_PAGES else ""].extend(contents)
+        every = [history for contents in by_group.values() for history in contents]
+        counts = Counter(run.value for history in every for run in history)
+        self._common = frozenset(value for value, count in counts.items() if count >= MIN_SAME_PAGES) - {VOLATILE}
+        """Contents of several pages, such as "We will be back soon"."""
         self._shared = self._flapping = frozenset[int]()
-        """`_shared`: differences that are not edits, in the four forms in which two signed digests may show them.
-        `_flapping`: differences that come and go, alone or together with a template change; without signs."""
-        self._find_differences(contents_by_group)
-        all_lifespans = Lifespans()
-        self._groups: dict[str, AmbiguousPeriods] = {}
-        for group, contents in contents_by_group.items():
-            lifespans = self._settled_lifespans(contents)
-            all_lifespans.extend(lifespans)
-            self._groups[group] = AmbiguousPeriods(lifespans, min_seen=0, min_changed=MIN_PAGES)
-        self._site = AmbiguousPeriods(
-            all_lifespans, min_seen=min(MIN_PAGES_AROUND_CHANGE, len(all_lifespans.first_seen)), min_changed=MIN_PAGES
-        )
+        """`_shared`: differences that are not edits. `_flapping`: those of them that come and go. Without signs."""
+        self._find_differences([runs for runs in map(self._own_runs, every) if len(runs) > 1])
+        settled = {group: self._settled(contents) for group, contents in by_group.items()}
+        self._groups = {group: AmbiguousPeriods(contents, min_seen=0) for group, contents in settled.items()}
+        pages = [history for contents in settled.values() for history in contents]
+        self._site = AmbiguousPeriods(pages, min_seen=min(MIN_SEEN_PAGES, len(pages)))
 
     @property
     def ambiguous_since(self) -> int | None:
@@ -94,7 +91,7 @@ class TemplateChanges:
 
     def as_tuple(self) -> object:
         """The template changes before `ambiguous_since`; equal tuples mean equal results of `own_history`."""
-        groups = [(group, unclear.settled_turns()) for group, unclear in sorted(self._groups.items())]
+        groups = [(group, periods.settled_turns()) for group, periods in sorted(self._groups.items())]
         return sorted(self._common), sorted(self._shared), sorted(self._flapping), self._site.settled_turns(), groups
 
     def own_history(self, route: str, contents: History) -> History:
@@ -107,82 +104,62 @@ class TemplateChanges:
         if len(contents) < 2:
             return contents
         periods = [self._site, *filter(None, [self._groups.get(route) or self._groups.get("")])]
-        merged = self._merge_runs(contents)
-        volatile = [run for run in merged if run.value == VOLATILE]
-        rolled_back = [
-            run for run in rollbacks(merged) if any(period.overlaps(run.first, run.last) for period in periods)
-        ]
         last_flap = self._last_flap(contents)
         own: list[Run] = []
-        for run in sorted(merged, key=LIFESPAN_ORDER):
-            if run in volatile or run in rolled_back or run.first <= last_flap:
-                continue
-            if own and (run.was_repeated or not own[-1].was_repeated):  # one reading does not confirm a change
-                start, end = change_gap(own, run)
-                if any(period.overlaps(start, end) for period in periods):
-                    own = [earlier for earlier in own if earlier.last > run.first]
-            own.append(run)
+        volatile: list[Run] = []
+        for run in sorted(self._merge_runs(contents), key=_BY_START):
+            if run.value == VOLATILE:
+                volatile.append(run)
+            elif run.first > last_flap:
+                if own and (run.was_repeated or not own[-1].was_repeated):  # one reading does not confirm a change
+                    start, end = _gap(own, run)
+                    if any(period.overlaps(start, end) for period in periods):
+                        own = [earlier for earlier in own if earlier.last > run.first]
+                own.append(run)
         return tuple(sorted((*own, *volatile), key=RUN_ORDER))
 
-    def _settled_lifespans(self, contents: list[History]) -> Lifespans:
-        """When the pages were seen and changed, without known template changes and without pages that always change."""
-        lifespans = Lifespans()
-        for history in contents:
-            merged = self._merge_runs(history) if len(history) > 1 else history
-            if merged and not is_always_new(merged):
-                lifespans.add(merged)
-        return lifespans
+    def _settled(self, contents: Iterable[History]) -> list[History]:
+        """The histories without known template changes, and without those of pages that change at every visit."""
+        merged = map(self._merge_runs, contents)
+        return [history for history in merged if history and all(run.value != VOLATILE for run in history)]
 
     def _last_flap(self, contents: History) -> int:
         """When a content last appeared that differs from another by a flapping difference; -1 if none did."""
-        if not self._flapping or self._flapping.isdisjoint(_content_differences(runs := self._own_runs(contents))):
-            return -1
-        return max(end for difference, _, end, *_ in _content_steps(runs) if difference in self._flapping)
+        steps = _steps(0, self._own_runs(contents)) if self._flapping else ()
+        return max((step.end for difference, step in steps if difference in self._flapping), default=-1)
 
-    def _find_differences(self, contents_by_group: Mapping[str, list[History]]) -> None:
+    def _find_differences(self, changed: Sequence[Sequence[Run]]) -> None:
         """Find the differences that are not edits, in the pages that changed."""
-        histories = (self._own_runs(history) for contents in contents_by_group.values() for history in contents)
-        changed = [runs for runs in histories if len(runs) > 1]
-        differences = [_content_differences(runs) for runs in changed]
-        counted = Counter(chain.from_iterable(differences))
-        shared_by_pages = {difference for difference, count in counted.items() if count > 1}
-        if not shared_by_pages:
-            return
-        steps_by_difference: dict[int, list[_ContentStep]] = {}
+        counted = Counter(chain.from_iterable(map(_differences, changed)))
+        steps_by_difference: dict[int, list[_Step]] = {}
         for number, runs in enumerate(changed):
-            if not shared_by_pages.isdisjoint(differences[number]):
-                for difference, start, end, is_negative, is_flapping in _content_steps(runs):
-                    if difference in shared_by_pages:
-                        steps_by_difference.setdefault(difference, []).append(
-                            _ContentStep(number, start, end, is_negative, is_flapping)
-                        )
-        kinds = {difference: _difference_kind(steps) for difference, steps in steps_by_difference.items()}
-        flapping = {difference for difference, kind in kinds.items() if kind == "flapping"}
-        templates = [difference for difference, kind in kinds.items() if kind == "template"]
-        templates.sort(key=lambda difference: (-len(steps_by_difference[difference]), difference))
-        self._shared = frozenset(
-            signed
-            for difference in flapping.union(templates)
-            for signed in (difference, -difference, difference - _MODULUS, _MODULUS - difference)
+            for difference, step in _steps(number, runs):
+                if counted[difference] > 1:
+                    steps_by_difference.setdefault(difference, []).append(step)
+        templates = {difference for difference, steps in steps_by_difference.items() if _is_template(steps)}
+        self._flapping = frozenset(
+            difference
+            for difference, steps in steps_by_difference.items()
+            if difference not in templates and _comes_and_goes(steps)
         )
-        self._flapping = frozenset(_flapping_differences(flapping, templates))
+        self._shared = self._flapping | templates
 
     def _own_runs(self, history: History) -> list[Run]:
         """The runs without volatile content and without contents of many pages, in the order in which they began."""
         runs = [run for run in history if run.value != VOLATILE and run.value not in self._common]
-        runs.sort(key=LIFESPAN_ORDER)
+        runs.sort(key=_BY_START)
         return runs
 
     def _merge_runs(self, history: History) -> History:
         """A history without contents of many pages; contents that differ by shared differences become one run."""
-        runs = tuple([run for run in history if run.value not in self._common])
-        if not self._shared:
+        runs = tuple([run for run in history if run.value not in self._common]) if len(history) > 1 else history
+        if not self._shared or len(runs) < 2:
             return runs
         merged: list[tuple[Run, list[int]]] = []
         for run in runs:
             joined, values, others = run, [] if run.value == VOLATILE else [run.value], []
             for other in merged:
-                if values and not self._shared.isdisjoint([run.value - value for value in other[1]]):
+                if values and not self._shared.isdisjoint([_unsigned(run.value - value) for value in other[1]]):
                     joined = Run(run.value, min(joined.first, other[0].first), max(joined.last, other[0].last))
                     values += other[1]
                 else:
@@ -191,24 +168,74 @@ class TemplateChanges:
         return runs if len(merged) == len(runs) else tuple(sorted([run for run, _ in merged], key=RUN_ORDER))
 
 
-def _flapping_differences(alone: Collection[int], templates: Sequence[int]) -> set[int]:
-    """The differences that come and go, alone or together with a template change.
+class AmbiguousPeriods:
+    """The times at which a template may have changed, so that an edit then cannot be told from it.
 
-    If a banner appears between two visits and the template changes as well, the page shows the sum of both differences.
-    The sum is a third difference, and looks like another template change if several pages show it at one time. More
-    pages show the template change alone, so it comes first in `templates`, and its sums are set aside.
+    A time is ambiguous if
 
-    Args:
-        alone: the differences that come and go.
-        templates: the differences that look like template changes, the most frequent first.
+    - too few pages were seen before and after it to tell;
+    - most pages that were seen before and after it changed around it;
+    - many more pages changed around it than around other times.
     """
-    own: set[int] = set()
-    sums: set[int] = set()
-    for template in templates[: MAX_DIFFERENCE_PAIRS // (len(alone) + 1)]:
-        if template not in sums:
-            own.add(template)
-            sums.update(_unsigned(difference + other) for difference in alone for other in (template, -template))
-    return sums.union(alone) - own
+
+    def __init__(self, histories: Sequence[History], *, min_seen: int) -> None:
+        """Find the ambiguous times.
+
+        Args:
+            histories: the contents of each page.
+            min_seen: the pages that must have been seen before and after a time for it to be clear.
+        """
+        turns: Counter[int] = Counter()
+        seen: Counter[int] = Counter()
+        changing_seconds = 0
+        for history in histories:
+            seen[min(run.first for run in history)] += 1
+            seen[max(run.last for run in history) + 1] -= 1
+            ordered = sorted(history, key=_BY_START)
+            for index in range(1, len(ordered)):
+                start, end = _gap(ordered[:index], ordered[index])
+                changing_seconds += end - start + 2 * CHANGE_SLACK_SECONDS
+                turns[start - CHANGE_SLACK_SECONDS] += 1
+                turns[end + CHANGE_SLACK_SECONDS + 1] -= 1
+        mean = changing_seconds / max(1, max(seen, default=0) - min(seen, default=0))
+        burst = max(MIN_BURST_PAGES, BURST_FACTOR * mean)
+        alive = changed = 0
+        ambiguous = self._begins_ambiguous = min_seen > 0
+        self._turns: list[int] = []
+        """The times at which the group becomes ambiguous and clear, in turn, beginning with `not _begins_ambiguous`."""
+        for at in sorted({*seen, *turns}):
+            alive += seen[at]
+            changed += turns[at]
+            is_ambiguous = (
+                alive < min_seen
+                or changed >= burst
+                or (changed >= MIN_SAME_PAGES and changed >= TEMPLATE_CHANGE_SHARE * alive)
+                or (2 <= alive == changed and len(histories) >= MIN_SAME_PAGES)
+            )
+            if is_ambiguous is not ambiguous:
+                ambiguous = is_ambiguous
+                self._turns.append(at)
+
+    @property
+    def ambiguous_since(self) -> int | None:
+        """The time since which it is ambiguous; None if it is clear now."""
+        if self._begins_ambiguous is (len(self._turns) % 2 == 1):
+            return None
+        return self._turns[-1] if self._turns else 0
+
+    def settled_turns(self) -> object:
+        """The boundaries of the periods, without the start of an ambiguous period that is still open."""
+        return self._begins_ambiguous, self._turns if self.ambiguous_since is None else self._turns[:-1]
+
+    def overlaps(self, start: int, end: int) -> bool:
+        """Whether any time from start to end is ambiguous."""
+        first, last = bisect_left(self._turns, start + 1), bisect_left(self._turns, end + 1)
+        return first != last or self._begins_ambiguous is (first % 2 == 0)
+
+
+def _gap(before: Iterable[Run], after: Run) -> tuple[int, int]:
+    """The interval in which a content appeared: from the last sight of an earlier content to the first of this one."""
+    return max((run.last for run in before if run.last <= after.first), default=after.first), after.first
 
 
 def _unsigned(difference: int) -> int:
@@ -217,36 +244,35 @@ def _unsigned(difference: int) -> int:
     return up if up <= _HALF else _MODULUS - up
 
 
-def _content_differences(runs: Sequence[Run]) -> set[int]:
+def _differences(runs: Sequence[Run]) -> set[int]:
     return {_unsigned(run.value - other.value) for run, other in combinations(runs, 2)}
 
 
-def _content_steps(runs: list[Run]) -> Iterator[tuple[int, int, int, bool, bool]]:
-    """For every two contents: their difference, and the fields of a `_ContentStep` except the page."""
+def _steps(page: int, runs: Sequence[Run]) -> Iterator[tuple[int, _Step]]:
+    """For every two contents of a page: their difference, and the step by it."""
     for before, after in combinations(runs, 2):
         up = (after.value - before.value) % _MODULUS
         start, end = sorted((before.last, after.first))
-        yield _unsigned(up), start, end, up > _HALF, before.last - after.first > OVERLAP_SECONDS
+        yield _unsigned(up), _Step(page, start, end, up > _HALF, before.last - after.first > OVERLAP_SECONDS)
 
 
-def _difference_kind(steps: list[_ContentStep]) -> str:
-    """What a difference of several pages is: "template", "flapping", or "" for equal edits of few pages.
-
-    A template change comes to many pages at one time, each time it comes. Another difference is flapping if it comes
-    and goes, or if many pages show it, each at a different time.
-    """
-    simultaneous = 0
-    ordered = sorted(steps, key=lambda step: step.end)
+def _is_template(steps: Iterable[_Step]) -> bool:
+    """Whether a difference came to several pages at one time, nearly each time it came."""
+    simultaneous = total = 0
+    ordered = sorted(steps, key=attrgetter("end"))
     while ordered:
-        moment = ordered[0].end
-        simultaneous_steps = [step for step in ordered if step.start <= moment + OVERLAP_SECONDS]
-        ordered = [step for step in ordered if step.start > moment + OVERLAP_SECONDS]
-        pages = len({step.page for step in simultaneous_steps})
-        if pages >= MIN_SAME_DIFFERENCE_PAGES:
-            simultaneous += len(simultaneous_steps)
-    if simultaneous >= TEMPLATE_CHANGE_SHARE * len(steps):
-        return "template"
-    comes_and_goes = any(step.is_flapping for step in steps) or len({step.is_negative for step in steps}) > 1
-    many = len({step.page for step in steps}) >= MIN_PAGES
-    apart = max(step.start for step in steps) > min(step.end for step in steps) + OVERLAP_SECONDS
-    return "flapping" if comes_and_goes or (many and apart) else ""
+        latest = ordered[0].end + OVERLAP_SECONDS
+        together = [step for step in ordered if step.start <= latest]
+        ordered = [step for step in ordered if step.start > latest]
+        total += len(together)
+        if len({step.page for step in together}) >= MIN_SAME_PAGES:
+            simultaneous += len(together)
+    return simultaneous >= TEMPLATE_CHANGE_SHARE * total
+
+
+def _comes_and_goes(steps: Iterable[_Step]) -> bool:
+    """Whether a difference goes away again on at least half of the pages that show it."""
+    signs: defaultdict[int, set[bool]] = defaultdict(set)
+    for step in steps:
+        signs[step.page].update((True, False) if step.is_flapping else (step.is_negative,))
+    return 2 * sum(len(both) > 1 for both in signs.values()) >= len(signs)

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from ..entry import Entry
 from ..evidence.page_as_of import page_as_of
 from ..evidence.page_verdict import is_listable
-from ..evidence.soft_404_by_equal_content import NO_SOFT_NOT_FOUNDS, LearnedContents, SoftNotFounds
+from ..evidence.soft_404 import NO_SOFT_NOT_FOUNDS, SoftNotFounds, soft_not_founds
 from ..models import Page, Provider, Route, Site
 from ..request_response import AsyncCollector
 from ..robots_parser import RobotsRules
@@ -196,25 +196,17 @@ def stored_candidates(snapshot: SiteSnapshot, path: str | None = None) -> Iterat
             pages = [page_as_of(page, snapshot.now) for page in store.block(site.store_key, block.number)]
             wanted = pages if path is None else [page for page in pages if page.path == path]
             candidates = learned_candidates(snapshot, wanted)
-            soft_not_founds = soft_not_founds_of(pages) if candidates else NO_SOFT_NOT_FOUNDS
-            yield from _without_equal_pages(soft_not_founds, candidates)
+            equal_pages = soft_not_founds(in_pieces(pages, PIECE_PAGES)) if candidates else NO_SOFT_NOT_FOUNDS
+            yield from _without_equal_pages(equal_pages, candidates)
 
 
-def soft_not_founds_of(pages: Sequence[Page]) -> SoftNotFounds:
-    """The soft 404s among the pages of a block, as of now."""
-    contents = LearnedContents()
-    for page in in_pieces(pages, PIECE_PAGES):
-        contents.add(page)
-    return contents.soft_not_founds()
-
-
-def _without_equal_pages(soft_not_founds: SoftNotFounds, candidates: list[Candidate]) -> Iterable[Candidate]:
+def _without_equal_pages(equal_pages: SoftNotFounds, candidates: list[Candidate]) -> Iterable[Candidate]:
     """Candidates of a block, each with the page that is listed instead, if it is a soft 404 within the block."""
-    if not soft_not_founds:
+    if not equal_pages.first_of:
         return candidates
     pages = ((candidate, candidate.page) for candidate in candidates)
     return [
-        candidate._replace(equal_page=None if page is None else soft_not_founds.first_equal_page(page))
+        candidate._replace(equal_page=None if page is None else equal_pages.first_equal_page(page))
         for candidate, page in pages
     ]
 

@@ -19,6 +19,7 @@ from ..evidence import changefreq
 from ..evidence.changefreq import ChangefreqResult
 from ..evidence.lastmod import LastmodResult, futurity, lastmod
 from ..evidence.site_signals import changed_since, depends_on_site_signals
+from ..evidence.soft_404 import soft_not_founds
 from ..exceptions import ValuesError
 from ..models import Page, Provider, Route, Site, SitemapUrl, UrlColumns
 from ..request_response import AsyncCollector
@@ -38,7 +39,6 @@ from .candidates import (
     provider_batches,
     provider_candidates,
     route_candidates,
-    soft_not_founds_of,
 )
 from .policy import EvaluationContext, ListingPolicy, route_changefreq, route_priority
 from .provider_item_paths import ProviderReport
@@ -180,11 +180,11 @@ class EntryBuilder:
         The digest is empty if they depend on none.
         """
         # Soft 404s within the block are left out here already: no signals of the whole site are needed for that.
-        soft_not_founds = soft_not_founds_of(pages)
+        equal_pages = soft_not_founds(in_pieces(pages, PIECE_PAGES))
         candidates = [
             candidate
             for candidate in learned_candidates(context.snapshot, in_pieces(pages, PIECE_PAGES))
-            if candidate.page is None or soft_not_founds.first_equal_page(candidate.page) is None
+            if candidate.page is None or equal_pages.first_equal_page(candidate.page) is None
         ]
         entries = UrlColumns.of([*self._entries(context, in_pieces(candidates, PIECE_PAGES))])
         self._note_priorities(context, number, {*entries.priorities}, len(entries.locs))

@@ -2,7 +2,7 @@
 
 | field | bytes |
 |---|---|
-| version | 1: `FORMAT_VERSION`, or `MARKED_VERSION` if there is a content mark |
+| version | 1: `FORMAT_VERSION`, or `MARKED_VERSION` if there is a second digest |
 | flags | 2, below |
 | media type | 1: its index in `MEDIA_TYPES`, unless it is among the texts |
 | status | 2 |
@@ -15,7 +15,7 @@
 Integers are little-endian. A page that was seen and read once takes 67 bytes.
 
 If the version is `MARKED_VERSION`, the eight bytes of HTML read at hold two values: that time in the low four, and the
-content mark in the high four.
+second digest in the high four.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from ..models import Page, UnconfirmedAnswer
 from ..value_history import Run
 
 FORMAT_VERSION: Final = 1
-"""The first byte of a page without a content mark. A change of the format takes a new number; each is read for ever."""
+"""The first byte of a page without a second digest. A change of the format takes a new number."""
 
 MARKED_VERSION: Final = 2
-"""The first byte of a page with a content mark. HTML that is read after February 2106 gets none."""
+"""The first byte of a page with a second digest. HTML that is read after February 2106 gets none."""
 
 _VERSIONS: Final = (FORMAT_VERSION, MARKED_VERSION)
 
