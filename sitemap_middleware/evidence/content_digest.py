@@ -29,7 +29,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from .json_ld import content_facts
 from .relative_ages import without_ages
 
-MAX_WORDS: Final = 50_000
+MAX_WORDS: Final = 100_000
 MAX_TARGETS: Final = 10_000
 """Words, and link targets, of a page that are compared. A page with more gets no digest: that of a part would change
 with what surrounds the part."""
@@ -136,10 +136,9 @@ def _without_path(items: Counter[str], total: int, path: str) -> int:
         rest, count = total, sum(items.values())
         for item, times in items.items():
             if own.search(item):
-                left = own.sub("", item)
-                is_left = any(map(str.isalnum, left))
-                rest += ((digest_term(left) if is_left else 0) - digest_term(item)) * times
-                count -= 0 if is_left else times
+                left = "".join(filter(str.isalnum, own.sub("", item)))
+                rest += ((digest_term(left) if left else 0) - digest_term(item)) * times
+                count -= 0 if left else times
         total = rest if count else total
     return (total * _UNIT % _MODULUS >> 33) or 1
 

@@ -27,7 +27,7 @@ from .robots_directives import SEARCH_ENGINES, RobotsDirectives, parse_robots, r
 HEAD_CHARS: Final = KEPT_BODY_BYTES // 4
 """Characters read of a larger page, of up to four bytes. They hold its robots meta tags and its canonical link."""
 
-MAX_TAGS: Final = 40_000
+MAX_TAGS: Final = 50_000
 """The `<` of a page. Of a page with more, the first 64 kB are read, up to `MAX_TAGS` / 10."""
 MAX_DEPTH: Final = 400
 MAX_OPTIONS: Final = 2_000
@@ -73,6 +73,7 @@ _FORMATTING_TAG: Final = re.compile(
 )
 _TAG: Final = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9:-]*)")
 _LONG_TAG: Final = re.compile(r"<[a-zA-Z](?:[^<>\"']|\"[^\"]*+\"|'[^']*+'){1000}[^>]*+")
+_METADATA: Final = re.compile(r"<(?:meta|link|base)\b[^<>]{0,8000}+>", re.IGNORECASE)
 _FLAT_ELEMENTS: Final = frozenset(
     {"area", "base", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta", "option", "p"}
     | {"param", "source", "td", "th", "tr", "track", "wbr", "path", "circle", "rect", "line", "use", "g"}
@@ -144,7 +145,7 @@ def _bounded(text: str) -> tuple[str, str]:
         return text, ""
     start = "<".join(text[:HEAD_CHARS].split("<")[: MAX_TAGS // 10])
     # The metadata may follow, so that it is read as if it came first.
-    metadata = "".join(re.findall(r"<(?:meta|link|base)\b[^<>]{0,2000}>", text[len(start) : HEAD_CHARS], re.IGNORECASE))
+    metadata = "".join(_METADATA.findall(text[:HEAD_CHARS]))
     return metadata + _LONG_TAG.sub("<p", start), reason
 
 

@@ -63,7 +63,7 @@ _AGE_TEXT: Final = """
     tegnap tegnapelőtt holnap adineauri alaltăieri astăzi azi mâine şimdi demin dün bugün yarın τώρα χθες χτες
     προχθές σήμερα αύριο sekarang kemarin besok الآن أمس اليوم غدا עכשיו כרגע הרגע אתמול שלשום היום מחר अभी कल आज
     परसों just now right moments ago vor hace há fa atrás geleden sedan siden för temu назад тому önce lalu trước
-    sitten
+    sitten about almost nearly environ etwa ungefähr circa ca cerca około около
 """
 _AGE_WORDS: Final = frozenset(_AGE_TEXT.split())
 """Words that say when something was, or turn an amount of time into an age."""

@@ -1,41 +1,27 @@
-"""The digest of a page's content: its value is kept in stores, and what it costs is limited."""
+"""The digest of a page's content: what counts, what does not, and what two digests show together."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
-from selectolax.lexbor import LexborHTMLParser
 
-from sitemap_middleware.evidence.content_digest import _content_digest, content_digest, outermost_nodes
-from sitemap_middleware.evidence.digest_cost_limit import MAX_COST_MICROSECONDS, BudgetExceeded, WorkBudget
-from sitemap_middleware.evidence.packed_content_size import content_size, size_by_mark
-
-Facts = list[dict[str, Any]]
-NO_FACTS: Facts = []
+from sitemap_middleware.evidence.content_digest import MAX_WORDS, differ_by_numbers
+from sitemap_middleware.evidence.html_facts import MAX_OPTIONS, MAX_TAGS, parse_html
+from sitemap_middleware.evidence.observations import HtmlFacts
 
 
-def digest(html: str, facts: Facts = NO_FACTS) -> int | None:
-    content = content_digest(LexborHTMLParser(html), facts)
-    return None if content is None else content.digest
+def facts(html: str, path: str = "/a") -> HtmlFacts:
+    return parse_html(html.encode(), path=path)
 
 
-@pytest.mark.parametrize(
-    ("html", "facts", "value"),
-    [
-        ("<main></main>", NO_FACTS, 0),
-        ("<main>Tea</main>", NO_FACTS, 8060772111178777548),
-        ("<main>Tea for 2</main>", NO_FACTS, -6523341452665962373),
-        ('<main><a href="/tea?x#y">Tea</a><img src="//cdn.example/i.png">', NO_FACTS, -7979753489213911360),
-        ("<main>Tea, 3 weeks ago</main>", NO_FACTS, 728794403514170722),
-        ("<main></main>", [{"@type": "Product", "price": "4.50"}], -5354687871884800541),
-        ("<p>Donaudampfschifffahrtsgesellschaftskapit\xe4n", NO_FACTS, -1433434997734614706),
-    ],
-    ids=["nothing", "a word", "an integer", "targets", "an age", "a fact", "a long word"],
-)
-def test_digest_is_the_one_that_stores_have_kept(html: str, facts: Facts, value: int) -> None:
-    """If this changes, every page that was stored before an upgrade seems to have changed."""
-    assert digest(html, facts) == value
+def digest(html: str) -> int | None:
+    return facts(html).digest
+
+
+def json_ld(data: Any) -> str:
+    return f"<script type='application/ld+json'>{json.dumps(data)}</script><main>Tea</main>"
 
 
 @pytest.mark.parametrize(
@@ -44,10 +30,21 @@ def test_digest_is_the_one_that_stores_have_kept(html: str, facts: Facts, value:
         ("<main>One</main><main>Two</main>", "<main>Eins</main><main>Two</main>"),
         ("<article>One</article><article>Two</article>", "<article>Eins</article><article>Two</article>"),
         ("<main><a href=/x></a></main>", "<main><a href=/x></a><a href=/x></a></main>"),
-        ("<main><a href=//a.example/x></a></main>", "<main><a href=//b.example/x></a></main>"),
         ("<main><a href=/x></a></main>", "<main><a href=/y></a></main>"),
         ("<main><img src=/x></main>", "<main><img src=/y></main>"),
+        ("<main><iframe src=/x></iframe></main>", "<main><iframe src=/y></iframe></main>"),
+        ("<main><img src=/x alt=Tea></main>", "<main><img src=/x alt=Milk></main>"),
         ("<main>x</main>", "<main><a href=x></a></main>"),
+        ("<title>Tea</title><main>x</main>", "<title>Milk</title><main>x</main>"),
+        ("<meta name=description content=Tea><main>x</main>", "<meta name=description content=Milk><main>x</main>"),
+        ("<main>On <time>5 May 2024</time></main>", "<main>On <time>6 May 2024</time></main>"),
+        *(
+            (f"<main><{name}>Tea</{name}></main>", f"<main><{name}>Milk</{name}></main>")
+            for name in ("aside", "header")
+        ),
+        ("<main>3 a 5 b</main>", "<main>4 a 4 b</main>"),
+        (json_ld({"@type": "Product", "price": "4.50"}), json_ld({"@type": "Product", "price": "4.60"})),
+        (json_ld([{"@graph": [{"headline": "Tea"}]}]), json_ld([{"@graph": [{"headline": "Milk"}]}])),
     ],
 )
 def test_every_part_of_the_content_counts_as_often_as_it_occurs(first: str, second: str) -> None:
@@ -58,113 +55,114 @@ def test_every_part_of_the_content_counts_as_often_as_it_occurs(first: str, seco
     ("first", "second"),
     [
         ("<main><a href='/x?a#b'></a></main>", "<main><a href='https:/x'></a></main>"),
+        ("<main><a href=//a.example/x></a></main>", "<main><a href=//b.example/x></a></main>"),
+        ("<main><img src=/i.0a1b2c3d4.png></main>", "<main><img src=/i.5e6f7a8b9.png></main>"),
+        ("<main><img src=/v1.2/i.png></main>", "<main><img src=/v1.3/i.png></main>"),
         ("<main><a href='http://['></a></main>", "<main></main>"),
         ("<article>One</article><main>Two</main>", "<main>Two</main>"),
         ("<div role=main>One</div><article>Two</article>", "<div role=main>One</div>"),
         ("<p>Ad</p><article>One</article>", "<article>One</article>"),
         ("<main>One<main>two</main></main>", "<main>One two</main>"),
+        ("<main>One<nav>Two</nav><script>3</script><p hidden>4</p></main>", "<main>One</main>"),
+        ("<p>One</p><aside>Two</aside><header>3</header><footer>4</footer>", "<p>One</p>"),
+        (json_ld({"price": "4.50"}), json_ld({"price": 4.5})),
+        (json_ld({"userInteractionCount": 1, "dateModified": "2024-05-01"}), json_ld({"userInteractionCount": 2})),
+        (json_ld({"@type": "BreadcrumbList", "itemListElement": [{"headline": "Tea"}]}), json_ld({})),
+        (json_ld({"@type": ["Organization", {}], "description": "Tea"}), json_ld({})),
     ],
 )
 def test_what_is_not_content_does_not_count(first: str, second: str) -> None:
     assert digest(first) == digest(second)
 
 
-MOMENT = "title='2026-11-21 13:17'"
+@pytest.mark.parametrize(
+    ("ages", "rest"),
+    [
+        (("3 weeks ago", "a day ago", "2 days, 4 hours ago", "yesterday", "just now", "3w", "5min ago"), ""),
+        (("vor 3 Wochen", "vor einem Tag", "gestern", "vor 2 Std."), ""),
+        (("hace 3 días", "hace una hora", "ayer"), ""),
+        (("3 недели назад", "5 часов назад", "вчера"), ""),
+        (("3 hafta önce", "2 gün önce"), ""),
+        (("3小时前", "5 天前", "昨天"), ""),
+        (("3일 전", "5시간 전"), ""),
+        (("Day 124 of our journey", "Day 125 of our journey"), "of our journey"),
+    ],
+)
+def test_ages_are_not_content(ages: tuple[str, ...], rest: str) -> None:
+    assert {digest(f"<main>Posted {age}</main>") for age in ages} == {digest(f"<main>Posted {rest}</main>")}
+
+
+@pytest.mark.parametrize("text", ["5 m", "5 May 2024", "2024年5月1日", "week of tea", "7 days-old", "12 Uhr"])
+def test_numbers_that_are_no_ages_are_content(text: str) -> None:
+    assert digest(f"<main>Tea {text}</main>") != digest("<main>Tea</main>")
 
 
 @pytest.mark.parametrize(
-    ("element", "shows_age"),
+    ("first", "second", "alike"),
     [
-        (f"<i {MOMENT}>soon</i>", True),
-        (f"<i {MOMENT}>{'x' * 32}</i>", True),
-        (f"<i {MOMENT}>{'x' * 33}</i>", False),
-        (f"<i {MOMENT}><b>{'x' * 16}</b><b>{'y' * 16}</b></i>", True),
-        (f"<i {MOMENT}><b>{'x' * 16}</b><b>{'y' * 17}</b></i>", False),
-        (f"<i {MOMENT}>{'<b></b>' * 16}x</i>", False),
-        (f"<i {MOMENT}>{'<b></b>' * 15}x</i>", True),
-        (f"<i {MOMENT}><b {MOMENT}>now</b></i>", True),
-        ("<i title='2026-11-21T13:17:00Z'>soon</i>", True),
-        ("<i title=' 2026-11-21 13:17'>soon</i>", True),
-        ("<i title='2026-11-21'>soon</i>", False),
-        ("<i title='At 2026-11-21 13:17'>soon</i>", False),
-        ("<i title=''>soon</i>", False),
-        ("<i title>soon</i>", False),
-        ("<i>soon</i>", False),
+        ("Day-streak: 124!", "Day-streak: 125!", True),
+        ("1,234 views", "1,300 views", True),
+        ("3 a 5 b", "4 a 4 b", True),
+        ("Tea 1", "Milk 1", False),
+        ("<a href=/1></a>", "<a href=/2></a>", False),
     ],
 )
-def test_short_element_with_a_datetime_as_its_title_shows_an_age(element: str, *, shows_age: bool) -> None:
-    assert (digest(f"<main>Tea {element}</main>") == digest("<main>Tea</main>")) is shows_age
-
-
-def places(html: str, selector: str) -> str:
-    """The ids of the outermost nodes that a selector finds."""
-    return " ".join(node.attributes["id"] or "" for node in outermost_nodes(LexborHTMLParser(html).css(selector)))
+def test_digests_show_whether_numbers_alone_differ(first: str, second: str, *, alike: bool) -> None:
+    one, other = digest(f"<main>{first}</main>"), digest(f"<main>{second}</main>")
+    assert one is not None
+    assert other is not None
+    assert differ_by_numbers(one, other) is differ_by_numbers(other, one) is alike
 
 
 @pytest.mark.parametrize(
-    ("html", "outermost"),
+    ("html", "alike"),
     [
-        ("<b id=1></b><b id=2></b>", "1 2"),
-        ("<b id=1><b id=2></b></b>", "1"),
-        ("<b id=1><i><b id=2></b></i></b>", "1"),
-        ("<b id=1><i><b id=2></b><b id=3></b></i></b>", "1"),
-        ("<b id=1><i><u><b id=2></b></u><b id=3></b></i><b id=4></b></b><b id=5></b>", "1 5"),
-        ("<i><b id=1><b id=2></b></b><b id=3></b></i><i><b id=4></b></i>", "1 3 4"),
-        ("<i></i>", ""),
+        ("<main>Nothing is tagged {}</main>", True),
+        ("<main>Nothing is tagged “#{}”.</main>", True),
+        ("<title>{}</title><main>{} <a href='/tags/{}/feed'>{}</a></main>", True),
+        ("<main>Nothing</main>", True),
+        ("<main>{}</main>", False),
+        ("<main>About {}s</main>", False),
     ],
 )
-def test_outermost_nodes_are_in_no_other(html: str, outermost: str) -> None:
-    assert places(html, "b") == outermost
+def test_second_digest_has_no_words_of_the_path(html: str, *, alike: bool) -> None:
+    found = {
+        facts(html.replace("{}", word.title()), f"/tags/{word.replace(' ', '-')}").without_path
+        for word in ("tea", "milk", "black coffee")
+    }
+    assert (len(found) == 1) is alike
+
+
+def test_numbers_of_the_path_stay_in_the_second_digest() -> None:
+    found = {facts(f"<main>Order {number}</main>", f"/orders/{number}").without_path for number in (7, 8)}
+    assert len(found) == 2
+
+
+def test_pages_that_say_too_much_have_no_digest() -> None:
+    assert digest(f"<main>{'x ' * MAX_WORDS}</main>") is not None
+    assert facts(f"<main>{'x ' * (MAX_WORDS + 1)}</main>").unread_reason == "says more than can be compared in time"
 
 
 @pytest.mark.parametrize(
-    ("html", "facts", "microseconds"),
+    ("html", "reason"),
     [
-        ("<main></main>", NO_FACTS, 5),
-        ("<main></main><main></main>", NO_FACTS, 10),
-        ("<p></p>", NO_FACTS, 5),
-        ("<main>x</main>", NO_FACTS, 7.25),
-        ("<main>tea milk tea</main>", NO_FACTS, 9.75),
-        ("<main>tea</main><main>tea milk</main>", NO_FACTS, 14.75),
-        ("<main><a href=x></a><img src=y><a></main>", NO_FACTS, 13),
-        ("<main title=x><p title=y></main>", NO_FACTS, 15),
-        ("<main></main>", [{"a": "x"}], 11),
+        ("<br>" * (MAX_TAGS + 1), "has more than 50,000 tags"),
+        ("<div>" * 10_000, "nests too many elements"),
+        ("<select>" + "<option>" * (MAX_OPTIONS + 1), "has more than 2,000 options"),
+        (
+            "<p " + " ".join(f"a{number}" for number in range(50_000)) + ">",
+            "has an element with more than 500 attributes",
+        ),
+        ("".join(f"<font a{number}><p>" for number in range(8_000)), "nests too many elements"),
+        ("".join(f"<font a{number}='>' b><p></p>" for number in range(3_000)), "nests too many elements"),
     ],
-    ids=["a root", "two roots", "the body", "a word", "words", "words of two roots", "targets", "titles", "facts"],
+    ids=["tags", "depth", "options", "attributes", "formatting", "quotes"],
 )
-def test_cost_of_each_part(html: str, facts: Facts, microseconds: float) -> None:
-    _content_digest(LexborHTMLParser(html), facts, WorkBudget(microseconds))
-    with pytest.raises(BudgetExceeded):
-        _content_digest(LexborHTMLParser(html), facts, WorkBudget(microseconds - 0.25))
-
-
-@pytest.mark.parametrize(
-    ("html", "facts", "words", "others"),
-    [
-        ("<main></main>", NO_FACTS, 0, 0),
-        ("<main>tea, milk, tea</main><p>Not content", NO_FACTS, 3, 0),
-        ("<main>tea <a href=x>milk</a><img src=x><a href=x></a></main>", NO_FACTS, 2, 3),
-        ("<main>tea 3 weeks ago</main>", NO_FACTS, 1, 0),
-        ("<main></main>", [{"@type": "Product", "price": "4.50"}], 0, 2),
-        (f"<main>{'x ' * 1025}{'<img src=x>' * 65}</main>", NO_FACTS, 1025, 65),
-    ],
-    ids=["empty", "words", "targets", "an age", "facts", "many"],
-)
-def test_the_size_counts_what_the_digest_adds_up(html: str, facts: Facts, words: int, others: int) -> None:
-    content = content_digest(LexborHTMLParser(html), facts)
-    assert content is not None
-    assert size_by_mark(content.mark, content.digest) == (content_size(words, others) if content.mark else None)
-
-
-def test_page_that_costs_too_much_has_no_digest() -> None:
-    words = int((MAX_COST_MICROSECONDS - 5 - 2) / 0.25)
-    assert digest(f"<main>{'x ' * words}</main>") is not None
-    assert digest(f"<main>{'x ' * (words + 1)}</main>") is None
-
-
-def test_age_leaves_the_budget() -> None:
-    html = "<main>3 weeks ago</main>"
-    assert digest(html) == digest("<main>4 days ago</main>")
-    without_ages = 5 + 3 * 0.25 + 3 * 2
-    with pytest.raises(BudgetExceeded):
-        _content_digest(LexborHTMLParser(html), NO_FACTS, WorkBudget(without_ages))
+def test_html_that_takes_a_parser_long_is_read_for_its_metadata(html: str, reason: str) -> None:
+    robots = "<meta name=robots content=noindex>"
+    for page in (
+        f"<head>{robots}</head>{html}",
+        f"{html[:200_000]}{robots}" if len(html) < 60_000 else f"{robots}{html}",
+    ):
+        found = facts(page)
+        assert (found.noindex, found.digest, found.unread_reason) == (True, None, reason)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import sys
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,10 +9,13 @@ from hypothesis import strategies as st
 from sitemap_middleware.captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from sitemap_middleware.evidence.html_facts import (
     HEAD_CHARS,
+    MAX_ATTRIBUTES,
+    MAX_DEPTH,
+    MAX_OPTIONS,
+    MAX_TAGS,
     decode_html,
     parse_html,
 )
-from sitemap_middleware.evidence.linear_time_html_prefix import MAX_ATTRIBUTES, MAX_ELEMENT_DEPTH, MAX_OPTIONS, MAX_TAGS
 from sitemap_middleware.evidence.observations import HtmlFacts
 
 
@@ -178,12 +178,7 @@ SAME = [
     ("<main>One</main>", "<main>One<style>.x{}</style><noscript>no</noscript><template>t</template></main>"),
     ("<main>One</main>", "<main>One<p hidden>secret</p></main>"),
     ("<main>One, 3 minutes ago</main>", "<main>One, about 2 hours ago</main>"),
-    ("<main>One <time>May</time></main>", "<main>One <time>June</time></main>"),
     ('<main role="x">One</main>', "<div role=main>One</div>"),
-    (
-        '<main>One <li title="2026-11-21 13:17:09+00:00">now</li></main>',
-        '<main>One <li title="2026-11-21 13:17:09+00:00"><b title="2026-11-21T13:17">a second ago</b></li></main>',
-    ),
     ("<main>One two</main>", "<main><b>One</b> <i>two</i></main>"),
     ("<main><p>One</p><p>two</p></main>", "<main><p>two</p><p>One</p></main>"),
 ]
@@ -299,15 +294,14 @@ def test_charset_in_a_comment_that_is_not_closed_does_not_count() -> None:
 NOINDEX = b'<meta name="robots" content="noindex"><link rel="canonical" href="/a">'
 UNREADABLE = {
     "too large": (b"x" * MAX_HTML_BYTES, "is larger than 640 kB"),
-    "too deep": (b"<div>" * (MAX_ELEMENT_DEPTH + 1), "nests too many elements"),
-    "too deep by formatting": (b"<b><p>" * (MAX_ELEMENT_DEPTH + 1), "nests too many elements"),
+    "too deep": (b"<div>" * (MAX_DEPTH + 1), "nests too many elements"),
+    "too deep by formatting": (b"<b><p>" * (MAX_DEPTH + 1), "nests too many elements"),
     "too many tags": (b"<p>" * (MAX_TAGS + 2), "has more than 50,000 tags"),
     "too many attributes": (
         b"<p " + b"a=1 " * (MAX_ATTRIBUTES + 1) + b">",
         "has an element with more than 500 attributes",
     ),
-    "too many attributes of the body": (b"<body a=1>" * (MAX_ATTRIBUTES + 1), "has an element with more than 500"),
-    "too many options": (b"<select>" + b"<option>x</option>" * (MAX_OPTIONS + 1), "has more than 1,500 options"),
+    "too many options": (b"<select>" + b"<option>x</option>" * (MAX_OPTIONS + 1), "has more than 2,000 options"),
     "closing tags": (b"</p>" * (MAX_TAGS + 2), "has more than 50,000 tags"),
     "comments": (b"<!-->" * (MAX_TAGS + 2), "has more than 50,000 tags"),
     "frames": (b"<html><frameset><frame></frameset></html>", "has no body"),
@@ -324,27 +318,6 @@ def test_of_html_that_no_reader_reads_the_head_alone_is_read(body: str) -> None:
     assert facts.canonical == "/a"
 
 
-SCRIPT = '<script type="application/ld+json">{}</script>'
-DEMANDING = {
-    "units": "and week " * 60_000,
-    "amounts": "3 weeks and " * 40_000,
-    "whole ages": "in 3 weeks vor 2 Tagen " * 20_000,
-    "days": "yesterday at " * 40_000,
-    "short forms": " ".join(f"{number}w" for number in range(60_000)),
-    "apostrophes": "d'week l'an " * 40_000,
-    "eastern letters": "后 " * 150_000,
-    "eastern digits": "后 " + "1111111 " * 70_000,
-    "words": " ".join(f"{number:x}" for number in range(90_000)),
-    "links": "".join(f'<a href="/p/{number}">x</a>' for number in range(20_000)),
-    "images": "".join(f"<img src={number}>" for number in range(30_000)),
-    "titles": '<i title="2024-01-01 10:10">x</i>' * 18_000,
-    "articles": "<article>x</article>" * 20_000,
-    "ages in a fact": SCRIPT.format('{"name":"' + "and week " * 60_000 + '"}'),
-    "facts": SCRIPT.format("[" + "1.5," * 140_000 + "1]"),
-    "things": SCRIPT.format("[" + '{"a":1},' * 70_000 + "0]"),
-}
-
-
 LARGE = {
     "a list of products": "".join(
         f'<div class="card"><a href="/p/{number}"><img src="/i/{number}.jpg"></a><h3>Product {number}</h3>'
@@ -356,42 +329,6 @@ LARGE = {
     "chinese": "<p>中文文字这里的内容没有什么，天下大事前后。</p><p>3天前</p>" * 5_000,
     "table": ("<tr>" + "<td>12</td>" * 10 + "</tr>") * 2_000,
 }
-
-
-def calls(body: bytes) -> int:
-    """The number of calls it takes to read a page, which does not depend on the machine or its load."""
-    count = 0
-
-    def counting(_: object, event: str, __: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(counting)
-    try:
-        parse_html(body)
-    finally:
-        sys.setprofile(before)
-    return count
-
-
-@functools.cache
-def most_calls() -> int:
-    """How many calls it takes to read the most laborious of the large pages that people read."""
-    return max(calls(page.encode()) for page in LARGE.values())
-
-
-@pytest.mark.once
-@pytest.mark.parametrize("name", DEMANDING)
-def test_oversized_text_has_no_digest_and_bounded_work(name: str) -> None:
-    body = NOINDEX + DEMANDING[name].encode()
-    assert len(body) < MAX_HTML_BYTES
-    assert calls(body) < 2 * most_calls()
-    facts = parse_html(body)
-    assert facts.digest is None
-    assert facts.unread_reason == "says more than can be compared in time"
-    assert facts.noindex
-    assert facts.canonical == "/a"
 
 
 @pytest.mark.parametrize("name", LARGE)
@@ -424,9 +361,9 @@ def test_any_bytes_can_be_read_and_come_to_the_same_twice(body: bytes, charset: 
     [
         "<html" + "".join(f" data-a{number}=1" for number in range(MAX_ATTRIBUTES + 1)) + "><head>",
         "<p" + " a" * (MAX_ATTRIBUTES + 1) + "><p title='",
-        "<div>" * (MAX_ELEMENT_DEPTH + 1),
+        "<div>" * (MAX_DEPTH + 1),
         "<select>" + "<option>" * (MAX_OPTIONS + 1),
-        "<b><p>" * MAX_ELEMENT_DEPTH,
+        "<b><p>" * (MAX_DEPTH + 1),
     ],
     ids=range(5),
 )

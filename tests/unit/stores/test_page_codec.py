@@ -46,7 +46,7 @@ PAGES = st.builds(
     html_obstacle=TEXTS,
     html_expires_at=st.none() | NUMBERS,
     unread_reason=TEXTS,
-    content_mark=st.just(0),
+    without_path=st.just(0),
     content_history=HISTORIES,
     stated_date_history=HISTORIES,
     learned=st.booleans(),
@@ -55,7 +55,7 @@ PAGES = st.builds(
 )
 
 MARKED = st.builds(
-    lambda page, read_at, mark: page._replace(read_at=read_at, content_mark=mark),
+    lambda page, read_at, mark: page._replace(read_at=read_at, without_path=mark),
     PAGES,
     st.integers(0, 2**32 - 1),
     st.integers(0, 2**31 - 1),
@@ -94,9 +94,9 @@ AS_EVER = {
     " 02000000 6973 01000000 37 03000000 776173 02000000 2d31 02000000 6973"
     " 2a000000 313730303030303030302e3330322e372c313730303030303036302e3430332e34323934393637323935": FULL,
     "02 0800 00 c8000000 00 01 00 00f1536500000000 00f1536500000000 0000000000000000 00f1536504030201"
-    " feffffffffffffff 00f1536500000000 00f1536500000000": PLAIN._replace(content_mark=0x0102_0304),
+    " feffffffffffffff 00f1536500000000 00f1536500000000": PLAIN._replace(without_path=0x0102_0304),
     "02 0800 00 c8000000 00 01 00 00f1536500000000 00f1536500000000 0000000000000000 00f15365ffffff7f"
-    " feffffffffffffff 00f1536500000000 00f1536500000000": PLAIN._replace(content_mark=2**31 - 1),
+    " feffffffffffffff 00f1536500000000 00f1536500000000": PLAIN._replace(without_path=2**31 - 1),
 }
 
 
@@ -125,7 +125,7 @@ def test_the_form_of_what_stores_hold_is_as_ever(form: str) -> None:
 @pytest.mark.parametrize("read_at", [-1, 2**32])
 def test_a_page_read_beyond_four_bytes_of_seconds_has_no_mark(read_at: int) -> None:
     page = PLAIN._replace(read_at=read_at)
-    assert pack_page(page._replace(content_mark=7)) == pack_page(page)
+    assert pack_page(page._replace(without_path=7)) == pack_page(page)
 
 
 def test_a_plain_page_is_small() -> None:
@@ -187,7 +187,7 @@ def test_answers_that_wait_and_are_damaged_are_refused(damaged: str) -> None:
         PLAIN._replace(last_modified=2**70),
         PLAIN._replace(status=2**15),
         PLAIN._replace(last_seen_fraction=256),
-        PLAIN._replace(content_mark=2**31),
+        PLAIN._replace(without_path=2**31),
         PLAIN._replace(last_modified_history=(Run(1, 2, 2**63),)),
         PLAIN._replace(content_history=PLAIN.content_history * 256),
     ],

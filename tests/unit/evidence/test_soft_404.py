@@ -1,0 +1,55 @@
+"""Soft 404s: which of several equal pages is listed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sitemap_middleware.evidence.soft_404 import soft_not_founds
+from sitemap_middleware.models import Page
+from sitemap_middleware.value_history import VOLATILE, Run
+
+
+def pages(*paths: str, route: str = "/tags/<tag>", content: int = 7, **more: Any) -> list[Page]:
+    """Learned pages, seen one after the other."""
+    return [
+        Page(path, route, at, at, 200, learned=True, without_path=5, content_history=(Run(content, at, at),))._replace(
+            **more
+        )
+        for at, path in enumerate(paths)
+    ]
+
+
+def unlisted(found: list[Page]) -> str:
+    equal = soft_not_founds(found)
+    return " ".join(page.path for page in found if equal.first_equal_page(page) is not None)
+
+
+@pytest.mark.parametrize(
+    ("found", "gone"),
+    [
+        (pages("/tags/a", "/tags/b", "/tags/c", "/tags/d"), ""),
+        (pages("/tags/a", "/tags/b", "/tags/c", "/tags/d", "/tags/e"), "/tags/b /tags/c /tags/d /tags/e"),
+        (pages(*(f"/tags/{n}" for n in "abcde"), without_path=0), ""),
+        (pages(*(f"/tags/{n}" for n in "abcde"), learned=False), ""),
+        (pages(*(f"/tags/{n}" for n in "abcde"), noindex=True), ""),
+        (pages(*(f"/tags/{n}" for n in "abcde"), status=404), ""),
+        (pages(*(f"/tags/{n}" for n in "abcde"), content=VOLATILE), ""),
+        ([*pages("/tags/a", "/tags/b", "/tags/c"), *pages("/t/d", "/t/e", route="/t/<x>")], ""),
+        (pages("/tags/Tea", "/tags/tea"), "/tags/tea"),
+        (pages("/tags/tea", "/tags/tea.", "/tags/tea%20", "/tags/t%E2%84%AA"), "/tags/tea. /tags/tea%20"),
+        (pages("/tags/7", "/tags/007"), "/tags/007"),
+        (pages("/tags/caf%C3%A9", "/tags/cafe%CC%81"), "/tags/cafe%CC%81"),
+        (pages("/q/1/tea", "/q/1/buy", "/q/2/tea", route="/q/{id}/{slug}"), "/q/1/buy"),
+        (pages("/q/1/tea", "/q/1/buy", route="/q/{id}/tea"), ""),
+    ],
+)
+def test_of_equal_pages_the_first_known_is_listed(found: list[Page], gone: str) -> None:
+    assert unlisted(found) == gone
+    assert soft_not_founds(found).as_tuple() == soft_not_founds(found[::-1]).as_tuple()
+
+
+def test_of_pages_seen_at_once_the_one_in_lower_case_is_listed() -> None:
+    found = [page._replace(first_seen=1) for page in pages("/tags/Tea", "/tags/tea")]
+    assert unlisted(found) == "/tags/Tea"
