@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pkgutil import resolve_name
 from typing import Any, Final, Literal
 
 from .evidence.observations import INDEXABLE_TYPES
@@ -289,12 +290,18 @@ def _authorize(setting: Setting) -> Callable[[Any], Any] | None:
     value = setting.value
     if value is None:
         return None
-    if not callable(value):
+    function, problem = value, "cannot be called"
+    if setting.source == "config" and isinstance(value, str):  # a settings module cannot import what imports it
+        try:
+            function = resolve_name(value)
+        except (ImportError, AttributeError, ValueError) as error:
+            function, problem = None, f"cannot be imported ({error})"
+    if not callable(function):
         raise OptionError(
-            f"{setting.place}={value!r} cannot be called; give a function of a request that returns whether it may"
-            " read the report"
+            f"{setting.place}={value!r} {problem}; give a function of a request that returns whether it may read the"
+            ' report, or in the configuration its dotted path, such as "project.access.may_read_report"'
         )
-    checked: Callable[[Any], Any] = value
+    checked: Callable[[Any], Any] = function
     return checked
 
 

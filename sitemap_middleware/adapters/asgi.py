@@ -109,11 +109,8 @@ class ASGIMiddleware:
         self._bind_app(scope)
         if not key:
             return self.app, None
-        request, response = request_of_scope(scope, key, self), None
-        if key[KEY_PATH].endswith(DOCUMENT_SUFFIXES):
-            response = await self._document_response(request)
-        elif (marker := self.service.report.marker) is not None and marker in key[KEY_PATH]:
-            response = await self._report_response(request)
+        request = request_of_scope(scope, key, self)
+        response = await self.own_response(request)
         if response is not None:
             return partial(send_response, response), None
         page = self.service.observe(request)
@@ -122,24 +119,22 @@ class ASGIMiddleware:
         request.tracked_page, request.server_send = page, send
         return self.app, request
 
+    async def own_response(self, request: ASGIRequest) -> Response | None:
+        """The response to a request for a document, robots.txt or the report; None if the app is to answer."""
+        path = request.key[KEY_PATH]
+        if path.endswith(DOCUMENT_SUFFIXES):
+            return await self._document_response(request)
+        marker = self.service.report.marker
+        return None if marker is None or marker not in path else await self._report_response(request)
+
     async def _document_response(self, request: ASGIRequest) -> Response | None:
         """The response to a request whose path may be a document's; None if the app is to answer."""
         handler = self.service.sitemap_handler
         response: Response | None = handler.cached_response(request)
-        if response is None and handler.may_be_document(request):
-            response = await self.new_document_response(request)
+        if response is None and handler.handles(request):
+            # an empty context: the document is for everyone, and its visitor's user or language must not decide it
+            response = await run_sync(Context().run, handler.handle, request, limiter=thread_limiter())
         return response
-
-    async def new_document_response(self, request: ASGIRequest) -> Response | None:
-        """The response to a request for a document that must be brought up to date, or for robots.txt.
-
-        None if the app is to answer the request.
-        """
-        handler = self.service.sitemap_handler
-        if not handler.handles(request):
-            return None
-        # an empty context: the document is for everyone, and its visitor's user or language must not decide it
-        return await run_sync(Context().run, handler.handle, request, limiter=thread_limiter())
 
     async def _report_response(self, request: ASGIRequest) -> Response | None:
         """The response if the request is for the report and may read it; None if the app is to answer."""

@@ -98,11 +98,7 @@ class WSGIMiddleware:
         """Return the app to call for a page not tracked yet, and the request if its response will be observed."""
         if self._original_attributes:
             self._unwind()
-        path, response = request.key[KEY_PATH], None
-        if path.endswith(DOCUMENT_SUFFIXES):
-            response = self.document_response(request)
-        elif (marker := self.service.report.marker) is not None and marker in path:
-            response = self._report_response(request)
+        response = self.own_response(request)
         if response is not None:
             return partial(_send_response, response), None
         page = self.service.observe(request)
@@ -111,7 +107,15 @@ class WSGIMiddleware:
         request.tracked_page, request.server_start_response = page, start_response
         return self.app, request
 
-    def document_response(self, request: WSGIRequest) -> Response | None:
+    def own_response(self, request: WSGIRequest) -> Response | None:
+        """The response to a request for a document, robots.txt or the report; None if the app is to answer."""
+        path = request.key[KEY_PATH]
+        if path.endswith(DOCUMENT_SUFFIXES):
+            return self._document_response(request)
+        marker = self.service.report.marker
+        return None if marker is None or marker not in path else self._report_response(request)
+
+    def _document_response(self, request: WSGIRequest) -> Response | None:
         """The response if the request is for a sitemap document or robots.txt; None if the app is to answer."""
         handler = self.service.sitemap_handler
         response = handler.cached_response(request)

@@ -9,7 +9,6 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.core.exceptions import MiddlewareNotUsed
 
 from .. import middleware as core
-from ..request_response import DOCUMENT_SUFFIXES
 from .get_response_as_app import get_response_as_app
 from .requests import asgi_request, wsgi_request
 from .responses import http_response, observe_response
@@ -52,8 +51,7 @@ class SitemapMiddleware:
             own = wsgi_request(request, app)
             page = self._tracked_page(own)
             if page is None:
-                if own.key[0].endswith(DOCUMENT_SUFFIXES) and app.service.sitemap_handler.may_be_document(own):
-                    response = app.document_response(own)
+                response = app.own_response(own)
                 if response is None:
                     page = app.service.observe(own)
         except Exception as error:
@@ -72,12 +70,7 @@ class SitemapMiddleware:
             own = asgi_request(request, app)
             page = self._tracked_page(own)
             if page is None:
-                if own.key[0].endswith(DOCUMENT_SUFFIXES):
-                    handler = app.service.sitemap_handler
-                    if handler.may_be_document(own):
-                        response = handler.cached_response(own)
-                        if response is None:
-                            response = await app.new_document_response(own)
+                response = await app.own_response(own)
                 if response is None:
                     page = app.service.observe(own)
         except Exception as error:

@@ -23,7 +23,13 @@ def wsgi_request(request: HttpRequest, app: Any) -> WSGIRequest:
     if not (path.isascii() and root.isascii()):
         environ = {**environ, "PATH_INFO": _raw(path), "SCRIPT_NAME": _raw(root)}
     if "wsgi.url_scheme" not in environ:  # of an ASGI server
-        environ = {**environ, "wsgi.url_scheme": request.scheme or "http", "wsgi.multithread": True}
+        version = getattr(request, "scope", {}).get("http_version", "1.1")
+        environ = {
+            **environ,
+            "wsgi.url_scheme": request.scheme or "http",
+            "wsgi.multithread": True,
+            "SERVER_PROTOCOL": f"HTTP/{version}",
+        }
     if type(environ.get("wsgi.input")).__module__ == "django.test.client":
         environ = {
             **environ,
@@ -47,7 +53,7 @@ def _scope_of(request: HttpRequest) -> dict[str, Any]:
     return {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
-        "http_version": "1.1",
+        "http_version": request.META.get("SERVER_PROTOCOL", "HTTP/1.1").removeprefix("HTTP/"),
         "method": request.method or "GET",
         "scheme": request.scheme or "http",
         "path": request.path,

@@ -459,6 +459,65 @@ def test_middleware_of_either_kind_may_be_inside(handler: Any, inside: str) -> N
     assert project.listed(root="/base") == ["/base/", "/base/async/"]
 
 
+# The report
+
+
+def with_the_key(request: Any) -> bool:
+    if "x-broken" in request.headers:
+        raise RuntimeError("the door is stuck")
+    return bool(request.headers.get("x-key") == "yes" and (request.environ or request.scope))
+
+
+async def with_the_key_async(request: Any) -> bool:
+    return with_the_key(request)
+
+
+@pytest.mark.parametrize("inside", ["none", "SyncOnly", "AsyncOnly"])
+@pytest.mark.parametrize("authorize", [with_the_key, f"{__name__}.with_the_key"])
+def test_the_report_is_shown_to_whom_authorize_lets_in(handler: Any, inside: str, authorize: Any) -> None:
+    project = Project(
+        [path("", page)],
+        handler=handler,
+        MIDDLEWARE=[] if inside == "none" else [f"{__name__}.{inside}"],
+        SITEMAP_REPORT="/reports/sitemap",
+        SITEMAP_AUTHORIZE=authorize,
+    )
+    assert project.request("/reports/sitemap").status == 404
+    assert project.request("/reports/sitemap", headers=[("x-broken", "1")]).status == 404
+    for url in ("/reports/sitemap", "/reports/sitemap/pages"):
+        answer = project.request(url, headers=[("x-key", "yes")])
+        assert (answer.status, b"<html" in answer.body) == (200, True)
+    assert project.request("/reports/sitemapped", headers=[("x-key", "yes")]).status == 404
+    assert project.request("/reports/sitemap", method="POST", headers=[("x-key", "yes")]).status == 404
+    assert project.listed() == ["/"]
+
+
+def test_an_async_authorize_is_awaited() -> None:
+    project = Project(
+        [path("", async_view())],
+        handler=ASGIHandler,
+        SITEMAP_REPORT="/report",
+        SITEMAP_AUTHORIZE=f"{__name__}.with_the_key_async",
+    )
+    assert project.request("/report").status == 404
+    assert project.request("/report", headers=[("x-key", "yes")]).status == 200
+
+
+@pytest.mark.parametrize("inside", ["none", "SyncOnly", "AsyncOnly"])
+def test_in_debug_mode_this_machine_may_read_the_report(handler: Any, inside: str) -> None:
+    middleware = [] if inside == "none" else [f"{__name__}.{inside}"]
+    project = Project([path("", page)], handler=handler, MIDDLEWARE=middleware, SITEMAP_REPORT="/report", DEBUG=True)
+    assert project.request("/report", host="localhost").status == 200
+    assert project.request("/report", host="bakery.example").status == 404
+    assert project.request("/report", host="localhost", headers=[("x-forwarded-for", "1.2.3.4")]).status == 404
+
+
+@pytest.mark.parametrize("value", ["nothing", "no.such.module", f"{__name__}.missing", f"{__name__}.BASE", 7])
+def test_an_authorize_that_cannot_be_called_is_refused(value: Any) -> None:
+    with pytest.raises(OptionError, match=rf"settings.SITEMAP_AUTHORIZE='?{value}'? cannot be (called|imported)"):
+        Project([path("", page)], SITEMAP_REPORT="/report", SITEMAP_AUTHORIZE=value)
+
+
 def streamed(request: Any) -> StreamingHttpResponse:
     return StreamingHttpResponse(iter([b"<meta name=robots", b" content=noindex>", page(request).content]))
 
