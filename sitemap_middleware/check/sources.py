@@ -61,16 +61,18 @@ class FileSource:
         self.location = None if path.is_dir() else location
         self._base = location if path.is_dir() else None
         self.request_time: float | None = None
-        self._first: list[str] = [self.name]
+        self._files_of_folder = set[Path]()
 
     async def first_documents(self) -> Sequence[str]:
         """Return the path of the file, or those of the files in the folder. Raises `SitemapError` if it has none."""
-        if self._path.is_dir():
-            files = (file for file in self._path.iterdir() if file.name.lower().endswith((".xml", ".xml.gz")))
-            self._first = sorted(str(file) for file in files if file.is_file())
-            if not self._first:
-                raise SitemapError(f"the folder {self._path} has no file *.xml or *.xml.gz: name the file to check")
-        return self._first
+        if not self._path.is_dir():
+            return [self.name]
+        names = (file for file in self._path.iterdir() if file.name.lower().endswith((".xml", ".xml.gz")))
+        files = sorted(file for file in names if file.is_file())
+        if not files:
+            raise SitemapError(f"the folder {self._path} has no file *.xml or *.xml.gz: name the file to check")
+        self._files_of_folder = {file.resolve() for file in files}
+        return [str(file) for file in files]
 
     async def read(self, document: DocumentRow, run: Run) -> None:
         """Check a document. One that an index names is searched for in the folder of the index."""
@@ -83,7 +85,7 @@ class FileSource:
         if found is None:
             text = f"no file of {self._folder} is this sitemap, so it was not checked"
             run.report.add(("index-not-all-read", text), document.url)
-        elif self._path.is_dir() and str(self._folder / found.name) in self._first:
+        elif found in self._files_of_folder:
             run.documents.completed(is_other_name=True)  # of a file of the folder, which is read anyway
         else:
             self._check(found, Document(run, document, document.url))

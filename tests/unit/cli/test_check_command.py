@@ -127,10 +127,12 @@ def test_folder_is_checked_with_all_its_sitemaps(tmp_path: Path) -> None:
     (tmp_path / "pages.xml").write_text(urlset("https://example.com/a", "/b"), "utf-8")
     (tmp_path / "posts.xml.gz").write_bytes(gzip.compress(urlset("https://example.com/c").encode()))
     (tmp_path / "notes.txt").write_text("nothing", "utf-8")
-    names = ("pages.xml", "posts.xml.gz")
+    (tmp_path / "de").mkdir()
+    (tmp_path / "de" / "pages.xml").write_text(urlset("https://example.com/de/a"), "utf-8")
+    names = ("pages.xml", "posts.xml.gz", "de/pages.xml")
     (tmp_path / "index.xml").write_text(index(*(f"https://example.com/{name}" for name in names)), "utf-8")
     result = check(tmp_path, "--base-url", "https://example.com")
-    assert result.stdout.splitlines()[-1] == "2 URLs in 3 documents: 1 error"
+    assert result.stdout.splitlines()[-1] == "3 URLs in 4 documents: 1 error"
     assert f"{tmp_path / 'pages.xml'}:1:" in result.stdout
 
 
