@@ -7,7 +7,6 @@ import zlib
 from email.utils import formatdate
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
 
 import pytest
 
@@ -186,24 +185,6 @@ def test_other_spellings_of_a_path_neither_delist_nor_add_pages(protocol: str) -
     assert site.locs() == ["http://testserver/posts/seven"]
 
 
-@BOTH
-@pytest.mark.parametrize(
-    "header",
-    [
-        ("content-length", "9999999"),
-        *(("content-encoding", coding) for coding in ("gzip", "gzip, deflate", "identity", "compress", "none")),
-    ],
-)
-def test_bodies_are_sampled_whatever_their_coding(protocol: str, header: tuple[str, str]) -> None:
-    site = SampleSite(protocol, {"/": html("One")})
-    request: Any = _Request()
-    page = site.app.service.observe(request)
-    assert page is not None
-    observer = page.on_response_start(200, [("content-type", "text/html"), header], request)
-    assert observer is not None
-    assert observer.chunks is not None
-
-
 BROTLI = next(filter(find_spec, ("brotli", "brotlicffi")), None)
 NOINDEX = '<meta name="robots" content="noindex">'
 
@@ -227,16 +208,6 @@ def test_page_head_is_read_at_any_size_and_with_any_compression(protocol: str, c
     site.visit("/", "/about")
     assert site.locs() == ["http://testserver/about"]
     assert ("larger than" in site.app.explain("/about").reason) is (size > 640 * 1024)
-
-
-@BOTH
-def test_a_large_page_that_is_sent_as_it_is_has_its_head_read(protocol: str) -> None:
-    filler = "<p>word</p>" * 200_000
-    site = SampleSite(protocol, {"/": html(filler, NOINDEX), "/about": html(filler)}, verify=False)
-    site.visit("/", "/about")
-    assert site.locs() == ["http://testserver/about"]
-    reason = "it answered 200 with text/html; it was not read completely: it is larger than 640 kB"
-    assert site.app.explain("/about").reason == reason
 
 
 @BOTH
@@ -367,20 +338,3 @@ def test_a_price_in_json_ld_dates_the_page_and_a_counter_does_not(protocol: str)
         site.visit("/")
         site.clock.pass_(3600)
     assert home(site) == {"lastmod": w3c_from_timestamp(changed)}
-
-
-class _Request:
-    """A request for the home page, as the service reads it."""
-
-    key = ("/", "testserver", "http", "", "GET", "")
-    is_forwarded = False
-    fields = ()
-    method, scheme, host, root, path, query = "GET", "http", "testserver", "", "/", False
-
-    routing_headers = ()
-
-    def ignore_reason(self) -> None:
-        """Counts."""
-
-    def visitor(self, _: int) -> int:
-        return 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import flask
 import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -12,14 +11,13 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Host, Route
-from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.sansio.utils import host_is_trusted
 
 from sitemap_middleware import SitemapMiddleware
 
 from ..support.documents import locs
 from ..support.sample_sites import Page, SampleSite
-from ..support.wire import Answer, RequestSpec, asgi, wsgi
+from ..support.wire import Answer, RequestSpec, asgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 HTML = [("content-type", "text/html")]
@@ -379,15 +377,6 @@ def test_a_host_shows_the_pages_that_the_app_routes_to_it_later() -> None:
     assert locs(asgi(middleware, request).body) == ["http://shop.example/cart"]
 
 
-@BOTH
-def test_two_apps_of_one_process_know_nothing_of_each_other(protocol: str) -> None:
-    first, second = two(protocol), two(protocol)
-    sees(first, "/p/one")
-    sees(second, "/", gone=True)
-    assert first.locs() == ["http://testserver/", "http://testserver/p/one"]
-    assert second.locs() == []
-
-
 # Which hosts count as evidence if base_url is set
 
 
@@ -432,51 +421,6 @@ def test_host_checking_app_is_not_affected_by_forged_hosts(protocol: str, forged
 # Behind a proxy
 
 
-class Trusting(ProxyFix):
-    """One's own, derived from Werkzeug's."""
-
-
-def fixed(how: str, **options: Any) -> Any:
-    """A Flask app with ProxyFix somewhere."""
-    app = flask.Flask("site", static_folder=None)
-    app.add_url_rule("/", "home", lambda: "home")
-    options = {"store": "memory://", "verify": False} | options
-    if how == "inside":
-        app.wsgi_app = Trusting(app.wsgi_app, x_prefix=1)  # type: ignore[method-assign] # as Flask's docs do
-        app.wsgi_app = SitemapMiddleware(app.wsgi_app, **options)  # type: ignore[method-assign] # as Flask's docs do
-    elif how == "inside the app":
-        app.wsgi_app = ProxyFix(app.wsgi_app)  # type: ignore[method-assign] # as Flask's docs do
-        return SitemapMiddleware(app, **options)
-    elif how == "inside with nothing of the prefix":
-        app.wsgi_app = SitemapMiddleware(ProxyFix(app.wsgi_app), **options)  # type: ignore[method-assign] # as Flask's docs do
-    else:
-        app.wsgi_app = SitemapMiddleware(app.wsgi_app, **options)  # type: ignore[method-assign] # as Flask's docs do
-        app.wsgi_app = ProxyFix(app.wsgi_app, x_host=1, x_prefix=1)  # type: ignore[method-assign] # as Flask's docs do
-    return app
-
-
-@pytest.mark.parametrize(
-    ("how", "base_url", "warned"),
-    [
-        ("inside", None, True),
-        ("inside", "https://example.com", True),
-        ("inside the app", None, True),
-        ("inside the app", "https://example.com", False),
-        ("inside with nothing of the prefix", None, True),
-        ("inside with nothing of the prefix", "https://example.com", False),
-        ("around", None, False),
-        ("around", "https://example.com", False),
-    ],
-)
-def test_a_proxy_fix_inside_is_warned_of_once(
-    how: str, base_url: str | None, caplog: pytest.LogCaptureFixture, *, warned: bool
-) -> None:
-    app = fixed(how, base_url=base_url)
-    for path in (SITEMAP, "/robots.txt", SITEMAP):
-        wsgi(app, RequestSpec(path, host="localhost"))
-    assert ["wrap it around SitemapMiddleware" in message for message in caplog.messages] == [True] * warned
-
-
 class ProxyHeadersMiddleware:
     """As uvicorn's."""
 
@@ -506,29 +450,6 @@ def test_proxy_headers_inside_are_warned_of(how: str, caplog: pytest.LogCaptureF
 
 
 # What the log says
-
-
-def warnings_of_hosts(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if "no sitemap for the host" in record.getMessage()]
-
-
-@BOTH
-def test_a_sitemap_that_is_refused_for_its_host_is_logged_once(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
-    sample = home(protocol)
-    for host in ("shop.example", "evil.example"):
-        assert is_refused(sample.request(SITEMAP, host=host))
-    (line,) = warnings_of_hosts(caplog)
-    assert "'shop.example'" in line
-    for cure in ("SITEMAP_BASE_URL", "base_url", "allowed_hosts"):
-        assert cure in line
-
-
-@BOTH
-def test_no_host_is_logged_if_base_url_is_given(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
-    sample = home(protocol, base_url="https://example.com")
-    assert sample.request(SITEMAP, host="evil.example").status == 200
-    assert sample.request(SITEMAP, root="/" + "x" * 300).status == 404
-    assert not warnings_of_hosts(caplog)
 
 
 # The site that no request states, and those that settings name

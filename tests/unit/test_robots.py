@@ -11,7 +11,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from sitemap_middleware import SitemapMiddleware, StoreError
+from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.robots import RETRY_SECONDS
 from sitemap_middleware.robots_parser import (
     MAX_ROBOTS_BYTES,
@@ -143,19 +143,6 @@ def test_robots_false_turns_both_off(protocol: str) -> None:
     assert len(sample.locs()) == 2
 
 
-@BOTH
-def test_no_robots_txt_is_served_below_a_root_path(protocol: str) -> None:
-    sample = site(protocol)
-    assert sample.request("/robots.txt", root="/shop").status == 404
-
-
-@BOTH
-def test_unknown_host_gets_the_apps_answer(protocol: str) -> None:
-    sample = SampleSite(protocol, {"/": Page()}, allowed_hosts="example.com")
-    assert sample.request("/robots.txt", host="evil.example").status == 404
-    assert sample.request("/robots.txt", host="example.com").status == 200
-
-
 # As crawlers read it
 
 DISALLOWED = (
@@ -284,13 +271,6 @@ NO_RULES = {
 @pytest.mark.parametrize("robots", NO_RULES.values(), ids=NO_RULES)
 def test_what_crawlers_find_no_rules_in_forbids_nothing(protocol: str, robots: Page) -> None:
     assert len(site(protocol, robots, verify=False).locs()) == 3
-
-
-@BOTH
-@pytest.mark.parametrize("name", ["JSON by its type", "too long", "endless", "among markup"])
-def test_robots_txt_that_cannot_take_a_line_is_served_unchanged(protocol: str, name: str) -> None:
-    sample = site(protocol, READ[name], verify=False)
-    assert sample.request("/robots.txt").body == READ[name].body
 
 
 # Redirects
@@ -438,18 +418,6 @@ def test_a_view_of_robots_txt_that_raises_is_a_failure(caplog: pytest.LogCapture
 
 
 @BOTH
-def test_failing_store_holds_no_rules_and_is_harmless(protocol: str) -> None:
-    class Failing(MemoryStore):
-        def save(self, site: str, values: Any) -> None:
-            if "robots" in values:
-                raise StoreError("full")
-            super().save(site, values)
-
-    sample = site(protocol, Page(200, TEXT, FORBIDS), verify=False, store=Failing())
-    assert len(sample.locs()) == 2
-
-
-@BOTH
 def test_a_compression_that_cannot_be_read_is_a_failure(protocol: str) -> None:
     for coding, body in (
         ("br", FORBIDS),
@@ -548,24 +516,3 @@ def test_robots_txt_of_flask_without_a_route_for_it_is_obeyed(*, hook: bool) -> 
         app.add_url_rule("/<path:path>", "file", robots)
     wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", verify=False)
     assert locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body) == ["https://example.com/"]
-
-
-@pytest.mark.parametrize(
-    ("text", "may_disallow"),
-    [
-        ("", False),
-        ("# nobody reads this: /posts/\n", False),
-        ("User-agent: *\nDisallow:\nAllow: /posts/\nCrawl-delay: 1\nSitemap: https://example.com/posts/s.xml", False),
-        ("User-agent: *\nDisallow: /admin\nDisallow: /post", True),
-        ("User-agent: *\nDisallow: /admin # and /posts/", False),
-        ("User-agent: *\nDisallow: /posts/secret", True),
-        ("User-agent: *\nDisallow: /", True),
-        ("User-agent: *\nDisallow: /*.pdf", True),
-        ("User-agent: *\nDisallow: *secret", True),
-        ("User-agent: *\nDisallow: /%70osts/", True),
-        ("User-agent: *\nDissallow: /posts/", True),
-        ("User-agent: *\nDisallow /posts/", True),
-    ],
-)
-def test_rules_for_other_paths_forbid_nothing_below_a_path(text: str, may_disallow: bool) -> None:
-    assert RobotsRules(text).may_disallow("/posts/") is may_disallow

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import sys
 from collections.abc import Iterator
@@ -283,16 +281,6 @@ def test_sitemap_of_another_site_is_not_written() -> None:
 # Which pages
 
 
-def test_several_pages_are_explained_at_once() -> None:
-    visit_blog("/", "/gone")
-    answer = run("explain", "own_blog:create_app", "/", "/gone")
-    assert answer.exit_code == 1
-    assert answer.stdout.count("\n\n") == 1
-    assert "/ is listed" in answer.stdout
-    assert "/gone is not listed: it answered 410" in answer.stdout
-    assert run("explain", "own_blog:create_app", "/", "/search").exit_code == 0
-
-
 def test_a_page_may_be_named_by_its_whole_url() -> None:
     assert "/posts/rye is listed" in run("explain", "own_blog:create_app", "https://blog.example/posts/rye#end").stdout
     assert "/ is listed" in run("explain", "own_blog:create_app", "https://blog.example").stdout
@@ -312,18 +300,6 @@ def test_a_page_with_a_query_is_never_listed(page: str) -> None:
     (row,) = json.loads(run("explain", "own_blog:create_app", page, "--json").stdout)
     assert (row["listed"], row["path"]) == (False, "/search")
     assert "query string" in row["reason"]
-
-
-def test_explanations_are_printed_as_json() -> None:
-    visit_blog("/", "/gone")
-    rows = json.loads(run("explain", "own_blog:create_app", "/gone", "/posts/rye", "/posts/none", "--json").stdout)
-    assert [(row["path"], row["listed"], row["status"]) for row in rows] == [
-        ("/gone", False, 410),
-        ("/posts/rye", True, None),
-        ("/posts/none", False, None),
-    ]
-    assert rows[1]["lastmod"] == "2024-05-01"
-    assert rows[1]["route"] == "/posts/<slug>"
 
 
 @pytest.mark.parametrize("middle", ["", "-routes-1", "-guides"])
@@ -361,15 +337,6 @@ def test_the_pages_that_are_left_out_are_listed_with_the_reason() -> None:
     assert run("list", "own_blog:create_app", "--not-listed").stdout == (
         "https://blog.example/gone  not listed: it answered 410\n"
     )
-
-
-def test_lists_are_written_for_programs() -> None:
-    visit_blog("/", "/gone", "/bread")
-    as_json = json.loads(run("list", "own_blog:create_app", "--json").stdout)
-    as_csv = list(csv.DictReader(io.StringIO(run("list", "own_blog:create_app", "--csv").stdout)))
-    assert [row["url"] for row in as_json] == [row["url"] for row in as_csv]
-    assert set(as_csv[0]) == {"url", "listed", "reason", "lastmod", "lastmod_from", "route"}
-    assert as_json[0]["listed"] is True
 
 
 # Stores

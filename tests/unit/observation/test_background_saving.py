@@ -57,26 +57,6 @@ def flush_threads() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if thread.name == "sitemap"}
 
 
-def test_thread_starts_with_the_first_response() -> None:
-    before = flush_threads()
-    buffer = new_buffer(Merged())
-    assert not flush_threads() - before
-    buffer.record(captured())
-    assert len(flush_threads() - before) == 1
-    buffer.close()
-
-
-def test_flush_merges_all_pending_responses() -> None:
-    merged = Merged()
-    buffer = new_buffer(merged)
-    buffer.record(captured("/a"))
-    buffer.record(captured("/b"))
-    buffer.flush()
-    buffer.flush()
-    assert merged.paths == ["/a", "/b"]
-    buffer.close()
-
-
 @pytest.mark.parametrize(("expected", "expected_count"), [(True, 10), (False, 5)])
 def test_pending_responses_are_bounded_and_strangers_fill_half_at_most(*, expected: bool, expected_count: int) -> None:
     merged = Merged()

@@ -10,9 +10,8 @@ import pytest
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
-from ...support.collection_sizes import collection_sizes
 from ...support.sample_sites import Clock, Page, SampleSite
-from ...support.wire import RequestSpec, asgi, wsgi
+from ...support.wire import RequestSpec, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 HTML = [("Content-Type", "text/html")]
@@ -112,22 +111,6 @@ def test_invalid_request_headers_are_left_to_the_app(headers: Any) -> None:
     assert sent == [headers]
 
 
-def test_router_that_mutates_its_scope_does_not_change_the_path() -> None:
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        scope.update(path="/elsewhere", root_path="/mounted", method="POST", scheme="https", query_string=b"a=b")
-        status = 200 if len(visits) < 2 else 404
-        await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", b"text/html")]})
-        await send({"type": "http.response.body", "body": b"A page."})
-
-    visits: list[int] = []
-    site = SitemapMiddleware(app, store="memory://", include=("/", "/about"), clock=Clock())
-    for number in range(3):
-        visits.append(number)
-        asgi(site, RequestSpec("/"))
-    site.flush()
-    assert "404" in site.explain("/").reason
-
-
 def test_layer_that_removes_the_cookie_does_not_make_a_request_anonymous() -> None:
     def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
         known = environ.pop("HTTP_COOKIE", None)
@@ -189,22 +172,6 @@ def test_pages_of_other_listed_types_need_confirmation_as_well(protocol: str, me
         sample.clock.pass_(61)
         sample.visit("/")
         assert sample.locs(), "a good answer lists it again"
-
-
-def pending(sample: SampleSite) -> int:
-    count: int = sample.app.stats()["pending"]
-    return count
-
-
-@BOTH
-def test_paths_that_are_too_long_for_a_loc_take_no_memory(protocol: str) -> None:
-    sample = SampleSite(protocol, {"/": Page()})
-    for number in range(20):
-        sample.request(f"/{number}{'a' * 6200}")
-    assert pending(sample) == 0
-    assert sum(size for place, size in collection_sizes(sample.app.service.tracker).items() if "page" in place) == 0
-    sample.request("/")
-    assert pending(sample)
 
 
 # One page, response by response

@@ -89,14 +89,6 @@ def test_without_verify_the_app_is_not_probed(protocol: str) -> None:
 
 
 @BOTH
-def test_visited_page_is_not_probed(protocol: str) -> None:
-    sample, pages_requested = site(protocol, {"/": Page(), "/about": Page()})
-    sample.visit("/about")
-    assert sample.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
-    assert pages_requested.log == ["/about", "/"]
-
-
-@BOTH
 @pytest.mark.parametrize(
     "path",
     ["/logout", "/sign-out", "/users/log_off", "/cache/clear", "/Unsubscribe", "/cron/nightly", "/newsletter/confirm"],
@@ -161,23 +153,6 @@ def test_path_that_is_disallowed_or_an_action_is_not_probed(protocol: str) -> No
     sample = SampleSite(protocol, pages_requested, verify=True, include=("/private", "/logout"))
     assert sample.locs() == [f"{LOCAL}/", f"{LOCAL}/logout"]
     assert not {"/private", "/logout"} & set(pages_requested.log)
-
-
-@BOTH
-def test_without_verify_an_included_path_is_not_probed(protocol: str) -> None:
-    pages_requested = Asked({"/about": Page(404)})
-    sample = SampleSite(protocol, pages_requested, include="/about", robots=False, verify=False)
-    assert sample.locs() == [f"{LOCAL}/about"]
-    assert pages_requested.log == []
-
-
-@BOTH
-def test_disallowed_path_is_not_probed(protocol: str) -> None:
-    rules = Page(headers=[("content-type", "text/plain")], body=b"User-agent: *\nDisallow: /private\n")
-    pages_requested = Asked({"/": Page(), "/private": Page(), "/robots.txt": rules})
-    sample = SampleSite(protocol, pages_requested, verify=True)
-    assert sample.locs() == [f"{LOCAL}/"]
-    assert "/private" not in pages_requested.log
 
 
 @BOTH

@@ -238,14 +238,6 @@ def test_the_app_is_found_from_among_its_own_middleware(make: Any) -> None:
     assert answered(app) == ["http://testserver/a", "http://testserver/m/b"]
 
 
-def test_a_mounted_app_may_have_a_sitemap_of_its_own() -> None:
-    inner = Starlette(routes=[Route("/a", page)])
-    inner.add_middleware(SitemapMiddleware, store="memory://", verify=False)
-    outer = Starlette(routes=[Mount("/inner", app=inner)])
-    answer = asgi(outer, RequestSpec("/inner/sitemap.xml"))
-    assert locs(answer.body) == ["http://testserver/inner/a"]
-
-
 def test_sitemap_route_of_the_app_wins_but_a_catch_all_does_not() -> None:
     assert (
         asgi(
@@ -329,13 +321,6 @@ def test_what_is_no_page_is_not_listed(tmp_path: Path) -> None:
     assert listed(files(tmp_path)) == ["/a.html", "/deep/404.html"]
 
 
-def test_every_page_that_is_listed_is_there(tmp_path: Path) -> None:
-    app = files(folder(tmp_path, "index.html", "x.xhtml", "a/index.html", "a/b/INDEX.HTML", "a/100%.html"), "/site")
-    paths = listed(app)
-    assert paths == ["/site/", "/site/a/", "/site/a/100%25.html", "/site/a/b/INDEX.HTML", "/site/x.xhtml"]
-    assert {asgi(app, RequestSpec(path.replace("%25", "%"))).status for path in paths} == {200}
-
-
 def test_files_without_html_mode_are_assets(tmp_path: Path) -> None:
     assert listed(files(folder(tmp_path, "index.html"), html=False)) == []
 
@@ -367,29 +352,6 @@ def test_folder_is_read_again_after_a_while_and_on_another_thread(
     monkeypatch.setattr(static_html_files, "RECHECK_SECONDS", 0)
     until(lambda: listed(app) == ["/b.html"])
     assert {*readers[1:]} == {"sitemap-files"}
-
-
-def test_the_first_of_several_folders_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder(tmp_path / "here", "a.html", "b.html")
-    folder(tmp_path / "package_of_files", "__init__.py", "statics/b.html", "statics/c.html")
-    monkeypatch.syspath_prepend(tmp_path)
-    both = StaticFiles(directory=tmp_path / "here", packages=["package_of_files"], html=True)
-    site = SitemapMiddleware(Starlette(routes=[Mount("/", both)]), store="memory://", clock=Clock(NOW), verify=False)
-    listed_entries = entries(asgi(site, RequestSpec("/sitemap.xml")).body)
-    assert list(listed_entries) == [f"http://testserver/{name}.html" for name in "abc"]
-    assert listed_entries["http://testserver/b.html"] == {"lastmod": "2025-06-13T15:06:40Z"}
-
-
-@pytest.mark.parametrize("follow", [False, True])
-def test_links_out_of_the_folder_count_where_they_are_followed(tmp_path: Path, follow: bool) -> None:
-    top = folder(tmp_path / "top", "a.html")
-    outside = folder(tmp_path / "outside", "secret.html", "deep/secret.html")
-    (top / "file.html").symlink_to(outside / "secret.html")
-    (top / "folder").symlink_to(outside)
-    app = files(top, follow_symlink=follow)
-    expected = ["/a.html", "/file.html", "/folder/deep/secret.html", "/folder/secret.html"] if follow else ["/a.html"]
-    assert listed(app) == expected
-    assert asgi(app, RequestSpec("/folder/secret.html")).status == (200 if follow else 404)
 
 
 def test_a_folder_that_cannot_be_read_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -512,15 +474,6 @@ def test_what_is_left_out_of_the_schema_is_listed_once_it_was_seen(level: str) -
     app.include_router(router, **settings if level == "include" else {})
     assert listed(app) == []
     assert visited(app, "/x") == ["/x"]
-
-
-class OwnRoute(Route):
-    """A route of a class of the app's own, which declares no response class."""
-
-
-def test_route_of_an_html_response_class_is_listed_if_in_the_schema() -> None:
-    shown, hidden = OwnRoute("/shown", page), OwnRoute("/hidden", page, include_in_schema=False)
-    assert listed(Starlette(routes=[shown, hidden])) == ["/shown"]
 
 
 def from_outside(app: FastAPI, **options: Any) -> Any:
