@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import date, datetime
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
+from django.contrib.sites.shortcuts import get_current_site
 from django.urls import ResolverMatch, get_script_prefix, set_script_prefix
 from django.utils import timezone, translation
 from django.utils.module_loading import import_string
@@ -19,8 +20,9 @@ from ..exceptions import OptionError
 from ..models import Context, Provider, Route, RouteSettings
 from ..sitemap_decorator import settings_of
 from ..sitemap_limits_and_value_checks import parse_date, validate_changefreq, validate_priority
+from ..warn_once import WarnOnce
 from .django_connection_cleanup import own_connections
-from .django_urlconf_walk import resolve
+from .django_urlconf_walk import default_language, resolve
 from .reading import check_params
 
 SETTING = "SITEMAP_SITEMAPS"
@@ -62,11 +64,11 @@ class SitemapSection:
         """The pages of views with parameters. Views that are decorated to be excluded or enumerated are left out."""
         static: dict[str, RouteSettings] = {}
         routes: dict[str, str] = {}
-        prefix = get_script_prefix()
-        set_script_prefix("/")  # locations are made by `reverse`, and the root path is added later
-        try:
+        with _plain_urls():
             sitemap = self._instance()
-            site = SimpleNamespace(domain="localhost", name="localhost")
+            if getattr(sitemap, "alternates", False):
+                _warn_once(self.name, "%s has alternates, which are not in the sitemap", self.provider.place)
+            site = get_current_site(SimpleNamespace(get_host=_host))
             for number in range(1, sitemap.paginator.num_pages + 1):
                 for url in sitemap.get_urls(page=number, site=site, protocol="https"):
                     location = urlsplit(url["location"])
@@ -82,12 +84,30 @@ class SitemapSection:
                     if match is not None:
                         routes.setdefault(match.route, path)
                     yield {self.name: path if match else url["location"], **fields}
-        finally:
-            set_script_prefix(prefix)
         self.routes = routes
         if static != self.static_settings:
             self.static_settings = static
 
+
+@contextmanager
+def _plain_urls() -> Iterator[None]:
+    """Have `reverse` make the paths of a visitor who prefers no language, without the root path: it is added later."""
+    prefix = get_script_prefix()
+    set_script_prefix("/")
+    try:
+        with translation.override(default_language()):
+            yield
+    finally:
+        set_script_prefix(prefix)
+
+
+def _host() -> str:
+    """The host by which Django finds its Site record if there is no `SITE_ID`. No location depends on it."""
+    hosts = [urlsplit(getattr(settings, "SITEMAP_BASE_URL", None) or "").netloc, *settings.ALLOWED_HOSTS]
+    return next((host for host in hosts if host and not host.startswith(("*", "."))), "localhost")
+
+
+_warn_once: Final = WarnOnce()
 
 _sections: list[tuple[Any, list[SitemapSection]]] = []
 """One item: the setting, and its sections. They are kept, because providers are compared by identity."""
@@ -125,7 +145,7 @@ def _imported(value: Any) -> Any:
 
 
 def _match(path: str) -> ResolverMatch | None:
-    return resolve(path, translation.get_language_from_path(path) or settings.LANGUAGE_CODE)
+    return resolve(path, translation.get_language_from_path(path) or default_language())
 
 
 def _fields(url: Mapping[str, Any], view_settings: RouteSettings) -> dict[str, Any]:

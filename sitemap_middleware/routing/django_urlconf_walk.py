@@ -9,6 +9,8 @@ from itertools import islice, product
 from typing import Any, Final, NamedTuple
 
 from django.conf import settings
+from django.conf.urls.i18n import is_language_prefix_patterns_used
+from django.http import HttpRequest
 from django.urls import Resolver404, ResolverMatch, URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import LocalePrefixPattern, RoutePattern
 from django.utils import translation
@@ -95,9 +97,19 @@ def _patterns(
 
 def _languages() -> list[str]:
     """The languages that `i18n_patterns` answers in: without a LocaleMiddleware, only the default one."""
-    if any("locale" in name.lower() for name in settings.MIDDLEWARE):
-        return [code for code, _ in settings.LANGUAGES]
-    return [settings.LANGUAGE_CODE]
+    return [code for code, _ in settings.LANGUAGES] if _has_locale_middleware() else [settings.LANGUAGE_CODE]
+
+
+def default_language() -> str:
+    """The language that Django activates for a visitor who prefers none."""
+    _, is_default_prefixed = is_language_prefix_patterns_used(settings.ROOT_URLCONF)
+    if is_default_prefixed and _has_locale_middleware():
+        return str(translation.get_language_from_request(HttpRequest()))
+    return str(settings.LANGUAGE_CODE)
+
+
+def _has_locale_middleware() -> bool:
+    return any("locale" in name.lower() for name in settings.MIDDLEWARE)
 
 
 def _is_admin_view(entry: Any) -> bool:

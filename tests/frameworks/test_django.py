@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import io
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
 from asgiref.sync import markcoroutinefunction
+from django.apps import apps
+from django.conf import settings
 from django.conf.urls.i18n import i18n_patterns
 from django.contrib import admin
 from django.contrib.auth.decorators import login_required
@@ -19,6 +22,8 @@ from django.contrib.sitemaps import Sitemap
 from django.contrib.sitemaps.views import sitemap as sitemap_view
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.wsgi import WSGIHandler
+from django.core.management import call_command
+from django.db import connections
 from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import AsyncClient, Client
 from django.urls import include, path, re_path, reverse
@@ -392,6 +397,66 @@ def test_the_decorator_comes_before_a_sitemap_class() -> None:
 def test_a_setting_that_holds_no_sitemaps_is_refused(value: Any) -> None:
     with pytest.raises(OptionError, match=r"SITEMAP_SITEMAPS=.* is not a mapping of names to Sitemap classes"):
         Project(SITE, SITEMAP_SITEMAPS=value)
+
+
+def test_sitemap_classes_run_in_a_language_that_the_project_has(caplog: pytest.LogCaptureFixture) -> None:
+    class Translated(Sitemap):
+        alternates = True
+
+        def items(self) -> list[str]:
+            return ["home", "about"]
+
+        def location(self, item: str) -> str:
+            return reverse(item)
+
+    changes = {**LANGUAGES, "LANGUAGE_CODE": "en-us", "SITEMAP_SITEMAPS": {"pages": Translated}}
+    project = Project(i18n_patterns(path("", page, name="home"), path("about/", page, name="about")), **changes)
+    project.listed()
+    assert project.middleware.stats()["skipped"] == 0
+    assert "SITEMAP_SITEMAPS['pages'] has alternates, which are not in the sitemap" in caplog.text
+    parts = i18n_patterns(path("<slug>/", page, name="post"), prefix_default_language=False)
+    project = Project(parts, **{**changes, "SITEMAP_SITEMAPS": {"posts": Posts}})
+    assert "/first/" in project.listed()
+
+
+@pytest.fixture
+def sites(tmp_path: Path) -> Iterator[Any]:
+    """The model of django.contrib.sites, with a database that all threads share."""
+    databases = connections.databases["default"]
+    connections["default"].close()
+    apps.set_installed_apps([*settings.INSTALLED_APPS, "django.contrib.sites"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(databases, "NAME", str(tmp_path / "project.sqlite3"))
+        call_command("migrate", "sites", verbosity=0)
+        from django.contrib.sites.models import Site
+
+        yield Site
+        Site.objects.clear_cache()
+        connections["default"].close()
+    apps.unset_installed_apps()
+
+
+class OfTheSite(Sitemap):
+    """As that of django CMS: its items are rows that refer to the record of their site."""
+
+    def get_urls(self, page: int | str = 1, site: Any = None, protocol: str | None = None) -> list[dict[str, Any]]:
+        if site.pk is None:
+            raise ValueError("'site' must be a saved record")
+        self.site_number = site.pk
+        return super().get_urls(page, site, protocol)
+
+    def items(self) -> list[str]:
+        return [f"of-{self.site_number}"] if hasattr(self, "site_number") else ["any"]
+
+    def location(self, item: str) -> str:
+        return reverse("post", args=[item])
+
+
+@pytest.mark.parametrize("setting", [{"SITE_ID": 7}, {}, {"SITEMAP_BASE_URL": None, "ALLOWED_HOSTS": ["testserver"]}])
+def test_sitemap_classes_are_given_the_record_of_the_site(handler: Any, sites: Any, setting: dict[str, Any]) -> None:
+    sites.objects.create(pk=7, domain="testserver", name="The Corner Bakery")
+    project = Project(SITE, handler=handler, SITEMAP_SITEMAPS={"posts": OfTheSite}, **setting)
+    assert project.listed() == ["/", "/about/", "/posts/of-7/"]
 
 
 def test_a_sitemap_class_that_fails_leaves_the_other_pages(caplog: pytest.LogCaptureFixture) -> None:
