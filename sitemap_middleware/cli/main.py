@@ -12,6 +12,7 @@ import click
 
 from . import build_command as _build  # noqa: F401 (adds a command)
 from . import check_command as _check  # noqa: F401 (adds a command)
+from . import crawlers_command as _crawlers  # noqa: F401 (adds a command)
 from . import inspection_commands as _inspection  # noqa: F401 (adds commands)
 from . import report_command as _report  # noqa: F401 (adds a command)
 from .command_options import command

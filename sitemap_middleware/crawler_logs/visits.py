@@ -1,0 +1,303 @@
+"""Counts the visits of crawlers in bounded memory, and says what they tell about a sitemap. Pure."""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
+
+from .addresses import Identity
+from .known_crawlers import Crawler
+from .log_formats import Hit, timestamp_of_text
+
+MAX_COUNTED_PAGES: Final = 1_000_000
+"""Paths by crawler and status that are counted one by one. Clients can make up any number; visits to further ones are
+counted together.
+"""
+
+MAX_PATH_CHARS: Final = 2047
+"""Characters of the longest path of its own. A longer one has no place in a sitemap."""
+
+_URL: Final = re.compile(r"https?://(?:[^/?#]*@)?([^/?#]*)([^#]*)", re.IGNORECASE | re.DOTALL)
+_DOCUMENT: Final = re.compile(r"/robots\.txt|.*sitemap[^/]*\.xml(?:\.gz)?")
+_PAGE_TYPES: Final = frozenset({None, "text/html", "application/xhtml+xml", "application/pdf"})
+_NOT_MODIFIED: Final = 304
+
+
+def page_of_url(url: str) -> tuple[str, str, str]:
+    """The host of a URL or path, its decoded path, and its query; the path is empty if it has none."""
+    match = _URL.fullmatch(url)
+    host, rest = (match[1], match[2] or "/") if match else ("", url)
+    path, _, query = rest.partition("?")
+    path = unquote(path) if "%" in path else path
+    return host, path if path.startswith("/") and len(path) <= MAX_PATH_CHARS else "", query
+
+
+def bare_host(host: str) -> str:
+    """A host without its port and `www.`, in lower case: so do hosts compare that are one site's."""
+    return re.sub(r":\d+$", "", host.lower()).removeprefix("www.")
+
+
+def is_good(status: int) -> bool:
+    """Whether a crawler got the page, or had it already."""
+    return 200 <= status < 300 or status == _NOT_MODIFIED
+
+
+@dataclass(slots=True)
+class _Totals:
+    """The visits of one crawler, in POSIX seconds and numbers of visits."""
+
+    first: int
+    last: int
+    identities: Counter[Identity] = field(default_factory=Counter)
+    days: Counter[int] = field(default_factory=Counter)
+    """By the day since 1970. Fake visits do not count, here and below."""
+    statuses: Counter[int] = field(default_factory=Counter)
+    parameters: Counter[str] = field(default_factory=Counter)
+    """Visits with a query string, by path."""
+    pages: defaultdict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    """By status and path."""
+
+
+class VisitCounter:
+    """Counts the visits of crawlers to the pages of one site."""
+
+    def __init__(
+        self, lines: Counter[str], *, since: int = 0, host: str = "", listed: Mapping[str, str] | None = None
+    ) -> None:
+        """Start with none.
+
+        Args:
+            lines: counts lines that do not count as visits, by the reason.
+            since: POSIX seconds. Earlier visits do not count.
+            host: if a line names a host, it has to be this one; empty for any.
+            listed: the pages of the sitemap: their URLs by path and query; None if it is not known.
+        """
+        self._lines = lines
+        self._since = since
+        self._host = bare_host(host)
+        self.listed: Mapping[str, str] | None = listed
+        self.crawlers: dict[str, _Totals] = {}
+        self.counted_pages: int = 0
+        self.pages_beyond: int = 0
+        """Visits to paths beyond `MAX_COUNTED_PAGES`."""
+
+    def add(self, hit: Hit, crawler: Crawler, identity: Identity) -> None:
+        """Count a visit, or the line as one that is none."""
+        at, lines = timestamp_of_text(hit.time), self._lines
+        if at is None:
+            lines["unreadable"] += 1
+            return
+        host, path, query = page_of_url(hit.target)
+        host = host or hit.host
+        if at < self._since:
+            lines["earlier"] += 1
+        elif hit.method != "GET" or not path or not hit.status.isdecimal():
+            lines["other requests"] += 1
+        elif self._host and host not in ("", "-") and bare_host(host) != self._host:
+            lines["other hosts"] += 1
+        else:
+            self._count(crawler.name, path, query, int(hit.status[:3]), at, identity)
+
+    def _count(self, name: str, path: str, query: str, status: int, at: int, identity: Identity) -> None:  # noqa: PLR0917
+        totals = self.crawlers.get(name)
+        if totals is None:
+            totals = self.crawlers[name] = _Totals(at, at)
+        totals.identities[identity] += 1
+        if identity is Identity.FAKE:
+            return
+        totals.first, totals.last = min(totals.first, at), max(totals.last, at)
+        totals.days[at // 86_400] += 1
+        totals.statuses[status] += 1
+        page = f"{path}?{query}"
+        if query and (self.listed is None or page not in self.listed):
+            self._add_page(totals.parameters, path)
+            return
+        self._add_page(totals.pages[status], page if query else path)
+
+    def _add_page(self, pages: Counter[str], page: str) -> None:
+        if page not in pages:
+            if self.counted_pages >= MAX_COUNTED_PAGES:
+                self.pages_beyond += 1
+                return
+            self.counted_pages += 1
+        pages[page] += 1
+
+
+class CrawlerLine(NamedTuple):
+    """The visits of one crawler. All but the fake ones count."""
+
+    crawler: str
+    visits: int
+    pages: int
+    """Different pages that it got."""
+    redirects: int
+    errors: int
+    parameters: int
+    """Visits with a query string that the sitemap does not have."""
+    verified: int
+    unverified: int
+    fake: int
+    first: str
+    last: str
+
+
+class PageLine(NamedTuple):
+    """The visits of one crawler to one page with one status."""
+
+    path: str
+    crawler: str
+    status: int
+    visits: int
+
+
+class NotListed(NamedTuple):
+    """A page that crawlers got, and that the sitemap does not list."""
+
+    path: str
+    visits: int
+    crawlers: list[str]
+    reason: str
+    """Why it is not listed; empty if that is not known."""
+
+
+@dataclass(slots=True)
+class CrawlReport:
+    """What logs tell about crawlers. Lists begin with the most visits. Times are UTC, in ISO 8601."""
+
+    crawlers: list[CrawlerLine]
+    days: list[tuple[str, str, int]]
+    """Date, crawler and visits, by date."""
+    statuses: list[tuple[str, int, int]]
+    """Crawler, status and visits."""
+    pages: list[PageLine]
+    wasted: list[PageLine]
+    """Redirects and errors."""
+    parameters: list[tuple[str, int]]
+    """Paths that were requested with query strings, and the visits."""
+    documents: list[PageLine]
+    """Fetches of sitemaps and of robots.txt."""
+    never_crawled: list[str] | None
+    """The URLs that are listed and that no crawler got; None if the sitemap is not known."""
+    not_listed: list[NotListed] | None
+    """None if the sitemap is not known."""
+    listed: int
+    pages_beyond: int
+    """Visits to pages that are in no list, because there were too many."""
+    lines: dict[str, int]
+    """Lines of the logs, by what became of them."""
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    """Why logs could not be read to their end."""
+
+
+def report_of(counter: VisitCounter, lines: Mapping[str, int], reason_of: Callable[[str], str]) -> CrawlReport:
+    """Conclude what the counted visits tell.
+
+    Args:
+        counter: has counted them.
+        lines: of the logs, by what became of them.
+        reason_of: says why a page is not listed.
+    """
+    every = [
+        PageLine(path, name, status, visits)
+        for name, totals in counter.crawlers.items()
+        for status, pages in totals.pages.items()
+        for path, visits in pages.items()
+    ]
+    every.sort(key=lambda line: (-line.visits, line.path, line.crawler, line.status))
+    documents = [line for line in every if _DOCUMENT.fullmatch(line.path)]
+    pages = [line for line in every if not _DOCUMENT.fullmatch(line.path)]
+    got: dict[str, Counter[str]] = defaultdict(Counter)
+    for line in pages:
+        if is_good(line.status):
+            got[line.path][line.crawler] += line.visits
+    parameters = Counter[str]()
+    for totals in counter.crawlers.values():
+        parameters.update(totals.parameters)
+    listed, never_crawled, not_listed = counter.listed, None, None
+    if listed is not None:
+        never_crawled = [url for page, url in listed.items() if page not in got]
+        missing = [path for path in got if path not in listed and mimetypes.guess_type(path)[0] in _PAGE_TYPES]
+        not_listed = sorted(
+            (NotListed(path, got[path].total(), sorted(got[path]), reason_of(path)) for path in missing),
+            key=lambda line: (-line.visits, line.path),
+        )
+    return CrawlReport(
+        crawlers=sorted(
+            (_crawler_line(name, totals) for name, totals in counter.crawlers.items()),
+            key=lambda line: (-line.visits, -line.fake, line.crawler),
+        ),
+        days=sorted(
+            (_date(day * 86_400)[:10], name, visits)
+            for name, totals in counter.crawlers.items()
+            for day, visits in totals.days.items()
+        ),
+        statuses=sorted(
+            (name, status, visits)
+            for name, totals in counter.crawlers.items()
+            for status, visits in totals.statuses.items()
+        ),
+        pages=[line for line in pages if is_good(line.status)],
+        wasted=[line for line in pages if not is_good(line.status)],
+        parameters=parameters.most_common(),
+        documents=documents,
+        never_crawled=never_crawled,
+        not_listed=not_listed,
+        listed=len(listed or ()),
+        pages_beyond=counter.pages_beyond,
+        lines=dict(lines),
+    )
+
+
+def _crawler_line(name: str, totals: _Totals) -> CrawlerLine:
+    statuses, identities = totals.statuses, totals.identities
+    good = {path for status, pages in totals.pages.items() if is_good(status) for path in pages}
+    return CrawlerLine(
+        crawler=name,
+        visits=statuses.total(),
+        pages=sum(not _DOCUMENT.fullmatch(path) for path in good),
+        redirects=sum(visits for status, visits in statuses.items() if 300 <= status < 400 and not is_good(status)),
+        errors=sum(visits for status, visits in statuses.items() if status >= 400),
+        parameters=totals.parameters.total(),
+        verified=identities[Identity.VERIFIED],
+        unverified=identities[Identity.UNVERIFIED],
+        fake=identities[Identity.FAKE],
+        first=_date(totals.first),
+        last=_date(totals.last),
+    )
+
+
+def _date(timestamp: int) -> str:
+    return f"{datetime.fromtimestamp(timestamp, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def as_json(report: CrawlReport) -> dict[str, Any]:
+    """The report as JSON has it: lists of objects."""
+
+    def objects(lines: list[Any] | None, *names: str) -> list[dict[str, Any]] | None:
+        if lines is None:
+            return None
+        return [dict(zip(names, line, strict=True)) if names else line._asdict() for line in lines]
+
+    return {
+        "crawlers": objects(report.crawlers),
+        "days": objects(report.days, "date", "crawler", "visits"),
+        "statuses": objects(report.statuses, "crawler", "status", "visits"),
+        "pages": objects(report.pages),
+        "wasted": objects(report.wasted),
+        "parameters": objects(report.parameters, "path", "visits"),
+        "documents": objects(report.documents),
+        "listed": report.listed,
+        "never_crawled": report.never_crawled,
+        "not_listed": objects(report.not_listed),
+        "pages_beyond": report.pages_beyond,
+        "lines": report.lines,
+        "notes": report.notes,
+        "problems": report.problems,
+    }

@@ -1,0 +1,300 @@
+"""The command `crawlers`: one truth in every format, what it tells about a sitemap, and hostile logs."""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import urllib.request
+from collections.abc import Iterable
+from email.message import Message
+from pathlib import Path
+from typing import Any
+from urllib.response import addinfourl
+
+import pytest
+from click.testing import CliRunner
+from flask import Flask
+
+from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.cli.main import command, commands_for
+
+from ...support.access_logs import BINGBOT, BROWSER, WRITERS, Hit, log_text, write_log
+
+AT = 1_764_000_000
+SOMEBODY, LIAR, NAMELESS = "8.8.4.4", "8.8.4.5", "9.9.9.1"
+REAL = "66.249.66.1"
+GPTBOT = "Mozilla/5.0 (compatible; GPTBot/1.3; +https://openai.com/gptbot)"
+
+TRUTH = [
+    Hit("/"),
+    Hit("/menu", at=AT + 100),
+    Hit("/menu", address="66.249.66.2", at=AT + 90_000),
+    Hit("/menu", status=304, address="2001:4860:4801:10::1"),
+    Hit("/gone", status=404),
+    Hit("/moved", status=301),
+    Hit("/caf%C3%A9"),
+    Hit("/caf%c3%a9", at=AT + 1),
+    Hit("/%6Denu", at=AT + 300),
+    Hit("/menu", agent=BINGBOT),
+    Hit("/rye", agent='Googlebot" 200 "'),
+    Hit("/style.css"),
+    Hit("/menu?page=2"),
+    Hit("/find?q=rye"),
+    Hit("/menu", method="HEAD"),
+    Hit("/menu", method="POST"),
+    Hit("/menu", agent=BROWSER, address=SOMEBODY),
+    Hit("/menu", agent="-"),
+    Hit("/sitemap.xml"),
+    Hit("/robots.txt", agent=BINGBOT),
+]
+LISTED = [
+    "https://bakery.example/",
+    "https://bakery.example/menu",
+    "https://bakery.example/find?q=rye",
+    "https://bakery.example/new",
+]
+
+
+def run(*arguments: str | Path, code: int = 0, stdin: bytes | None = None) -> Any:
+    result = CliRunner().invoke(command, ["crawlers", *map(str, arguments)], input=stdin)
+    assert result.exit_code == code, result.output
+    return result
+
+
+def report(*arguments: str | Path, code: int = 0, stdin: bytes | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run(*arguments, "--json", code=code, stdin=stdin).stdout)
+    return found
+
+
+@pytest.fixture
+def sitemap_file(tmp_path: Path) -> Path:
+    file = tmp_path / "sitemap.xml"
+    urls = "".join(f"<url><loc>{url}</loc></url>" for url in LISTED)
+    file.write_text(f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urls}</urlset>')
+    return file
+
+
+@pytest.mark.parametrize("suffix", [".log", ".gz", ".zst"])
+@pytest.mark.parametrize("name", [name for name in WRITERS if name != "common"])
+def test_one_truth_gives_one_report_in_every_format(name: str, suffix: str, sitemap_file: Path, tmp_path: Path) -> None:
+    found = report(write_log(tmp_path / f"some{suffix}", name, TRUTH), "--sitemap", sitemap_file)
+    google, bing = found["crawlers"]
+    assert (google["crawler"], google["visits"], google["unverified"], google["fake"]) == ("Googlebot", 14, 14, 0)
+    assert (google["pages"], google["errors"], google["redirects"], google["parameters"]) == (6, 1, 1, 1)
+    assert (google["first"], google["last"]) == ("2025-11-24T16:00:00Z", "2025-11-25T17:00:00Z")
+    assert (bing["crawler"], bing["visits"], bing["pages"]) == ("bingbot", 2, 1)
+    assert [(day["date"], day["crawler"], day["visits"]) for day in found["days"]] == [
+        ("2025-11-24", "Googlebot", 13), ("2025-11-24", "bingbot", 2), ("2025-11-25", "Googlebot", 1),
+    ]  # fmt: skip
+    assert {(line["status"], line["visits"]) for line in found["statuses"] if line["crawler"] == "Googlebot"} == {
+        (200, 11), (301, 1), (304, 1), (404, 1),
+    }  # fmt: skip
+    pages = {(line["path"], line["crawler"], line["status"]): line["visits"] for line in found["pages"]}
+    assert pages["/menu", "Googlebot", 200] == 3
+    assert pages["/café", "Googlebot", 200] == 2
+    assert {(line["path"], line["status"]) for line in found["wasted"]} == {("/gone", 404), ("/moved", 301)}
+    assert found["parameters"] == [{"path": "/menu", "visits": 1}]
+    assert {(line["path"], line["crawler"]) for line in found["documents"]} == {
+        ("/sitemap.xml", "Googlebot"), ("/robots.txt", "bingbot"),
+    }  # fmt: skip
+    assert found["never_crawled"] == ["https://bakery.example/new"]
+    assert [line["path"] for line in found["not_listed"]] == ["/café", "/rye"]
+    assert found["lines"] == {"read": 20, "other requests": 2}
+
+
+def test_a_common_log_names_no_crawlers(tmp_path: Path) -> None:
+    result = run(write_log(tmp_path / "access.log", "common", TRUTH))
+    assert "the logs keep no User-Agent" in result.stderr
+
+
+def test_a_log_may_change_its_format_and_come_by_standard_input() -> None:
+    text = "".join(log_text(name, TRUTH) for name in ("combined", "caddy-json", "cloudfront", "alb"))
+    found = report("-", stdin=text.encode())
+    assert found["crawlers"][0]["visits"] == 4 * 14
+    assert found["never_crawled"] is found["not_listed"] is None
+
+
+def test_only_visits_since_a_moment_count(tmp_path: Path) -> None:
+    found = report(write_log(tmp_path / "access.log", "combined", TRUTH), "--since", "2025-11-25")
+    assert [(line["crawler"], line["visits"]) for line in found["crawlers"]] == [("Googlebot", 1)]
+    assert found["pages"] == [{"path": "/menu", "crawler": "Googlebot", "status": 200, "visits": 1}]
+    assert found["lines"]["earlier"] == 17
+
+
+def test_lines_of_other_hosts_do_not_count(sitemap_file: Path, tmp_path: Path) -> None:
+    hits = [Hit("/menu", host="www.bakery.example"), Hit("/", host="shop.example"), Hit("/rye", host="shop.example")]
+    log = write_log(tmp_path / "access.log", "vhost-combined", hits)
+    assert report(log)["crawlers"][0]["visits"] == 3
+    assert report(log, "--host", "shop.example")["crawlers"][0]["visits"] == 2
+    found = report(log, "--sitemap", sitemap_file)
+    assert (found["crawlers"][0]["visits"], found["lines"]["other hosts"]) == (1, 2)
+
+
+def test_an_app_says_why_a_crawled_page_is_not_listed(tmp_path: Path) -> None:
+    app = Flask("bakery")
+    app.add_url_rule("/", "home", lambda: "<title>Home</title>")
+    app.add_url_rule("/menu", "menu", lambda: "<title>Menu</title>")
+    app.add_url_rule("/secret", "secret", lambda: ("<title>Secret</title>", {"X-Robots-Tag": "noindex"}))
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://bakery.example", store="memory://")  # type: ignore[method-assign]
+    app.test_client().get("/sitemap.xml")
+    log = write_log(tmp_path / "access.log", "combined", [Hit("/"), Hit("/secret"), Hit("/made-up")])
+    result = CliRunner().invoke(commands_for(app), ["crawlers", str(log), "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["never_crawled"] == ["https://bakery.example/menu"]
+    reasons = {line["path"]: line["reason"] for line in found["not_listed"]}
+    assert "noindex" in reasons["/secret"]
+    assert reasons["/made-up"]
+
+
+# Whose addresses they are
+
+
+@pytest.fixture
+def network(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """DNS knows Google's crawler; operators' files answer with one network. The set says what was asked."""
+    asked: set[str] = set()
+
+    def names(address: str) -> tuple[str, list[str], list[str]]:
+        asked.add(address)
+        if address == NAMELESS:
+            raise socket.herror(2, "Host name lookup failure")
+        known = {REAL: "crawl-1.googlebot.com", LIAR: "crawl-1.googlebot.com"}
+        if address not in known:
+            raise socket.herror(1, "Unknown host")
+        return known[address], [], [address]
+
+    def addresses(name: str, *_: Any, **__: Any) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (REAL, 0))] if name == "crawl-1.googlebot.com" else []
+
+    class Operators(urllib.request.HTTPSHandler):
+        def https_open(self, request: urllib.request.Request) -> Any:
+            asked.add(request.full_url)
+            if "gptbot" not in request.full_url:
+                raise OSError("no route to host")
+            body = io.BytesIO(b'{"prefixes": [{"ipv4Prefix": "20.171.206.0/24"}]}')
+            answer: Any = addinfourl(body, Message(), request.full_url, 200)
+            answer.msg = "OK"
+            return answer
+
+    monkeypatch.setattr(socket, "gethostbyaddr", names)
+    monkeypatch.setattr(socket, "getaddrinfo", addresses)
+    monkeypatch.setattr(urllib.request, "_opener", urllib.request.build_opener(Operators))
+    return asked
+
+
+SENDERS = [
+    Hit("/a"),
+    Hit("/b", address=SOMEBODY),
+    Hit("/c", address=LIAR),  # its owner claims Google's name for it
+    Hit("/d", address=NAMELESS),  # DNS fails
+    Hit("/e", address="10.0.0.1"),  # a proxy's
+    Hit("/f", agent=GPTBOT, address="20.171.206.7"),
+    Hit("/g", agent=GPTBOT, address="8.8.8.8"),
+]
+
+
+def identities(found: dict[str, Any]) -> dict[str, tuple[int, int, int]]:
+    return {line["crawler"]: (line["verified"], line["unverified"], line["fake"]) for line in found["crawlers"]}
+
+
+def test_nothing_is_asked_without_verify(network: set[str], tmp_path: Path) -> None:
+    found = report(write_log(tmp_path / "access.log", "combined", SENDERS))
+    assert identities(found) == {"Googlebot": (0, 5, 0), "GPTBot": (0, 2, 0)}
+    assert network == set()
+
+
+def test_dns_and_published_ranges_tell_fakes(network: set[str], tmp_path: Path) -> None:
+    result = run(write_log(tmp_path / "access.log", "combined", SENDERS), "--verify", "--json")
+    found = json.loads(result.stdout)
+    assert identities(found) == {"Googlebot": (1, 2, 2), "GPTBot": (1, 0, 1)}
+    assert {line["path"] for line in found["pages"]} == {"/a", "/d", "/e", "/f"}
+    assert "no route to host" in result.stderr
+    assert "8.8.8.8" not in network  # its operator publishes ranges alone
+
+
+def test_files_of_ranges_tell_fakes_without_the_network(network: set[str], tmp_path: Path) -> None:
+    (tmp_path / "gptbot.json").write_text('{"prefixes": [{"ipv4Prefix": "20.171.206.0/24"}]}')
+    found = report(write_log(tmp_path / "access.log", "combined", SENDERS), "--ranges", tmp_path)
+    assert identities(found)["GPTBot"] == (1, 0, 1)
+    assert network == set()
+    (tmp_path / "gptbot.json").write_text('{"prefixes": ["0.0.0.0/0"]}')
+    assert (
+        "gptbot.json: the network 0.0.0.0/0 is too wide"
+        in run(tmp_path / "access.log", "--ranges", tmp_path, code=2).stderr
+    )
+
+
+# Hostile logs
+
+
+def _with(lines: Iterable[bytes]) -> bytes:
+    return b"".join([log_text("combined", [Hit("/")]).encode(), *lines, log_text("combined", [Hit("/menu")]).encode()])
+
+
+@pytest.mark.parametrize(
+    ("junk", "unreadable", "too_long"),
+    [
+        (b"\0" * 200_000, 0, 0),  # what logrotate's copytruncate leaves
+        (b"x" * 200_000 + b"\n", 0, 1),
+        (b"\n  \n", 0, 0),
+        (b"noise\n\xff\xfe\n{]\n{}\n[1]\n", 5, 0),
+        (b'{"request": {"headers": []}, "status": [], "ts": {}}\n', 1, 0),
+        (b"[" * 60_000 + b"\n" + b'{"a":' * 10_000 + b"\n", 2, 0),
+        (log_text("combined", [Hit("/")]).replace("Nov", "Foo").encode(), 1, 0),
+    ],
+    ids=["NULs", "long", "blank", "noise", "odd JSON", "deep JSON", "no month"],
+)
+def test_what_is_no_request_is_counted_and_skipped(junk: bytes, unreadable: int, too_long: int) -> None:
+    found = report("-", stdin=_with([junk]))
+    assert [line["path"] for line in found["pages"]] == ["/", "/menu"]
+    assert (found["lines"].get("unreadable", 0), found["lines"].get("too long", 0)) == (unreadable, too_long)
+
+
+@pytest.mark.parametrize(
+    "target", ["*", "bakery.example:443", "http://[", "/" + "a" * 3000, "/%00%ff\x1b[31m", "//evil", "/?" + "&" * 999]
+)
+def test_a_target_of_any_kind_does_no_harm(target: str, tmp_path: Path) -> None:
+    log = write_log(tmp_path / "access.log", "combined", [Hit(target), Hit("/")])
+    text = run(log, "--html", tmp_path / "page.html").output + run(log).output
+    assert "\x1b" not in text
+    assert "/" in {line["path"] for line in report(log)["pages"]}
+
+
+def test_a_damaged_log_is_named_and_the_others_count(tmp_path: Path) -> None:
+    good = write_log(tmp_path / "good.log", "combined", TRUTH)
+    cut = write_log(tmp_path / "cut.gz", "combined", TRUTH)
+    cut.write_bytes(cut.read_bytes()[:-20])
+    notes = tmp_path / "notes.txt"
+    notes.write_text("these are\nsome notes\n")
+    result = run(cut, notes, tmp_path / "absent.log", good, "--json", code=2)
+    assert json.loads(result.stdout)["crawlers"][0]["visits"] >= 14
+    assert f"{cut} cannot be read: it is damaged or not complete" in result.stderr
+    assert f"{notes} has no line in a known format" in result.stderr
+    assert "absent.log cannot be read: No such file or directory" in result.stderr
+
+
+def test_the_page_of_html_needs_nothing_else_and_escapes(sitemap_file: Path, tmp_path: Path) -> None:
+    hits = [*TRUTH, Hit("/%3Cscript%3Ealert(1)%3C/script%3E")]
+    run(
+        write_log(tmp_path / "access.log", "combined", hits),
+        "--sitemap",
+        sitemap_file,
+        "--html",
+        tmp_path / "page.html",
+    )
+    page = (tmp_path / "page.html").read_text()
+    assert "https://bakery.example/new" in page
+    assert "/café" in page
+    assert "<script" not in page
+    assert "&lt;script&gt;alert" in page
+    assert "<link" not in page
+
+
+def test_text_has_the_figures(sitemap_file: Path, tmp_path: Path) -> None:
+    text = run(write_log(tmp_path / "access.log", "combined", TRUTH), "--sitemap", sitemap_file).stdout
+    assert "visits of crawlers 16, fake 0, lines read 20" in text
+    assert "listed, and not crawled: 1 of 4" in text
+    assert "crawled, and not listed: 2" in text
+    assert "https://bakery.example/new" in text
