@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from . import urls
-from .checked_options import Options
 from .evidence.page_verdict import Verdict
 from .explanation import Explanation
 from .hosts import SiteResolver
@@ -24,6 +23,7 @@ from .listing.route_report import RouteReport, route_report
 from .models import Site
 from .observation.parse_and_store import Ingester
 from .observation.tracked_page_cache import TrackedPageCache
+from .options.table import Options
 from .rendering.publisher import Publisher
 from .rendering.site_documents import PublishedDocument
 from .request_response import AsyncCollector

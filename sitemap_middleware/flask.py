@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Never, Unpack
 
 from click import ClickException, Command, Context, Group
 from flask import Flask, current_app, has_app_context
 from flask.cli import AppGroup
 
-from .checked_options import refuse_unknown
 from .cli import missing_library_message
 from .exceptions import MiddlewareLookupError, OptionError
 from .middleware import SitemapMiddleware
-from .option_sources import CONSTRUCTOR_NAME
-from .options_typed_dict import SitemapOptions
+from .options.sources import CONSTRUCTOR_NAME
+from .options.table import refuse_unknown
+from .options.typed import SitemapOptions
 from .routing import app_layers_and_mounts
 from .routing.framework_detection import EXTENSION_NAME
 
@@ -38,20 +37,9 @@ class Sitemap:
         OptionError: an unknown option, an invalid value, or an app that has a `SitemapMiddleware`.
     """
 
-    __signature__: inspect.Signature = inspect.Signature(
-        [
-            inspect.Parameter("app", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation="Flask | None"),
-            *(
-                parameter
-                for name, parameter in inspect.signature(SitemapMiddleware).parameters.items()
-                if name in SitemapOptions.__annotations__
-            ),
-        ]
-    )
-
     def __init__(self, app: Flask | None = None, *misplaced: Never, **options: Unpack[SitemapOptions]) -> None:
         _refuse_positional(misplaced)
-        refuse_unknown(options, Sitemap)
+        refuse_unknown(options)
         self._options = options
         if app is not None:
             self.init_app(app)
@@ -59,7 +47,7 @@ class Sitemap:
     def init_app(self, app: Flask, *misplaced: Never, **options: Unpack[SitemapOptions]) -> None:
         """Add the middleware to an app. Options given here go before those of the constructor."""
         _refuse_positional(misplaced)
-        refuse_unknown(options, Sitemap)
+        refuse_unknown(options)
         if not isinstance(app, Flask):
             raise OptionError(
                 f"Sitemap: app={app!r} is not a Flask app; give the Flask object, and in other frameworks"

@@ -10,8 +10,8 @@ from typing import Final, Literal
 
 from . import urls
 from .bounded_cache import BoundedCache
-from .checked_options import Options
 from .models import Site, StoreKey
+from .options.table import Options
 from .request_response import KEY_HOST, KEY_METHOD, KEY_ROOT, Request
 from .routing.current_routes import AppRoutes
 from .stores.base import Store

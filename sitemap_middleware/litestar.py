@@ -8,9 +8,9 @@ from litestar.plugins import CLIPluginProtocol, InitPluginProtocol
 from litestar.plugins.base import ReceiveRoutePlugin
 
 from .adapters.litestar_installation import app_of_route, install, installed_middleware
-from .checked_options import refuse_unknown
 from .middleware import SitemapMiddleware
-from .options_typed_dict import SitemapOptions
+from .options.table import refuse_unknown
+from .options.typed import SitemapOptions
 from .routing.litestar_routes import settings_of_handler
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class SitemapPlugin(InitPluginProtocol, CLIPluginProtocol, ReceiveRoutePlugin):
     """
 
     def __init__(self, **options: Unpack[SitemapOptions]) -> None:
-        refuse_unknown(options, SitemapMiddleware.__init__)
+        refuse_unknown(options)
         self._options = options
         self._app: Any = None
 

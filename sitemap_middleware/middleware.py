@@ -4,38 +4,31 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from .adapters.adapter_choice import adapter_class
 from .adapters.disabled_middleware import disabled_class
 from .adapters.litestar_installation import app_around_route, install, installed_middleware, refuse_other_options
-from .checked_options import refuse_unknown, validate_options
 from .exceptions import OptionError
 from .middleware_lookup import find_middleware
-from .models import Changefreq
-from .nested_middleware_warning import warn_of_nested_middleware
-from .option_sources import Setting, collect_settings, warn_of_unknown_keys
-from .options_from_framework_config import declared_root, options_from_framework_config
+from .options.sources import CONFIG_PLACE, Setting, collect_settings, warn_of_unknown_keys
+from .options.table import OPTIONS, refuse_unknown, validate_options
+from .options.typed import SitemapOptions
 from .prometheus_and_opentelemetry import metrics_reporter
 from .protocol_detection import detect_protocol
 from .routing import app_layers_and_mounts
-from .routing.framework_detection import EXTENSION_NAME, FRAMEWORK_NAMES, is_starlette
+from .routing.framework_detection import EXTENSION_NAME, FRAMEWORK_NAMES, framework_of, is_starlette
 from .separate_sitemap_per_test import isolated_class
 from .service import SitemapService
-from .signature_for_inspect import ConstructorSignature
 from .stores import FallbackStore, Store, open_store
 
 if TYPE_CHECKING:
     from typing import overload
 
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
-    from opentelemetry.metrics import Meter
-    from prometheus_client import CollectorRegistry
 
     from .explanation import Explanation
-    from .report.authorization_inputs import ReportRequest
-    from .sitemap_decorator import Values
 
 
 class SitemapMiddleware:
@@ -96,18 +89,14 @@ class SitemapMiddleware:
     """
 
     service: SitemapService
-    _passed: Mapping[str, object]
-    """The options that the constructor was called with."""
-    __signature__: ConstructorSignature = ConstructorSignature()
 
-    # Type checkers check calls by `__init__` too, which names every option.
     def __new__(cls, app: Any, *arguments: Any, **options: Any) -> Self:
         if arguments:
             raise OptionError(
                 f"SitemapMiddleware: {arguments[0]!r} was given by position; "
                 'name each option, such as base_url="https://example.com"'
             )
-        refuse_unknown(options, SitemapMiddleware.__init__)
+        refuse_unknown(options, "routes")
         if (litestar_app := app_around_route(app)) is not None:
             # `DefineMiddleware(SitemapMiddleware, …)`: Litestar makes one instance for each route.
             if (installed := installed_middleware(litestar_app)) is None:
@@ -116,81 +105,27 @@ class SitemapMiddleware:
                 refuse_other_options(installed, options)
             return app  # type: ignore[no-any-return] # not an instance: nothing is between Litestar and its route
         instance: Self = object.__new__(adapter_class(cls, detect_protocol(app, options.get("routes"))))  # type: ignore[arg-type] # a class is hashable
-        instance._passed = options
         return instance
 
-    def __init__(
-        self,
-        app: Any,
-        *,
-        base_url: str | None = None,
-        allowed_hosts: str | Iterable[str] = (),
-        path: str = "/sitemap.xml",
-        store: str | Store | None = None,
-        routes: Any = None,
-        include: str | Iterable[str] = (),
-        exclude: str | Iterable[str] = (),
-        learn: str | Iterable[str] = (),
-        list_unseen: bool = True,
-        verify: bool = True,
-        priority: float | Literal["auto"] | None = None,
-        changefreq: Changefreq | Literal["auto"] | None = None,
-        robots: bool | Literal["disallow"] = True,
-        max_age: int = 300,
-        max_age_days: int = 365,
-        max_pages: int = 1_000_000,
-        max_pages_per_route: int = 100_000,
-        media_types: str | Iterable[str] | None = None,
-        clock: Callable[[], float] | None = None,
-        metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None = None,
-        enabled: bool = True,
-        sections: Mapping[str, Values] | None = None,
-        report: str | None = None,
-        authorize: Callable[[ReportRequest], bool | Awaitable[bool]] | None = None,
-    ) -> None:
+    def __init__(self, app: Any, *, routes: Any = None, **options: Unpack[SitemapOptions]) -> None:
         routed_app = app if routes is None else _checked_routes(routes)
-        arguments = {
-            "base_url": base_url,
-            "allowed_hosts": allowed_hosts,
-            "path": path,
-            "store": store,
-            "include": include,
-            "exclude": exclude,
-            "learn": learn,
-            "list_unseen": list_unseen,
-            "verify": verify,
-            "priority": priority,
-            "changefreq": changefreq,
-            "robots": robots,
-            "max_age": max_age,
-            "max_age_days": max_age_days,
-            "max_pages": max_pages,
-            "max_pages_per_route": max_pages_per_route,
-            "media_types": media_types,
-            "clock": clock,
-            "metrics": metrics,
-            "enabled": enabled,
-            "sections": sections,
-            "report": report,
-            "authorize": authorize,
-        }
-        config, config_place = options_from_framework_config(routed_app)
-        settings = collect_settings(arguments, self._given(arguments), config, os.environ, config_place)
-        options = validate_options(settings, declared_root(routed_app, config))
-        warn_of_unknown_keys(arguments, config, os.environ, config_place)
+        config, config_place = _framework_config(routed_app)
+        settings = collect_settings(OPTIONS, options, config, os.environ, config_place)
+        checked = validate_options(settings, _declared_root(routed_app, config))
+        warn_of_unknown_keys(OPTIONS, config, os.environ, config_place)
         self.app: Any = app
         self._original_attributes = {
             **_replaceable_attributes(app),
             "": app,
         }  # never empty, so that `_unwind` is called at the first request
-        if options.enabled:
+        if checked.enabled:
             store = _make_store(settings["store"], routed_app)
             self._metrics_report = metrics_reporter(settings["metrics"].value, settings["metrics"].place)
         else:
             store = open_store("memory://", "")
             self._metrics_report = metrics_reporter(None, "")
             self.__class__ = disabled_class(type(self))  # type: ignore[arg-type] # a class is hashable
-        self.service = SitemapService(routed_app, options, store)
+        self.service = SitemapService(routed_app, checked, store)
         self._metrics_report(self.service)
         if is_starlette(framework := app_layers_and_mounts.framework_app(routed_app)):
             from .routing.starlette_routes import set_state
@@ -211,15 +146,6 @@ class SitemapMiddleware:
             OptionError: an option given to `add_middleware` is invalid.
         """
         return find_middleware(app, cls)
-
-    def _given(self, arguments: Mapping[str, object]) -> set[str]:
-        """The options that were given as arguments. None is no value if it is the default."""
-        defaults = SitemapMiddleware.__init__.__kwdefaults__ or {}
-        return {
-            name
-            for name, value in arguments.items()
-            if value is not defaults[name] or (name in self._passed and value is not None)
-        }
 
     @property
     def settings(self) -> Mapping[str, Setting]:
@@ -246,7 +172,6 @@ class SitemapMiddleware:
                     self.app = original
             if isinstance(self.service.store, FallbackStore) and self.service.store.decide_if_tested():
                 self.__class__ = isolated_class(type(self))  # type: ignore[arg-type] # a class is hashable
-            warn_of_nested_middleware(self, SitemapMiddleware)
         except Exception as error:  # other middleware in that place may raise anything
             self.service.log_fault("a request could not be looked at", error)
         self._original_attributes = {}  # empty: `_unwind` has been called
@@ -330,6 +255,25 @@ def _checked_routes(app: Any) -> Any:
             f"SitemapMiddleware: routes={app!r} has no routes that can be read; give the {FRAMEWORK_NAMES} app itself"
         )
     return app
+
+
+def _framework_config(app: Any) -> tuple[Mapping[Any, Any], str]:
+    """The configuration of a Flask or Quart app, or Django's settings, and how errors name a key of it.
+
+    Empty for other apps.
+    """
+    framework = app_layers_and_mounts.framework_app(app)
+    if framework_of(framework) == "django":
+        from .routing.django_routes import sitemap_settings
+
+        return sitemap_settings(), "settings.{}"
+    config = getattr(framework, "config", None)
+    return config if isinstance(config, dict) else {}, CONFIG_PLACE
+
+
+def _declared_root(app: Any, config: Mapping[Any, Any]) -> str:
+    """The root path that the app or its configuration declares."""
+    return str(config.get("APPLICATION_ROOT") or app_layers_and_mounts.root_path(app) or "")
 
 
 def _make_store(setting: Setting, app: Any) -> Store:

@@ -6,11 +6,11 @@ import logging
 from typing import Any, Final
 from urllib.parse import unquote
 
-from .checked_options import Options
 from .evidence.page_verdict import is_listable_elsewhere
 from .exceptions import StoreError
 from .listing.unmatched_patterns import unmatched_patterns
 from .models import Page, Site
+from .options.table import Options
 from .routing.route_table import RouteTable
 from .stores.base import Store
 from .urls import canonical_hint

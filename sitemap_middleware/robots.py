@@ -7,10 +7,10 @@ import zlib
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from .checked_options import Options
 from .evidence.response_headers import ResponseHeaders
 from .exceptions import StoreError
 from .models import Site
+from .options.table import Options
 from .rendering.responses import text_response, with_body
 from .request_response import (
     PROBE_GRACE_SECONDS,

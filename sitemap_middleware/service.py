@@ -10,7 +10,6 @@ from urllib.parse import unquote
 
 from . import urls
 from .captured_response import OBSERVED_STATUSES, CapturedResponse
-from .checked_options import Options
 from .explanations_and_statistics import ServiceInspection
 from .fork_safety import WorkerId
 from .hosts import SiteResolver
@@ -28,6 +27,7 @@ from .observation.tracked_page import TrackedPage
 from .observation.tracked_page_cache import TrackedPageCache
 from .observation.unvisited_page_prober import UnvisitedPageProber
 from .observation.varying_content_prober import VaryingContentProber
+from .options.table import Options
 from .rendering.publisher import Publisher
 from .report.request_handler import ReportHandler
 from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line

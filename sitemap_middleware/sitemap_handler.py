@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from .checked_options import Options
 from .exceptions import StoreError
 from .hosts import SiteResolver
 from .listing.policy import EvaluationContext
@@ -22,6 +21,7 @@ from .observation.background_saving import ResponseBuffer
 from .observation.parse_and_store import Ingester
 from .observation.refresh_on_demand import Refresher
 from .observation.unvisited_page_prober import UnvisitedPageProber
+from .options.table import Options
 from .ready_documents import ReadyDocuments
 from .rendering.publisher import Publisher
 from .rendering.responses import (

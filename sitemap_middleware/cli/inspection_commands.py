@@ -17,7 +17,7 @@ import click
 
 from ..explanation import Explanation
 from ..listing.candidates import SiteSnapshot
-from ..option_sources import Setting
+from ..options.sources import Setting
 from ..stores import Store, open_store
 from ..stores.store_status import store_status
 from ..urls import without_password

@@ -21,7 +21,7 @@ from ..listing.candidates import SiteSnapshot
 from ..listing.changes_since import PageChange
 from ..listing.listed_and_unlisted_urls import UrlReportLine
 from ..listing.route_report import RouteReport
-from ..option_sources import Setting
+from ..options.sources import Setting
 from ..stores.store_status import StoreStatus
 from ..value_history import last_run
 from .sitemap_export import ExportedFile

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
-from ..checked_options import Options
 from ..dates import w3c, w3c_from_timestamp
 from ..entry import Entry, changefreq_of, lastmod_of, priority_of
 from ..evidence.lastmod import lastmod
 from ..models import Route, UrlColumns
+from ..options.table import Options
 from ..urls import quote_path
 from .policy import EvaluationContext
 from .provider_item_paths import ProvidedPages

@@ -12,7 +12,6 @@ from hashlib import blake2b
 from itertools import chain
 from typing import Final, Literal
 
-from ..checked_options import Options
 from ..dates import w3c
 from ..entry import EMPTY_ENTRY
 from ..evidence import changefreq
@@ -22,6 +21,7 @@ from ..evidence.site_signals import changed_since, depends_on_site_signals
 from ..evidence.soft_404 import soft_not_founds
 from ..exceptions import ValuesError
 from ..models import Page, Provider, Route, Site, SitemapUrl, UrlColumns
+from ..options.table import Options
 from ..request_response import AsyncCollector
 from ..routing.route_table import RouteTable
 from ..sitemap_limits_and_value_checks import validate_date

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ..checked_options import Options
 from ..dates import SECONDS_PER_DAY
 from ..evidence.observations import HTML_TYPES
 from ..evidence.page_verdict import Verdict, page_verdict
 from ..models import Changefreq, Page, Provider, Route, Site
+from ..options.table import Options
 from ..urls import LOC_LENGTH_REASON, loc_of
 from .candidates import Candidate, SiteSnapshot, decode_path
 from .routes_unsafe_to_request import operations_reason, unsafe_reason

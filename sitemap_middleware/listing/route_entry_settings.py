@@ -6,9 +6,9 @@ from collections.abc import Callable
 from datetime import date
 from typing import Literal, NamedTuple
 
-from ..checked_options import Options
 from ..evidence.lastmod import lastmod
 from ..models import Changefreq, Route
+from ..options.table import Options
 from .policy import EvaluationContext, is_unrestricted, route_changefreq, route_priority
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ..checked_options import Options
 from ..evidence.page_verdict import Verdict
 from ..models import Provider, Route, Site
+from ..options.table import Options
 from ..urls import UNREACHABLE_REASON
 from .candidates import Candidate, SiteSnapshot, stored_candidates
 from .entries_by_section import EntryBuilder

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
-from ..checked_options import Options
+from ..options.table import Options
 from ..patterns import Pattern
 from ..routing.route_table import RouteTable
 

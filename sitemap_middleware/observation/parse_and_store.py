@@ -14,7 +14,6 @@ from urllib.parse import unquote
 
 from ..bounded_cache import BoundedCache
 from ..captured_response import CapturedResponse
-from ..checked_options import Options
 from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from ..evidence.delisting_confirmation import is_refused_by_html, may_be_listed
 from ..evidence.observations import Observation, at_merge
@@ -22,6 +21,7 @@ from ..evidence.response_parser import UNREADABLE_FILE_REASON, ResponseParser
 from ..fork_safety import WorkerId
 from ..listing.provider_reader import Providers
 from ..models import Route, Site, StoreKey
+from ..options.table import Options
 from ..request_filter.header_rules import HOST_HEADERS
 from ..request_filter.reasons import FOREIGN_HOST
 from ..routing.current_routes import AppRoutes

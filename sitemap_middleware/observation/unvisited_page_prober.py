@@ -16,12 +16,12 @@ from functools import partial
 from typing import Final
 
 from ..captured_response import OBSERVED_STATUSES, CapturedResponse
-from ..checked_options import Options
 from ..exceptions import StoreError
 from ..fork_safety import WorkerId
 from ..listing.entries_by_section import EntryBuilder
 from ..listing.policy import EvaluationContext
 from ..models import Site
+from ..options.table import Options
 from ..request_response import PROBE_TIMEOUT_SECONDS, SYNC_SERVER_WAIT_SECONDS, AppTerminated, Request
 from ..stores.base import Store
 from .concurrent_probes import ConcurrentProbes

@@ -8,12 +8,12 @@ from collections import OrderedDict
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from ..checked_options import Options
 from ..exceptions import StoreError, ValuesError
 from ..fork_safety import reset_after_fork
 from ..listing.candidates import SiteSnapshot
 from ..listing.entries_by_section import EntryBuilder
 from ..models import Site
+from ..options.table import Options
 from ..request_response import TEST_CLIENT_WAIT_SECONDS, Request
 from ..robots_parser import RobotsRules
 from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION, RouteTable

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from ..checked_options import Options
 from ..models import BaseURL
+from ..options.table import Options
 from ..routing.route_table import RouteTable
 from ..stores.base import Store
 from ..urls import quote_path

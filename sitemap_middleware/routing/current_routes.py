@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, Final
 
-from ..checked_options import Options
 from ..models import Context, Provider, Route
+from ..options.table import Options
 from ..sitemap_decorator import NO_SETTINGS
 from ..urls import bare_host, wildcard_of
 from ..warn_once import WarnOnce

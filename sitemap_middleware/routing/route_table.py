@@ -8,8 +8,8 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Final
 
-from ..checked_options import RESERVED_SECTIONS, Options
 from ..models import Context, PathBuilder, Provider, Route, RouteSettings, Site
+from ..options.table import RESERVED_SECTIONS, Options
 from ..patterns import Pattern
 from ..sitemap_decorator import NO_SETTINGS
 from ..urls import bare_host

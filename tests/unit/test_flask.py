@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import logging
 import subprocess
@@ -18,7 +17,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 import sitemap_middleware.flask
 from sitemap_middleware import MiddlewareLookupError, OptionError, SitemapMiddleware, sitemap
-from sitemap_middleware.flask import Sitemap, SitemapOptions
+from sitemap_middleware.flask import Sitemap
 
 from ..support.command_line import RUNNER_OPTIONS
 from ..support.documents import locs
@@ -140,21 +139,6 @@ def test_the_middleware_is_that_of_the_current_app() -> None:
         pytest.raises(MiddlewareLookupError, match="<Flask 'site'> was not given to Sitemap; call init_app"),
     ):
         _ = extension.middleware
-
-
-def test_its_options_are_those_of_the_middleware_but_the_routes() -> None:
-    options = inspect.signature(SitemapMiddleware).parameters
-    ours = inspect.signature(Sitemap).parameters
-    assert list(ours) == [name for name in options if name != "routes"]
-    assert ours["app"].default is None
-    assert {name: ours[name] for name in ours if name != "app"} == {
-        name: options[name] for name in ours if name != "app"
-    }
-    names = vars(sitemap_middleware.flask)
-    assert {
-        name: parameter.annotation for name, parameter in options.items() if name in SitemapOptions.__annotations__
-    } == {name: annotation.__forward_arg__ for name, annotation in SitemapOptions.__annotations__.items()}
-    assert "Sitemap" in names["__all__"]
 
 
 # Commands

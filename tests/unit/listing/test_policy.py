@@ -10,7 +10,6 @@ import flask
 import pytest
 
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
-from sitemap_middleware.checked_options import Options
 from sitemap_middleware.evidence.observation_merge import merge
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals
@@ -20,6 +19,7 @@ from sitemap_middleware.listing.policy import EvaluationContext, ListingPolicy
 from sitemap_middleware.listing.site_signals_cache import CachedSiteSignals, SignalsRecord
 from sitemap_middleware.models import HiddenReason, Route, RouteSettings, Site
 from sitemap_middleware.models import Page as StoredPage
+from sitemap_middleware.options.table import Options
 from sitemap_middleware.robots_parser import RobotsRules
 from sitemap_middleware.routing.route_table import RouteTable
 from sitemap_middleware.stores.sqlite.memory import MemoryStore

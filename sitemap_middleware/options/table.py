@@ -1,31 +1,29 @@
-"""Checks the values of all options of `SitemapMiddleware`, once, and keeps them as `Options`."""
+"""The table of all options: default, form and check of each; and `Options`, the checked values."""
 
 from __future__ import annotations
 
-import inspect
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pkgutil import resolve_name
 from typing import Any, Final, Literal
 
-from .evidence.observations import INDEXABLE_TYPES
-from .exceptions import OptionError
-from .models import Changefreq, PageLimits, Provider, Site
-from .option_sources import CONSTRUCTOR_NAME, FLAG_WORDS, Setting
-from .patterns import Pattern, Patterns
-from .sitemap_limits_and_value_checks import unknown_option_error, validate_changefreq, validate_priority
-from .urls import ascii_host, normal_host, parse_base_url, quote_path
-from .values_argument_check import checked_values
+from ..evidence.observations import INDEXABLE_TYPES
+from ..exceptions import OptionError
+from ..models import Changefreq, PageLimits, Provider, Site
+from ..patterns import Pattern, Patterns
+from ..sitemap_limits_and_value_checks import unknown_option_error, validate_changefreq, validate_priority
+from ..urls import ascii_host, normal_host, parse_base_url, quote_path
+from ..values_argument_check import checked_values
+from .sources import CONSTRUCTOR_NAME, FLAG_WORDS, Form, Setting
 
 RESERVED_SECTIONS: Final = ("routes", "pages")
 """The names of the sections of static routes and of learned pages, in the URLs of their documents."""
 
 _SECTION_NAME: Final = re.compile(r"(?=.{1,50}\Z)(?!.*-[0-9]+\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """No name ends with a number: that would be the number of a document."""
-
-_LISTS: Final = ("allowed_hosts", "include", "exclude", "learn", "media_types")
 
 _DECORATOR_ONLY: Final = ("lastmod", "values")
 """Arguments of `@sitemap` that are no options."""
@@ -42,9 +40,10 @@ _REPORT_PATH: Final = re.compile(r"(?=.{2,200}\Z)(?:/[A-Za-z0-9_-][A-Za-z0-9._~-
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """All options, validated."""
+    """All options, checked. `OPTIONS` says what each is."""
 
     site: Site | None
+    """That of `base_url`."""
     allowed_hosts: tuple[str, ...]
     path: str
     include: Patterns
@@ -76,59 +75,50 @@ class Options:
         return self.robots == "disallow"
 
 
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option. A new one is a row of `OPTIONS`, a line of `SitemapOptions` and a field of `Options`."""
+
+    name: str
+    default: Any
+    form: Form
+    """How a text in the configuration or the environment is read."""
+    check: Callable[[Setting], Any]
+    """Returns the value to use; raises `OptionError`, which names the value, the place and the fix."""
+
+
 def validate_options(settings: Mapping[str, Setting], declared_root: str) -> Options:
-    """Validate the options; `OptionError` names an invalid value, its place and the fix.
+    """Check the options; `OptionError` names an invalid value, its place and the fix.
 
     Args:
         settings: every option but `routes`.
         declared_root: the root path that the app declares.
     """
-    settings = {**settings, **{name: _strings(settings[name]) for name in _LISTS}}  # an iterator can be read once
-    get = settings.__getitem__
-    priority, changefreq = get("priority"), get("changefreq")
+    values = {name: OPTIONS[name].check(setting) for name, setting in settings.items()}
+    site, base_url = values.pop("base_url"), settings["base_url"]
+    if site is not None and site.root and site.root != declared_root.rstrip("/"):
+        raise OptionError(
+            f"{base_url.place}={base_url.value!r} has the path {site.root!r}, which is not the app's root path; leave"
+            " it off: the root path is taken from the server (root_path in ASGI, SCRIPT_NAME in WSGI)"
+        )
+    del values["store"], values["metrics"]  # objects that the middleware makes
     return Options(
-        site=_site(get("base_url"), declared_root),
-        allowed_hosts=tuple(_allowed_host(host, get("allowed_hosts")) for host in get("allowed_hosts").value),
-        path=_path(get("path")),
-        include=_patterns(get("include")),
-        exclude=_patterns(get("exclude")),
-        learn=_learn_patterns(get("learn")),
-        list_unseen=_flag(get("list_unseen")),
-        verify=_flag(get("verify")),
-        robots="disallow" if get("robots").value == "disallow" else _flag(get("robots"), '"disallow"'),
-        priority=priority.value
-        if priority.value in (None, "auto")
-        else validate_priority(priority.value, CONSTRUCTOR_NAME, priority.place),
-        changefreq=None
-        if changefreq.value is None
-        else validate_changefreq(changefreq.value, CONSTRUCTOR_NAME, changefreq.place),
-        max_age=_number(get("max_age"), "seconds", 0),
-        max_age_days=_number(get("max_age_days"), "days", 1),
-        page_limits=PageLimits(
-            _number(get("max_pages"), "pages", 1),
-            _number(get("max_pages_per_route"), "pages", 1),
-        ),
-        media_types=_media_types(get("media_types")),
-        clock=_clock(get("clock")),
-        enabled=_flag(get("enabled")),
-        sections=_sections(get("sections")),
-        report=_report_path(get("report")),
-        authorize=_authorize(get("authorize")),
+        site=site and Site(site.scheme, site.host, "", site.loopback),
+        page_limits=PageLimits(values.pop("max_pages"), values.pop("max_pages_per_route")),
         settings=settings,
+        **values,
     )
 
 
-def refuse_unknown(options: Mapping[str, object], constructor: Callable[..., Any]) -> None:
-    """Raise `OptionError` for the first option that the constructor does not have, with the closest name."""
-    parameters = inspect.signature(constructor).parameters.values()
-    known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+def refuse_unknown(options: Mapping[str, object], *further: str) -> None:
+    """Raise `OptionError` for the first name that is no option, nor one of these further ones, with the closest."""
     for name in options:
         if name in _DECORATOR_ONLY:
             raise OptionError(
                 f"{CONSTRUCTOR_NAME}: {name} is no option, but an argument of @sitemap; decorate the view with it"
             )
-        if name not in known:
-            raise unknown_option_error(CONSTRUCTOR_NAME, name, known)
+        if name not in OPTIONS and name not in further:
+            raise unknown_option_error(CONSTRUCTOR_NAME, name, [*OPTIONS, *further])
 
 
 def _sections(sections: Setting) -> tuple[Provider, ...]:
@@ -154,34 +144,12 @@ def _sections(sections: Setting) -> tuple[Provider, ...]:
     return tuple(providers)
 
 
-def _site(base_url: Setting, declared_root: str) -> Site | None:
-    if base_url.value is None:
-        return None
-    site = parse_base_url(base_url.value, base_url.place)
-    if site.root and site.root != declared_root.rstrip("/"):
-        raise OptionError(
-            f"{base_url.place}={base_url.value!r} has the path {site.root!r}, which is not the app's root path; leave"
-            " it off: the root path is taken from the server (root_path in ASGI, SCRIPT_NAME in WSGI)"
-        )
-    return Site(site.scheme, site.host, "", site.loopback)
+def _site(setting: Setting) -> Site | None:
+    return None if setting.value is None else parse_base_url(setting.value, setting.place)
 
 
-def _strings(setting: Setting) -> Setting:
-    """The setting of a list, with a tuple as its value; None if that is the default."""
-    value = setting.value
-    if value is None and setting.source == "default":
-        return setting
-    if isinstance(value, str):
-        return replace(setting, value=(value,))
-    try:
-        items = tuple(value)
-    except TypeError:
-        hint = ", or did you mean @sitemap(learn=True) on a view?" if setting.name == "learn" and value is True else ""
-        raise OptionError(f"{setting.place}={value!r} is not a list of strings; give a tuple of them{hint}") from None
-    for item in items:
-        if not isinstance(item, str):
-            raise OptionError(f"{setting.place} holds {item!r}, which is not a string")
-    return replace(setting, value=items)
+def _allowed_hosts(setting: Setting) -> tuple[str, ...]:
+    return tuple(_allowed_host(host, setting) for host in setting.value)
 
 
 def _allowed_host(host: str, setting: Setting) -> str:
@@ -240,6 +208,20 @@ def _not_learned_reason(pattern: Pattern) -> str | None:
     return None
 
 
+def _robots(setting: Setting) -> bool | Literal["disallow"]:
+    return "disallow" if setting.value == "disallow" else _flag(setting, '"disallow"')
+
+
+def _priority(setting: Setting) -> float | Literal["auto"] | None:
+    if setting.value in (None, "auto"):
+        return setting.value  # type: ignore[no-any-return] # one of the two
+    return validate_priority(setting.value, CONSTRUCTOR_NAME, setting.place)
+
+
+def _changefreq(setting: Setting) -> Changefreq | Literal["auto"] | None:
+    return None if setting.value is None else validate_changefreq(setting.value, CONSTRUCTOR_NAME, setting.place)
+
+
 def _flag(setting: Setting, other: str = "") -> bool:
     """The value of an option that is true or false.
 
@@ -256,7 +238,7 @@ def _flag(setting: Setting, other: str = "") -> bool:
     raise OptionError(f"{given} is neither {f'True, False nor {other}' if other else 'True nor False'}")
 
 
-def _number(setting: Setting, unit: str, least: int) -> int:
+def _number(unit: str, least: int, setting: Setting) -> int:
     value = setting.value
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise OptionError(f"{setting.place}={value!r} is not a number of {unit}; give {least} or more")
@@ -313,3 +295,38 @@ def _clock(setting: Setting) -> Callable[[], float]:
         raise OptionError(f"{setting.place}={value!r} cannot be called; give a callable that returns POSIX seconds")
     checked: Callable[[], float] = value
     return checked
+
+
+def _made_elsewhere(setting: Setting) -> Any:
+    return setting.value
+
+
+OPTIONS: Final[Mapping[str, Option]] = {
+    option.name: option
+    for option in (
+        Option("base_url", None, "text", _site),
+        Option("allowed_hosts", (), "list", _allowed_hosts),
+        Option("path", "/sitemap.xml", "text", _path),
+        Option("store", None, "text", _made_elsewhere),
+        Option("include", (), "list", _patterns),
+        Option("exclude", (), "list", _patterns),
+        Option("learn", (), "list", _learn_patterns),
+        Option("list_unseen", True, "flag", _flag),
+        Option("verify", True, "flag", _flag),
+        Option("priority", None, "decimal", _priority),
+        Option("changefreq", None, "text", _changefreq),
+        Option("robots", True, "flag", _robots),
+        Option("max_age", 300, "number", partial(_number, "seconds", 0)),
+        Option("max_age_days", 365, "number", partial(_number, "days", 1)),
+        Option("max_pages", 1_000_000, "number", partial(_number, "pages", 1)),
+        Option("max_pages_per_route", 100_000, "number", partial(_number, "pages", 1)),
+        Option("media_types", None, "list", _media_types),
+        Option("clock", None, "object", _clock),
+        Option("metrics", None, "text", _made_elsewhere),
+        Option("enabled", True, "flag", _flag),
+        Option("sections", None, "object", _sections),
+        Option("report", None, "text", _report_path),
+        Option("authorize", None, "object", _authorize),
+    )
+}
+"""Every option but `routes`, which is an app. docs/reference/options.md describes them."""

@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import Meter
     from prometheus_client import CollectorRegistry
 
-    from .models import Changefreq
-    from .report.authorization_inputs import ReportRequest
-    from .sitemap_decorator import Values
-    from .stores import Store
+    from ..models import Changefreq
+    from ..report.authorization_inputs import ReportRequest
+    from ..sitemap_decorator import Values
+    from ..stores import Store
 
 
 class SitemapOptions(TypedDict, total=False):

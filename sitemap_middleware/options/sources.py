@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, Protocol
 
-from .sitemap_limits_and_value_checks import likely_name
-from .urls import without_password
+from ..exceptions import OptionError
+from ..sitemap_limits_and_value_checks import likely_name
+from ..urls import without_password
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -30,12 +31,8 @@ _DEFAULT_WORDS: Final = {
 
 Source = Literal["argument", "config", "environment", "default"]
 
-_LISTS: Final = frozenset({"allowed_hosts", "include", "exclude", "learn", "media_types"})
-_FLAGS: Final = frozenset({"enabled", "list_unseen", "robots", "verify"})
-_NUMBERS: Final = frozenset({"max_age", "max_age_days", "max_pages", "max_pages_per_route"})
-
-_NOT_TEXT: Final = frozenset({"authorize", "clock", "sections"})
-"""Options that no text can stand for."""
+Form = Literal["text", "list", "flag", "number", "decimal", "object"]
+"""How an option is written as text. No text stands for an object."""
 
 _TRUE_WORDS: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE_WORDS: Final = frozenset({"0", "false", "no", "off"})
@@ -91,51 +88,79 @@ def variable_name(option: str) -> str:
 
 
 def collect_settings(
+    table: Mapping[str, HasForm],
     arguments: Mapping[str, object],
-    given: Iterable[str],
     config: Mapping[Any, object],
     environment: Mapping[str, str],
     config_place: str = CONFIG_PLACE,
 ) -> dict[str, Setting]:
     """Choose the value of each option: the argument, else the framework's configuration, the environment, the default.
 
-    Text in the configuration is read like text in the environment. An empty text is no value. Text that cannot be
-    read stays text, which the validation refuses.
+    None is no value if it is the default, and an empty text is none. Text in the configuration is read like text in the
+    environment. Text that cannot be read stays text, which the check of the option refuses.
 
     Args:
-        arguments: every option with its value, which is the default of an option that was not given.
-        given: the options that were given as arguments.
+        table: the options by name.
+        arguments: those that were given as arguments.
         config: the framework's configuration, such as Flask's `app.config`.
         environment: the environment variables.
         config_place: how errors name a key of the configuration, which stands for ``{}``.
+
+    Raises:
+        OptionError: a list holds something that is no text.
     """
-    given_names = frozenset(given)
     settings = {}
-    for name, argument in arguments.items():
+    for name, option in table.items():
         variable = variable_name(name)
-        source: Source = "argument" if name in given_names else "default"
-        setting = Setting(name, argument, source, f"{CONSTRUCTOR_NAME}: {name}")
-        if setting.source == "default":
-            configured = _read_value(name, config.get(variable))
-            if configured is not None:
-                setting = Setting(name, configured, "config", config_place.format(variable))
-            elif name not in _NOT_TEXT and environment.get(variable):
-                setting = Setting(name, _read_text(name, environment[variable]), "environment", variable)
-        settings[name] = setting
+        setting = Setting(name, option.default, "default", f"{CONSTRUCTOR_NAME}: {name}")
+        if name in arguments and (arguments[name] is not None or option.default is not None):
+            setting = Setting(name, arguments[name], "argument", setting.place)
+        elif (configured := _read_value(option.form, config.get(variable))) is not None:
+            setting = Setting(name, configured, "config", config_place.format(variable))
+        elif option.form != "object" and environment.get(variable):
+            setting = Setting(name, _read_text(option.form, environment[variable]), "environment", variable)
+        settings[name] = _as_list(setting) if option.form == "list" else setting
     return settings
 
 
+class HasForm(Protocol):
+    """What is read of a row of the table of options."""
+
+    @property
+    def default(self) -> Any: ...
+    @property
+    def form(self) -> Form: ...
+
+
+def _as_list(setting: Setting) -> Setting:
+    """The setting of a list, with a tuple as its value: an iterator can be read once."""
+    value = setting.value
+    if value is None and setting.source == "default":
+        return setting
+    if isinstance(value, str):
+        return replace(setting, value=(value,))
+    try:
+        items = tuple(value)
+    except TypeError:
+        hint = ", or did you mean @sitemap(learn=True) on a view?" if setting.name == "learn" and value is True else ""
+        raise OptionError(f"{setting.place}={value!r} is not a list of strings; give a tuple of them{hint}") from None
+    for item in items:
+        if not isinstance(item, str):
+            raise OptionError(f"{setting.place} holds {item!r}, which is not a string")
+    return replace(setting, value=items)
+
+
 def warn_of_unknown_keys(
-    options: Iterable[str],
+    table: Mapping[str, HasForm],
     config: Mapping[Any, object],
     environment: Mapping[str, str],
     config_place: str,
 ) -> None:
     """Warn of each key that looks like an option's and is not read. It may belong to another package."""
-    names = frozenset(options)
+    in_text = {name for name, option in table.items() if option.form != "object"}
     for keys, known_names, place in (
-        (config, names, config_place),
-        (environment, names - _NOT_TEXT, "{} in the environment"),
+        (config, {*table}, config_place),
+        (environment, in_text, "{} in the environment"),
     ):
         known = {name.upper() for name in known_names}
         for key in _unknown_keys(keys, known):
@@ -153,22 +178,22 @@ def _unknown_keys(keys: Iterable[object], known: Collection[str]) -> Iterator[st
             yield key
 
 
-def _read_value(name: str, value: object) -> Any:
+def _read_value(form: Form, value: object) -> Any:
     """The value of a key of the configuration; None if it is empty."""
     if isinstance(value, str):
-        return _read_text(name, value) if value else None
-    return bool(value) if name in _FLAGS and type(value) is int and value in (0, 1) else value
+        return _read_text(form, value) if value else None
+    return bool(value) if form == "flag" and type(value) is int and value in (0, 1) else value
 
 
-def _read_text(name: str, text: str) -> Any:
+def _read_text(form: Form, text: str) -> Any:
     """The value that a text stands for; the text itself if it cannot be read."""
     word = text.strip()
-    if name in _LISTS:
+    if form == "list":
         return tuple(item.strip() for item in _LIST_ITEM.findall(word) if item.strip())
-    if name in _FLAGS and word.lower() in _TRUE_WORDS | _FALSE_WORDS:
+    if form == "flag" and word.lower() in _TRUE_WORDS | _FALSE_WORDS:
         return word.lower() in _TRUE_WORDS
-    if name in _NUMBERS and _INTEGER.fullmatch(word):
+    if form == "number" and _INTEGER.fullmatch(word):
         return int(word)
-    if name == "priority" and _DECIMAL.fullmatch(word):
+    if form == "decimal" and _DECIMAL.fullmatch(word):
         return float(word)
     return text

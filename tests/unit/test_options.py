@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 import os
@@ -499,10 +498,3 @@ def test_importing_the_package_imports_no_framework_and_no_driver() -> None:
 def test_positional_option_is_refused_by_an_error_with_the_keyword() -> None:
     with pytest.raises(OptionError, match=r"'https://example.com' was given by position; name each option, such as"):
         SitemapMiddleware(flask.Flask("app"), "https://example.com")  # type: ignore[misc] # that is what is tested
-
-
-def test_signatures_name_every_option_and_the_call() -> None:
-    options = inspect.signature(SitemapMiddleware).parameters
-    assert {"app", "base_url", "store", "verify", "clock"} <= set(options)
-    assert {option.kind for name, option in options.items() if name != "app"} == {inspect.Parameter.KEYWORD_ONLY}
-    assert list(inspect.signature(SitemapMiddleware(flask.Flask("app"))).parameters) == ["environ", "start_response"]
