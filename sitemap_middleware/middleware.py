@@ -108,6 +108,7 @@ class SitemapMiddleware:
         return instance
 
     def __init__(self, app: Any, *, routes: Any = None, **options: Unpack[SitemapOptions]) -> None:
+        self._passed: Mapping[str, object] = options | ({} if routes is None else {"routes": routes})
         routed_app = app if routes is None else _checked_routes(routes)
         config, config_place = _framework_config(routed_app)
         settings = collect_settings(OPTIONS, options, config, os.environ, config_place)
