@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_EXTRAS: Final = {"click": "cli", "rich": "cli", "httpx": "check"}
+_EXTRAS: Final = {"click": "cli", "rich": "cli", "httpx": "check", "jinja2": "report"}
 """The extra that installs each optional library."""
 
 

@@ -18,7 +18,8 @@ from rich.text import Text
 from ..check.runner import sitemap_urls
 from ..crawler_logs.addresses import Identities, RangesError
 from ..crawler_logs.analysis import crawl_report
-from ..crawler_logs.visits import CrawlerLine, CrawlReport, as_json
+from ..crawler_logs.visits import CrawlerLine, CrawlReport
+from . import missing_library_message
 from .command_options import command
 from .command_target import open_target, reporting_errors
 from .since_option import parse_since
@@ -45,7 +46,7 @@ _MAX_EXPLAINED: Final = 1000
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Verify addresses by files of published ranges, such as DIR/bingbot.json.",
 )
-@click.option("--json", "as_json_", is_flag=True, help="Print JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--html", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write a page of HTML.")
 def crawlers(
     app: Any,
@@ -57,7 +58,7 @@ def crawlers(
     since: str | None,
     verify: bool,
     ranges: Path | None,
-    as_json_: bool,
+    as_json: bool,
     html: Path | None,
 ) -> None:
     """Show which crawlers came, what they got and what they missed.
@@ -80,7 +81,7 @@ def crawlers(
         reason_of: Callable[[str], str] = _no_reason
         notes: list[str] = []
         if sitemap:
-            listed = sitemap_urls(sitemap)
+            listed = _listed_by_sitemap(sitemap)
         elif app:
             listed, reason_of, notes = stack.enter_context(_listed_by_app(app, base_url))
         update = stack.enter_context(progress("lines read"))
@@ -91,8 +92,8 @@ def crawlers(
         report.notes += notes
     if html:
         _write_html(report, html)
-    if as_json_:
-        click.echo(json.dumps(as_json(report), indent=2))
+    if as_json:
+        click.echo(json.dumps(report.as_json(), indent=2))
     elif not html:
         _print(report)
     print_notes(report.notes)
@@ -104,6 +105,13 @@ def crawlers(
 
 def _no_reason(_path: str) -> str:
     return ""
+
+
+def _listed_by_sitemap(sitemap: str) -> list[str]:
+    try:
+        return sitemap_urls(sitemap)
+    except ModuleNotFoundError as error:
+        raise CommandError(missing_library_message(error) or str(error)) from error
 
 
 @contextlib.contextmanager
@@ -136,7 +144,7 @@ def _write_html(report: CrawlReport, file: Path) -> None:
     try:
         from ..crawler_logs.html_page import html_page
     except ModuleNotFoundError as error:
-        raise CommandError('--html needs Jinja: pip install "sitemap-middleware[report]"') from error
+        raise CommandError(missing_library_message(error) or str(error)) from error
     try:
         file.write_text(html_page(report), "utf-8", errors="replace")
     except OSError as error:

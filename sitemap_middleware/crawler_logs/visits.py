@@ -6,7 +6,7 @@ import mimetypes
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
@@ -24,7 +24,6 @@ MAX_PATH_CHARS: Final = 2047
 """Characters of the longest path of its own. A longer one has no place in a sitemap."""
 
 _URL: Final = re.compile(r"https?://(?:[^/?#]*@)?([^/?#]*)([^#]*)", re.IGNORECASE | re.DOTALL)
-_DOCUMENT: Final = re.compile(r"/robots\.txt|.*sitemap[^/]*\.xml(?:\.gz)?")
 _PAGE_TYPES: Final = frozenset({None, "text/html", "application/xhtml+xml", "application/pdf"})
 _NOT_MODIFIED: Final = 304
 
@@ -46,6 +45,12 @@ def bare_host(host: str) -> str:
 def is_good(status: int) -> bool:
     """Whether a crawler got the page, or had it already."""
     return 200 <= status < 300 or status == _NOT_MODIFIED
+
+
+def is_document(path: str) -> bool:
+    """Whether a path is that of a sitemap, as far as names show, or of robots.txt."""
+    name = path.rpartition("/")[2]
+    return path == "/robots.txt" or ("sitemap" in name and name.endswith((".xml", ".xml.gz")))
 
 
 @dataclass(slots=True)
@@ -147,12 +152,35 @@ class CrawlerLine(NamedTuple):
     last: str
 
 
+class DayLine(NamedTuple):
+    """The visits of one crawler on one day, UTC."""
+
+    date: str
+    crawler: str
+    visits: int
+
+
+class StatusLine(NamedTuple):
+    """The visits of one crawler that were answered with one status."""
+
+    crawler: str
+    status: int
+    visits: int
+
+
 class PageLine(NamedTuple):
     """The visits of one crawler to one page with one status."""
 
     path: str
     crawler: str
     status: int
+    visits: int
+
+
+class ParameterLine(NamedTuple):
+    """The visits to a path with query strings that the sitemap does not have."""
+
+    path: str
     visits: int
 
 
@@ -168,25 +196,24 @@ class NotListed(NamedTuple):
 
 @dataclass(slots=True)
 class CrawlReport:
-    """What logs tell about crawlers. Lists begin with the most visits. Times are UTC, in ISO 8601."""
+    """What logs tell about crawlers. Lists of pages begin with the most visits. Times are UTC, in ISO 8601."""
 
     crawlers: list[CrawlerLine]
-    days: list[tuple[str, str, int]]
-    """Date, crawler and visits, by date."""
-    statuses: list[tuple[str, int, int]]
-    """Crawler, status and visits."""
+    days: list[DayLine]
+    statuses: list[StatusLine]
     pages: list[PageLine]
+    """Those that crawlers got."""
     wasted: list[PageLine]
     """Redirects and errors."""
-    parameters: list[tuple[str, int]]
-    """Paths that were requested with query strings, and the visits."""
+    parameters: list[ParameterLine]
     documents: list[PageLine]
     """Fetches of sitemaps and of robots.txt."""
+    listed: int
+    """URLs of the sitemap."""
     never_crawled: list[str] | None
     """The URLs that are listed and that no crawler got; None if the sitemap is not known."""
     not_listed: list[NotListed] | None
     """None if the sitemap is not known."""
-    listed: int
     pages_beyond: int
     """Visits to pages that are in no list, because there were too many."""
     lines: dict[str, int]
@@ -194,6 +221,15 @@ class CrawlReport:
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     """Why logs could not be read to their end."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as JSON has it: lists of objects."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: _objects(value) if isinstance(value, list) else value for name, value in values.items()}
+
+
+def _objects(lines: list[Any]) -> list[Any]:
+    return [line._asdict() if isinstance(line, tuple) else line for line in lines]
 
 
 def report_of(counter: VisitCounter, lines: Mapping[str, int], reason_of: Callable[[str], str]) -> CrawlReport:
@@ -204,54 +240,47 @@ def report_of(counter: VisitCounter, lines: Mapping[str, int], reason_of: Callab
         lines: of the logs, by what became of them.
         reason_of: says why a page is not listed.
     """
-    every = [
-        PageLine(path, name, status, visits)
-        for name, totals in counter.crawlers.items()
-        for status, pages in totals.pages.items()
-        for path, visits in pages.items()
-    ]
-    every.sort(key=lambda line: (-line.visits, line.path, line.crawler, line.status))
-    documents = [line for line in every if _DOCUMENT.fullmatch(line.path)]
-    pages = [line for line in every if not _DOCUMENT.fullmatch(line.path)]
+    crawlers = counter.crawlers.items()
+    lists: dict[str, list[PageLine]] = {"pages": [], "wasted": [], "documents": []}
     got: dict[str, Counter[str]] = defaultdict(Counter)
-    for line in pages:
-        if is_good(line.status):
-            got[line.path][line.crawler] += line.visits
     parameters = Counter[str]()
-    for totals in counter.crawlers.values():
+    for name, totals in crawlers:
         parameters.update(totals.parameters)
+        for status, pages in totals.pages.items():
+            for path, visits in pages.items():
+                kind = "documents" if is_document(path) else "pages" if is_good(status) else "wasted"
+                lists[kind].append(PageLine(path, name, status, visits))
+                if kind == "pages":
+                    got[path][name] += visits
+    for found in lists.values():
+        found.sort(key=lambda line: (-line.visits, line.path, line.crawler, line.status))
     listed, never_crawled, not_listed = counter.listed, None, None
     if listed is not None:
         never_crawled = [url for page, url in listed.items() if page not in got]
-        missing = [path for path in got if path not in listed and mimetypes.guess_type(path)[0] in _PAGE_TYPES]
-        not_listed = sorted(
-            (NotListed(path, got[path].total(), sorted(got[path]), reason_of(path)) for path in missing),
-            key=lambda line: (-line.visits, line.path),
-        )
+        most_visited = sorted(got.items(), key=lambda item: (-item[1].total(), item[0]))
+        not_listed = [
+            NotListed(path, visits.total(), sorted(visits), reason_of(path))
+            for path, visits in most_visited
+            if path not in listed and mimetypes.guess_type(path)[0] in _PAGE_TYPES
+        ]
+    days = (DayLine(_date(day * 86_400)[:10], name, n) for name, totals in crawlers for day, n in totals.days.items())
+    statuses = (StatusLine(name, status, n) for name, totals in crawlers for status, n in totals.statuses.items())
     return CrawlReport(
         crawlers=sorted(
-            (_crawler_line(name, totals) for name, totals in counter.crawlers.items()),
+            (_crawler_line(name, totals) for name, totals in crawlers),
             key=lambda line: (-line.visits, -line.fake, line.crawler),
         ),
-        days=sorted(
-            (_date(day * 86_400)[:10], name, visits)
-            for name, totals in counter.crawlers.items()
-            for day, visits in totals.days.items()
-        ),
-        statuses=sorted(
-            (name, status, visits)
-            for name, totals in counter.crawlers.items()
-            for status, visits in totals.statuses.items()
-        ),
-        pages=[line for line in pages if is_good(line.status)],
-        wasted=[line for line in pages if not is_good(line.status)],
-        parameters=parameters.most_common(),
-        documents=documents,
+        days=sorted(days),
+        statuses=sorted(statuses),
+        parameters=[ParameterLine(path, visits) for path, visits in parameters.most_common()],
+        listed=len(listed or ()),
         never_crawled=never_crawled,
         not_listed=not_listed,
-        listed=len(listed or ()),
         pages_beyond=counter.pages_beyond,
         lines=dict(lines),
+        pages=lists["pages"],
+        wasted=lists["wasted"],
+        documents=lists["documents"],
     )
 
 
@@ -261,7 +290,7 @@ def _crawler_line(name: str, totals: _Totals) -> CrawlerLine:
     return CrawlerLine(
         crawler=name,
         visits=statuses.total(),
-        pages=sum(not _DOCUMENT.fullmatch(path) for path in good),
+        pages=sum(not is_document(path) for path in good),
         redirects=sum(visits for status, visits in statuses.items() if 300 <= status < 400 and not is_good(status)),
         errors=sum(visits for status, visits in statuses.items() if status >= 400),
         parameters=totals.parameters.total(),
@@ -275,29 +304,3 @@ def _crawler_line(name: str, totals: _Totals) -> CrawlerLine:
 
 def _date(timestamp: int) -> str:
     return f"{datetime.fromtimestamp(timestamp, UTC):%Y-%m-%dT%H:%M:%SZ}"
-
-
-def as_json(report: CrawlReport) -> dict[str, Any]:
-    """The report as JSON has it: lists of objects."""
-
-    def objects(lines: list[Any] | None, *names: str) -> list[dict[str, Any]] | None:
-        if lines is None:
-            return None
-        return [dict(zip(names, line, strict=True)) if names else line._asdict() for line in lines]
-
-    return {
-        "crawlers": objects(report.crawlers),
-        "days": objects(report.days, "date", "crawler", "visits"),
-        "statuses": objects(report.statuses, "crawler", "status", "visits"),
-        "pages": objects(report.pages),
-        "wasted": objects(report.wasted),
-        "parameters": objects(report.parameters, "path", "visits"),
-        "documents": objects(report.documents),
-        "listed": report.listed,
-        "never_crawled": report.never_crawled,
-        "not_listed": objects(report.not_listed),
-        "pages_beyond": report.pages_beyond,
-        "lines": report.lines,
-        "notes": report.notes,
-        "problems": report.problems,
-    }

@@ -18,6 +18,7 @@ from flask import Flask
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.cli.main import command, commands_for
+from sitemap_middleware.crawler_logs import visits
 
 from ...support.access_logs import BINGBOT, BROWSER, WRITERS, Hit, log_text, write_log
 
@@ -260,6 +261,16 @@ def test_a_target_of_any_kind_does_no_harm(target: str, tmp_path: Path) -> None:
     text = run(log, "--html", tmp_path / "page.html").output + run(log).output
     assert "\x1b" not in text
     assert "/" in {line["path"] for line in report(log)["pages"]}
+
+
+def test_more_paths_than_memory_has_room_for_are_counted_together(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(visits, "MAX_COUNTED_PAGES", 3)
+    log = write_log(tmp_path / "access.log", "combined", [Hit(f"/{number}") for number in range(9)] * 2)
+    found = report(log)
+    assert (len(found["pages"]), found["pages_beyond"], found["crawlers"][0]["visits"]) == (3, 12, 18)
+    assert "too many: 12" in found["notes"][0]
 
 
 def test_a_damaged_log_is_named_and_the_others_count(tmp_path: Path) -> None:
