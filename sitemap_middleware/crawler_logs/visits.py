@@ -229,7 +229,7 @@ class CrawlReport:
 
 
 def _objects(lines: list[Any]) -> list[Any]:
-    return [line._asdict() if isinstance(line, tuple) else line for line in lines]
+    return [line if isinstance(line, str) else line._asdict() for line in lines]
 
 
 def report_of(counter: VisitCounter, lines: Mapping[str, int], reason_of: Callable[[str], str]) -> CrawlReport:
