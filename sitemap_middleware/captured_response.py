@@ -38,7 +38,6 @@ class CapturedResponse:
         "routing_headers",
         "site",
         "status",
-        "visitor",
     )
 
     def __init__(
@@ -82,8 +81,6 @@ class CapturedResponse:
         """Whether `host` is not the site's own."""
         self.routing_headers: RoutingHeaders = ()
         """The request's headers that an app may believe to state the requested URL."""
-        self.visitor: int = 0
-        """`UnconfirmedAnswer.visitor`, if the answer may depend on the visitor; else 0."""
 
     @property
     def has_other_host(self) -> bool:

@@ -191,8 +191,6 @@ class UnconfirmedAnswer(NamedTuple):
     at: int
     """POSIX seconds."""
     status: int
-    visitor: int
-    """A 32-bit hash of the User-Agent, or of the language. Nothing else about the visitor is kept."""
 
 
 class Page(NamedTuple):

@@ -130,12 +130,6 @@ class Request(Protocol):
     def routing_headers(self) -> RoutingHeaders:
         """Its headers that an app may believe to state the requested URL. Read it after `ignore_reason`."""
 
-    def visitor(self, status: int) -> int:
-        """A hash that tells visitors apart, if a response of this status may depend on them.
-
-        See `UnconfirmedAnswer`.
-        """
-
     @property
     def conditions(self) -> Conditions:
         """What the response with a document depends on."""

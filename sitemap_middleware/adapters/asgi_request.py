@@ -17,7 +17,6 @@ from ..private_stdlib import mark_coroutine_function
 from ..proxy_header_names import is_proxy_header
 from ..request_filter.asgi import HOST_NAMES, ignore_reason_of_headers, ignore_reason_of_scope
 from ..request_filter.reasons import IgnoreReason
-from ..request_filter.visitor_fingerprint_and_sign_in import visitor_fingerprint
 from ..request_response import (
     KEY_HOST,
     KEY_METHOD,
@@ -119,15 +118,6 @@ class ASGIRequest(BaseRequest):
     def decoded_headers(self) -> list[tuple[str, str]]:
         """The request's headers, by lower-case name."""
         return [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self.fields]
-
-    def visitor(self, status: int) -> int:
-        agent = language = b""
-        for name, value in self.fields:
-            if name == b"accept-language":
-                language = value
-            elif name == b"user-agent":
-                agent = agent + b"," + value if agent else value
-        return visitor_fingerprint(status, agent.decode("latin-1"), language.decode("latin-1"))
 
     def send(self, message: Message) -> Awaitable[None]:
         """The `send` that the app is given: observe the message, then pass it to the server.

@@ -15,7 +15,6 @@ from ..models import RoutingHeaders
 from ..proxy_header_names import is_proxy_header
 from ..request_filter.header_rules import HOST_HEADERS
 from ..request_filter.reasons import COOKIE, IgnoreReason
-from ..request_filter.visitor_fingerprint_and_sign_in import visitor_fingerprint
 from ..request_filter.wsgi import ignore_reason_of_environ
 from ..request_response import (
     KEY_HOST,
@@ -147,10 +146,6 @@ class WSGIRequest(BaseRequest):
             for key, value in self.environ.items()
             if key.startswith("HTTP_") and isinstance(value, str)
         ]
-
-    def visitor(self, status: int) -> int:
-        environ = self.environ
-        return visitor_fingerprint(status, environ.get("HTTP_USER_AGENT", ""), environ.get("HTTP_ACCEPT_LANGUAGE", ""))
 
     @property
     def root(self) -> str:

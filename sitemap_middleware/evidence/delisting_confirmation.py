@@ -1,19 +1,10 @@
 """Answers that need confirmation before they delist a good page.
 
 A redirect by language or device, a 403 for one User-Agent, another media type: one such answer may concern one visitor
-only. It is kept until a good answer follows, and delists the page once it is confirmed, with no good answer in between:
+only. The middleware asks the page itself, and that answer counts at once. Where it cannot ask, with `verify=False` or
+on one thread, the page stays until such an answer comes again, at least a minute later, with no good one in between.
 
-- by another visitor, who got the same kind of answer at least a minute earlier or later;
-- by time: the same kind of answer again, at least an hour later.
-
-The answer to a probe counts at once and is not kept here. Visitors are told apart by their User-Agent; for redirects by
-their language, if they state one, because all visitors of one language are redirected alike.
-
-One client can send many User-Agents at once. The minute gives the prober time to request the page, and other visitors
-time to get a good answer. With `verify=False`, a client that returns after a minute with another User-Agent can delist
-a page until someone else visits it.
-
-Of each kind, visitor and minute, only the latest answer is kept. So the order in which answers arrive does not matter.
+Of each kind and minute, only the latest answer is kept. So the order in which answers arrive does not matter.
 """
 
 from __future__ import annotations
@@ -31,17 +22,11 @@ _CONCLUSIVE_STATUSES: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402,
 _GONE_STATUSES: Final = frozenset({404, 410})
 """Statuses that tell every visitor that the page does not exist."""
 
-MIN_SECONDS_BETWEEN_VISITORS: Final = 60
-"""Minimum time between the answers to two visitors that confirm each other."""
+CONFIRMATION_SECONDS: Final = 60
+"""Time after which the same kind of answer confirms an earlier one."""
 
-CONFIRMATION_SECONDS: Final = 60 * 60
-"""Time after which the same kind of answer confirms an earlier one, even to the same visitor."""
-
-MAX_ANSWERS: Final = 12
-"""Answers kept per page. Of more, the earliest and the latest are kept, because only a distance in time confirms."""
-
-_KEPT_EARLIEST: Final = 2
-"""How many of `MAX_ANSWERS` are the earliest ones."""
+MAX_ANSWERS: Final = 4
+"""Answers kept per page: the earliest and the latest of each kind suffice, because only a distance in time confirms."""
 
 _SIGN_IN_URL: Final = re.compile(
     r"""
@@ -125,12 +110,10 @@ def answer_kind(status: int) -> int:
 
 def add_answer(answers: tuple[UnconfirmedAnswer, ...], answer: UnconfirmedAnswer) -> tuple[UnconfirmedAnswer, ...]:
     """The answers with one more, in the order of time."""
-    latest = {_answer_slot(known): known for known in answers}
-    latest[_answer_slot(answer)] = max(answer, latest.get(_answer_slot(answer), answer))
+    latest = {_slot(known): known for known in answers}
+    latest[_slot(answer)] = max(answer, latest.get(_slot(answer), answer))
     ordered = sorted(latest.values())
-    if len(ordered) > MAX_ANSWERS:
-        ordered = ordered[:_KEPT_EARLIEST] + ordered[len(ordered) - MAX_ANSWERS + _KEPT_EARLIEST :]
-    return tuple(ordered)
+    return tuple(ordered if len(ordered) <= MAX_ANSWERS else (ordered[0], *ordered[1 - MAX_ANSWERS :]))
 
 
 def since(answers: tuple[UnconfirmedAnswer, ...], at: int) -> tuple[UnconfirmedAnswer, ...]:
@@ -150,17 +133,14 @@ def confirmed_contradiction(page: Page) -> UnconfirmedAnswer | None:
 
 
 def has_same_answers(before: tuple[UnconfirmedAnswer, ...], after: tuple[UnconfirmedAnswer, ...]) -> bool:
-    """Whether two sets hold the same kinds, visitors and minutes."""
-    return {_answer_slot(answer) for answer in before} == {_answer_slot(answer) for answer in after}
+    """Whether two sets hold the same kinds and minutes."""
+    return {*map(_slot, before)} == {*map(_slot, after)}
 
 
-def _answer_slot(answer: UnconfirmedAnswer) -> tuple[int, int, int]:
-    return answer_kind(answer.status), answer.visitor, answer.at // MIN_SECONDS_BETWEEN_VISITORS
+def _slot(answer: UnconfirmedAnswer) -> tuple[int, int]:
+    return answer_kind(answer.status), answer.at // CONFIRMATION_SECONDS
 
 
 def _confirms(earlier: UnconfirmedAnswer, later: UnconfirmedAnswer) -> bool:
-    seconds = later.at - earlier.at
-    return answer_kind(earlier.status) == answer_kind(later.status) and (
-        seconds >= CONFIRMATION_SECONDS
-        or (seconds >= MIN_SECONDS_BETWEEN_VISITORS and earlier.visitor != later.visitor)
-    )
+    same_kind = answer_kind(earlier.status) == answer_kind(later.status)
+    return same_kind and later.at - earlier.at >= CONFIRMATION_SECONDS

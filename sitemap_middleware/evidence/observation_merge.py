@@ -11,7 +11,7 @@ from typing import Final
 
 from ..dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
 from ..models import Page, UnconfirmedAnswer
-from ..value_history import History, Run, add_sighting, is_unchanged_by, significant, without_future
+from ..value_history import History, add_sighting, significant, without_future
 from .delisting_confirmation import (
     add_answer,
     confirmed_contradiction,
@@ -20,7 +20,7 @@ from .delisting_confirmation import (
     needs_confirmation,
     since,
 )
-from .generated_dates import becomes_credible, is_credible
+from .generated_dates import is_credible
 from .observations import INDEXABLE_TYPES, HtmlFacts, Observation, refresh_obstacle
 from .page_verdict import is_listable
 
@@ -50,18 +50,18 @@ def merge(page: Page | None, observation: Observation) -> Page:
     visit, so it has a date and a decision of its own. What may concern one visitor only waits in
     `Page.unconfirmed_answers`.
     """
-    if page is None:
-        return _first_page(observation)
     at = observation.at
-    last_modified_history, html, answers = page.last_modified_history, _html_fields(page), page.unconfirmed_answers
+    last_modified_history: History = () if page is None else page.last_modified_history
+    html = _UNREAD_HTML if page is None else _html_fields(page)
+    answers = () if page is None else page.unconfirmed_answers
     if observation.last_modified is not None:
         last_modified_history = add_sighting(last_modified_history, observation.last_modified, at)
     if observation.html is not None:
         html = _merge_html(html, observation.html, at, observation.fraction)
     unconfirmed = needs_confirmation(observation)
     if unconfirmed:
-        answers = add_answer(answers, UnconfirmedAnswer(at, observation.status, observation.visitor))
-    if _is_decisive(observation, page, unconfirmed=unconfirmed):
+        answers = add_answer(answers, UnconfirmedAnswer(at, observation.status))
+    if page is None or _is_decisive(observation, page, unconfirmed=unconfirmed):
         if not unconfirmed:
             answers = since(answers, at)
         path, route, learned = observation.path, observation.route, observation.learned
@@ -71,40 +71,12 @@ def merge(page: Page | None, observation: Observation) -> Page:
             answers = since(answers, page.last_seen)
         path, route, learned, unconfirmed = page.path, page.route, page.learned, page.is_unconfirmed
         facts = _page_fields(page)
-    first_seen = min(page.first_seen, at)
+    first_seen = at if page is None else min(page.first_seen, at)
     return _make(Page, (path, route, first_seen, *facts, last_modified_history, *html, learned, unconfirmed, answers))
-
-
-def _first_page(observation: Observation) -> Page:
-    """The page of a first observation. Written out for speed: each page of a growing site passes here."""
-    (
-        path, route, at, status, media_type, noindex, private, obstacle, expires_at, canonical, last_modified,
-        fraction, html_facts, learned, *_,
-    ) = observation  # fmt: skip
-    last_modified_history: History = () if last_modified is None else (_make(Run, (last_modified, at, at)),)
-    html = _UNREAD_HTML
-    if html_facts is not None:
-        if html_facts.has_head and html_facts.digest is not None and not html_facts.stated_date and at > 0:
-            # What `_merge_html` comes to for most pages.
-            contents: History = (_make(Run, (html_facts.digest, at, at)),)
-            html = (at, *_html_snapshot(html_facts), fraction, contents, ())
-        else:
-            html = _merge_html(_UNREAD_HTML, html_facts, at, fraction)
-    unconfirmed = needs_confirmation(observation)
-    answers = (UnconfirmedAnswer(at, status, observation.visitor),) if unconfirmed else ()
-    page = (
-        path, route, at, at, status, media_type, noindex, private, obstacle, expires_at, canonical, last_modified,
-        fraction, last_modified_history, *html, learned, unconfirmed, answers,
-    )  # fmt: skip
-    return _make(Page, page)
 
 
 def merge_if_changed(page: Page | None, observation: Observation) -> Page:
     """As `merge_without_future`, but return the same object if nothing needs to be written."""
-    if page is None:
-        return _first_page(observation)
-    if not _has_future_evidence(page, observation) and _is_repeat(page, observation):
-        return page
     return page_to_store(page, merge_without_future(page, observation), observation.listed_types)
 
 
@@ -255,47 +227,6 @@ def _without_future(page: Page, observation: Observation) -> Page:
 
 
 # What is worth writing
-
-
-def _is_repeat(page: Page, observation: Observation) -> bool:
-    """Whether a quick comparison shows that nothing needs to be written.
-
-    False means unknown: then `_is_significant_change` decides. Most visits end here.
-    """
-    at, last_modified, html = observation.at, observation.last_modified, observation.html
-    return (
-        page.first_seen <= at < page.last_seen + REFRESH_SECONDS
-        and observation.status == page.status
-        and last_modified == page.last_modified
-        and (last_modified is None or _is_known_date(page.last_modified_history, last_modified, at))
-        and observation.canonical == page.canonical
-        and observation.media_type == page.media_type
-        and observation.noindex == page.noindex
-        and observation.private == page.private
-        and observation.obstacle == page.obstacle
-        and observation.expires_at == page.expires_at
-        and observation.route == page.route
-        and observation.learned == page.learned
-        and not (page.is_unconfirmed and not needs_confirmation(observation))
-        and not (
-            _is_good(page, observation.listed_types) and (page.unconfirmed_answers or needs_confirmation(observation))
-        )
-        and (html is None or _is_repeated_html(page, html, at))
-    )
-
-
-def _is_repeated_html(page: Page, html: HtmlFacts, at: int) -> bool:
-    return (
-        at < page.read_at + REFRESH_SECONDS
-        and (html.digest is None or is_unchanged_by(page.content_history, html.digest, at))
-        and _html_snapshot(html) == _html_fields(page)[1:-3]
-        and (not html.stated_date or _is_known_date(page.stated_date_history, timestamp_of_w3c(html.stated_date), at))
-    )
-
-
-def _is_known_date(dates: History, value: int, at: int) -> bool:
-    """Whether a date seen again at this time adds nothing to its history, nor makes it credible."""
-    return is_unchanged_by(dates, value, at) and not becomes_credible(dates[-1], at)
 
 
 def _is_significant_change(page: Page, merged: Page, listed_types: frozenset[str]) -> bool:

@@ -72,8 +72,6 @@ class Observation(NamedTuple):
     """Whether the prober sent the request."""
     denies_access: bool = False
     """Whether it denies access: a status such as 401 or 403, or a redirect to a login page."""
-    visitor: int = 0
-    """As `CapturedResponse.visitor`."""
     merged_at: int = 0
     """When it is merged, by the store's clock; 0 if unknown. Later evidence comes from a clock that is ahead."""
     is_unusual: bool = False

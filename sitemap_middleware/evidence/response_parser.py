@@ -86,7 +86,6 @@ class ResponseParser:
             may_be_provided=may_be_provided,
             is_probe=captured.is_probe,
             denies_access=denies_access(captured.status, loc, target),
-            visitor=captured.visitor,
             listed_types=self._listed_types,
             is_unread=(html is None and captured.status == 200 and media_type in HTML_TYPES and captured.is_readable),
         )

@@ -84,7 +84,6 @@ class Observer(CapturedResponse):
         self.is_volatile = False
         self.is_probe = False
         self.routing_headers: RoutingHeaders = ()
-        self.visitor = 0
         self.chunks: list[bytes] | None = None
         """The body so far; None if it is not sampled."""
         self._size_bytes = 0
@@ -158,7 +157,6 @@ class Observer(CapturedResponse):
         )
         sample.page_key = self.page_key
         sample.file_path = file_path
-        sample.visitor = self.visitor
         sample.routing_headers = self.routing_headers
         if self._page.context.buffer.record_sample(sample):
             self._record_if_unread()

@@ -163,9 +163,7 @@ class TrackedPage:
             and last.second_ends_at <= now < _MAX_TIMESTAMP_SECONDS
             and request.routing_headers == last.routing_headers
         ):
-            if last.status != 200 or (schedule := self.schedule) is None:
-                last.visitor = request.visitor(last.status)
-            elif schedule.due_at <= now:
+            if last.status == 200 and (schedule := self.schedule) is not None and schedule.due_at <= now:
                 return self._capture(status, headers, now, request)
             last.at = now  # the background thread may read the old time or the new one; both are true
             last.second_ends_at = now // 1.0 + 1.0
@@ -189,7 +187,6 @@ class TrackedPage:
             captured = Observer(self, host=request.key[KEY_HOST], status=status, headers=list(headers), at=now)
             captured.key = request.key
             captured.raw_status = raw_status
-            captured.visitor = request.visitor(status)
             captured.routing_headers = request.routing_headers
             self.last_answer = NO_ANSWER
             schedule = self.schedule or context.sampler.find(self.page_key)

@@ -15,8 +15,8 @@ from .reasons import (
     IgnoreReason,
     ignore_reason_of_destination,
 )
+from .sign_in import is_authenticated_user
 from .uptime_monitors import is_monitor
-from .visitor_fingerprint_and_sign_in import is_authenticated_user
 
 Field = tuple[bytes, bytes]
 """Name and value of a header."""

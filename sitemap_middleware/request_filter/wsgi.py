@@ -7,8 +7,8 @@ from typing import Any, Final, Protocol
 from .accept_header import ignore_reason_of_accept, remember_harmless
 from .header_rules import HOST_HEADERS, PREFETCH_HEADERS, HeaderRuleCache, rule_applies, rule_for_environ_key
 from .reasons import UPTIME_MONITOR, IgnoreReason, ignore_reason_of_destination
+from .sign_in import is_authenticated_user
 from .uptime_monitors import is_monitor
-from .visitor_fingerprint_and_sign_in import is_authenticated_user
 
 harmless_agents: Final[set[str]] = set()
 harmless_accepts: Final[set[str]] = set()

@@ -121,7 +121,7 @@ def packed_page(page: Page) -> PackedPage:
             media_type if media_type_code is None else None, canonical, html_canonical, stated_date, obstacle or None,
             None if expires_at is None else str(expires_at), html_obstacle or None,
             None if html_expires_at is None else str(html_expires_at), unread_reason or None,
-            ",".join(f"{answer.at}.{answer.status}.{answer.visitor}" for answer in unconfirmed_answers) or None,
+            ",".join(f"{answer.at}.{answer.status}" for answer in unconfirmed_answers) or None,
         )  # fmt: skip
         flags |= sum(flag for flag, text in zip(_TEXT_FLAGS, texts, strict=True) if text is not None)
         packed_texts = b"".join(_pack_text(text) for text in texts if text is not None)

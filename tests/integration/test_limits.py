@@ -104,9 +104,6 @@ class _Request:
     def ignore_reason(self) -> None:
         """Counts."""
 
-    def visitor(self, _: int) -> int:
-        return 1
-
 
 # Sites, robots, routes
 

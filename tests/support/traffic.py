@@ -69,7 +69,6 @@ def any_observation(random: Random) -> Observation:
         may_be_provided=random.random() < 0.1,
         is_probe=random.random() < 0.1,
         denies_access=random.random() < 0.1,
-        visitor=random.randrange(3),
     )
 
 

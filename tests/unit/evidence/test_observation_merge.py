@@ -22,7 +22,7 @@ from sitemap_middleware.dates import (
 )
 from sitemap_middleware.evidence import generated_dates
 from sitemap_middleware.evidence.delisting_confirmation import (
-    MIN_SECONDS_BETWEEN_VISITORS,
+    CONFIRMATION_SECONDS,
     answer_kind,
     confirmed_contradiction,
 )
@@ -459,10 +459,7 @@ def test_page_is_written_for_news_and_once_per_refresh_interval(
             return None
         if confirmed_contradiction(page):
             return "confirmed"
-        return {
-            (answer_kind(answer.status), answer.visitor, answer.at // MIN_SECONDS_BETWEEN_VISITORS)
-            for answer in page.unconfirmed_answers
-        }
+        return {(answer_kind(answer.status), answer.at // CONFIRMATION_SECONDS) for answer in page.unconfirmed_answers}
 
     page = None
     for observation in history:
@@ -561,7 +558,7 @@ def test_page_kept_by_a_future_visit_is_dropped_by_the_next_404(ahead: int) -> N
 @pytest.mark.parametrize("ahead", AHEAD_BY)
 def test_late_report_of_an_earlier_visit_changes_nothing(ahead: int) -> None:
     """The clock that was ahead saw a redirect, which waits for confirmation: what decides is of the true time."""
-    page = page_of(seen(NOW)._replace(noindex=True), seen(NOW + ahead)._replace(status=302, visitor=1))
+    page = page_of(seen(NOW)._replace(noindex=True), seen(NOW + ahead)._replace(status=302))
     late = merge_if_changed(page, seen(NOW - 60)._replace(merged_at=NOW + 5))
     assert (late.last_seen, late.noindex) == (NOW, True)
 
@@ -672,15 +669,15 @@ WAITS = "waits for confirmation, because it may concern one visitor only"
             "it answered 200 with text/html; it was not read completely: it is compressed with br",
         ),
         (
-            {"unconfirmed_answers": (UnconfirmedAnswer(NOW, 302, 1),)},
+            {"unconfirmed_answers": (UnconfirmedAnswer(NOW, 302),)},
             True,
             f"it answered 200 with text/html; an answer of 302 at {w3c_from_timestamp(NOW)} {WAITS}",
         ),
         (
             {
                 "unconfirmed_answers": (
-                    UnconfirmedAnswer(NOW - MIN_SECONDS_BETWEEN_VISITORS, 200, 1),
-                    UnconfirmedAnswer(NOW, 200, 2),
+                    UnconfirmedAnswer(NOW - CONFIRMATION_SECONDS, 200),
+                    UnconfirmedAnswer(NOW, 200),
                 )
             },
             False,
@@ -699,8 +696,8 @@ def test_verdicts_and_their_reasons(changes: dict[str, object], *, listed: bool,
 
 def test_page_of_an_included_type_stays_listed_whoever_visits() -> None:
     """Such a type needs no confirmation, although search engines do not index it."""
-    plain = seen(NOW)._replace(media_type="text/plain", visitor=1)
-    page = page_of(plain, plain._replace(at=NOW + HOUR, visitor=2))
+    plain = seen(NOW)._replace(media_type="text/plain")
+    page = page_of(plain, plain._replace(at=NOW + HOUR))
     for candidate in (page, page_of(plain._replace(is_probe=True))):
         verdict = page_verdict(candidate, {"text/plain"}, NOW + HOUR)
         assert (verdict.listed, verdict.reason) == (True, "it answered 200 with text/plain")

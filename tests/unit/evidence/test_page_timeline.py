@@ -60,9 +60,9 @@ def test_dates_are_named_with_what_they_are_of() -> None:
 
 
 def test_answers_that_wait_for_confirmation_are_named() -> None:
-    known = page(unconfirmed_answers=(UnconfirmedAnswer(START + 5 * DAY, 403, 1),))
+    known = page(unconfirmed_answers=(UnconfirmedAnswer(START + 5 * DAY, 403),))
     assert "5 an answer of 403, not yet confirmed" in lines(known)
-    answers = UnconfirmedAnswer(START + 5 * DAY, 403, 1), UnconfirmedAnswer(START + 6 * DAY, 403, 1)
+    answers = UnconfirmedAnswer(START + 5 * DAY, 403), UnconfirmedAnswer(START + 6 * DAY, 403)
     assert {"5 an answer of 403", "6 an answer of 403"} <= {*lines(page(unconfirmed_answers=answers))}
 
 
@@ -84,8 +84,8 @@ def test_times_are_written_as_asked() -> None:
         (
             {
                 "unconfirmed_answers": (
-                    UnconfirmedAnswer(START + 10 * DAY, 403, 1),
-                    UnconfirmedAnswer(START + 11 * DAY, 403, 1),
+                    UnconfirmedAnswer(START + 10 * DAY, 403),
+                    UnconfirmedAnswer(START + 11 * DAY, 403),
                 )
             },
             (9, 11),
@@ -99,9 +99,7 @@ def test_when_a_page_went(facts: dict[str, object], between: tuple[int, int] | N
 
 
 def test_an_answer_that_waits_for_confirmation_is_named_as_in_the_verdict() -> None:
-    known = page(
-        unconfirmed_answers=(UnconfirmedAnswer(START + DAY, 403, 1), UnconfirmedAnswer(START + 2 * DAY, 200, 1))
-    )
+    known = page(unconfirmed_answers=(UnconfirmedAnswer(START + DAY, 403), UnconfirmedAnswer(START + 2 * DAY, 200)))
     assert lines(known)[1:3] == [
         "2 an answer of another media type, not yet confirmed",
         "1 an answer of 403, not yet confirmed",

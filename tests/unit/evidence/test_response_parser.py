@@ -84,14 +84,13 @@ def test_observation_says_whether_access_was_denied(status: int, target: str, *,
     assert observation(status, ("location", target)).denies_access is denied
 
 
-def test_visitor_probe_and_route_settings_are_passed_on() -> None:
+def test_probe_and_route_settings_are_passed_on() -> None:
     response = captured(302, ("location", "/de"), is_probe=True)
-    response.visitor = 77
     observed = parse(response, learned=True, may_be_provided=True)
     assert observed is not None
-    assert (observed.visitor, observed.is_probe, observed.learned, observed.may_be_provided) == (77, True, True, True)
+    assert (observed.is_probe, observed.learned, observed.may_be_provided) == (True, True, True)
     plain = observation(302)
-    assert (plain.visitor, plain.is_probe, plain.learned, plain.may_be_provided) == (0, False, False, False)
+    assert (plain.is_probe, plain.learned, plain.may_be_provided) == (False, False, False)
 
 
 @pytest.mark.parametrize(

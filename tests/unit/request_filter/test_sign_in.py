@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.request_filter.visitor_fingerprint_and_sign_in import is_authenticated_user
+from sitemap_middleware.request_filter.sign_in import is_authenticated_user
 from sitemap_middleware.request_filter.wsgi import ignore_reason_of_environ
 
 from ...support.url_flood import ENVIRON, SCOPE
