@@ -93,9 +93,9 @@ class UrlDatabase:
         self._last_document = self._complete = 0
         self._first = self._first_location = ""
         self._has_versions = False
-        self.other_names = 0
+        self.other_names: int = 0
         """How many of the documents are other names of further ones."""
-        self.url_count = 0
+        self.url_count: int = 0
         """How many URLs were added."""
 
     def __enter__(self) -> Self:

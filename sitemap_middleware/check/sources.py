@@ -58,7 +58,7 @@ class FileSource:
         self.name: str = str(path)
         self._path = path
         self._folder = path if path.is_dir() else path.parent
-        self.location = None if path.is_dir() else location
+        self.location: str | None = None if path.is_dir() else location
         self._base = location if path.is_dir() else None
         self.request_time: float | None = None
         self._files_of_folder = set[Path]()
