@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -90,10 +89,13 @@ def crawlers(
             on_progress=update,
         )  # fmt: skip
         report.notes += notes
+        if not verify and ranges is None and report.crawlers:
+            report.notes.append("nobody was asked whose the addresses are: --verify tells fake crawlers")
     if html:
         _write_html(report, html)
     if as_json:
-        click.echo(json.dumps(report.as_json(), indent=2))
+        for part in report.json_parts():
+            click.echo(part, nl=False)
     elif not html:
         _print(report)
     print_notes(report.notes)

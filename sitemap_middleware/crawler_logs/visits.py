@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import mimetypes
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from .addresses import Identity
 from .known_crawlers import Crawler
 from .log_formats import Hit, timestamp_of_text
 
-MAX_COUNTED_PAGES: Final = 1_000_000
+MAX_COUNTED_PAGES: Final = 500_000
 """Paths by crawler and status that are counted one by one. Clients can make up any number; visits to further ones are
 counted together.
 """
@@ -222,14 +223,19 @@ class CrawlReport:
     problems: list[str] = field(default_factory=list)
     """Why logs could not be read to their end."""
 
-    def as_json(self) -> dict[str, Any]:
-        """The same as JSON has it: lists of objects."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: _objects(value) if isinstance(value, list) else value for name, value in values.items()}
-
-
-def _objects(lines: list[Any]) -> list[Any]:
-    return [line if isinstance(line, str) else line._asdict() for line in lines]
+    def json_parts(self) -> Iterator[str]:
+        """The same as JSON, in parts: lists of objects, one a line, because there may be a million."""
+        for number, each in enumerate(fields(self)):
+            value = getattr(self, each.name)
+            yield f'{"," if number else "{"}\n  "{each.name}": '
+            if isinstance(value, list):
+                for position, line in enumerate(value):
+                    text = json.dumps(line if isinstance(line, str) else line._asdict())
+                    yield f"{',' if position else '['}\n    {text}"
+                yield "\n  ]" if value else "[]"
+            else:
+                yield json.dumps(value)
+        yield "\n}\n"
 
 
 def report_of(counter: VisitCounter, lines: Mapping[str, int], reason_of: Callable[[str], str]) -> CrawlReport:
@@ -242,7 +248,6 @@ def report_of(counter: VisitCounter, lines: Mapping[str, int], reason_of: Callab
     """
     crawlers = counter.crawlers.items()
     lists: dict[str, list[PageLine]] = {"pages": [], "wasted": [], "documents": []}
-    got: dict[str, Counter[str]] = defaultdict(Counter)
     parameters = Counter[str]()
     for name, totals in crawlers:
         parameters.update(totals.parameters)
@@ -250,19 +255,18 @@ def report_of(counter: VisitCounter, lines: Mapping[str, int], reason_of: Callab
             for path, visits in pages.items():
                 kind = "documents" if is_document(path) else "pages" if is_good(status) else "wasted"
                 lists[kind].append(PageLine(path, name, status, visits))
-                if kind == "pages":
-                    got[path][name] += visits
     for found in lists.values():
         found.sort(key=lambda line: (-line.visits, line.path, line.crawler, line.status))
     listed, never_crawled, not_listed = counter.listed, None, None
     if listed is not None:
+        got = {line.path for line in lists["pages"]}
         never_crawled = [url for page, url in listed.items() if page not in got]
-        most_visited = sorted(got.items(), key=lambda item: (-item[1].total(), item[0]))
-        not_listed = [
-            NotListed(path, visits.total(), sorted(visits), reason_of(path))
-            for path, visits in most_visited
-            if path not in listed and mimetypes.guess_type(path)[0] in _PAGE_TYPES
-        ]
+        missing: dict[str, Counter[str]] = defaultdict(Counter)
+        for line in lists["pages"]:
+            if line.path not in listed and mimetypes.guess_type(line.path)[0] in _PAGE_TYPES:
+                missing[line.path][line.crawler] += line.visits
+        most_visited = sorted(missing.items(), key=lambda item: (-item[1].total(), item[0]))
+        not_listed = [NotListed(path, found.total(), sorted(found), reason_of(path)) for path, found in most_visited]
     days = (DayLine(_date(day * 86_400)[:10], name, n) for name, totals in crawlers for day, n in totals.days.items())
     statuses = (StatusLine(name, status, n) for name, totals in crawlers for status, n in totals.statuses.items())
     return CrawlReport(
