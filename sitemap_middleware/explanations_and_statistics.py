@@ -91,14 +91,14 @@ class ServiceInspection:
 
     def _explain(self, path: str, snapshot: SiteSnapshot) -> Explanation:
         explanation = explain(self._entries, self.evaluation_context(snapshot), self.options.media_types, path)
+        if path == ROBOTS_PATH:
+            return Explanation(path, explanation.loc, False, "it is robots.txt, which is no page")
         if snapshot.table.has_explicit_route(path):
             return explanation
         if self._publisher.is_document_path(path, snapshot.table.provider_names):
             return Explanation(
                 path, explanation.loc, False, "it is a document of the sitemap, which the middleware serves"
             )
-        if explanation.route is None and path == ROBOTS_PATH and self.robots_txt.handles(snapshot.site, path):
-            return Explanation(path, explanation.loc, False, "it is robots.txt, which the middleware serves")
         return explanation
 
     def explain_now(self, site: Site, path: str) -> Explanation:

@@ -1,4 +1,4 @@
-"""Requests the app's robots.txt in process, caches its rules, and serves it with a Sitemap line."""
+"""Requests the app's robots.txt in process for its rules, and has visitors see a Sitemap line in it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import zlib
 from collections.abc import Callable
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 from .evidence.response_headers import ResponseHeaders
 from .exceptions import StoreError
@@ -51,6 +52,7 @@ _RECORD_NAME: Final = "robots"
 
 _FAILURE_REASON: Final = "the app fails, or does not answer in time"
 
+_ABSENT_STATUSES: Final = frozenset({404, 410})
 _REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 _SERVER_ERROR_CLASS: Final = 5
 _TOO_MANY_REQUESTS: Final = 429
@@ -69,8 +71,23 @@ class _CachedRules(NamedTuple):
     """POSIX seconds of the last request."""
     max_age: float
     """Seconds after which it is requested again."""
+    status: int = 0
+    """That of the app's response, before redirects; 0 if it fails."""
+    has_file: bool = True
+    """Whether the app has, or may have, a robots.txt; with redirects."""
     mark: bytes = b""
     """The token of the last `refresh` before that request."""
+
+
+class _Fetched(NamedTuple):
+    """What the app answered to a request for robots.txt."""
+
+    text: str | None
+    """Empty if it is no robots.txt; None if the app fails."""
+    failure: str = ""
+    """Why it fails."""
+    status: int = 0
+    has_file: bool = False
 
 
 class RobotsTxt:
@@ -86,10 +103,6 @@ class RobotsTxt:
         self._cached: dict[str, _CachedRules] = {}
         self._warn_once = WarnOnce()
 
-    def handles(self, site: Site, path: str) -> bool:
-        """Whether this path is the site's robots.txt: at the root of a host only (RFC 9309, section 2.3)."""
-        return self._options.robots and path == ROBOTS_PATH and not site.root
-
     def rules(self, site: Site, request: Request, now: float, mark: bytes) -> RobotsRules:
         """The rules of a site, at most `max_age` old, and requested since `refresh` made a mark.
 
@@ -99,19 +112,25 @@ class RobotsTxt:
         """
         if not self._options.robots or site.root:
             return RobotsRules()
-        known = self._cached.get(site.base_url)
-        if known is None or not 0 <= now - known.fetched_at < known.max_age or known.mark != mark:
-            known = self._refresh(site, request, now, known.rules if known else None)._replace(mark=mark)
-            while len(self._cached) >= MAX_CACHED_SITES and site.base_url not in self._cached:
-                del self._cached[next(iter(self._cached))]
-            self._cached[site.base_url] = known
+        known = self._known(site, request, now, mark)
         if known.rules is None:
             raise RobotsUnknown
         return known.rules
 
+    def _known(self, site: Site, request: Request, now: float, mark: bytes | None = None) -> _CachedRules:
+        """What is known of a site, at most `max_age` old, and requested since `refresh` made a mark if one is given."""
+        known = self._cached.get(site.base_url)
+        mark = mark if known is None or mark is not None else known.mark
+        if known is None or not 0 <= now - known.fetched_at < known.max_age or known.mark != mark:
+            known = self._refresh(site, request, now, known.rules if known else None)._replace(mark=mark or b"")
+            while len(self._cached) >= MAX_CACHED_SITES and site.base_url not in self._cached:
+                del self._cached[next(iter(self._cached))]
+            self._cached[site.base_url] = known
+        return known
+
     def _refresh(self, site: Site, request: Request, now: float, before: RobotsRules | None) -> _CachedRules:
         """Request robots.txt; on failure keep the rules known `before`, or those in the store."""
-        text, failure = self._fetch_text(site, request)
+        text, failure, status, has_file = self._fetch_file(site, request)
         if text is None:
             rules = before or self._load(site, self._store)
             if (
@@ -132,23 +151,27 @@ class RobotsTxt:
         rules = before if before is not None and text == before.text else RobotsRules(text)
         if rules is not before:
             self._save(site, rules)
-        return _CachedRules(rules, now, self._options.max_age)
+        return _CachedRules(rules, now, self._options.max_age, status, has_file)
 
-    def _fetch_text(self, site: Site, request: Request) -> tuple[str | None, str]:
-        """The text of robots.txt, empty if there is none; or None and the reason why it fails."""
-        answer = self._follow_redirects(site, request)
+    def _fetch_file(self, site: Site, request: Request) -> _Fetched:
+        """What the app answers, after redirects."""
+        status, answer = self._follow_redirects(site, request)
         if answer is None:
-            return None, _FAILURE_REASON
+            return _Fetched(None, _FAILURE_REASON)
         if answer.status == _TOO_MANY_REQUESTS or answer.status // 100 == _SERVER_ERROR_CLASS:
-            return None, f"status {answer.status}"
-        if answer.status != 200:
-            return "", ""
+            return _Fetched(None, f"status {answer.status}")
+        headers = ResponseHeaders(answer.headers)
+        if answer.status != 200:  # a file of another host has rules, which are not read
+            has_file = urlsplit(headers.get_last("location")).path.endswith(ROBOTS_PATH)
+            return _Fetched("", "", status, has_file)
         file = _parse_response(answer)
-        return (None, "its compression is unknown") if file is None else (file.text, "")
+        if file is None:
+            return _Fetched(None, "its compression is unknown")
+        return _Fetched(file.text, "", status, file.is_robots(headers.media_type))
 
-    def _follow_redirects(self, site: Site, request: Request) -> Response | None:
-        """The app's response after redirects; None if it fails."""
-        scheme, path = request.scheme, ROBOTS_PATH
+    def _follow_redirects(self, site: Site, request: Request) -> tuple[int, Response | None]:
+        """The status of the app's response, and its response after redirects; None if it fails."""
+        scheme, path, first = request.scheme, ROBOTS_PATH, 0
         host, keeps_host = site.host, False
         for _ in range(MAX_REDIRECTS + 1):
             changed_scheme = scheme if scheme != request.scheme else None
@@ -161,8 +184,11 @@ class RobotsTxt:
             ):
                 keeps_host = True  # a proxy may rewrite Host, and the app may know only the rewritten one
                 answer = self._fetch(request, path, changed_scheme, host, keep_host=keeps_host)
-            if answer is None or answer.status not in _REDIRECT_STATUSES:
-                return answer
+            if answer is None:
+                return 0, None
+            first = first or answer.status
+            if answer.status not in _REDIRECT_STATUSES:
+                return first, answer
             target = ResponseHeaders(answer.headers).get_last("location")
             followed = redirect_target(site, scheme, host, path, target)
             if followed is None:
@@ -172,15 +198,16 @@ class RobotsTxt:
                     " the file at /robots.txt",
                     target[:200],
                 )
-                return answer
+                return first, answer
             scheme, host, path = followed
-        return Response(404, [])
+        return first, Response(404, [])
 
     def _fetch(
         self, request: Request, path: str, scheme: str | None, host: str, *, keep_host: bool = False
     ) -> Response | None:
         """The app's response; None if it fails."""
-        if path == ROBOTS_PATH and not self._app_routes.may_answer(ROBOTS_PATH):
+        may_answer = self._app_routes.may_answer
+        if path == ROBOTS_PATH and not (may_answer(path) or may_answer(f"{path}/")):  # routers redirect to the slash
             return Response(404, [])
         try:
             probe = ProbeRequest(path, scheme, host, keep_host, allow_truncated=True)
@@ -200,26 +227,58 @@ class RobotsTxt:
             return known.rules
         return (None if store is None else self._load(site, store)) or RobotsRules()
 
-    def handle(self, site: Site, request: Request, has_sitemap: Callable[[], bool]) -> Response | None:
-        """The response to a request for robots.txt; None if the app's own response is to be sent unchanged.
+    def respond(
+        self, site: Site, request: Request, answer: Response, now: float, has_sitemap: Callable[[], bool]
+    ) -> Response | None:
+        """What a visitor is sent in place of the app's response for robots.txt; None if that is sent as it is.
+
+        A robots.txt gets a line with the sitemap. What is none for any visitor, such as a page, a redirect to one or a
+        404, is replaced by one that forbids nothing.
 
         Args:
             site: the site.
-            request: the request.
+            request: the visitor's request.
+            answer: the app's response to it, with the names of headers in lower case.
+            now: POSIX seconds.
             has_sitemap: tells whether there is a sitemap to name.
         """
         loc = site.base_url + (quote_path(self._options.path) or "")
-        answer = self._fetch(request, ROBOTS_PATH, None, site.host, keep_host=True)
-        if answer is None:
+        media_type, has_body = ResponseHeaders(answer.headers).media_type, answer.body or request.method != "HEAD"
+        if answer.status == 200 and has_body:
+            file = _parse_response(answer)
+            if file is None:
+                return None
+            if file.is_robots(media_type):
+                extended = file.with_sitemap(loc) if is_amendable(media_type) else None
+                return None if extended is None or not has_sitemap() else with_body(request.method, answer, extended)
+        if answer.status not in _ABSENT_STATUSES:
+            known = self._known(site, request, now)
+            if known.has_file or known.status != answer.status:  # or it is for this visitor, not for all
+                is_amended = answer.status == 200 and not has_body and is_amendable(media_type)
+                return _without_length(answer) if is_amended else None
+        if not has_sitemap():
             return None
-        if answer.status == 404:
-            fields = [("Cache-Control", f"public, max-age={self._options.max_age}")]
-            return text_response(request.method, 200, minimal_robots(loc), fields) if has_sitemap() else None
-        file = _parse_response(answer) if answer.status == 200 else None
-        if file is None or not is_amendable(ResponseHeaders(answer.headers).media_type):
-            return None
-        extended = file.with_sitemap(loc)
-        return None if extended is None or not has_sitemap() else with_body(request.method, answer, extended)
+        if answer.status not in _ABSENT_STATUSES:
+            self._warn_of_replacement(site, answer.status)
+        fields = [("Cache-Control", f"public, max-age={self._options.max_age}")]
+        return text_response(request.method, 200, minimal_robots(loc), fields)
+
+    def _warn_of_replacement(self, site: Site, status: int) -> None:
+        """Say once that the app answers with something else than a robots.txt, and which route does."""
+        table = self._app_routes.table
+        routes = (
+            table.find_route(site, ROBOTS_PATH),
+            table.matching_route(site, ROBOTS_PATH),
+            table.matching_route(site, f"{ROBOTS_PATH}/"),
+        )
+        name = next((f"route {route.path}" for route in routes if route is not None), "no route that is known")
+        self._warn_once(
+            "replaced",
+            "what the app answers to /robots.txt (%s, status %d) is no robots.txt, so the middleware serves one that"
+            " forbids nothing and names the sitemap: give the app a robots.txt if it should say more",
+            name,
+            status,
+        )
 
     def _save(self, site: Site, rules: RobotsRules) -> None:
         """Save the rules if the store has others."""
@@ -247,3 +306,9 @@ def _parse_response(answer: Response) -> RobotsFile | None:
     """The robots.txt in a response; None if it cannot be decompressed."""
     headers = ResponseHeaders(answer.headers)
     return parse_robots_file(answer.body, ",".join(headers.get_all("content-encoding")), headers.charset)
+
+
+def _without_length(answer: Response) -> Response:
+    """The response to HEAD without the headers that describe the body: it gets a line that is not known here."""
+    headers = with_body("HEAD", answer, b"").headers
+    return Response(answer.status, [(name, value) for name, value in headers if name != "content-length"])

@@ -26,6 +26,9 @@ _PLAIN_START: Final = re.compile(r"/[A-Za-z0-9/_.~-]*")
 """The beginning of a rule that has one spelling only."""
 
 _SITEMAP: Final = re.compile(r"^\s*sitemap\s*:", re.IGNORECASE | re.MULTILINE)
+_RULE: Final = re.compile(
+    r"^[ \t]*(?:user[ -]?agent|disallow|allow|sitemap|crawl-delay)[ \t]*:", re.IGNORECASE | re.MULTILINE
+)
 _CARRIAGE_RETURN: Final = re.compile(r"\r\n?")
 _AGENT: Final = re.compile(r"^([ \t]*user[ -]?agent[ \t]*[: \t][ \t]*)([^#\n]*)", re.IGNORECASE | re.MULTILINE)
 _TOKEN: Final = re.compile(r"\*(?=\s|$)|[a-zA-Z_-]+")
@@ -97,6 +100,12 @@ class RobotsFile:
         self.text: str = body[:MAX_ROBOTS_BYTES].decode(codec, "replace").removeprefix("\ufeff")
         if len(body) > MAX_ROBOTS_BYTES:  # a rule that is cut off would forbid more than intended
             self.text = self.text[: max(self.text.rfind("\n"), self.text.rfind("\r")) + 1]
+
+    def is_robots(self, media_type: str) -> bool:
+        """Whether it is a robots.txt and no page: it has a rule, or else is plain text without markup."""
+        if _RULE.search(_CARRIAGE_RETURN.sub("\n", self.text)):
+            return True
+        return is_amendable(media_type) and "html" not in media_type and not self.text.lstrip().startswith("<")
 
     def with_sitemap(self, loc: str) -> bytes | None:
         """The bytes with a Sitemap line added; None if it has one, is markup, or exceeds `MAX_ROBOTS_BYTES`."""

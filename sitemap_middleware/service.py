@@ -33,6 +33,7 @@ from .report.request_handler import ReportHandler
 from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
 from .request_response import DOCUMENT_SUFFIXES, Request
 from .robots import RobotsTxt
+from .robots_parser import ROBOTS_PATH
 from .routing.current_routes import AppRoutes
 from .sitemap_handler import SitemapHandler
 from .stores.base import Store, StoreExtras
@@ -173,7 +174,7 @@ class SitemapService(ServiceInspection):
                 if not self.tracker.ignored.count_repeated(path, reason):
                     self.tracker.ignored.count(request.path, reason)
                 return None
-            if len(path) > _MAX_PATH_CHARS or self.report.handles(request):
+            if len(path) > _MAX_PATH_CHARS or request.path == ROBOTS_PATH or self.report.handles(request):
                 return None
             routes_version = self.app_routes.version
             site, trust = self.site_resolver.resolve_request(request)

@@ -36,6 +36,7 @@ from .rendering.section import BeingGenerated, Unavailable
 from .request_response import (
     DOCUMENT_SUFFIXES,
     GENERATING_HEADER,
+    KEY_PATH,
     TEST_CLIENT_WAIT_SECONDS,
     Request,
     Response,
@@ -122,12 +123,40 @@ class SitemapHandler:
             if not path.endswith(DOCUMENT_SUFFIXES) or request.method not in ("GET", "HEAD"):
                 return False
             if path == ROBOTS_PATH:
-                return bool(self._options.robots)
+                return self._options.disallows_all
             is_document = self._publisher.is_document_path(path, self._app_routes.table.provider_names)
             return is_document and not self._app_routes.keeps(path, "SitemapMiddleware")
         except Exception as error:
             self._on_error("a request could not be looked at", error)
             return False
+
+    def amends(self, request: Request) -> bool:
+        """Whether a request is for robots.txt, which the app answers, and `amended` adds to."""
+        return (
+            request.key[KEY_PATH].endswith(ROBOTS_PATH)
+            and request.path == ROBOTS_PATH
+            and request.method in ("GET", "HEAD")
+            and self._options.robots is True
+            and not request.root
+        )
+
+    def amended(self, request: Request, answer: Response) -> Response | None:
+        """What to send in place of the app's response for robots.txt; None if that is sent as it is. It may block."""
+        try:
+            table = self._app_routes.reload()
+            site, _ = self._site_resolver.resolve_request(request)
+            if site is None or site.root or not self._site_resolver.may_store(site):
+                return None
+            self._buffer.ensure_thread()
+            self._reasons.warn_of_unmatched(table)
+            return self._robots.respond(
+                site, request, answer, self._clock(), lambda: self._has_entries(site, table, request)
+            )
+        except StoreError as error:  # the circuit breaker has logged it
+            log.debug("robots.txt names no sitemap: %s", error)
+        except Exception as error:
+            self._on_error("robots.txt could not be amended", error)
+        return None
 
     def cached_response(self, request: Request) -> Response | None:
         """The response if its document is in memory and fresh, else None. It never blocks: it runs on event loops."""
@@ -197,8 +226,6 @@ class SitemapHandler:
         self._reasons.warn_of_proxy_fix(self._app_routes.proxy_middleware)
         table = self._app_routes.reload()  # first, because routes may be those of one host
         site, _ = self._site_resolver.resolve_request(request)
-        if request.path == ROBOTS_PATH and (site is None or not self._robots.handles(site, ROBOTS_PATH)):
-            return None
         if site is None:
             self._reasons.warn_of_host(request.host)
         if site is None or not self._site_resolver.may_store(site):
@@ -215,8 +242,6 @@ class SitemapHandler:
     def _respond_for(self, site: Site, table: RouteTable, request: Request) -> Response | None:
         self._buffer.ensure_thread()
         self._reasons.warn_of_unmatched(table)
-        if request.path == ROBOTS_PATH:
-            return self._robots.handle(site, request, lambda: self._has_entries(site, table, request))
         document = self._find_document(site, table, request, request.path, serves_it=True)
         if document is None:
             return error_response(request.method, 404, self._reasons.reason(site, table))

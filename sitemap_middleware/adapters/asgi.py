@@ -15,6 +15,7 @@ from ..request_response import DOCUMENT_SUFFIXES, KEY_PATH, RequestKey, Response
 from ..routing.framework_detection import EXTENSION_NAME
 from ..routing.starlette_routes import set_state
 from ..service import SitemapService
+from .amended_robots import amended_asgi
 from .asgi_request import ASGIRequest, host_of, key_with_defaults, request_of_scope
 from .asgi_response_sending import send_response
 from .event_loop_and_threads import run_in_thread, thread_limiter
@@ -113,6 +114,8 @@ class ASGIMiddleware:
         response = await self.own_response(request)
         if response is not None:
             return partial(send_response, response), None
+        if self.service.sitemap_handler.amends(request):
+            return partial(amended_asgi, request), None
         page = self.service.observe(request)
         if page is None:
             return self.app, None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..report.authorization_inputs import ReportRequest, RequestHeaders
 from ..request_response import DOCUMENT_SUFFIXES, KEY_PATH, Response
 from ..service import SitemapService
+from .amended_robots import amended_wsgi
 from .wsgi_body import observed_body
 from .wsgi_request import WSGIRequest, key_with_defaults, request_of_environ
 
@@ -101,6 +102,8 @@ class WSGIMiddleware:
         response = self.own_response(request)
         if response is not None:
             return partial(_send_response, response), None
+        if self.service.sitemap_handler.amends(request):
+            return partial(amended_wsgi, _send_response, request), None
         page = self.service.observe(request)
         if page is None:
             return self.app, None

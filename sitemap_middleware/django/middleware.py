@@ -11,7 +11,7 @@ from django.core.exceptions import MiddlewareNotUsed
 from .. import middleware as core
 from .get_response_as_app import get_response_as_app
 from .requests import asgi_request, wsgi_request
-from .responses import http_response, observe_response
+from .responses import amended_response, amended_response_async, http_response, observe_response
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -59,6 +59,8 @@ class SitemapMiddleware:
         if response is not None:
             return http_response(response, is_async=False)
         answer = self.get_response(request)
+        if own is not None and page is None and app.service.sitemap_handler.amends(own):
+            return amended_response(answer, own)
         if page is not None:
             observe_response(answer, own, page)
         return answer
@@ -78,6 +80,8 @@ class SitemapMiddleware:
         if response is not None:
             return http_response(response, is_async=True)
         answer: HttpResponseBase = await self.get_response(request)
+        if own is not None and page is None and app.service.sitemap_handler.amends(own):
+            return await amended_response_async(answer, own)
         if page is not None:
             observe_response(answer, own, page)
         return answer

@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import closing
+from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
+from anyio.to_thread import run_sync
 from django.http import HttpResponse, StreamingHttpResponse
 
+from ..adapters.event_loop_and_threads import thread_limiter
 from ..adapters.wsgi_body import ObservedIterator, observed_body
+from ..request_response import Response
 
 if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
     from ..observation.observer import Observer
     from ..observation.tracked_page import TrackedPage
-    from ..request_response import Response
 
 
 def observe_response(answer: Any, own: Any, page: TrackedPage) -> None:
@@ -56,6 +59,50 @@ async def _observed_parts(parts: AsyncIterator[bytes], observer: Observer) -> As
     observer.on_end()
 
 
+def amended_response(answer: Any, own: Any) -> Any:
+    """The project's response for robots.txt: as it is, with a line more, or replaced. See `SitemapHandler.amended`."""
+    if answer.streaming:
+        body = b"".join(answer.streaming_content)
+        answer.streaming_content = [body]
+    else:
+        body = answer.content
+    return _in_place_of(answer, Context().run(_amended, answer, body, own))
+
+
+async def amended_response_async(answer: Any, own: Any) -> Any:
+    """The same in async mode."""
+    if not answer.streaming:
+        body = answer.content
+    else:
+        parts = answer.streaming_content
+        body = b"".join([part async for part in parts] if answer.is_async else parts)
+        answer.streaming_content = _in_one_part(body) if answer.is_async else [body]
+    return _in_place_of(answer, await run_sync(Context().run, _amended, answer, body, own, limiter=thread_limiter()))
+
+
+def _amended(answer: Any, body: bytes, own: Any) -> Response | None:
+    """What to send in place of a response of the project; None if that is sent as it is."""
+    headers = [(name.lower(), value) for name, value in answer.items()]
+    headers += [("set-cookie", cookie.OutputString()) for cookie in answer.cookies.values()]
+    found: Response | None = own.adapter.service.sitemap_handler.amended(
+        own, Response(answer.status_code, headers, body)
+    )
+    return found
+
+
+def _in_place_of(answer: Any, amended: Response | None) -> Any:
+    """The response to send: the project's, or the amended one, which closes what the project's has open."""
+    if amended is None:
+        return answer
+    response: Any = http_response(amended, is_async=False)
+    response._resource_closers += answer._resource_closers
+    return response
+
+
+async def _in_one_part(body: bytes) -> AsyncIterator[bytes]:
+    yield body
+
+
 def http_response(response: Response, *, is_async: bool) -> HttpResponseBase:
     """Make Django's response of one of the middleware itself."""
     answer: HttpResponseBase
@@ -66,7 +113,10 @@ def http_response(response: Response, *, is_async: bool) -> HttpResponseBase:
         answer = StreamingHttpResponse(parts, status=response.status)
     del answer["Content-Type"]
     for name, value in response.headers:
-        answer[name] = value
+        if name == "set-cookie":  # Django keeps them apart
+            answer.cookies.load(value)
+        else:
+            answer[name] = value
     return answer
 
 

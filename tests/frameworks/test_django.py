@@ -524,6 +524,54 @@ def test_middleware_of_either_kind_may_be_inside(handler: Any, inside: str) -> N
     assert project.listed(root="/base") == ["/base/", "/base/async/"]
 
 
+# robots.txt
+
+
+def robots(request: Any) -> HttpResponse:
+    body = f"# for {request.COOKIES.get('user', 'anybody')}\nUser-agent: *\nDisallow: /private\n"
+    answer = HttpResponse(body, content_type="text/plain")
+    if "user" in request.COOKIES:
+        answer.set_cookie("user", request.COOKIES["user"], max_age=60, httponly=True, samesite="Lax")
+        answer.set_cookie("seen", "yes")
+    return answer
+
+
+def robots_file(request: Any) -> FileResponse:
+    return FileResponse(io.BytesIO(b"User-agent: *\nDisallow: /private\n"), content_type="text/plain")
+
+
+def streamed_robots(request: Any) -> StreamingHttpResponse:
+    return StreamingHttpResponse([b"User-agent: *\n", b"Disallow: /private\n"], content_type="text/plain")
+
+
+@pytest.mark.parametrize("inside", ["none", "SyncOnly", "AsyncOnly"])
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume:Warning")
+def test_robots_txt_is_the_projects_with_a_line_more(handler: Any, inside: str) -> None:
+    middleware = [] if inside == "none" else [f"{__name__}.{inside}"]
+    line = f"\nSitemap: {BASE}/sitemap.xml\n"
+    project = Project([path("", page), path("robots.txt", robots)], handler=handler, MIDDLEWARE=middleware)
+    answer = project.request("/robots.txt", headers=[("cookie", "user=alice")])
+    assert answer.text == f"# for alice\nUser-agent: *\nDisallow: /private\n{line}"
+    cookies = sorted(text.strip() for name, text in answer.headers if name == "set-cookie")
+    assert [text.partition(";")[0] for text in cookies] == ["seen=yes", "user=alice"]
+    assert all(part in cookies[1] for part in ("HttpOnly", "Max-Age=60", "SameSite=Lax"))
+    for view in (robots_file, streamed_robots):
+        project = Project([path("", page), path("robots.txt", view)], handler=handler, MIDDLEWARE=middleware)
+        assert project.request("/robots.txt").text == f"User-agent: *\nDisallow: /private\n{line}"
+        assert project.listed() == ["/"]
+
+
+@pytest.mark.parametrize("inside", ["none", "SyncOnly", "AsyncOnly"])
+def test_a_redirect_to_the_slash_is_no_robots_txt(handler: Any, inside: str, caplog: pytest.LogCaptureFixture) -> None:
+    middleware = ["django.middleware.common.CommonMiddleware"]
+    middleware += [] if inside == "none" else [f"{__name__}.{inside}"]
+    project = Project([path("", page), path("<str:lang>/", page)], handler=handler, MIDDLEWARE=middleware)
+    for _ in range(2):
+        answer = project.request("/robots.txt")
+        assert (answer.status, answer.text) == (200, f"User-agent: *\nDisallow:\n\nSitemap: {BASE}/sitemap.xml\n")
+    assert ["(route /<str:lang>/" in text for text in caplog.messages if "is no robots.txt" in text] == [True]
+
+
 # The report
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import flask
 import pytest
 from starlette.applications import Starlette
+from starlette.responses import FileResponse, HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
@@ -23,7 +27,7 @@ from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ..support.documents import locs
 from ..support.sample_sites import Page, SampleSite
-from ..support.wire import DRIVERS, RequestSpec, asgi, wsgi
+from ..support.wire import DRIVERS, Answer, RequestSpec, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 TEXT = [("content-type", "text/plain")]
@@ -119,12 +123,11 @@ def test_a_change_of_it_counts_once_max_age_has_passed(protocol: str) -> None:
     "robots",
     [
         Page(200, TEXT, f"{FORBIDDING}{LINE}".encode()),
-        Page(200, [("content-type", "text/html")], b"<p>A page.</p>"),
         Page(200, [*TEXT, ("content-encoding", "gzip")], b"\x1f\x8b"),
         Page(301, [("location", "https://example.org/robots.txt")], b""),
         Page(500, TEXT, b"broken"),
     ],
-    ids=["has a Sitemap line", "a page", "encoded", "a redirect", "a failure"],
+    ids=["has a Sitemap line", "encoded", "a redirect", "a failure"],
 )
 def test_unsuitable_robots_txt_is_left_to_the_app(protocol: str, robots: Page) -> None:
     sample = site(protocol, robots)
@@ -516,3 +519,222 @@ def test_robots_txt_of_flask_without_a_route_for_it_is_obeyed(*, hook: bool) -> 
         app.add_url_rule("/<path:path>", "file", robots)
     wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", verify=False)
     assert locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body) == ["https://example.com/"]
+
+
+# What visitors get
+
+Rules = Callable[[str, dict[str, str], str], tuple[int, list[tuple[str, str]], bytes]]
+"""An app's robots.txt by the method, the headers and the query of a request."""
+
+
+def answering(protocol: str, rules: Rules) -> SitemapMiddleware:
+    """An app whose robots.txt depends on the request."""
+
+    def response(
+        path: str, method: str, headers: dict[str, str], query: str
+    ) -> tuple[int, list[tuple[str, str]], bytes]:
+        if path == "/robots.txt":
+            return rules(method, headers, query)
+        return 200, [("Content-Type", "text/html")], b"<p>A page."
+
+    def wsgi_app(environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
+        sent = {key[5:].replace("_", "-").lower(): text for key, text in environ.items() if key.startswith("HTTP_")}
+        status, headers, body = response(environ["PATH_INFO"], environ["REQUEST_METHOD"], sent, environ["QUERY_STRING"])
+        start_response(f"{status} Status", headers)
+        yield body[:5]
+        yield body[5:]
+
+    async def asgi_app(scope: dict[str, Any], _: Any, send: Any) -> None:
+        sent = {name.decode(): text.decode() for name, text in scope["headers"]}
+        status, headers, body = response(scope["path"], scope["method"], sent, scope["query_string"].decode())
+        coded = [(name.lower().encode(), text.encode()) for name, text in headers]
+        await send({"type": "http.response.start", "status": status, "headers": coded})
+        await send({"type": "http.response.body", "body": body[:5], "more_body": True})
+        await send({"type": "http.response.body", "body": body[5:]})
+
+    app: Any = wsgi_app if protocol == "wsgi" else asgi_app
+    return SitemapMiddleware(app, store="memory://", base_url="https://example.com", include="/", verify=False)
+
+
+def by_visitor(method: str, headers: dict[str, str], query: str) -> tuple[int, list[tuple[str, str]], bytes]:
+    if headers.get("if-none-match") == '"v1"':
+        return 304, [("ETag", '"v1"')], b""
+    if "gptbot" in headers.get("user-agent", "").lower():
+        body = b"User-agent: *\nDisallow: /\n"
+    else:
+        body = f"# for {headers.get('cookie', 'anybody')} {query}\n".encode() + FORBIDS
+    sent = [*TEXT, ("ETag", '"v1"'), ("Content-Length", str(len(body)))]
+    sent += [("Set-Cookie", f"{name}={headers['cookie']}; Path=/") for name in ("a", "b") if "cookie" in headers]
+    if "gzip" in headers.get("accept-encoding", ""):
+        body = gzip.compress(body)
+        sent = [*TEXT, ("Content-Encoding", "gzip"), ("Content-Length", str(len(body)))]
+    return 200, sent, b"" if method == "HEAD" else body
+
+
+@BOTH
+def test_the_visitors_own_request_reaches_the_app(protocol: str) -> None:
+    app = answering(protocol, by_visitor)
+
+    def get(**changes: Any) -> Answer:
+        return DRIVERS[protocol](app, RequestSpec("/robots.txt", **changes))
+
+    plain = get(query="x=1")
+    assert plain.text == f"# for anybody x=1\n{FORBIDDING}\n{LINE}"
+    assert (plain.header("etag"), plain.header("set-cookie")) == (None, None)
+    alice = get(headers=[("cookie", "alice")])
+    assert alice.text == f"# for alice \n{FORBIDDING}\n{LINE}"
+    assert [text for name, text in alice.headers if name == "set-cookie"] == ["a=alice; Path=/", "b=alice; Path=/"]
+    assert get(headers=[("user-agent", "GPTBot/1.2")]).text == f"User-agent: *\nDisallow: /\n\n{LINE}"
+    same = get(headers=[("if-none-match", '"v1"')])
+    assert (same.status, same.body, same.header("etag")) == (304, b"", '"v1"')
+    zipped = get(headers=[("accept-encoding", "gzip")])
+    assert (zipped.text, zipped.header("content-encoding")) == (f"# for anybody \n{FORBIDDING}\n{LINE}", None)
+    assert [answer.header("content-length") for answer in (plain, alice, zipped)] == [
+        str(len(answer.body)) for answer in (plain, alice, zipped)
+    ]
+    head = get(method="HEAD")
+    assert (head.status, head.body, head.header("etag"), head.header("content-length")) == (200, b"", None, None)
+    assert get(method="POST").text == f"# for anybody \n{FORBIDDING}"
+
+
+@BOTH
+def test_what_is_no_robots_txt_for_one_visitor_alone_is_left_to_the_app(protocol: str) -> None:
+    def rules(_: str, headers: dict[str, str], query: str) -> tuple[int, list[tuple[str, str]], bytes]:
+        if "blocked" in headers.get("user-agent", ""):
+            return 403, TEXT, b"no"
+        if query:
+            return 302, [*TEXT, ("Location", "/sign-in?next=/robots.txt")], b""
+        return (200, TEXT, FORBIDS) if "cookie" not in headers else (200, [("Content-Type", "text/html")], b"<p>Hi")
+
+    app = answering(protocol, rules)
+    for changes, status, body in (
+        ({"headers": [("user-agent", "blocked")]}, 403, b"no"),
+        ({"query": "x"}, 302, b""),
+        ({"headers": [("cookie", "a=b")]}, 200, b"<p>Hi"),
+    ):
+        answer = DRIVERS[protocol](app, RequestSpec("/robots.txt", **changes))  # type: ignore[arg-type]
+        assert (answer.status, answer.body) == (status, body)
+
+
+def locale_starlette() -> Any:
+    return Starlette(routes=[Route("/about", html), Route("/{lang}/", html)])
+
+
+def page_starlette() -> Any:
+    return Starlette(routes=[Route("/about", html), Route("/{page}", html)])
+
+
+async def html(_: Any) -> HTMLResponse:
+    return HTMLResponse("<h1>A page</h1>")
+
+
+def locale_flask() -> Any:
+    return flask_of("/<lang>/", "<h1>Start</h1>")
+
+
+def page_flask() -> Any:
+    return flask_of("/<page>", "A page without markup")
+
+
+def own_page_flask() -> Any:
+    return flask_of("/robots.txt", "<h1>About robots</h1>")
+
+
+def refusing_flask() -> Any:
+    return flask_of("/<page>", ("no", 403))
+
+
+def sign_in_flask() -> Any:
+    return flask_of("/<page>", ("", 302, [("Location", "/sign-in?next=/robots.txt")]))
+
+
+def lost_flask() -> Any:
+    return flask_of("/<page>", ("", 302, [("Location", "/v1/robots.txt")]))
+
+
+def flask_of(rule: str, answer: Any) -> Any:
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/about", "about", lambda: "<h1>About</h1>")
+    app.add_url_rule(rule, "any", lambda **_: answer)
+    return app
+
+
+@pytest.mark.parametrize(
+    ("create", "route"),
+    [
+        (locale_starlette, "/{lang}/"),
+        (page_starlette, "/{page}"),
+        (locale_flask, "/<lang>/"),
+        (page_flask, "/<page>"),
+        (own_page_flask, "/robots.txt"),
+        (refusing_flask, "/<page>"),
+        (sign_in_flask, "/<page>"),
+        (lost_flask, "/<page>"),
+    ],
+)
+def test_what_is_no_robots_txt_is_replaced_and_logged_once(
+    create: Callable[[], Any], route: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = SitemapMiddleware(create(), store="memory://", base_url="https://example.com")
+    get = DRIVERS["asgi" if "starlette" in create.__name__ else "wsgi"]
+    for method in ("GET", "HEAD", "GET"):
+        answer = get(app, RequestSpec("/robots.txt", method=method))
+        expected = minimal_robots("https://example.com/sitemap.xml")
+        assert (answer.status, answer.header("content-length")) == (200, str(len(expected)))
+        assert answer.text == ("" if method == "HEAD" else expected)
+        assert answer.header("content-type") == "text/plain; charset=utf-8"
+    assert [f"(route {route}, " in message for message in caplog.messages if "is no robots.txt" in message] == [True]
+    app.flush()
+    assert locs(get(app, RequestSpec("/sitemap.xml")).body) == ["https://example.com/about"]
+    assert app.explain("/robots.txt").reason == "it is robots.txt, which is no page"
+
+
+def test_a_redirect_that_leads_to_a_robots_txt_is_the_apps(caplog: pytest.LogCaptureFixture) -> None:
+    sample = around_robots("wsgi", {"/robots.txt": moved("/static/robots.txt")})
+    answer = sample.request("/robots.txt")
+    assert (answer.status, answer.header("location")) == (302, "/static/robots.txt")
+    assert sample.locs() == ["https://example.com/"]
+    assert not caplog.messages
+
+
+@BOTH
+def test_a_robots_txt_longer_than_crawlers_read_passes_unchanged(protocol: str) -> None:
+    body = FORBIDS + b"# filler\n" * MAX_ROBOTS_BYTES
+    assert site(protocol, Page(200, TEXT, body)).request("/robots.txt").body == body
+
+
+def test_a_file_that_the_server_is_to_send_gets_the_line(tmp_path: Path) -> None:
+    file = tmp_path / "robots.txt"
+    file.write_text(FORBIDDING)
+
+    async def robots(_: Any) -> FileResponse:
+        return FileResponse(file)
+
+    app = SitemapMiddleware(
+        Starlette(routes=[Route("/", html), Route("/robots.txt", robots)]),
+        store="memory://",
+        base_url="https://example.com",
+    )
+    sent: list[Any] = []
+
+    async def ask() -> None:
+        async def receive() -> Any:
+            return {"type": "http.request"}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "scheme": "https",
+            "path": "/robots.txt",
+            "root_path": "",
+            "query_string": b"",
+            "headers": [(b"host", b"example.com")],
+            "extensions": {"http.response.pathsend": {}},
+        }
+        await app(scope, receive, send)  # type: ignore[misc, call-arg]
+
+    asyncio.run(ask())
+    assert [message.get("body") for message in sent] == [None, f"{FORBIDDING}\n{LINE}".encode()]

@@ -308,7 +308,7 @@ def test_documents_of_the_middleware_are_named_as_such(middle: str) -> None:
     answer = run("explain", name, f"/sitemap{middle}.xml")
     assert "is not listed: it is a document of the sitemap, which the middleware serves" in answer.stdout
     answer = run("explain", "own_shop:app", "/robots.txt")
-    assert "/robots.txt is not listed: it is robots.txt, which the middleware serves" in answer.stdout
+    assert "/robots.txt is not listed: it is robots.txt, which is no page" in answer.stdout
 
 
 def test_the_route_of_an_unvisited_page_is_named() -> None:
