@@ -91,18 +91,6 @@ def significant(history: History) -> list[tuple[int, int, int]]:
     return [(value, first, last if value == VOLATILE else first < last) for value, first, last in history]
 
 
-def is_unchanged_by(history: History, value: int, at: int) -> bool:
-    """Whether a value seen at a time is the latest one again, and leaves `significant(history)` as it is."""
-    if not history:
-        return False
-    latest = history[-1]
-    return (
-        latest.value == value
-        and latest.first <= at
-        and (at <= latest.last or (latest.was_repeated and value != VOLATILE))
-    )
-
-
 def last_change(history: History) -> tuple[int, int] | None:
     """The interval in which the present value replaced the one before: last time of the old, first time of the new.
 

@@ -18,7 +18,7 @@ from .traffic import VERIFY, WATCHING, Traffic
 from .trials import APART, HELD, TRIALS, trial
 
 BEYONDS = (BEYOND, "Last-Modified of the worker's start", "deployments of one section's template")
-WANTED = {WATCHING: (0.001, 0.97), VERIFY: (0.0005, 0.99)}
+WANTED = {WATCHING: (0.003, 0.95), VERIFY: (0.001, 0.95)}
 """By mode: the limit of the share of wrong dates, and the least share of changes dated."""
 AGES = {"under a day": 1.0, "under 10 days": 10.0, "more": math.inf}
 """Days since the new content was first read."""

@@ -66,14 +66,6 @@ def is_generated(dates: History) -> bool:
     )
 
 
-def becomes_credible(run: Run, at: int) -> bool:
-    """Whether seeing a date again at this time makes it old enough, for the first time, to be credible."""
-    if run.last - run.first < GENERATED_DATE_SECONDS <= at - run.first:
-        return True
-    age = _required_age(run.value)
-    return run.last - run.value < age <= at - run.value
-
-
 def _required_age(value: int) -> int:
     """The age from which a rounded date is credible; 0 if it is not rounded."""
     return next((age for step, age in ROUNDED_CLOCKS if value % step == 0), 0)

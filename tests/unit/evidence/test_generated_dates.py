@@ -9,7 +9,6 @@ from sitemap_middleware.evidence.generated_dates import (
     GENERATED_DATE_SECONDS,
     MAX_BACKDATED_SECONDS,
     ROUNDED_CLOCKS,
-    becomes_credible,
     changes_without_content,
     is_credible,
 )
@@ -58,17 +57,6 @@ def test_rounded_date_is_credible_once_it_is_older_than_a_rounded_clock(
     assert is_credible((seen(value, 0, age + more),), value) is credible
     other = seen(value - 9 - (age + more) - 99, 99, age + more)
     assert is_credible((other, seen(value, 0, MINUTE)), value) is credible, "another date stayed for as long"
-    assert becomes_credible(seen(value, MINUTE, age + more - MINUTE - 1), value + age + more) is credible
-    assert not becomes_credible(seen(value, MINUTE, age), value + 2 * age), "it was credible before"
-
-
-@pytest.mark.parametrize(
-    ("stays", "later", "becomes"),
-    [(0, MINUTE, True), (0, MINUTE - 1, False), (MINUTE - 1, MINUTE, True), (MINUTE, 2 * MINUTE, False)],
-)
-def test_date_becomes_credible_when_it_has_stayed_for_a_minute(stays: int, later: int, *, becomes: bool) -> None:
-    run = seen(DATE, OLD, stays)
-    assert becomes_credible(run, run.first + later) is becomes
 
 
 def test_date_that_was_never_seen_is_not_credible() -> None:

@@ -17,7 +17,7 @@ from sitemap_middleware.evidence.observation_merge import merge, merge_if_change
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals
 from sitemap_middleware.models import Page
-from sitemap_middleware.value_history import VOLATILE, History, Run, add_sighting, is_unchanged_by, without_future
+from sitemap_middleware.value_history import VOLATILE, History, Run, add_sighting, without_future
 
 from ...support.observed_pages import signals_of
 
@@ -144,10 +144,6 @@ def test_stated_date_newer_than_other_pages_waits(until: int, text: str | None) 
     page = page_of("/", (NOW, None))._replace(stated_date="2025-06-14T10:00:00Z")
     page = page._replace(stated_date_history=(Run(1_749_895_200, 1_749_895_200 + DAY, NOW + DAY),))
     assert lastmod(None, page, None, SiteSignals(until=until), NOW + DAY).text == text
-
-
-def test_of_what_was_never_seen_each_sight_is_news() -> None:
-    assert not is_unchanged_by((), 1, NOW)
 
 
 # Clocks
