@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from . import urls
+from .documents.handler import SitemapHandler
+from .documents.publisher import Publisher
+from .documents.site_documents import PublishedDocument
 from .evidence.page_verdict import Verdict
 from .explanation import Explanation
 from .hosts import SiteResolver
 from .listing.candidates import Candidate, SiteSnapshot, decode_path
 from .listing.changes_since import PageChange, changes
-from .listing.entries_by_section import EntryBuilder
+from .listing.entries import EntryBuilder
 from .listing.explain import explain
 from .listing.listed_and_unlisted_urls import EvaluatedUrl, UrlReportLine, evaluated_urls, url_report
 from .listing.policy import EvaluationContext
@@ -24,15 +27,12 @@ from .models import Site
 from .observation.parse_and_store import Ingester
 from .observation.tracked_page_cache import TrackedPageCache
 from .options.table import Options
-from .rendering.publisher import Publisher
-from .rendering.site_documents import PublishedDocument
 from .request_response import AsyncCollector
 from .robots import RobotsTxt
 from .robots_parser import ROBOTS_PATH
 from .routing.current_routes import AppRoutes
-from .sitemap_handler import SitemapHandler
 from .stores.base import Store
-from .stores.circuit_breaker import GuardedStore
+from .stores.breaker import GuardedStore
 from .stores.store_clock import StoreClock
 
 
@@ -122,8 +122,8 @@ class ServiceInspection:
     def evaluation_context(self, snapshot: SiteSnapshot) -> EvaluationContext:
         """Add to a snapshot what the evaluation of its candidates depends on. Writes nothing."""
         store, store_key = snapshot.store, snapshot.site.store_key
-        page_count = sum(block.pages for block in store.blocks(store_key))
-        return self._entries.evaluation_context(snapshot, page_count, store.version(store_key), learning=False)
+        parts, version = store.parts(store_key), store.version(store_key)
+        return self._entries.evaluation_context(snapshot, parts, version, learning=False)
 
     def route_report(self, snapshots: Sequence[SiteSnapshot]) -> list[RouteReport]:
         """Report on every route of these sites, and on every pattern of the options."""
@@ -173,7 +173,7 @@ class ServiceInspection:
 
     def snapshot(self, site: Site, store: Store) -> SiteSnapshot:
         """The inputs of a site's sitemap now, with its pages from this store."""
-        now = self._store_clock.now(site.store_key) if store is self._guarded_store else int(self.clock())
+        now = self._store_clock.now() if store is self._guarded_store else int(self.clock())
         return SiteSnapshot(site, self.app_routes.reload(), store, self.robots_txt.cached_rules(site, store), now)
 
     def snapshot_now(self, site: Site) -> SiteSnapshot:
@@ -228,10 +228,11 @@ class ServiceInspection:
             "skipped": self._entries.skipped_items(),
             "listed": self._publisher.entry_count(),
             "documents": self._publisher.document_count(),
-            "rendered": self._publisher.rendered_blocks,
+            "rendered": self._publisher.rendered_parts,
             "pending": self.tracker.buffer.pending,
             "last_flush_age_seconds": self.tracker.buffer.last_flush_age_seconds,
             "store_failures": self._guarded_store.failures,
+            "store_seconds": self._guarded_store.latency,
             "unavailable_responses": self.sitemap_handler.unavailable_responses,
             "values_age_seconds": self._publisher.values_age(),
             **{f"ignored_{reason}": count for reason, count in self.tracker.ignored.counts.items()},

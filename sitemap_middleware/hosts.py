@@ -5,6 +5,7 @@ A Host is not trusted until a setting allows it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -14,12 +15,10 @@ from .models import Site, StoreKey
 from .options.table import Options
 from .request_response import KEY_HOST, KEY_METHOD, KEY_ROOT, Request
 from .routing.current_routes import AppRoutes
-from .stores.base import Store
-from .stores.checksums import verify, with_checksum
 from .warn_once import WarnOnce
 
 MAX_HOSTS: Final = 1000
-"""Resolved hosts that are cached. This also limits the sites of one process: clients can invent any number of hosts."""
+"""Resolved hosts that are cached. Clients can invent any number of hosts."""
 
 MAX_FOREIGN_HOSTS: Final = 100
 """Foreign hosts that are cached: names of a proxy, or invented by clients. All of them stand for base_url's site."""
@@ -31,14 +30,10 @@ MAX_ROOT_CHARS: Final = 255
 """Maximum length of a root path."""
 
 MAX_UNNAMED_SITES: Final = 1000
-"""Sites in a store that no setting names in full, such as those below a wildcard, at root paths or at ports.
+"""Sites of one process that no setting names in full, such as those below a wildcard, at root paths or at ports."""
 
-Rows of a site are never deleted.
-"""
-
-_RECORD_SITE: Final = StoreKey("sites")
-_RECORD_NAME: Final = "unnamed"
-"""Where the store keeps the keys of these sites."""
+IDLE_SECONDS: Final = 24 * 60 * 60
+"""Seconds after its last page when such a site makes room for another one."""
 
 HostTrust = Literal["own", "foreign", "none"]
 """What a Host is to its site: the site's own name; a foreign one, such as a proxy's; or not a host name."""
@@ -54,13 +49,13 @@ class SiteResolver:
     name any, localhost. A host for which the app declares routes is a separate site.
     """
 
-    def __init__(self, app_routes: AppRoutes, options: Options, store: Store) -> None:
+    def __init__(self, app_routes: AppRoutes, options: Options) -> None:
         self._app_routes = app_routes
-        self._store = store
+        self._clock = options.clock
         self._base = options.site
         self._allowed = options.allowed_hosts
         self._routes_version = 0
-        self._cached: dict[_SiteKey, tuple[Site, HostTrust]] = {}
+        self._cached = BoundedCache[_SiteKey, tuple[Site, HostTrust]](MAX_HOSTS)
         self._foreign = BoundedCache[_SiteKey, tuple[Site, HostTrust]](MAX_FOREIGN_HOSTS)
         self._roots = {""}
         """Root paths seen so far."""
@@ -71,8 +66,8 @@ class SiteResolver:
         """
         self._first: Site | None = None
         """The first site that was requested."""
-        self._stored = BoundedCache[StoreKey, bool](2 * MAX_UNNAMED_SITES)
-        """Whether sites that no setting names may have pages and documents in the store."""
+        self._known: dict[StoreKey, float] = {}
+        """When each site that no setting names had its last page, in POSIX seconds; infinity for named ones."""
         self._warn_once = WarnOnce()
 
     def resolve_request(self, request: Request) -> tuple[Site | None, HostTrust]:
@@ -106,7 +101,7 @@ class SiteResolver:
     def resolve(self, scheme: str, host: str, root: str) -> tuple[Site | None, HostTrust]:
         """The site of a scheme, Host and root path, or None; and what the Host is to the site."""
         if self._routes_version != self._app_routes.version:
-            self._cached.clear()
+            self._cached = BoundedCache(MAX_HOSTS)
             self._own.clear()
             self._foreign = BoundedCache(MAX_FOREIGN_HOSTS)
             self._first = None
@@ -120,10 +115,8 @@ class SiteResolver:
             return None, "none"
         if trust != "own":
             self._foreign.put(key, (site, trust))
-        elif len(self._cached) < MAX_HOSTS:
-            self._cached[key] = site, trust
-        elif not self._is_named_host(site):
-            return None, "none"
+        else:
+            self._cached.put(key, (site, trust))
         if self._first is None and (self._base is None or site.host == self._base.host):
             self._first = site
         return site, trust
@@ -149,41 +142,45 @@ class SiteResolver:
             or site.host in map(_without_dot, self._app_routes.trusted_hosts)  # last, because it searches the app
         )
 
-    def may_store(self, site: Site) -> bool:
-        """Whether a site may have pages and documents in the store. It may block.
+    def is_known(self, site: Site) -> bool:
+        """Whether settings name a site in full, host and root path, or the app has answered for it with a page.
 
-        A site may if settings name its host in full, and its root path is the app's declared one. Of others there may
-        be `MAX_UNNAMED_SITES`.
-
-        Raises:
-            StoreError: the store fails.
+        A development machine is known, unless it has too many ports.
         """
-        may_store = self._stored.get(site.store_key)
-        if may_store:
+        if site.store_key in self._known:
             return True
-        if self._is_named_host(site) and site.root in ("", self._declared_root()):
+        if site.loopback and not site.root and self.has_room():
+            self.note_page(site)
             return True
-        if may_store is None:
-            may_store = self._register(site.store_key)
-            self._stored.put(site.store_key, may_store)
-        return may_store
+        if not self._is_named_host(site) or site.root not in ("", self._declared_root()):
+            return False
+        self._known[site.store_key] = math.inf
+        return True
 
-    def _register(self, key: str) -> bool:
-        """Register a site if there is room for it; return whether it is registered."""
-        record = verify(self._store.load(_RECORD_SITE, [_RECORD_NAME]).get(_RECORD_NAME, b""))
-        keys = (record or b"").decode().splitlines()
-        if key in keys:
+    def may_store(self, site: Site) -> bool:
+        """Whether a site may have pages and documents in the store: it is known, or there is room for one more."""
+        return self.is_known(site) or self.has_room()
+
+    def has_room(self) -> bool:
+        """Whether there may be one more site that no setting names. If not, it is logged once."""
+        if len(self._known) < MAX_UNNAMED_SITES:
             return True
-        if len(keys) < MAX_UNNAMED_SITES:
-            self._store.save(_RECORD_SITE, {_RECORD_NAME: with_checksum("\n".join([*keys, key]).encode())})
+        since = self._clock() - IDLE_SECONDS
+        self._known = {key: at for key, at in self._known.items() if at > since}
+        if len(self._known) < MAX_UNNAMED_SITES:
             return True
         self._warn_once(
             "sites",
-            "too many sites: the store has %d with hosts, ports and root paths that no setting names;"
-            " name the hosts in base_url or allowed_hosts, without wildcards, and have the server refuse others",
+            "too many sites: the app has answered for %d hosts, ports and root paths that no setting names, within a"
+            " day; others have no sitemap: have the app or the server refuse hosts that nobody uses",
             MAX_UNNAMED_SITES,
         )
         return False
+
+    def note_page(self, site: Site) -> None:
+        """Note that the app has answered for a site with a page."""
+        if not math.isinf(self._known.get(site.store_key, 0.0)):
+            self._known[site.store_key] = self._clock()
 
     def default_site(self) -> Site:
         """The site that `explain` is about if none is given.

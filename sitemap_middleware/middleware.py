@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Coroutine, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from .adapters.adapter_choice import adapter_class
 from .adapters.disabled_middleware import disabled_class
@@ -279,5 +279,5 @@ def _declared_root(app: Any, config: Mapping[Any, Any]) -> str:
 
 def _make_store(setting: Setting, app: Any) -> Store:
     if setting.value is None:
-        return FallbackStore(app=app_layers_and_mounts.framework_app(app))
+        return cast("Store", FallbackStore(app=app_layers_and_mounts.framework_app(app)))  # it looks methods up
     return open_store(setting.value, setting.place)

@@ -246,23 +246,6 @@ class PageLimits(NamedTuple):
     """Per route or pattern, so that one of them cannot use up the limit of the site."""
 
 
-class MergeResult(NamedTuple):
-    """The effect of a batch of observations on the store."""
-
-    changed: int
-    """Number of pages added or changed."""
-    refused: int
-    """Number of new pages that exceed `PageLimits`."""
-    new_paths: tuple[str, ...] = ()
-    """Pages whose first content was just seen."""
-    changed_paths: tuple[str, ...] = ()
-    """Pages whose content has just changed, so that the prober can check whether it is stable."""
-    conflicting_paths: tuple[str, ...] = ()
-    """Good pages that just answered something else, so that the prober can check what they answer now."""
-    unread_paths: tuple[str, ...] = ()
-    """Pages whose headers did not count, because their HTML must be read first."""
-
-
 class SitemapUrl(NamedTuple):
     """One `<url>` element, its texts not yet XML-escaped."""
 

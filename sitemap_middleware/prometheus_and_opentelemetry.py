@@ -61,8 +61,9 @@ METRICS: Final = (
     _counter("merged", "responses.merged", "{response}", "Responses saved to the store"),
     _counter("unwritable", "responses.unwritable", "{response}", "Responses of paths that cannot be written as a loc"),
     _counter("refused", "pages.refused", "{page}", "New pages left out by max_pages or max_pages_per_route"),
-    _counter("rendered", "blocks.rendered", "{block}", "Blocks of up to 625 learned pages rendered"),
+    _counter("rendered", "parts.rendered", "{part}", "Parts of up to 10,000 learned pages rendered"),
     _counter("store_failures", "store.failures", "{call}", "Calls of the store that failed"),
+    _gauge("store_seconds", "store.latency", "s", "Seconds that a call of the store takes, on average"),
     _counter(
         "unavailable_responses",
         "responses.unavailable",

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+from .documents.responses import text_response, with_body
 from .evidence.response_headers import ResponseHeaders
 from .exceptions import StoreError
 from .models import Site
 from .options.table import Options
-from .rendering.responses import text_response, with_body
 from .request_response import (
     PROBE_GRACE_SECONDS,
     PROBE_TIMEOUT_SECONDS,
@@ -32,7 +32,6 @@ from .robots_parser import (
 )
 from .routing.current_routes import AppRoutes
 from .stores.base import Store
-from .stores.checksums import verify, with_checksum
 from .urls import is_other_host, quote_path, redirect_target
 from .warn_once import WarnOnce
 
@@ -285,17 +284,14 @@ class RobotsTxt:
         try:
             stored = self._load(site, self._store)
             if stored is None or stored.text != rules.text:
-                self._store.save(
-                    site.base_url,
-                    {_RECORD_NAME: with_checksum(zlib.compress(rules.text.encode("utf-8", "replace"), 1))},
-                )
+                self._store.save(site.base_url, {_RECORD_NAME: zlib.compress(rules.text.encode("utf-8", "replace"), 1)})
         except StoreError as error:
             log.debug("the rules of robots.txt were not saved: %s", error)
 
     def _load(self, site: Site, store: Store) -> RobotsRules | None:
         """The rules in a store; None if there are none, or they cannot be read."""
         try:
-            text = verify(store.load(site.base_url, [_RECORD_NAME]).get(_RECORD_NAME, b""))
+            text = store.load(site.base_url, [_RECORD_NAME]).get(_RECORD_NAME)
             return None if text is None else RobotsRules(zlib.decompress(text).decode())
         except (StoreError, zlib.error, ValueError) as error:
             log.debug("no rules of robots.txt could be loaded: %s", error)

@@ -10,14 +10,16 @@ from urllib.parse import unquote
 
 from . import urls
 from .captured_response import OBSERVED_STATUSES, CapturedResponse
+from .documents.handler import SitemapHandler
+from .documents.publisher import Publisher
+from .documents.reasons import NoSitemapReasons
 from .explanations_and_statistics import ServiceInspection
 from .fork_safety import WorkerId
 from .hosts import SiteResolver
-from .listing.entries_by_section import EntryBuilder
+from .listing.entries import EntryBuilder
 from .listing.policy import EvaluationContext, ListingPolicy
 from .listing.provider_reader import Providers
 from .models import Site
-from .no_sitemap_reasons import NoSitemapReasons
 from .observation.background_saving import ResponseBuffer
 from .observation.fault_log import FaultLog
 from .observation.parse_and_store import Ingester
@@ -28,18 +30,16 @@ from .observation.tracked_page_cache import TrackedPageCache
 from .observation.unvisited_page_prober import UnvisitedPageProber
 from .observation.varying_content_prober import VaryingContentProber
 from .options.table import Options
-from .rendering.publisher import Publisher
 from .report.request_handler import ReportHandler
 from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
 from .request_response import DOCUMENT_SUFFIXES, Request
 from .robots import RobotsTxt
 from .robots_parser import ROBOTS_PATH
 from .routing.current_routes import AppRoutes
-from .sitemap_handler import SitemapHandler
-from .stores.base import Store, StoreExtras
-from .stores.circuit_breaker import with_circuit_breaker
+from .stores.base import Store
+from .stores.breaker import with_circuit_breaker
 from .stores.requested_refreshes import RefreshMarkStore
-from .stores.sqlite.memory import MemoryStore
+from .stores.sqlite import MemoryStore
 from .stores.store_clock import StoreClock
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -72,7 +72,7 @@ class SitemapService(ServiceInspection):
             clock=options.clock,
             on_last_flush=self._guarded_store.retry_now,
             on_shutdown=self.stop_background_work,
-            on_exit=StoreExtras.of(store).release or store.close,
+            on_exit=store.close,
         )
         self.tracker: TrackedPageCache = TrackedPageCache(
             buffer,
@@ -81,7 +81,7 @@ class SitemapService(ServiceInspection):
             self.log_fault,
         )
         self.app_routes.on_change = self.tracker.require_track
-        self.site_resolver: SiteResolver = SiteResolver(self.app_routes, options, self._guarded_store)
+        self.site_resolver: SiteResolver = SiteResolver(self.app_routes, options)
         self._store_clock = StoreClock(self._guarded_store, options.clock)
         self._probe_client = ProbeClient()
         self.varying_content_prober: VaryingContentProber | None = (
@@ -103,7 +103,7 @@ class SitemapService(ServiceInspection):
             store_clock=self._store_clock,
             tracker=self.tracker,
             varying_content_prober=self.varying_content_prober,
-            may_store=self.site_resolver.may_store,
+            site_resolver=self.site_resolver,
         )
         self.unvisited_prober: UnvisitedPageProber = UnvisitedPageProber(
             self._entries, self._guarded_store, options, self._probe_client, self._observe_probe
@@ -132,7 +132,6 @@ class SitemapService(ServiceInspection):
             options.site.store_key if options.site else "",
             options.clock,
             WorkerId(),
-            has_one_host=options.site is not None,
         )
         return Refresher(
             marks,

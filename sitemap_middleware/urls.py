@@ -380,3 +380,16 @@ def check_store_url(url: str) -> None:
             "is not a URL of the form engine://user:password@host:port/name; in a user or password, write"
             " @ as %40, / as %2F, # as %23, ? as %3F"
         )
+
+
+_USER_INFO: Final = re.compile(r"(?<=://)[^?]*?(?::(?P<password>.*))?@", re.DOTALL)
+
+
+def hide_passwords(message: str, url: str) -> str:
+    """A message without the passwords of a URL, which a driver may quote."""
+    match, (_, _, query) = _USER_INFO.search(url), url.partition("?")
+    secrets = [match["password"] or ""] if match else []
+    secrets += [value for name, value in parse_qsl(query) if "password" in name]
+    for secret in filter(None, {*secrets, *map(unquote, secrets)}):
+        message = message.replace(secret, "***")
+    return message

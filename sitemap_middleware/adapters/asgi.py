@@ -58,10 +58,7 @@ class ASGIMiddleware:
                 tracker = self.service.tracker
                 entry = tracker.tracked_pages.get(key)
                 if entry is None:
-                    if (response := self._ready_document(key, headers)) is None:
-                        app, request = await self._app_and_request(scope, key, send)
-                    else:
-                        app, request = partial(send_response, response), None
+                    app, request = await self._app_and_request(scope, key, send)
                 else:
                     page, key = entry
                     clock = tracker.clock  # local like `app`
@@ -92,12 +89,6 @@ class ASGIMiddleware:
             except Exception:
                 request.retract()
                 raise
-
-    def _ready_document(self, key: RequestKey, headers: Any) -> Response | None:
-        """The response to a request for a document that is in memory and up to date; else None."""
-        if not key or not key[KEY_PATH].endswith(DOCUMENT_SUFFIXES):
-            return None
-        return self.service.sitemap_handler.ready.response(key, headers)
 
     async def _app_and_request(self, scope: Scope, key: RequestKey, send: Send) -> tuple[ASGIApp, ASGIRequest | None]:
         """Return the app to call for a page not tracked yet, and the request if its response will be observed.

@@ -10,7 +10,7 @@ from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 from starlette.types import Receive, Scope, Send
 
-from ..rendering.responses import encode_headers
+from ..documents.responses import encode_headers
 from ..request_response import Response
 
 

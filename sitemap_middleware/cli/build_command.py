@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..stores.default_store import only_existing_files
+from ..stores.default import only_existing_files
 from . import results_as_json_and_csv, results_as_text
 from .command_options import app_options, command, output_options
 from .command_target import open_target, reporting_errors

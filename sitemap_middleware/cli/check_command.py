@@ -27,7 +27,7 @@ from ..check.sources import AppPages, AppSource, Fetch, FileSource, Source
 from ..check.urls import check_loc, is_local
 from ..middleware import SitemapMiddleware
 from ..request_response import DOCUMENT_SUFFIXES, Response
-from ..stores.default_store import only_existing_files
+from ..stores.default import only_existing_files
 from ..urls import parse_base_url
 from . import missing_library_message
 from .app_loader import is_app_name

@@ -18,7 +18,7 @@ from ..request_response import AsyncCollector
 from ..robots_parser import ROBOTS_PATH
 from ..service import SitemapService
 from ..stores.base import StoreExtras
-from ..stores.store_status import open_readonly
+from ..stores.status import open_readonly
 from ..urls import ascii_host, normal_host, parse_base_url, root_of
 from .app_loader import load_app
 from .in_process_app_client import MAX_WAIT_SECONDS, Fetch, RunningApp, running_app
@@ -181,7 +181,7 @@ class Target:
         store, _ = open_readonly(self.service.store)
         read_status = StoreExtras.of(store).status
         try:
-            return () if read_status is None else read_status(0, ()).sites
+            return () if read_status is None else read_status().sites
         except StoreError:
             return ()
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +18,7 @@ from ..explanation import Explanation
 from ..listing.candidates import SiteSnapshot
 from ..options.sources import Setting
 from ..stores import Store, open_store
-from ..stores.store_status import store_status
+from ..stores.status import store_status
 from ..urls import without_password
 from . import results_as_json_and_csv, results_as_text
 from .app_loader import is_app_name, load_app
@@ -173,7 +172,7 @@ def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
 def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
     """Show what is in a store.
 
-    For each site: how many pages are known, and when its sitemap last changed. Nothing is written to the store.
+    For each site: how many pages are known, and when one of them was last written. Nothing is written to the store.
 
     STORE is the path of an SQLite file, the URL that the app has as its store, or the app itself, as
     MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE.
@@ -184,7 +183,7 @@ def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
         store, settings = _open_store(app)
     try:
         with reporting_errors():
-            store_contents = store_status(store, int(time.time()), sites)
+            store_contents = store_status(store, sites)
     except CommandError:
         if settings and as_json:
             click.echo(json.dumps(results_as_json_and_csv.settings_as_json(settings), indent=2))

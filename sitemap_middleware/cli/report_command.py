@@ -11,7 +11,7 @@ import click
 from ..middleware import SitemapMiddleware
 from ..middleware_lookup import find_middleware
 from ..report.request_handler import EXTRA_MISSING
-from ..stores.default_store import only_existing_files
+from ..stores.default import only_existing_files
 from .command_options import app_options, command, output_options
 from .command_target import open_target, reporting_errors
 from .terminal_output import CommandError, console, print_line, progress

@@ -14,7 +14,7 @@ from ..listing.changes_since import PageChange
 from ..listing.listed_and_unlisted_urls import UrlReportLine
 from ..listing.route_report import RouteReport
 from ..options.sources import Setting
-from ..stores.store_status import StoreStatus
+from ..stores.status import StoreStatus
 from .sitemap_export import ExportedFile
 
 _PAGE_COLUMNS: Final = ("url", "listed", "reason", "lastmod", "lastmod_from", "route")
@@ -76,28 +76,18 @@ def status_as_json(status: StoreStatus) -> dict[str, Any]:
     return {
         "store": status.store,
         "engine": status.engine,
-        "version": status.version,
         "bytes": status.size,
         "pages": status.pages,
         "bytes_per_page": round(status.size / status.pages, 1) if status.size is not None and status.pages else None,
         "sites": [
             {
                 "site": site.site,
-                "version": site.version,
                 "pages_learned": site.learned,
                 "pages_named": site.named,
-                "blocks": site.blocks,
-                "documents": site.documents,
-                "last_seen": None if site.last_seen is None else w3c_from_timestamp(site.last_seen),
-                "last_changed": None if site.last_changed is None else w3c_from_timestamp(site.last_changed),
+                "documents": site.parts,
+                "last_written": w3c_from_timestamp(site.last_written),
             }
             for site in status.sites
-        ],
-        "leases": None
-        if status.leases is None
-        else [
-            {"site": lease.site, "name": lease.name, "until": w3c_from_timestamp(lease.until)}
-            for lease in status.leases
         ],
     }
 

@@ -22,7 +22,7 @@ from ..listing.changes_since import PageChange
 from ..listing.listed_and_unlisted_urls import UrlReportLine
 from ..listing.route_report import RouteReport
 from ..options.sources import Setting
-from ..stores.store_status import StoreStatus
+from ..stores.status import StoreStatus
 from ..value_history import last_run
 from .sitemap_export import ExportedFile
 from .terminal_output import Row, console, print_line, print_rows, printable
@@ -171,7 +171,7 @@ def _lastmod_sources(report: RouteReport) -> str:
 def print_status(status: StoreStatus) -> None:
     out = console()
     print_line(out, status.store, "bold")
-    print_line(out, f"engine: {' '.join(filter(None, (status.engine, status.version)))}")
+    print_line(out, f"engine: {status.engine}")
     if status.size is None:
         print_line(out, "size: not reported by this engine")
     else:
@@ -180,14 +180,8 @@ def print_status(status: StoreStatus) -> None:
     for site in status.sites:
         print_line(out, f"site {base_url_of_key(site.site)}", "bold")
         print_line(out, f"  pages seen: {site.learned + site.named:,} ({site.learned:,} learned)")
-        print_line(out, f"  documents of learned pages: {site.documents:,}")
-        if site.last_seen is not None:
-            print_line(out, f"  last seen: {w3c_from_timestamp(site.last_seen)} {_LAST_SEEN_NOTE}")
-        if site.last_changed is not None:
-            print_line(out, f"  sitemap unchanged since {w3c_from_timestamp(site.last_changed)}")
-    for lease in status.leases or ():
-        until = w3c_from_timestamp(lease.until)
-        print_line(out, f"{lease.job} of {lease.site}: in use by a process until {until}")
+        print_line(out, f"  documents of learned pages: {site.parts:,}")
+        print_line(out, f"  last written: {w3c_from_timestamp(site.last_written)}")
 
 
 def print_settings(settings: Collection[Setting]) -> None:

@@ -9,7 +9,7 @@ from ..dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_from_timestamp
 from ..evidence.page_timeline import dropped_between
 from ..models import Page
 from ..value_history import MAX_RUNS
-from .entries_by_section import EntryBuilder
+from .entries import EntryBuilder
 from .listed_and_unlisted_urls import EvaluatedUrl, UrlReportLine, evaluated_urls, report_line
 from .policy import EvaluationContext
 

@@ -11,7 +11,7 @@ from ..explanation import Explanation
 from ..models import Route
 from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, toggle_trailing_slash
 from .candidates import Candidate, SiteSnapshot, decode_path, learned_candidates, stored_candidates
-from .entries_by_section import EntryBuilder
+from .entries import EntryBuilder
 from .policy import UNDECIDED_REASON, EvaluationContext, decided_reason, shadowed_reason
 from .provider_item_paths import ProviderReport
 

@@ -10,7 +10,7 @@ from ..evidence.lastmod import LastmodResult
 from ..evidence.page_verdict import Verdict
 from ..models import SitemapUrl
 from .candidates import Candidate, stored_candidates
-from .entries_by_section import EntryBuilder
+from .entries import EntryBuilder
 from .policy import EvaluationContext
 
 

@@ -18,9 +18,6 @@ from .candidates import Candidate, SiteSnapshot, decode_path
 from .routes_unsafe_to_request import operations_reason, unsafe_reason
 from .site_signals_cache import CachedSiteSignals
 
-_PARAMETER_STARTS: Final = "<{*"
-"""The characters that begin a parameter of a route's template, or a wildcard of a pattern."""
-
 _STATIC_FILES_RULE: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")
 """The endpoint and path under which Flask and its blueprints serve their static folders."""
 
@@ -38,8 +35,8 @@ class EvaluationContext:
     site_signals: CachedSiteSignals
     parent_paths: frozenset[str]
     """Paths with other pages below them. Empty unless priorities are derived."""
-    settings_digest: bytes
-    """Eight bytes. They change if the options, the routes or robots.txt change what is listed of learned pages."""
+    settings_digest: str
+    """It changes if the options, the routes or robots.txt change what is listed of learned pages."""
     providers: Mapping[str, tuple[Provider, list[Route]]]
     """The providers and their routes that are not excluded, by the name of the provider's section."""
 
@@ -180,22 +177,6 @@ class ListingPolicy:
         if not options.list_unseen:
             return Verdict(False, "it was not visited yet, and list_unseen is off")
         return Verdict(True, "it is a static route, and no response forbids it")
-
-
-def is_unrestricted(options: Options, context: EvaluationContext, route: Route) -> bool:
-    """Whether no option, and no rule of robots.txt, may keep a page of this route from being listed."""
-    start = route.path
-    for mark in _PARAMETER_STARTS:
-        start = start.partition(mark)[0]
-    snapshot = context.snapshot
-    return (
-        not options.exclude
-        and not route.settings.exclude
-        and route.internal is None
-        and route.last_modified is None
-        and not route.static
-        and not snapshot.rules.may_disallow(snapshot.site.root + start)
-    )
 
 
 def shadowed_reason(route: Route) -> str:

@@ -21,7 +21,6 @@ from ..request_response import AsyncCollector
 from ..values_argument_check import unread
 from ..yield_to_other_threads import yield_to_other_threads
 from .async_provider_batches import iterate_in_own_loop
-from .path_set import PathSet
 from .provider_item_paths import ProvidedPages, ProviderReport, pages_of_items
 from .provider_item_queue import BatchQueue, as_values_error
 
@@ -44,9 +43,6 @@ entries another."""
 JOINED_SECONDS: Final = 1.0
 """Seconds after which the items of a slow provider are used, however few they are."""
 
-_parent_databases: Final[list[object]] = []
-"""Databases of the parent process: SQLite forbids a forked child to use or close them."""
-
 
 class Providers:
     """Calls providers, and remembers which of them hang, and which paths they gave."""
@@ -57,15 +53,13 @@ class Providers:
         self._timed_out: dict[Provider, float] = {}
         self._returned: dict[Provider, weakref.ref[Any]] = {}
         """The iterator that a provider returned last."""
-        self._paths: dict[tuple[str, Provider], PathSet] = {}
-        """By store key and provider: the paths of the latest enumeration that came to its end."""
+        self._paths: dict[tuple[str, Provider], set[int]] = {}
+        """By store key and provider: the hashes of the paths of the latest enumeration that came to its end."""
         self._queues = set[BatchQueue]()
         reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
-        """In a forked child: forget the parent's databases and queues."""
-        _parent_databases.append(self._paths)
-        self._paths = {}
+        """In a forked child: forget the parent's queues."""
         self._queues = set()
 
     def close(self) -> None:
@@ -95,17 +89,16 @@ class Providers:
         """
         builders = [(route, route.builder) for route in routes if route.builder]
         names = frozenset(name for _, builder in builders for name in builder.parameter_names)
-        paths = PathSet()
+        paths = set[int]()
         try:
             with closing(self._items(provider, builders[0][1], names, async_collector)) as batches:
                 for batch in self._joined(batches):
                     report.count += len(batch)
                     pages = pages_of_items(site, batch, builders, report)
                     yield_to_other_threads()  # building the entries takes as long again
-                    yield pages.select(paths.add(pages.paths))
+                    yield pages.select(_are_new([*map(hash, pages.paths)], paths))
         except ValuesError as error:
             raise ValuesError(f"the values of {provider.place} failed: {error}") from error.__cause__
-        paths.complete()
         self._paths[site.store_key, provider] = paths
 
     def _joined(self, batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
@@ -126,7 +119,7 @@ class Providers:
         None if the route has no provider, or if this process has not read it.
         """
         paths = None if route.settings.values is None else self._paths.get((site.store_key, route.settings.values))
-        return None if paths is None else path in paths
+        return None if paths is None else hash(path) in paths
 
     def were_read(self, site: Site, provider: Provider) -> bool:
         """Whether this process has read the items of a provider to their end."""
@@ -237,6 +230,15 @@ class Providers:
             raise ValuesError("it returned the same iterator again, which is exhausted; return a new one each time")
         with suppress(TypeError):  # some iterators take no weak references
             self._returned[provider] = weakref.ref(source)
+
+
+def _are_new(hashes: list[int], known: set[int]) -> list[bool]:
+    """Whether each of these is new, and make it known."""
+    are_new = []
+    for found in hashes:
+        are_new.append(found not in known)
+        known.add(found)
+    return are_new
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from ..models import Provider, Route, Site
 from ..options.table import Options
 from ..urls import UNREACHABLE_REASON
 from .candidates import Candidate, SiteSnapshot, stored_candidates
-from .entries_by_section import EntryBuilder
+from .entries import EntryBuilder
 from .policy import UNDECIDED_REASON, EvaluationContext, ListingPolicy, decided_reason, shadowed_reason
 from .provider_item_paths import ProviderReport
 from .unmatched_patterns import unmatched_patterns

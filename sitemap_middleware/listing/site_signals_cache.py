@@ -1,80 +1,65 @@
-"""Caches the site signals of each site, and shares them with other workers through the store.
+"""Caches the site signals of each site. All workers share one summary of them through the store.
 
-The signals of a small site are computed from all its pages, and again after each
-change. Those of a large site are computed from a sample, once an hour, and the sample is
-kept in the store: so all workers evaluate pages by the same signals, and one change among
-millions of pages does not make every page stale. A digest of the signals is kept beside
-the sample. While it stays the same, no page has to be evaluated again because of them.
+The signals of a small site are computed from all its pages, and again after each change. Those of a large site are
+computed from every n-th page, at most once an hour: so one change among a million pages does not make every document
+stale. While the summary stays the same, nothing has to be rendered again because of them.
 """
 
 from __future__ import annotations
 
-import contextlib
-import struct
-import zlib
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from ..dates import CLOCK_SKEW_SECONDS
+from ..bounded_cache import BoundedCache
 from ..evidence.page_as_of import page_as_of
 from ..evidence.site_signals import SiteSignals, site_signals
 from ..fork_safety import WorkerId
-from ..stores.checksums import verify, with_checksum
-from ..stores.compact_page_list import CompactPageList
+from ..models import Page
+from ..stores.base import UNLEARNED_PART, PartState
 from ..yield_to_other_threads import in_pieces
 from .auto_priority import hub_paths
 from .candidates import PIECE_PAGES, SiteSnapshot, decode_path
 from .package_install_times import install_times
 
 SAMPLE_PAGES: Final = 10_000
-"""The size of a sample. A site with no more pages than this is read as a whole."""
+"""A site with no more pages than this is read as a whole."""
+
+SAMPLE_PARTS: Final = 10
+"""Parts of learned pages that are read of a larger one."""
 
 LEARNING_INTERVAL_SECONDS: Final = 60 * 60
-"""How long the signals of a large site are used. Beyond a million pages it grows with the number of pages."""
-
-PAGES_PER_INTERVAL: Final = 1_000_000
+"""How long the signals of a large site are used."""
 
 MAX_CACHED_SITES: Final = 64
 
-
-try:
-    from isal import isal_zlib as fast_zlib
-except ImportError:  # it is optional
-    fast_zlib = zlib  # type: ignore[misc] # the same names
-
 _RECORD_NAME: Final = "site-signals"
-_SAMPLE_NAME: Final = "site-signals/pages"
-_RECORD_FORMAT: Final = struct.Struct("<qqq8s8s8s8s")
-
-_NEVER_SECONDS: Final = 2**62
-"""A POSIX time that is never reached."""
-
 _LEASE_SECONDS: Final = 60
 """After this time another worker may compute signals that one worker began to compute."""
 
-FileTimes = tuple[tuple[str, int], ...]
-"""Decoded paths of static files, and their modification times in POSIX seconds."""
+Parts = Mapping[int, PartState]
+"""The parts of a site, as `Store.parts` returns them."""
 
 
 class SignalsRecord(NamedTuple):
-    """A summary of site signals, as it is kept in the store. Digests have eight bytes."""
+    """A summary of site signals, as it is kept in the store."""
 
     at: int
-    """When the sample of a large site was taken, in POSIX seconds; 0 if all pages were read."""
+    """When the pages of a large site were read, in POSIX seconds; 0 if all pages were read."""
     version: int
     """The site's version if all pages were read; else 0."""
-    open_until: int
-    """POSIX seconds: changes after this time may turn out to be part of a deployment or template change."""
-    files: bytes
+    files: str
     """A digest of the static files and their modification times."""
-    soft_404_digest: bytes
-    """A digest of the soft 404s."""
-    digest: bytes
-    """A digest of all signals. They are final for changes before `open_until`."""
-    dated_digest: bytes
-    """A digest of `digest`, `at` and `version`: it changes whenever the signals are computed from other pages."""
+    digest: str
+    """A digest of the signals."""
+
+    @property
+    def dated_digest(self) -> str:
+        """Changes whenever the signals are computed from other pages, even if these show the same."""
+        return f"{self.digest}/{self.at}/{self.version}"
 
 
 class CachedSiteSignals:
@@ -82,6 +67,8 @@ class CachedSiteSignals:
 
     def __init__(self, record: SignalsRecord, compute: Callable[[], tuple[SiteSignals, frozenset[str]]]) -> None:
         self.record = record
+        self.is_complete: bool = True
+        """Whether all evidence counted. Some that is from the future, by a wrong clock, will count later."""
         self.sitemap_was_made: bool = False
         """Whether a request for the sitemap, in any process, has had signals computed, as far as the store shows."""
         self._compute = compute
@@ -105,165 +92,103 @@ class SiteSignalsCache:
     """The site signals of every site."""
 
     def __init__(self) -> None:
-        self._cached: dict[str, CachedSiteSignals] = {}
+        self._cached = BoundedCache[str, CachedSiteSignals](MAX_CACHED_SITES)
         self._worker_id = WorkerId()
 
-    def get(self, snapshot: SiteSnapshot, page_count: int, version: int, *, learning: bool = True) -> CachedSiteSignals:
+    def get(self, snapshot: SiteSnapshot, parts: Parts, version: int, *, learning: bool = True) -> CachedSiteSignals:
         """The signals of a site, computed again if they are due.
 
         Args:
             snapshot: the site as it is now.
-            page_count: the number of pages that the store has of the site.
+            parts: its parts.
             version: the store's version of the site's pages.
             learning: whether computed signals are saved in the store.
 
         Raises:
             StoreError: the store fails.
         """
-        record = _load_record(snapshot)
-        current = self._get_current(snapshot, record, page_count, version, learning=learning)
-        current.sitemap_was_made = current.sitemap_was_made or learning or record is not None
-        return current
+        store, owner = snapshot.store, snapshot.site.base_url
+        files, record = _digest(_file_times(snapshot)), _decoded(store.load(owner, [_RECORD_NAME]).get(_RECORD_NAME))
+        is_large = sum(state.pages for state in parts.values()) > SAMPLE_PAGES
+        at = 0
+        if is_large:
+            is_recent = record is not None and 0 <= snapshot.now - record.at < LEARNING_INTERVAL_SECONDS
+            may_compute = learning and not is_recent
+            if record is not None and record.at and may_compute:  # one worker does, and others use the old ones
+                may_compute = store.lease(owner, _RECORD_NAME, self._worker_id.name, _LEASE_SECONDS)
+            at, version = snapshot.now if may_compute or record is None or not record.at else record.at, 0
+        known = self._cached.get(owner)
+        if known is None or known.record[:3] != (at, version, files):
+            known = self._new(snapshot, parts, record, (at, version, files), saving=learning)
+            if known.is_complete:
+                self._cached.put(owner, known)
+        known.sitemap_was_made = known.sitemap_was_made or learning or record is not None
+        return known
 
-    def _get_current(
-        self, snapshot: SiteSnapshot, record: SignalsRecord | None, page_count: int, version: int, *, learning: bool
-    ) -> CachedSiteSignals:
-        """The signals of the record in the store, if they are not due. For other arguments see `get`."""
-        files = _file_times(snapshot)
-        if page_count <= SAMPLE_PAGES:
-            if record is None or (record.at, record.version, record.files) != (0, version, _digest(files)):
-                return self._compute(snapshot, _sample_pages(snapshot), files, version=version, saving=learning)
-            return self._cache(
-                snapshot, record, lambda: _compute_signals(_sample_pages(snapshot), files, None, snapshot.now)
-            )
-        if record is None or not _is_sample_current(record, page_count, snapshot.now):
-            if not learning:
-                return self._compute(snapshot, _sample_pages(snapshot), files, at=snapshot.now, saving=False)
-            # Without an older sample each worker computes at once; with one, a single worker does.
-            if record is None or not record.at or self._acquire_lease(snapshot, _LEASE_SECONDS):
-                try:
-                    return self._compute(snapshot, _sample_pages(snapshot), files, at=snapshot.now, saving=True)
-                finally:
-                    self._acquire_lease(snapshot, 0)
-        if record.files != _digest(files):  # another machine computed them, and has other static files
-            return self._compute(snapshot, _load_sample(snapshot), files, at=record.at, saving=False)
-        return self._cache(
-            snapshot, record, lambda: _compute_signals(_load_sample(snapshot), files, record.at, record.at)
-        )
-
-    def _acquire_lease(self, snapshot: SiteSnapshot, seconds: int) -> bool:
-        """Acquire the lease for so many seconds; 0 releases it."""
-        site = snapshot.site.base_url
-        return snapshot.store.lease(site, _RECORD_NAME, self._worker_id.name, snapshot.now, seconds)
-
-    def _compute(
+    def _new(
         self,
         snapshot: SiteSnapshot,
-        pages: CompactPageList,
-        files: FileTimes,
+        parts: Parts,
+        record: SignalsRecord | None,
+        wanted: tuple[int, int, str],
         *,
-        at: int = 0,
-        version: int = 0,
         saving: bool,
     ) -> CachedSiteSignals:
-        """Compute the signals of these pages at the time `at`, or now if it is 0.
+        """New signals. If another worker has computed them, only their digest is taken, until they are used."""
+        at = wanted[0]
 
-        Signals of all pages are not saved while evidence from the future is missing from them.
-        """
-        computed = _compute_signals(pages, files, at or None, at or snapshot.now)
-        record = _make_record(computed, files, at, version)
-        if saving and (at or computed[0].is_complete):
-            documents: dict[str, bytes | None] = {_RECORD_NAME: with_checksum(_RECORD_FORMAT.pack(*record))}
-            if at:
-                documents[_SAMPLE_NAME] = with_checksum(compress_for_zlib(pages.data))
-            snapshot.store.save(snapshot.site.base_url, documents)
-        return self._cache(snapshot, record, lambda: computed)
+        def compute() -> tuple[SiteSignals, frozenset[str]]:
+            return _computed(snapshot, parts, at)
 
-    def _cache(
-        self,
-        snapshot: SiteSnapshot,
-        record: SignalsRecord,
-        compute: Callable[[], tuple[SiteSignals, frozenset[str]]],
-    ) -> CachedSiteSignals:
-        """The cached signals if they were made from this record; else new ones, which are cached."""
-        cached = self._cached.get(snapshot.site.base_url)
-        if cached is None or cached.record != record:
-            cached = CachedSiteSignals(record, compute)
-            self._cached.pop(snapshot.site.base_url, None)
-            while len(self._cached) >= MAX_CACHED_SITES:
-                del self._cached[next(iter(self._cached))]
-            self._cached[snapshot.site.base_url] = cached
-        return cached
+        if record is not None and record[:3] == wanted:
+            return CachedSiteSignals(record, compute)
+        computed = compute()
+        signals, parent_paths = computed
+        digest = _digest((signals.as_tuple(), sorted(signals.soft_not_founds.first_of.items()), sorted(parent_paths)))
+        record = SignalsRecord(*wanted, digest)
+        if saving and signals.is_complete:
+            snapshot.store.save(snapshot.site.base_url, {_RECORD_NAME: json.dumps(record).encode()})
+        new = CachedSiteSignals(record, lambda: computed)
+        new.is_complete = signals.is_complete
+        return new
 
 
-def _is_sample_current(record: SignalsRecord, page_count: int, now: int) -> bool:
-    """Whether the sample of a large site is recent. One from the future is not: its clock was wrong."""
-    seconds = LEARNING_INTERVAL_SECONDS * max(1, page_count // PAGES_PER_INTERVAL)
-    return 0 < record.at - CLOCK_SKEW_SECONDS <= now < record.at + seconds
-
-
-def _file_times(snapshot: SiteSnapshot) -> FileTimes:
-    """The modification times of the files that static routes serve."""
-    routes = snapshot.table.static(snapshot.site)
-    return tuple((route.path, route.last_modified) for route in routes if route.last_modified is not None)
-
-
-def _compute_signals(
-    pages: CompactPageList, files: FileTimes, until: int | None, now: int
-) -> tuple[SiteSignals, frozenset[str]]:
-    """The signals of these pages, and the paths that have others below them."""
+def _computed(snapshot: SiteSnapshot, parts: Parts, at: int) -> tuple[SiteSignals, frozenset[str]]:
+    """The signals, at a time if they are those of a large site, and the paths that have others below them."""
+    now = at or snapshot.now
+    pages = [page_as_of(page, now) for page in in_pieces(_pages(snapshot, parts, whole=not at), PIECE_PAGES)]
     # A file counts once: by the Last-Modified that was observed, else by its modification time.
-    known = (page_as_of(page, now) for page in pages) if files else ()
-    observed = {decode_path(page.path) for page in known if page.last_modified is not None}
-    file_times = [last_modified for path, last_modified in files if path not in observed]
-    signals = site_signals(in_pieces(pages, PIECE_PAGES), file_times, until, now=now, installed=install_times())
-    return signals, hub_paths(map(decode_path, pages.paths()))
+    observed = {decode_path(page.path) for page in pages if page.last_modified is not None}
+    file_times = [moment for path, moment in _file_times(snapshot) if path not in observed]
+    signals = site_signals(in_pieces(pages, PIECE_PAGES), file_times, at or None, now=now, installed=install_times())
+    return signals, hub_paths(decode_path(page.path) for page in pages)
 
 
-def _make_record(
-    computed: tuple[SiteSignals, frozenset[str]], files: FileTimes, at: int, version: int
-) -> SignalsRecord:
-    signals, parent_paths = computed
-    digest = _digest((signals.as_tuple(), sorted(parent_paths)))
-    return SignalsRecord(
-        at,
-        version,
-        _NEVER_SECONDS if signals.open_after is None else signals.open_after,
-        _digest(files),
-        _digest(signals.soft_not_founds.as_tuple()),
-        digest,
-        _digest((digest, at, version)),
-    )
+def _pages(snapshot: SiteSnapshot, parts: Parts, *, whole: bool) -> Iterator[Page]:
+    """All pages of a site, or every n-th of some parts."""
+    numbers, step = sorted(parts), 1
+    if not whole:
+        learned = [number for number in numbers if number != UNLEARNED_PART]
+        numbers = [*({UNLEARNED_PART} & parts.keys()), *learned[:: len(learned) // SAMPLE_PARTS + 1]]
+        step = sum(parts[number].pages for number in numbers) // SAMPLE_PAGES + 1
+    for number in numbers:
+        yield from snapshot.store.part(snapshot.site.store_key, number)[::step]
 
 
-def _digest(value: object) -> bytes:
-    return blake2b(repr(value).encode(), digest_size=8).digest()
+def _file_times(snapshot: SiteSnapshot) -> list[tuple[str, int]]:
+    """The decoded paths of the files that static routes serve, and their modification times in POSIX seconds."""
+    routes = snapshot.table.static(snapshot.site)
+    return [(route.path, route.last_modified) for route in routes if route.last_modified is not None]
 
 
-# In the store
+def _decoded(stored: bytes | None) -> SignalsRecord | None:
+    """A record as it was saved; None if it was not, or cannot be decoded."""
+    with suppress(ValueError, TypeError):
+        record = SignalsRecord(*json.loads(stored or b""))
+        if [*map(type, record)] == [int, int, str, str]:
+            return record
+    return None
 
 
-def _load_record(snapshot: SiteSnapshot) -> SignalsRecord | None:
-    stored = verify(snapshot.store.load(snapshot.site.base_url, [_RECORD_NAME]).get(_RECORD_NAME, b""))
-    return SignalsRecord(*_RECORD_FORMAT.unpack(stored)) if stored else None
-
-
-def _sample_pages(snapshot: SiteSnapshot) -> CompactPageList:
-    """A new sample, or all pages of a small site."""
-    return snapshot.store.sample(snapshot.site.store_key, SAMPLE_PAGES)
-
-
-def compress_for_zlib(data: bytes) -> bytes:
-    """Compress for zlib: with isal, if it is installed, in a fifth of the time."""
-    return fast_zlib.compress(data, 1)
-
-
-def _load_sample(snapshot: SiteSnapshot) -> CompactPageList:
-    """The sample that the stored record was computed from. If it is damaged, a new one."""
-    stored = verify(snapshot.store.load(snapshot.site.base_url, [_SAMPLE_NAME]).get(_SAMPLE_NAME, b""))
-    if stored is not None:
-        with contextlib.suppress(ValueError):  # another version of this package may have written it
-            return CompactPageList(zlib.decompress(stored))
-    # The record goes with it, so that the next call computes both.
-    snapshot.store.save(snapshot.site.base_url, {_RECORD_NAME: None, _SAMPLE_NAME: None})
-    return _sample_pages(snapshot)
+def _digest(value: object) -> str:
+    return blake2b(repr(value).encode(), digest_size=8).hexdigest()

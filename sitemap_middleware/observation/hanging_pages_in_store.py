@@ -14,7 +14,6 @@ from typing import Final
 from ..exceptions import StoreError
 from ..models import StoreKey
 from ..stores.base import Store
-from ..stores.checksums import verify, with_checksum
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -35,17 +34,20 @@ class HangingPages:
     def load(self, site: StoreKey, now: float) -> dict[str, int]:
         """Return the pages recorded for a site; none if the store fails."""
         try:
-            record = verify(self._store.load(site, [_RECORD_NAME]).get(_RECORD_NAME, b""))
+            record = self._store.load(site, [_RECORD_NAME]).get(_RECORD_NAME)
         except StoreError as error:
             log.debug("the record of hanging pages cannot be read: %s", error)
             return {}
-        pages: dict[str, int] = json.loads(record or "{}")
+        try:
+            pages: dict[str, int] = json.loads(record or b"{}")
+        except ValueError:
+            return {}
         return {path: at for path, at in pages.items() if 0 <= now - at < self._max_age_seconds}
 
     def save(self, site: StoreKey, pages: dict[str, int]) -> None:
         """Record these pages instead of those recorded before. Does nothing if the store fails."""
         latest = dict([*pages.items()][-MAX_HANGING_PAGES:])
-        record = with_checksum(json.dumps(latest).encode()) if latest else None
+        record = json.dumps(latest).encode() if latest else None
         try:
             self._store.save(site, {_RECORD_NAME: record})
         except StoreError as error:

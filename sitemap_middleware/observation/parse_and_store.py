@@ -6,7 +6,9 @@ Runs on the background thread, and on a thread that flushes.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import secrets
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
@@ -15,18 +17,21 @@ from urllib.parse import unquote
 from ..bounded_cache import BoundedCache
 from ..captured_response import CapturedResponse
 from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
+from ..evidence.batch_merge import MergedBatch, merge_batch
 from ..evidence.delisting_confirmation import is_refused_by_html, may_be_listed
 from ..evidence.observations import Observation, at_merge
 from ..evidence.response_parser import UNREADABLE_FILE_REASON, ResponseParser
+from ..exceptions import StoreError
 from ..fork_safety import WorkerId
+from ..hosts import SiteResolver
 from ..listing.provider_reader import Providers
-from ..models import Route, Site, StoreKey
+from ..models import PageLimits, Route, Site, StoreKey
 from ..options.table import Options
 from ..request_filter.header_rules import HOST_HEADERS
 from ..request_filter.reasons import FOREIGN_HOST
 from ..routing.current_routes import AppRoutes
 from ..routing.route_table import RouteTable
-from ..stores.base import Store
+from ..stores.base import UNLIMITED, Store
 from ..stores.store_clock import StoreClock
 from ..urls import loc_of, quote_path
 from ..warn_once import WarnOnce
@@ -41,6 +46,15 @@ CLEANUP_INTERVAL_SECONDS: Final = 60 * 60
 
 MAX_SITES: Final = 2000
 """Sites whose last cleanup is remembered."""
+
+WRITE_PAGES: Final = 500
+"""Pages that are written at a time, so that others get their turn."""
+
+CONTENTION_SECONDS: Final = 5.0
+"""How long pages are read, merged and written again while other workers write to the same site."""
+
+MAX_WAIT_MILLISECONDS: Final = 20
+"""The longest wait before the next attempt. It is random, so that not all workers try at once."""
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -86,9 +100,8 @@ class Ingester:
         store_clock: StoreClock,
         tracker: TrackedPageCache,
         varying_content_prober: VaryingContentProber | None,
-        may_store: Callable[[Site], bool],
+        site_resolver: SiteResolver,
     ) -> None:
-        """`may_store` says whether a site may have pages in the store."""
         self._app_routes = app_routes
         self._store = store
         self._providers = providers
@@ -96,7 +109,7 @@ class Ingester:
         self._store_clock = store_clock
         self._tracker = tracker
         self._varying_content_prober = varying_content_prober
-        self._may_store = may_store
+        self._site_resolver = site_resolver
         self._parser = ResponseParser(options.media_types)
         self._foreign_hosts = ForeignHosts()
         self._usual_headers = UsualHeaders()
@@ -125,7 +138,7 @@ class Ingester:
         for response in batch:
             key = response.site.store_key
             if key not in by_site:
-                by_site[key] = _SiteBatch(response.site, self._store_clock.now(key))
+                by_site[key] = _SiteBatch(response.site, self._store_clock.now())
             observation = self._observation(response, table, by_site[key])
             if observation is not None:
                 by_site[key].site = response.site
@@ -135,8 +148,15 @@ class Ingester:
             if page_key not in failures and not response.is_probe:
                 self._usual_headers.record(response)
         for site_batch in by_site.values():
-            if site_batch.observations or site_batch.claims:
+            if (site_batch.observations or site_batch.claims) and self._has_pages(site_batch.site):
                 self._merge(site_batch)
+
+    def _has_pages(self, site: Site) -> bool:
+        """Whether the app has answered for a site with a page, now or before, or settings name the site.
+
+        Clients can invent any number of hosts. Those that the app answers with no page are not kept.
+        """
+        return self._site_resolver.is_known(site) or self._store.version(site.store_key) > 0
 
     def _observation(self, response: CapturedResponse, table: RouteTable, site_batch: _SiteBatch) -> Observation | None:
         """Return what a response says; None if it is not evidence."""
@@ -145,7 +165,7 @@ class Ingester:
             self._store_clock.warn_of_skew(response.at - now)
             return None
         route = self._find_route(table, response)
-        if route is None or not self._may_store(response.site):
+        if route is None or not self._site_resolver.may_store(response.site):
             return None
         path = quote_path(response.path)
         loc = loc_of(response.site, path) if path else None
@@ -184,7 +204,11 @@ class Ingester:
             self._tracker.sampler.require_reading(response.page_key)
         if response.file_path is not None:
             response.body = None  # a batch that cannot be saved is kept without it
-        return None if observation is None else at_merge(observation, now)
+        if observation is None:
+            return None
+        if may_be_listed(observation):
+            self._site_resolver.note_page(response.site)
+        return at_merge(observation, now)
 
     def _find_route(self, table: RouteTable, response: CapturedResponse) -> Route | None:
         try:
@@ -215,7 +239,7 @@ class Ingester:
         if not self._foreign_hosts.is_in_question(response, observation, is_probed=is_probed):
             return True
         path = observation.path
-        page = self._store.find_pages(site_batch.site.store_key, [path]).get(path)
+        page = self._store.find(site_batch.site.store_key, [path]).get(path)
         if self._foreign_hosts.is_evidence(response, observation, page, is_probed=is_probed):
             return True
         # A sampled response arrives twice: first its headers alone, then with its body.
@@ -229,15 +253,23 @@ class Ingester:
         """Merge observations into the store's pages; have the prober check those that are new or changed."""
         site, prober = site_batch.site, self._varying_content_prober
         observations = [*site_batch.observations, *self._proven_claims(site_batch)]
-        result = self._store.merge(site.store_key, observations, self._options.page_limits)
+        by_path: dict[str, list[Observation]] = {}
+        for observation in observations:
+            by_path.setdefault(observation.path, []).append(observation)
+        paths = list(by_path)
+        for start in range(0, len(paths), WRITE_PAGES):
+            of_pages = [by_path[path] for path in paths[start : start + WRITE_PAGES]]
+            seen = [observation for of_page in of_pages for observation in of_page]
+            merged, refused = save_observations(self._store, site.store_key, seen, self._options.page_limits)
+            if prober is not None:
+                news = [path for path in merged.new_paths if path not in refused]
+                prober.enqueue(site, map(unquote, news), CHECKS_AT_FIRST_SIGHT)
+                prober.enqueue(site, map(unquote, merged.changed_paths), CHECKS_WHEN_CHANGED)
+                prober.enqueue(site, map(unquote, merged.conflicting_paths), 1)
+            for path in merged.unread_paths:
+                self._tracker.require_reading(site, unquote(path))
+            self._count_refused(len(refused))
         self.merged += len(observations)
-        if prober is not None:
-            prober.enqueue(site, map(unquote, result.new_paths), CHECKS_AT_FIRST_SIGHT)
-            prober.enqueue(site, map(unquote, result.changed_paths), CHECKS_WHEN_CHANGED)
-            prober.enqueue(site, map(unquote, result.conflicting_paths), 1)
-        for path in result.unread_paths:
-            self._tracker.require_reading(site, unquote(path))
-        self._count_refused(result.refused)
         self._clean_up(site.store_key, site_batch.now)
 
     def _proven_claims(self, site_batch: _SiteBatch) -> list[Observation]:
@@ -251,7 +283,7 @@ class Ingester:
                 proven.append(observation)
         if doubtful:
             site = site_batch.site.store_key
-            pages = self._store.find_pages(site, {observation.path for observation, _ in doubtful})
+            pages = self._store.find(site, {observation.path for observation, _ in doubtful})
             is_unknown_site = not (site_batch.observations or self._usual_headers.has_counted(site))
             for claim, names in doubtful:
                 page = pages.get(claim.path)
@@ -276,9 +308,8 @@ class Ingester:
         if 0 <= now - (self._cleaned_up_at.get(site) or -CLEANUP_INTERVAL_SECONDS) < CLEANUP_INTERVAL_SECONDS:
             return
         self._cleaned_up_at.put(site, now)
-        agreed = self._store_clock.agreed_time(site, self._worker_id.name)
-        if self._store.lease(site, "forget", self._worker_id.name, now, CLEANUP_INTERVAL_SECONDS):
-            self._store.forget(site, agreed - self._options.max_age_days * SECONDS_PER_DAY, agreed - SECONDS_PER_DAY)
+        if self._store.lease(site, "forget", self._worker_id.name, CLEANUP_INTERVAL_SECONDS):
+            self._store.forget(site, now - self._options.max_age_days * SECONDS_PER_DAY, now - SECONDS_PER_DAY)
 
     def _warn_of_unreadable_html(self, loc: str, reason: str) -> None:
         self._warn_once(
@@ -288,6 +319,27 @@ class Ingester:
             loc,
             reason,
         )
+
+
+def save_observations(
+    store: Store, site: StoreKey, observations: Sequence[Observation], limits: PageLimits = UNLIMITED
+) -> tuple[MergedBatch, set[str]]:
+    """Read pages, merge, and write what has changed; again if another worker has written to the site meanwhile.
+
+    Returns what was merged, and the paths of pages that were refused. Raises `StoreError`.
+    """
+    paths = {observation.path for observation in observations}
+    until = time.monotonic() + CONTENTION_SECONDS
+    while time.monotonic() < until:
+        version = store.version(site)
+        merged = merge_batch(store.find(site, paths), observations)
+        if not merged.pages:
+            return merged, set()
+        refused = store.write(site, version, merged.pages, limits)
+        if refused is not None:
+            return merged, refused
+        time.sleep(secrets.randbelow(MAX_WAIT_MILLISECONDS) / 1000)
+    raise StoreError(f"other workers have been writing to the same site for {CONTENTION_SECONDS:g} seconds")
 
 
 def _without_headers_of_samples(batch: list[CapturedResponse]) -> list[CapturedResponse]:

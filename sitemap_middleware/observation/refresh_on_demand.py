@@ -104,7 +104,7 @@ class Refresher:
             self._start_saving()
             saved.wait(WAIT_SECONDS)
 
-    def load(self, site: StoreKey, sections: Iterable[str], wait_seconds: float) -> RefreshMarks | None:
+    def load(self, site: StoreKey, wait_seconds: float) -> RefreshMarks | None:
         """The marks that concern a site. If the store fails, those read last.
 
         None if another thread has been reading them for `wait_seconds`: the store may hang.
@@ -116,7 +116,7 @@ class Refresher:
         if not reading.acquire(timeout=wait_seconds):
             return None
         try:
-            marks = self._latest[site] = self._marks.load(site, sections)
+            marks = self._latest[site] = self._marks.load(site)
         except StoreError as error:
             log.debug("refresh marks not read: %s", error)
             return self.last_loaded(site)
@@ -142,9 +142,8 @@ class Refresher:
             rest = set(due[count:])
             pages = {path: token for path, token in marks.pages.items() if path not in rest}
             try:
-                self._marks.unmark_pages(site.store_key, pages)
-                if everything and not rest:
-                    self._marks.mark_requested(site.store_key, marks.everything)
+                is_complete = everything and not rest
+                self._marks.mark_done(site.store_key, pages, marks.everything if is_complete else None)
             except StoreError as error:  # they are requested once more
                 log.debug("refresh marks not saved: %s", error)
 

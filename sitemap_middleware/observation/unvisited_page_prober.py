@@ -18,7 +18,7 @@ from typing import Final
 from ..captured_response import OBSERVED_STATUSES, CapturedResponse
 from ..exceptions import StoreError
 from ..fork_safety import WorkerId
-from ..listing.entries_by_section import EntryBuilder
+from ..listing.entries import EntryBuilder
 from ..listing.policy import EvaluationContext
 from ..models import Site
 from ..options.table import Options
@@ -154,7 +154,7 @@ class UnvisitedPageProber(BackgroundProber):
                 log.debug("pages are not requested again: %s", error)
                 return
             requested(self._run_round(request, site, due, _REFRESH_LEASE_NAME), due)
-            self._acquire_lease(site, self._clock(), _REFRESH_LEASE_NAME, 0)
+            self._acquire_lease(site, _REFRESH_LEASE_NAME, 0)
 
         if not _sees_visitor(request):
             self._start_round(request, site, _REFRESH_LEASE_NAME, run_round)
@@ -164,7 +164,7 @@ class UnvisitedPageProber(BackgroundProber):
         lock = self._round_locks[lease]
         if not lock.acquire(blocking=False):
             return
-        if not self._acquire_lease(site, self._clock(), lease):
+        if not self._acquire_lease(site, lease):
             lock.release()
             return
         self._closing.clear()
@@ -192,10 +192,10 @@ class UnvisitedPageProber(BackgroundProber):
         at, times, wait, _ = self._probed.get((site.store_key, path), _NOT_PROBED)
         return not 0 <= now - at < min(wait * 2 ** (times - 1), MAX_RETRY_SECONDS)
 
-    def _acquire_lease(self, site: Site, now: float, name: str, seconds: int = ROUND_INTERVAL_SECONDS) -> bool:
+    def _acquire_lease(self, site: Site, name: str, seconds: int = ROUND_INTERVAL_SECONDS) -> bool:
         """Acquire or renew the lease by which one process at a time runs a round. 0 seconds end it."""
         try:
-            return self._store.lease(site.store_key, name, self._worker_id.name, int(now), seconds)
+            return self._store.lease(site.store_key, name, self._worker_id.name, seconds)
         except StoreError as error:
             log.debug("unvisited pages are not requested: %s", error)
             return False
@@ -236,7 +236,7 @@ class UnvisitedPageProber(BackgroundProber):
             if self._closing.is_set() or not 0 <= now - started < time_limit:
                 return count
             if now - leased >= ROUND_INTERVAL_SECONDS / 2:
-                if not self._acquire_lease(site, now, lease):
+                if not self._acquire_lease(site, lease):
                     return count
                 leased = now
             if hanging is not None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ..dates import SECONDS_PER_DAY
+from ..documents.background import BackgroundJob, Unavailable
 from ..exceptions import StoreError, ValuesError
 from ..explanations_and_statistics import ServiceInspection
 from ..fork_safety import reset_after_fork
@@ -17,7 +18,6 @@ from ..listing.candidates import SiteSnapshot
 from ..listing.changes_since import change_times
 from ..listing.listed_and_unlisted_urls import EvaluatedUrl
 from ..models import Site
-from ..rendering.section import BackgroundJob, Unavailable
 from ..request_response import Request
 from ..robots import RobotsUnknown
 from .evaluated_urls_database import PageRow, SiteIndex, monday
@@ -173,7 +173,7 @@ class EvaluationCache:
         store = self._sources.store
         latest = self._latest.get(site.base_url)
         if latest is None:
-            waits = sum(block.pages for block in store.blocks(site.store_key)) <= SMALL_SITE_PAGES
+            waits = sum(part.pages for part in store.parts(site.store_key).values()) <= SMALL_SITE_PAGES
         else:
             waits = latest.seconds <= QUICK_SECONDS
             if waits:

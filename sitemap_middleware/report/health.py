@@ -8,7 +8,7 @@ from typing import Any, Final
 from ..exceptions import StoreError
 from ..explanations_and_statistics import ServiceInspection
 from ..models import Site
-from ..stores.store_status import StoreStatus, store_status
+from ..stores.status import StoreStatus, store_status
 
 FIGURES: Final = {
     "seen": "responses that count as evidence",
@@ -42,7 +42,7 @@ def health(service: ServiceInspection, site: Site, *, is_live: bool = True) -> d
     def read_store() -> tuple[StoreStatus | None, str | None]:
         """The status of the store, or why there is none."""
         try:
-            return store_status(service.store, int(service.clock()), [site.store_key], is_live=is_live), None
+            return store_status(service.store, [site.store_key], is_live=is_live), None
         except StoreError as error:
             return None, str(error)
 

@@ -114,7 +114,7 @@ class ReportHandler:
 
     def _respond(self, request: Request) -> Response:
         """The page that is requested. It may block."""
-        from ..rendering.responses import error_response
+        from ..documents.responses import error_response
 
         try:
             if self._pages is None:

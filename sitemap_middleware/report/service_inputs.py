@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..documents.handler import SitemapHandler
 from ..explanations_and_statistics import ServiceInspection
 from ..hosts import SiteResolver
-from ..sitemap_handler import SitemapHandler
 from ..stores.base import Store
 
 

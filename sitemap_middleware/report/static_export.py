@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from ..documents.site_documents import PublishedDocument
 from ..explanations_and_statistics import ServiceInspection
 from ..models import Site
-from ..rendering.site_documents import PublishedDocument
 from ..request_response import AsyncCollector
 from ..urls import quote_path
 from . import template_contexts

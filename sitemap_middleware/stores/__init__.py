@@ -1,18 +1,16 @@
-"""Stores: one package per engine, imported only if its URL is given."""
+"""Stores: one module per engine. The drivers of Redis and PostgreSQL are imported only if their URL is given."""
 
 from __future__ import annotations
 
-import encodings.idna  # noqa: F401 (drivers look hosts up by it, and would have it imported on whatever thread that is)
-from collections.abc import Callable
+import encodings.idna  # noqa: F401 (drivers look hosts up by it, and would import it on whatever thread that is)
 from importlib import import_module
 from typing import Any, Final
 
 from ..exceptions import OptionError
 from ..urls import check_store_url, without_password
 from .base import STORE_METHODS, Store
-from .default_store import FallbackStore
-from .sqlite.memory import MemoryStore
-from .sqlite.store import SQLiteStore
+from .default import FallbackStore
+from .sqlite import MemoryStore, SQLiteStore
 
 __all__ = ["FallbackStore", "Store", "open_store"]
 
@@ -21,8 +19,11 @@ _URL_HINT: Final = (
     ' "rediss://host:6379/0", "unix:///path/of.sock" or "postgresql://user@host/database"'
 )
 
-_OPTIONAL_DRIVERS: Final = {"redis": ("redis", "redis-py"), "postgres": ("postgresql", "psycopg")}
-"""The extra and the name of the driver that each of these packages needs."""
+_SERVERS: Final = {
+    **dict.fromkeys(("redis", "rediss", "unix"), ("redis", "RedisStore", "redis", "redis-py")),
+    **dict.fromkeys(("postgresql", "postgres"), ("postgresql", "PostgreSQLStore", "postgresql", "psycopg")),
+}
+"""By scheme: the module and the class of the engine, the extra, and the driver that it needs."""
 
 
 def open_store(url: object, place: str) -> Store:
@@ -45,24 +46,21 @@ def open_store(url: object, place: str) -> Store:
     if engine == "sqlite" and rest.startswith("/") and len(rest) > 1 and "\0" not in rest:
         return SQLiteStore(rest[1:])
     shown = without_password(url)
+    if engine not in _SERVERS or not separator or not (rest or engine.startswith("postgres")):
+        raise OptionError(f"{place}={shown!r} names no store; {_URL_HINT}")
     try:
-        if engine in ("redis", "rediss", "unix", "postgresql", "postgres") and separator:
-            check_store_url(url)
-        if engine in ("redis", "rediss", "unix") and rest:
-            redis: Callable[[str, str], Store] = _import_engine("redis", f"{place}={shown!r}").RedisStore
-            return redis(url, shown.removesuffix("?***"))
-        if engine in ("postgresql", "postgres") and separator:
-            postgres: Callable[[str], Store] = _import_engine("postgres", f"{place}={shown!r}").PostgresStore
-            return postgres(url)
+        check_store_url(url)
     except ValueError as error:
-        raise error if isinstance(error, OptionError) else OptionError(f"{place}={shown!r} {error}") from None
-    raise OptionError(f"{place}={shown!r} names no store; {_URL_HINT}")
-
-
-def _import_engine(name: str, place: str) -> Any:
-    extra, driver = _OPTIONAL_DRIVERS[name]
+        raise OptionError(f"{place}={shown!r} {error}") from None
+    module, class_name, extra, driver = _SERVERS[engine]
     try:
-        return import_module(f".{name}.store", __package__)
+        store_class: Any = getattr(import_module(f".{module}", __package__), class_name)
     except ImportError as error:
-        command = f'pip install "sitemap-middleware[{extra}]"'
-        raise OptionError(f"{place} needs {driver}: {command} ({error})") from None
+        raise OptionError(
+            f'{place}={shown!r} needs {driver}: pip install "sitemap-middleware[{extra}]" ({error})'
+        ) from None
+    try:
+        store: Store = store_class(url)
+    except ValueError as error:
+        raise OptionError(f"{place}={shown!r} {error}") from None
+    return store

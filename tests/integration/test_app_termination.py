@@ -25,10 +25,11 @@ from sitemap_middleware.observation.unvisited_page_prober import (
     ROUND_INTERVAL_SECONDS,
 )
 from sitemap_middleware.request_response import PROBE_TIMEOUT_SECONDS
-from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ..support.documents import locs
 from ..support.sample_sites import Clock
+from ..support.stores import StoreWithClock
 
 BASE = "http://localhost"
 
@@ -165,9 +166,9 @@ class Failing(MemoryStore):
         if self.fails and call in self.calls:
             raise StoreError("the disk is gone")
 
-    def blocks(self, *arguments: Any) -> Any:
-        self._check("blocks")
-        return super().blocks(*arguments)
+    def parts(self, *arguments: Any) -> Any:
+        self._check("parts")
+        return super().parts(*arguments)
 
     def lease(self, *arguments: Any) -> Any:
         self._check("lease")
@@ -184,7 +185,7 @@ class Failing(MemoryStore):
         return super().save(site, records)
 
 
-@pytest.mark.parametrize("calls", [["blocks"], ["lease"], ["load"], ["save"], ["blocks", "lease", "load", "save"]])
+@pytest.mark.parametrize("calls", [["parts"], ["lease"], ["load"], ["save"], ["parts", "lease", "load", "save"]])
 def test_failing_store_serves_the_last_good_sitemap_when_a_round_is_due(calls: list[str]) -> None:
     clock, store = Clock(), Failing(*calls)
     app = flask.Flask("site", static_folder=None)
@@ -221,7 +222,8 @@ def killed() -> Any:
 
 
 def test_page_that_killed_its_worker_is_probed_again_after_an_hour() -> None:
-    clock, store, requested_paths = Clock(), MemoryStore(), []
+    clock, requested_paths = Clock(), list[str]()
+    store = StoreWithClock(clock)
     with pytest.raises(KeyboardInterrupt):
         status_and_body(hanging(clock, store, requested_paths, killed))
     assert requested_paths == ["/a", "/b"]

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_middleware import StoreError
 from sitemap_middleware.models import Site
-from sitemap_middleware.stores.compact_page_list import CompactPageList
-from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.urls import canonical_hint, is_same_page
 
 from ..support.sample_sites import Page, SampleSite
@@ -155,19 +152,6 @@ def test_log_and_response_report_that_every_page_names_another_canonical(
     (warned,) = [message for message in caplog.messages if "canonical" in message]
     assert f"{named}/a" in warned
     assert cure in warned
-
-
-def test_no_reason_is_given_if_the_store_cannot_tell_why() -> None:
-    class Failing(MemoryStore):
-        def sample(self, site: str, most: int) -> CompactPageList:
-            if most < 1000:
-                raise StoreError("gone")
-            return super().sample(site, most)
-
-    pages = {"/a": naming("https://real.example/a")}
-    sample = SampleSite("wsgi", pages, base_url="https://example.com", verify=False, store=Failing())
-    sample.visit("/a")
-    assert sample.request("/sitemap.xml").text.startswith("There is nothing to list in /sitemap.xml: no page is known")
 
 
 @pytest.mark.parametrize("named", ["http://[", "/a", "", "https://real.example/other"])

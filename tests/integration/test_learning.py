@@ -11,10 +11,11 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ..support.documents import entries
 from ..support.sample_sites import Page, SampleSite
+from ..support.stores import all_pages
 from ..support.wire import RequestSpec, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -101,7 +102,7 @@ def test_made_up_paths_that_lead_nowhere_are_not_even_kept(protocol: str) -> Non
     store = MemoryStore()
     site = SampleSite(protocol, {"/posts/{slug}": Page(404)}, learn="/posts/{slug}", store=store)
     site.visit(*(f"/posts/{number}" for number in range(20)))
-    assert store.pages("loopback:http/") == []
+    assert all_pages(store, "loopback:http/") == []
     assert "no visit has shown that it is a page" in site.app.explain("/posts/3").reason
 
 
@@ -135,7 +136,7 @@ def test_a_learned_page_that_nobody_asks_for_any_more_is_forgotten(protocol: str
     assert sorted(site.locs()) == [f"{LOCAL}{path}" for path in ("/", "/posts/new")]
     site.clock.pass_(HOUR)
     site.visit("/posts/new")
-    assert [page.path for page in store.pages("loopback:http/")] == ["/", "/posts/new"]
+    assert [page.path for page in all_pages(store, "loopback:http/")] == ["/", "/posts/new"]
 
 
 @BOTH

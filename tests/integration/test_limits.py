@@ -15,13 +15,12 @@ from starlette.routing import Mount, Route
 from sitemap_middleware import SitemapMiddleware, hosts
 from sitemap_middleware.adapters import in_process_asgi_client
 from sitemap_middleware.captured_response import MAX_HTML_BYTES, CapturedResponse
+from sitemap_middleware.documents.publisher import MAX_SITES
 from sitemap_middleware.hosts import MAX_FOREIGN_HOSTS, MAX_ROOTS
 from sitemap_middleware.hosts import MAX_HOSTS as NAMES
-from sitemap_middleware.models import Site
+from sitemap_middleware.models import Site, StoreKey
 from sitemap_middleware.observation.background_saving import MAX_PENDING_BODY_BYTES, ResponseBuffer
-from sitemap_middleware.rendering.publisher import MAX_SITES
-from sitemap_middleware.stores.sqlite.memory import MemoryStore
-from sitemap_middleware.stores.sqlite.store import SQLiteStore
+from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
 
 from ..support.collection_sizes import collection_sizes
 from ..support.sample_sites import Page, SampleSite
@@ -192,9 +191,9 @@ MANY = 1500
 
 def rows(store: Any) -> int:
     """All rows of a store's tables."""
-    with store.open_connection() as connection:
-        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        return sum(connection.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0] for table in tables)
+    connection = store._connection()
+    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    return sum(connection.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0] for table in tables)
 
 
 def stores(tmp_path: Any) -> dict[str, Any]:
@@ -291,21 +290,26 @@ def test_only_so_many_root_paths_become_sites_beside_the_declared_one() -> None:
     assert asgi(site, RequestSpec("/sitemap.xml", root="/" + "x" * 300)).status == 404
 
 
-def test_sites_in_one_store_are_limited_across_processes(
+def test_hosts_that_the_app_answers_are_limited_and_make_room_when_they_are_idle(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hosts, "MAX_UNNAMED_SITES", 20)
     store = MemoryStore()
-    for process in range(5):
-        sample = SampleSite(
-            "wsgi", {"/": Page()}, allowed_hosts=["*.example.com", "example.com"], store=store, verify=False
-        )
-        for number in range(10):
-            host = f"s{process}-{number}.example.com"
-            sample.request("/", host=host)
-            sample.app.flush()
-            assert (sample.locs(host=host) != []) is (process < 2)
-        assert sample.locs(host="s0-0.example.com") == ["http://s0-0.example.com/"]
-        assert sample.locs(host="example.com") == ["http://example.com/"]
-    assert store.version("http://s4-4.example.com") == 0
-    assert len([message for message in caplog.messages if "too many sites" in message]) == 3
+    sample = SampleSite(
+        "wsgi", {"/": Page(), "/gone": Page(404)}, allowed_hosts=[".example.com"], store=store, verify=False
+    )
+    for number in range(50):
+        sample.request("/gone", host=f"none{number}.example.com")
+    sample.app.flush()
+    for number in range(30):
+        host = f"s{number}.example.com"
+        sample.request("/", host=host)
+        sample.app.flush()
+        assert (sample.locs(host=host) != []) is (number < 20)
+    assert "http://s0.example.com/" in sample.locs(host="s0.example.com")
+    assert store.version(StoreKey("http://s25.example.com")) == store.version(StoreKey("http://none1.example.com")) == 0
+    assert len([message for message in caplog.messages if "too many sites" in message]) == 1
+    sample.clock.pass_(hosts.IDLE_SECONDS + 1)
+    sample.request("/", host="new.example.com")
+    sample.app.flush()
+    assert "http://new.example.com/" in sample.locs(host="new.example.com")

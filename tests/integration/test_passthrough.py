@@ -24,7 +24,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ..support.documents import entries, locs
 from ..support.sample_sites import Clock, Page, SampleSite

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.observation.sampling_schedule import MIN_SAMPLE_INTERVAL_SECONDS
 from sitemap_middleware.observation.unvisited_page_prober import ROUND_INTERVAL_SECONDS
-from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ..support.documents import locs
 from ..support.sample_sites import Clock

@@ -193,14 +193,14 @@ def test_forked_child_ends_at_once_when_it_is_terminated(protocol: str, tmp_path
 LOST = """
 import time
 from sitemap_middleware import StoreError
-from sitemap_middleware.stores.sqlite.store import SQLiteStore
+from sitemap_middleware.stores.sqlite import SQLiteStore
 
 def fail(*arguments, **named):
     if SECONDS:
         time.sleep(SECONDS)
     raise StoreError("the disk is full")
 
-SQLiteStore.merge = fail
+SQLiteStore.write = fail
 get("/")
 END
 """

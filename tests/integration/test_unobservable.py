@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ..support.recording import environ, scope
 from ..support.sample_sites import Clock, Page, SampleSite
@@ -28,7 +28,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 class Buggy(MemoryStore):
     """Fails by a fault of its own if anything is written."""
 
-    def merge(self, *_: Any) -> Any:
+    def write(self, *_: Any) -> Any:
         raise ZeroDivisionError
 
 

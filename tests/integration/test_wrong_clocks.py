@@ -16,6 +16,7 @@ from sitemap_middleware.stores import open_store
 from ..support import postgres
 from ..support.redis_servers import shared, shared_cluster
 from ..support.sample_sites import Clock, Page, SampleSite
+from ..support.stores import all_pages
 
 LOCAL = "http://testserver"
 SITE = "loopback:http/"
@@ -26,7 +27,7 @@ SHARED: dict[str, Callable[[Path], str]] = {
     "sqlite": lambda folder: f"sqlite:///{folder / 'pages.sqlite3'}",
     "postgresql": lambda _: postgres.server().fresh(),
     "redis": lambda folder: f"{shared().url}?prefix={folder}",
-    "cluster": lambda folder: f"{shared_cluster().url}?prefix={folder}",
+    "cluster": lambda folder: f"{shared_cluster().url}?cluster=true&prefix={folder}",
 }
 
 
@@ -133,7 +134,7 @@ def test_without_a_clock_given_the_servers_time_decides(
     monkeypatch.setattr(time, "time", lambda: real() + ahead)
     bad = worker(url, None, {"/": Page(), "/posts/{slug}": Page(404)})
     visits(bad, *posts)
-    assert len(open_for_test(url).pages(SITE)) == 4
+    assert len(all_pages(open_for_test(url), SITE)) == 4
     assert len(good.locs()) == len(bad.locs()) == 4
     (line,) = [record.getMessage() for record in caplog.records]
     match = re.search(r"clock is (\d+) seconds (ahead of|behind) the store's clock", line)

@@ -16,7 +16,8 @@ import pytest
 
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.models import PageLimits, Site
-from sitemap_middleware.stores.sqlite.store import SQLiteStore
+from sitemap_middleware.observation.parse_and_store import save_observations
+from sitemap_middleware.stores.sqlite import SQLiteStore
 from tests.servers.test_sitemap_clients import read_by_lxml, read_by_ultimate_sitemap_parser
 
 from ..support import servers
@@ -85,7 +86,8 @@ def test_learned_pages_of_any_number_are_all_listed_once(count: int, tmp_path: P
     now = int(time.time())
     with contextlib.closing(SQLiteStore(tmp_path / "vast.sqlite3")) as store:
         for start in range(0, count, 50_000):
-            store.merge(
+            save_observations(
+                store,
                 site.store_key,
                 [
                     Observation(f"/pages/{number}", "/pages/{number}", now, 200, "text/html", learned=True)

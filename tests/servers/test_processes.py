@@ -16,11 +16,12 @@ from urllib.parse import quote
 import pytest
 
 from sitemap_middleware.models import Site
-from sitemap_middleware.stores.sqlite.store import SQLiteStore
+from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from ..apps import served_site
 from ..apps.dated_site import PAGES
 from ..support import documents, servers
+from ..support.stores import all_pages
 from ..support.waiting import until
 from ..support.wire import Answer
 
@@ -73,7 +74,8 @@ def stored_pages(folder: Path) -> dict[str, int | None]:
     """The pages in that store, and the Last-Modified of each."""
     with closing(SQLiteStore(folder / "shared.sqlite3")) as store:
         return {
-            page.path: page.last_modified for page in store.pages(Site("http", "localhost", loopback=True).store_key)
+            page.path: page.last_modified
+            for page in all_pages(store, Site("http", "localhost", loopback=True).store_key)
         }
 
 

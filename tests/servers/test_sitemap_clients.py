@@ -17,7 +17,8 @@ from usp.web_client.requests_client import RequestsWebClient
 
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.models import Site
-from sitemap_middleware.stores.sqlite.store import SQLiteStore
+from sitemap_middleware.observation.parse_and_store import save_observations
+from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from ..apps.dated_site import DAY, PAGES
 from ..support import documents, servers
@@ -102,7 +103,8 @@ def test_a_client_reads_every_page_of_an_index_once_with_its_date(tmp_path: Path
     now = int(time.time())
     # Every second page bears a date, each another, over the last years.
     dates = {number: now - 3 * DAY - 97 - number * 900 if number % 2 else None for number in range(MANY)}
-    store.merge(
+    save_observations(
+        store,
         site.store_key,
         [
             Observation(

@@ -1,44 +1,30 @@
-"""Workers that share a store leave in it what one process would have made of the same observations.
-
-Eight processes merge random traffic, with changes, disorder and duplicates; some are
-killed during a merge. Each batch has a marker page: it is stored if the batch is, and its
-slot shows the order of the batches. So an oracle can merge the same batches one after the
-other, in one process and without a store. Every acknowledged batch must be stored, none
-may be stored in part, and nothing else may be there.
-
-`python3 tests --long tests/stores/test_concurrent_workers.py` runs each test 200 times. A
-failure names its seed; `SEED=n` runs that one alone.
-"""
+"""Processes that share a store leave in it what one process would have made of the same observations, also if killed."""
 
 from __future__ import annotations
 
+import json
 import os
-import sqlite3
-import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
-from random import Random, getrandbits
-from typing import NamedTuple
+from random import Random
 
 import pytest
 
 from sitemap_middleware.evidence.observation_merge import merge
 from sitemap_middleware.evidence.observations import Observation
-from sitemap_middleware.models import Page, PageLimits
-from sitemap_middleware.stores import open_store
-from sitemap_middleware.stores.base import UNLIMITED, Block, Store
-from sitemap_middleware.stores.merge_batch_into_pages import BatchMerger
-from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.models import Page, StoreKey
+from sitemap_middleware.observation.parse_and_store import save_observations
+from sitemap_middleware.stores import Store, open_store
 
-from ..conftest import Tally
-from ..support import postgres, traffic
+from ..support import postgres
 from ..support.redis_servers import PROGRAMS, shared
-from ..support.sample_sites import Clock
-from ..support.traffic import BATCHES, BEGAN, FIRST, KNOWN, REFRESH_SECONDS, WORKERS
-from ..support.wire import Answer, RequestSpec, wsgi
-from ..support.worker_pool import Batch, Worker, WorkerPool, WorkLog
+
+SITE = StoreKey("https://example.com")
+WORKERS, BATCHES, HOUR = 4, 12, 3600
 
 SHARED: dict[str, Callable[[Path], str]] = {
     "sqlite": lambda folder: f"sqlite:///{folder}/shared.sqlite3",
@@ -58,214 +44,87 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return SHARED[request.param](tmp_path)
 
 
-@pytest.fixture(scope="module")
-def pool() -> Iterator[WorkerPool]:
-    pool = WorkerPool(WORKERS)
-    yield pool
-    pool.end()
-
-
-RUNS = pytest.mark.parametrize("times", [1, pytest.param(200, marks=pytest.mark.long)])
-
-
-def seeds(times: int) -> Iterator[int]:
-    """Return the same seeds for every long run, new ones for short runs."""
-    if seed := os.environ.get("SEED"):
-        return iter([int(seed)])
-    return iter(range(times) if times > 10 else [getrandbits(32) for _ in range(times)])
-
-
-# The oracle
-
-
-def merged_in_one_process(batches: Iterable[list[Observation]], limits: PageLimits) -> dict[str, Page]:
-    """Return the pages after merging the batches one after the other."""
-    pages: dict[str, Page] = {}
-    for batch in batches:
-        counts = Counter(page.route for page in pages.values() if page.learned)
-        pages |= {page.path: page for page in list(BatchMerger(counts, limits).merge(pages.get, batch))}
-    return pages
-
-
-def merged_in_order_of_time(batches: Iterable[list[Observation]]) -> dict[str, Page]:
-    """Return the pages after merging all observations in the order in which they happened."""
-    pages: dict[str, Page] = {}
-    for seen in sorted((seen for batch in batches for seen in batch), key=lambda seen: seen.at):
-        pages[seen.path] = merge(pages.get(seen.path), seen)
-    return pages
-
-
-class StoredSite(NamedTuple):
-    """Everything a store holds of a site."""
-
-    pages: list[Page]
-    blocks: list[Block]
-    pages_of_block: dict[int, list[Page]]
-
-
-def stored_site(store: Store, site: str) -> StoredSite:
-    """Read a site once no write is under way: a server may still process a merge of a killed worker."""
-    while True:
-        version = store.version(site)
-        blocks = store.blocks(site)
-        stored = StoredSite(
-            store.pages(site), blocks, {block.number: store.block(site, block.number) for block in blocks}
+def batch_of(seed: int, worker: int, number: int) -> list[Observation]:
+    """Some observations of pages that all workers see, and one page that shows whether the batch is stored."""
+    random = Random(f"{seed} {worker} {number}")
+    seen = [
+        Observation(
+            path=f"/posts/{random.randrange(30)}",
+            route="/posts/<slug>",
+            at=HOUR * random.randrange(1, 10_000),  # no two at one time, or an hour apart, so that each counts
+            status=200,
+            media_type="text/html",
+            last_modified=random.choice([None, 10**9, 10**9 + 1]),
+            learned=True,
+            is_probe=True,
         )
-        if store.version(site) == version:
-            assert max(block.version for block in blocks) == version
-            return stored
-
-
-def stored_batches(stored: StoredSite, log: WorkLog) -> list[Batch]:
-    """Return the stored batches in the order of their merges. Assert that every acknowledged one is there."""
-    batches = {traffic.marker_path(batch): batch for batch in (FIRST, *log.started)}
-    paths_found = [
-        batches[page.path] for pages in stored.pages_of_block.values() for page in pages if page.path in batches
+        for _ in range(10)
     ]
-    assert len(paths_found) == len(set(paths_found))
-    assert {FIRST, *log.done} <= set(paths_found) <= {FIRST, *log.done, *log.interrupted}
-    return paths_found
+    return [*seen, marker(worker, number)]
 
 
-def assert_result_of(stored: StoredSite, site: str, batches: list[list[Observation]], limits: PageLimits) -> None:
-    """The store holds exactly what these batches give, in the same slots."""
-    pages = merged_in_one_process(batches, limits)
-    assert stored.pages == [pages[path] for path in sorted(pages)]
-    with closing(MemoryStore()) as alone:
-        for batch in batches:
-            alone.merge(site, batch, limits)
-        expected = stored_site(alone, site)
-    assert [block._replace(version=0) for block in stored.blocks] == [
-        block._replace(version=0) for block in expected.blocks
-    ]
-    assert stored.pages_of_block == expected.pages_of_block
+def marker(worker: int, number: int) -> Observation:
+    return Observation(f"/marks/{worker}/{number}", "/marks", HOUR, 200, "text/html")
 
 
-def assert_same_in_order_of_time(stored: StoredSite, batches: list[list[Observation]]) -> None:
-    expected = merged_in_order_of_time(batches)
-    assert stored.pages == [expected[path] for path in sorted(expected)]
+def stored_pages(store: Store) -> dict[str, Page]:
+    while True:
+        version = store.version(SITE)
+        pages = {page.path: page for number in store.parts(SITE) for page in store.part(SITE, number)}
+        if store.version(SITE) == version:  # else a server was still at work for a killed process
+            return pages
 
 
-@contextmanager
-def naming_seed(seed: int, url: str) -> Iterator[None]:
-    """Add the seed to the error of a failed run."""
-    try:
-        yield
-    except BaseException as error:
-        error.add_note(f"SEED={seed}, in {url}")
-        raise
-
-
-def add_to_tally(tally: Tally, seed: int, log: WorkLog, stored: list[Batch]) -> None:
-    tally.count(
-        seed,
-        runs=1,
-        batches=len(stored),
-        kills=log.kills,
-        kills_during_merge=len(log.interrupted),
-        of_these_stored=len(log.interrupted.intersection(stored)),
-        merges_refused=log.failures,
+def start(url: str, seed: int, worker: int, batches: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", __name__, url, str(seed), str(worker), str(batches)]
+    folder = Path(__file__).parents[2]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=folder, env={**os.environ, "PYTHONPATH": "."}
     )
 
 
-# Observations
-
-
-@RUNS
-@pytest.mark.parametrize("kind", traffic.KINDS)
-def test_concurrent_merges_equal_those_of_one_process(
-    kind: str, times: int, url: str, pool: WorkerPool, tally: Tally
-) -> None:
+def test_workers_leave_what_one_would_have_left(url: str) -> None:
+    seed = int.from_bytes(os.urandom(4))
+    workers = [start(url, seed, worker, BATCHES) for worker in range(WORKERS)]
+    for worker in workers:
+        out, _ = worker.communicate(timeout=60)
+        assert len(out.splitlines()) == BATCHES, f"{seed=}"
+    batches = [batch_of(seed, worker, number) for worker in range(WORKERS) for number in range(BATCHES)]
+    expected: dict[str, Page] = {}
+    for seen in sorted((seen for batch in batches for seen in batch), key=lambda seen: seen.at):
+        expected[seen.path] = merge(expected.get(seen.path), seen)
     with closing(open_store(url, "store")) as store:
-        for seed in seeds(times):
-            with naming_seed(seed, url):
-                site, limits, seen = (
-                    traffic.site_of(seed),
-                    traffic.limits_of(kind, seed),
-                    traffic.observations(kind, seed),
-                )
-                first_content = [*map(traffic.good_observation, KNOWN), traffic.marker_observation(FIRST)]
-                store.merge(site, first_content, limits)
-                log = pool.run(traffic.merge_batches, (url, kind, seed), BATCHES, Random(seed))
-                stored = stored_site(store, site)
-                first, *others = order = stored_batches(stored, log)
-                assert first == FIRST
-                merged = [first_content, *([*seen[batch[:2]], traffic.marker_observation(batch)] for batch in others)]
-                assert_result_of(stored, site, merged, limits)
-                if kind == "order-independent":
-                    assert_same_in_order_of_time(stored, merged)
-                add_to_tally(tally, seed, log, order)
+        stored = stored_pages(store)
+        assert stored.keys() == expected.keys(), f"{seed=}"
+        for path, page in stored.items():
+            assert page[:4] == expected[path][:4], f"{seed=}"
+        assert sum(part.pages for part in store.parts(SITE).values()) == len(stored)
 
 
-# Killed during a write
-
-
-@pytest.mark.parametrize("times", [3, pytest.param(200, marks=pytest.mark.long)])
-def test_sigkill_loses_no_acknowledged_batch_and_leaves_none_half_written(
-    times: int, url: str, tally: Tally, tmp_path: Path
-) -> None:
-    random, counts = Random(times), {}
+@pytest.mark.parametrize("after", [1, 3, 6])
+def test_a_killed_process_leaves_whole_batches_and_all_that_were_acknowledged(url: str, after: int) -> None:
+    worker = start(url, after, 0, 10_000)
+    assert worker.stdout is not None
+    acknowledged = [json.loads(worker.stdout.readline()) for _ in range(after)]
+    worker.send_signal(signal.SIGKILL)
+    acknowledged += map(json.loads, worker.stdout.read().splitlines())
+    worker.wait(10)
     with closing(open_store(url, "store")) as store:
-        for number in range(times):
-            site = traffic.site_of(number)
-            worker = Worker()
-            worker.start(traffic.write_endlessly, url, site)
-            messages = [worker.receive() for _ in range(2 * random.randint(1, 4))]
-            time.sleep(random.uniform(0, 0.005))  # any moment: the assertions must always hold
-            messages += worker.kill()
-            done = sum(message[0] == "done" for message in messages)
-            started = sum(message[0] == "started" for message in messages)
-            assert done + started == len(messages)
-            counts[site] = done, started
-            batches_stored = _assert_complete(store, site, done, started)
-            if url.startswith("sqlite"):
-                with closing(sqlite3.connect(tmp_path / "shared.sqlite3")) as connection:
-                    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-            tally.count(kills=1, batches=done, kills_during_merge=started - done, of_these_stored=batches_stored - done)
-        for site, (done, started) in counts.items():
-            _assert_complete(store, site, done, started)  # later kills must not change it
+        stored = stored_pages(store)
+        marks = sorted(int(path.rpartition("/")[2]) for path in stored if path.startswith("/marks/"))
+        assert marks == list(range(len(marks)))
+        assert len(acknowledged) <= len(marks) <= len(acknowledged) + 1
+        batches = [batch_of(after, 0, number) for number in marks]
+        assert stored.keys() == {seen.path for batch in batches for seen in batch}
+        assert store.write(SITE, store.version(SITE), {"/marks/0/0": None}) == set(), "it can be written to"
 
 
-def _assert_complete(store: Store, site: str, done: int, started: int) -> int:
-    """Return how many batches are stored: all that are done, and perhaps the last one that was started."""
-    stored = stored_site(store, site)
-    batches_stored = sum(page.path.startswith("/marks/") for page in stored.pages)
-    assert batches_stored in (done, started)
-    assert_result_of(stored, site, list(map(traffic.batch_content, range(batches_stored))), UNLIMITED)
-    return batches_stored
+def work(url: str, seed: int, worker: int, batches: int) -> None:
+    store = open_store(url, "store")
+    for number in range(batches):
+        save_observations(store, SITE, batch_of(seed, worker, number))
+        print(json.dumps(number), flush=True)
 
 
-# Visits
-
-
-@RUNS
-def test_many_middlewares_build_the_sitemap_of_a_single_process(
-    times: int, url: str, pool: WorkerPool, tally: Tally
-) -> None:
-    """From requests through buffer and store to the documents of a worker that saw no request."""
-    with closing(open_store(url, "store")) as store:
-        for seed in seeds(times):
-            with naming_seed(seed, url):
-                site = traffic.site_of(seed)
-                first_content = traffic.first_batch(seed, store)
-                log = pool.run(traffic.visit_in_batches, (url, seed), BATCHES, Random(seed))
-                stored = stored_site(store, site)
-                first, *others = order = stored_batches(stored, log)
-                assert first == FIRST
-                merged = [first_content, *(log.started[batch] for batch in others)]
-                assert_result_of(stored, site, merged, UNLIMITED)
-                assert_same_in_order_of_time(stored, merged)
-                with closing(MemoryStore()) as alone:
-                    for batch in merged:
-                        alone.merge(site, batch)
-                    assert sitemap(seed, store) == sitemap(seed, alone)
-                add_to_tally(tally, seed, log, order)
-
-
-def sitemap(seed: int, store: Store) -> list[Answer]:
-    """Return the documents of a process that saw no request."""
-    app = traffic.wrapped(seed, store, Clock(BEGAN + 20 * REFRESH_SECONDS))
-    names = ["/sitemap.xml", "/sitemap-routes-1.xml", "/sitemap-pages-1.xml"]
-    answers = [wsgi(app, RequestSpec(name, scheme="https")) for name in names]
-    assert answers[0].status == 200
-    return answers
+if __name__ == "__main__":
+    work(sys.argv[1], *map(int, sys.argv[2:]))

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from sitemap_middleware.stores.circuit_breaker import MAX_BACKOFF_SECONDS
+from sitemap_middleware.stores.breaker import MAX_BACKOFF_SECONDS
 
 from ..apps.machine_site import STATIC, body
 from ..support import documents

@@ -19,14 +19,14 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
-from sitemap_middleware import OptionError, SitemapMiddleware, Store, StoreError, sitemap, sitemap_handler
+from sitemap_middleware import OptionError, SitemapMiddleware, Store, StoreError, sitemap
+from sitemap_middleware.documents import handler as sitemap_handler
 from sitemap_middleware.fork_safety import WorkerId
 from sitemap_middleware.models import StoreKey
 from sitemap_middleware.observation import refresh_on_demand
 from sitemap_middleware.stores import open_store
-from sitemap_middleware.stores.checksums import with_checksum
 from sitemap_middleware.stores.requested_refreshes import MAX_PAGES, RefreshMarks, RefreshMarkStore
-from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ..support.documents import entries
 from ..support.sample_sites import Clock
@@ -103,6 +103,7 @@ class Worker:
         return {loc.removeprefix(BASE): fields for loc, fields in entries(answer.body).items()}
 
 
+SITE = StoreKey("site")
 ALL = ["/", "/items/rye", "/offers", "/topics/bread"]
 
 
@@ -151,77 +152,56 @@ def test_marks_of_one_app_are_not_those_of_another(stores: Callable[[], Store]) 
     marks, others = (RefreshMarkStore(stores(), name, time.time, WorkerId()) for name in ("one", "other"))
     marks.mark_everything()
     marks.mark_pages(["/a"], ["post"])
-    assert others.load("site", ["post"]).token_of("post") == bytes(8)
-    assert others.load("site", []).pages == {}
-    seen = marks.load("site", ["post", "user"])
+    assert others.load(SITE).token_of("post") == bytes(8)
+    assert others.load(SITE).pages == {}
+    seen = marks.load(SITE)
     assert seen.token_of("post") != seen.token_of("user") != bytes(8)
     marks.mark_pages([], ["post"])
-    again = marks.load("site", ["post", "user"])
+    again = marks.load(SITE)
     assert again.token_of("post") != seen.token_of("post")
     assert again.token_of("user") == seen.token_of("user")
     assert list(seen.pages) == ["/a"]
 
 
-def test_a_page_marked_again_meanwhile_stays_marked(stores: Callable[[], Store]) -> None:
+def test_a_page_marked_again_meanwhile_stays_marked_and_each_site_requests_it(stores: Callable[[], Store]) -> None:
     marks = RefreshMarkStore(stores(), "", time.time, WorkerId())
     marks.mark_pages(["/a", "/b"], [])
-    before = marks.load("site", []).pages
+    before = marks.load(SITE)
     marks.mark_pages(["/a"], [])
-    marks.unmark_pages(StoreKey(""), before)
-    assert list(marks.load("site", []).pages) == ["/a"]
-    marks.unmark_pages(StoreKey(""), {})
-    assert list(marks.load("site", []).pages) == ["/a"]
+    marks.mark_done(SITE, before.pages, b"token")
+    assert list(marks.load(SITE).pages) == ["/a"]
+    assert marks.load(SITE).requested == b"token"
+    assert list(marks.load(StoreKey("other")).pages) == ["/a", "/b"]
 
 
-def test_everything_is_marked_if_another_process_changes_the_pages_or_they_are_too_many(
+def test_everything_is_marked_if_another_process_marks_pages_or_they_are_too_many(
     stores: Callable[[], Store],
 ) -> None:
     store, now = stores(), 1000.0
     marks = RefreshMarkStore(store, "", lambda: now, WorkerId())
-    assert store.lease("sites", "refresh//pages", "another process", int(now), 5)
+    assert store.lease(StoreKey("sites"), "refresh//some", "another process", 60)
     marks.mark_pages(["/a"], [])
-    assert (seen := marks.load("site", [])).everything
+    assert (seen := marks.load(SITE)).everything
     assert not seen.pages
-    now += 5  # that process was killed
-    marks.mark_pages(["/a"], [])
-    assert marks.load("site", []).pages
+    store.lease(StoreKey("sites"), "refresh//some", "another process", 0)
     marks.mark_pages([f"/{number}" for number in range(MAX_PAGES)], [])
-    assert marks.load("site", []).everything != seen.everything
-
-
-def test_a_thread_does_not_overwrite_the_pages_that_another_one_of_its_process_marks(
-    stores: Callable[[], Store], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = stores()
-    marks, load = RefreshMarkStore(store, "", time.time, WorkerId()), store.load
-
-    def load_while_another_marks(owner: StoreKey, names: Iterable[str]) -> dict[str, bytes]:
-        monkeypatch.undo()
-        loaded = load(owner, [*names])
-        other = threading.Thread(target=marks.mark_pages, args=(["/b"], []))
-        other.start()
-        other.join()
-        return loaded
-
-    monkeypatch.setattr(store, "load", load_while_another_marks)
+    assert len(marks.load(SITE).pages) == MAX_PAGES
+    now += 3600
     marks.mark_pages(["/a"], [])
-    seen = marks.load("site", [])
-    assert seen.everything
-    assert list(seen.pages) == ["/a"]
+    assert list(marks.load(SITE).pages) == ["/a"], "the others have had their time"
+    assert marks.load(SITE).everything == seen.everything
+    marks.mark_pages([f"/{number}" for number in range(MAX_PAGES)], [])
+    assert marks.load(SITE).everything != seen.everything
 
 
-def test_damaged_marks_count_as_none() -> None:
+@pytest.mark.parametrize("record", [b"", b"damaged", b"\0", b"[]", b"7", b"{"])
+def test_damaged_marks_count_as_none(record: bytes) -> None:
     store = open_store("memory://", "store")
     marks = RefreshMarkStore(store, "", time.time, WorkerId())
-    marks.mark_everything()
     marks.mark_pages(["/a"], ["post"])
-    for record in (b"", b"damaged", b"\0" * 100):
-        store.save("sites", dict.fromkeys(("refresh/", "refresh//pages", "refresh//values/post"), record))
-        assert marks.load("site", ["post"]).token_of("post") == bytes(8)
-        assert marks.load("site", []).pages == {}
-    for pages in (b"[]", b"{"):
-        store.save("sites", {"refresh//pages": with_checksum(pages)})
-        assert marks.load("site", []).pages == {}
+    store.save(StoreKey("sites"), dict.fromkeys(("refresh//some", f"refresh//done/{SITE}"), record))
+    assert marks.load(SITE).token_of("post") == bytes(8)
+    assert marks.load(SITE).pages == {}
 
 
 # One worker
@@ -231,7 +211,7 @@ def marks_of(worker: Worker) -> RefreshMarks:
     """What the store has of the calls of `refresh`."""
     site = worker.app.service.options.site
     marks = RefreshMarkStore(worker.app.service.store, site.store_key if site else "", time.time, WorkerId())
-    return marks.load(StoreKey("site"), [])
+    return marks.load(site.store_key if site else StoreKey("loopback:http/"))
 
 
 def memory(**options: Any) -> tuple[Shop, Worker]:
@@ -264,10 +244,10 @@ def test_each_host_requests_the_page_that_was_named(workers: int) -> None:
     assert "/offers" not in [path for shop in shops for path in shop.requests], "once for each host"
     for number in range(2 * MAX_PAGES):
         apps[0].refresh(f"/topics/{number}")
-    marks = apps[0].service.refresher.load(StoreKey("http://a.example"), [], 1)
+    marks = apps[0].service.refresher.load(StoreKey("http://a.example"), 1)
     assert marks is not None
     assert len(marks.pages) <= MAX_PAGES
-    assert f"/topics/{2 * MAX_PAGES - 1}" in marks.pages, "the last one has room again"
+    assert f"/topics/{2 * MAX_PAGES - 1}" in marks.pages or marks.everything
 
 
 def test_the_static_routes_are_requested_once_for_each_refresh() -> None:
@@ -496,7 +476,7 @@ def test_an_outage_while_pages_are_requested_has_them_requested_again(monkeypatc
         monkeypatch.undo()
         raise StoreError("it is down")
 
-    monkeypatch.setattr(RefreshMarkStore, "unmark_pages", fail)
+    monkeypatch.setattr(RefreshMarkStore, "mark_done", fail)
     shop.requests.clear()
     worker.app.refresh("/offers")
     for _ in range(3):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -12,15 +11,14 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import redis
 
-from sitemap_middleware.stores.next_site_version import VERSION_STEPS, next_version
-from sitemap_middleware.stores.postgres.schema import CREATE_TABLE
+from sitemap_middleware.stores.base import SCHEMA_VERSION
 
 from ..support import postgres
 from ..support.redis_servers import shared
 from ..support.sample_sites import Clock, Page, SampleSite
 
 LOCAL = "http://testserver"
-TABLES = ("site", "route", "page", "block", "document", "record", "lease")
+TABLES = [f"{table}_{SCHEMA_VERSION}" for table in ("site", "route", "page", "part", "record", "lease")]
 
 
 class SQLite:
@@ -38,7 +36,7 @@ class SQLite:
 
     def empty(self) -> None:
         with closing(sqlite3.connect(self._file, isolation_level=None)) as connection:
-            for table in (*TABLES, "path_hash", "recent_path_hash"):
+            for table in TABLES:
                 connection.execute(f"DELETE FROM {table}")
 
     @staticmethod
@@ -65,7 +63,7 @@ class PostgreSQL:
 
     def _say(self, *statements: str) -> None:
         with postgres.server().connected() as connection, connection.transaction():
-            for table in CREATE_TABLE.keys() - {"schema_version"}:
+            for table in TABLES:
                 for statement in statements:
                     connection.execute(statement.format(self._schema, table).encode())
 
@@ -186,12 +184,3 @@ def test_pages_are_listed_and_read_again_at_once_after_a_loss(
         assert sorted(site.locs()) == everything, "the robots meta tag was read again"
     finally:
         site.app.close()
-
-
-@pytest.mark.parametrize("before", [0, 1, 2**62])
-def test_versions_grow_and_differ_by_remainder_as_counted_ones_do(before: int) -> None:
-    versions = [before]
-    for _ in range(100):
-        versions.append(next_version(versions[-1]))
-    assert versions == sorted(set(versions))
-    assert [(later - earlier) % VERSION_STEPS for earlier, later in itertools.pairwise(versions)] == [1] * 100

@@ -11,10 +11,10 @@ from typing import cast
 
 import pytest
 
-from sitemap_middleware.stores import Store, open_store
-from sitemap_middleware.stores.postgres import pool
-from sitemap_middleware.stores.sqlite import store as sqlite_module
-from sitemap_middleware.stores.sqlite.store import SQLiteStore
+from sitemap_middleware.stores import Store, open_store, postgresql
+from sitemap_middleware.stores import sqlite as sqlite_module
+from sitemap_middleware.stores.base import SCHEMA_VERSION
+from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from . import postgres
 from .proxy import Proxy
@@ -51,7 +51,8 @@ class PostgreSQL:
         return f"postgresql://{server}/postgres?schema={self.schema}&connect_timeout={max(2, round(self.patience))}"
 
     def store(self) -> Store:
-        self._monkeypatch.setattr(pool, "CONNECT_TIMEOUT_SECONDS", self.patience)
+        self._monkeypatch.setattr(postgresql, "CONNECT_TIMEOUT_SECONDS", self.patience)
+        self._monkeypatch.setattr(postgresql, "RESPONSE_TIMEOUT_SECONDS", self.patience)
         return open_store(self.url, "store")
 
     def say(self, *statements: str) -> None:
@@ -142,14 +143,14 @@ class PreparedSQLiteStore(SQLiteStore):
         super().__init__(engine.file)
         self._engine = engine
 
-    def connect(self) -> sqlite3.Connection:
-        connection = super().connect()
+    def _connection(self) -> sqlite3.Connection:
+        connection = super()._connection()
         for statement in self._engine.statements:
             connection.execute(statement)
         return connection
 
 
-FILLED = ("page", "document", "record")
+FILLED = [f"{table}_{SCHEMA_VERSION}" for table in ("page", "record")]
 
 
 class SQLite:

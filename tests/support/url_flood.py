@@ -6,7 +6,7 @@ import asyncio
 import gc
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import cycle
 from pathlib import Path
 from random import Random
@@ -21,7 +21,8 @@ from sitemap_middleware import SitemapMiddleware
 from .documents import locs
 from .sample_sites import Clock
 from .wire import RequestSpec, asgi_async, wsgi
-from .worker_pool import Report
+
+Report = Callable[[object], None]
 
 BASE = "https://example.com"
 STATIC = ("/", "/about")

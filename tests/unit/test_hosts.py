@@ -16,7 +16,7 @@ from werkzeug.sansio.utils import host_is_trusted
 from sitemap_middleware import SitemapMiddleware
 
 from ..support.documents import locs
-from ..support.sample_sites import Page, SampleSite
+from ..support.sample_sites import Clock, Page, SampleSite
 from ..support.wire import Answer, RequestSpec, asgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -370,9 +370,11 @@ def test_pages_of_one_site_never_show_in_another(
 
 def test_a_host_shows_the_pages_that_the_app_routes_to_it_later() -> None:
     app = Starlette(routes=[Route("/", front)])
-    middleware = SitemapMiddleware(app, store="memory://", verify=False, allowed_hosts=["shop.example"])
+    clock = Clock()
+    middleware = SitemapMiddleware(app, store="memory://", verify=False, allowed_hosts=["shop.example"], clock=clock)
     request = RequestSpec(SITEMAP, host="shop.example")
     assert locs(asgi(middleware, request).body) == ["http://shop.example/"]
+    clock.pass_(2)
     app.router.routes.insert(0, Host("shop.example", Starlette(routes=[Route("/cart", front)])))
     assert locs(asgi(middleware, request).body) == ["http://shop.example/cart"]
 

@@ -23,7 +23,7 @@ from sitemap_middleware.robots_parser import (
     minimal_robots,
     with_sitemap,
 )
-from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ..support.documents import locs
 from ..support.sample_sites import Page, SampleSite

@@ -19,8 +19,7 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.detect_tests import is_tested
 from sitemap_middleware.stores import FallbackStore
-from sitemap_middleware.stores.sqlite.memory import MemoryStore
-from sitemap_middleware.stores.sqlite.store import SQLiteStore
+from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
 
 from ..support.documents import locs
 from ..support.servers import ROOT

@@ -17,8 +17,8 @@ from anyio import sleep_forever
 
 from sitemap_middleware.adapters.asgi_response_sending import send_stream
 from sitemap_middleware.cli.in_process_app_client import running_app
+from sitemap_middleware.documents.responses import MAX_SINGLE_PART_BYTES
 from sitemap_middleware.models import Site
-from sitemap_middleware.rendering.responses import MAX_SINGLE_PART_BYTES
 from tests.servers.test_processes import HOST, Launch, gunicorn, uvicorn
 from tests.support.waiting import until
 

@@ -20,7 +20,7 @@ from sitemap_middleware.check.sources import AppPages
 from sitemap_middleware.cli.main import command, commands_for
 from sitemap_middleware.models import Site
 from sitemap_middleware.request_response import Response
-from sitemap_middleware.stores.sqlite.store import SQLiteStore
+from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from ...support.command_line import cli_runner
 from ..check.web_site import Reply, WebSite, served, urlset
@@ -266,7 +266,7 @@ def test_requested_pages_leave_no_evidence(kind: str, tmp_path: Path, monkeypatc
     assert "the page answers 410" in first
     assert first == second
     opened = SQLiteStore(store.removeprefix("sqlite:///"))
-    assert opened.pages(Site("https", "bakery.example").store_key) == []
+    assert opened.parts(Site("https", "bakery.example").store_key) == {}
     opened.close()
 
 

@@ -14,13 +14,14 @@ from click.testing import Result
 from sitemap_middleware.cli import sitemap_export as export_module
 from sitemap_middleware.cli.main import command
 from sitemap_middleware.cli.sitemap_export import export
+from sitemap_middleware.documents import publisher
+from sitemap_middleware.documents.xml import render_sitemap
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.exceptions import SitemapError
 from sitemap_middleware.models import Site
-from sitemap_middleware.rendering import provider_section_scheduler
-from sitemap_middleware.rendering.chunked_document import sitemapindex
+from sitemap_middleware.observation.parse_and_store import save_observations
 from sitemap_middleware.request_response import Response
-from sitemap_middleware.stores.sqlite.store import SQLiteStore
+from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from ...apps.terminal_site import BASE, NOW
 from ...support.command_line import cli_runner
@@ -54,7 +55,7 @@ def seen(path: str, route: str, **more: object) -> Observation:
 @pytest.mark.parametrize("shop", ["flask_shop", "starlette_shop", "fastapi_shop"])
 def test_the_files_are_what_the_app_would_serve(shop: str, store: SQLiteStore, tmp_path: Path) -> None:
     route = "/posts/<slug>" if shop == "flask_shop" else "/posts/{slug}"
-    store.merge(BASE, [seen("/posts/one", route), seen("/", "/", last_modified=1_588_314_600)])
+    save_observations(store, BASE, [seen("/posts/one", route), seen("/", "/", last_modified=1_588_314_600)])
     out = tmp_path / "public"
     result = build(f"{SITE}:{shop}", out, "--factory")
     assert result.exit_code == 0, result.output
@@ -208,7 +209,8 @@ def answered(body: str, status: int = 200) -> Response:
 
 
 def index_of(*numbers: int) -> Response:
-    return answered(b"".join(sitemapindex((f"{BASE}/sitemap-{n}.xml", None) for n in numbers).plain()).decode())
+    lines = "".join(render_sitemap(f"{BASE}/sitemap-{number}.xml", None) for number in numbers)
+    return answered(f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{lines}</sitemapindex>')
 
 
 MADE = answered("<urlset/>")
@@ -298,7 +300,7 @@ def test_values_that_take_long_are_built_to_their_end(kind: str, store: SQLiteSt
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(export_module.export, "__kwdefaults__", {"pause": pause})
-        patch.setattr(provider_section_scheduler, "FIRST_WAIT_SECONDS", 0.0)
+        patch.setattr(publisher, "FIRST_WAIT_SECONDS", 0.0)
         result = build(f"{name}:app", tmp_path / "public")
     assert result.exit_code == 0, result.output
     assert pauses

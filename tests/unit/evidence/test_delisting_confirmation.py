@@ -26,7 +26,8 @@ from sitemap_middleware.evidence.observation_merge import (
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.page_verdict import is_listable, page_verdict
 from sitemap_middleware.models import Page, UnconfirmedAnswer
-from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.observation.parse_and_store import save_observations
+from sitemap_middleware.stores.sqlite import MemoryStore
 from tests.unit.observation.test_varying_content_prober import Site
 
 from ...support.sample_sites import Page as Answer
@@ -233,17 +234,17 @@ def test_a_redirect_that_is_visited_all_the_time_is_page_to_store_down_once_an_h
 def test_store_reports_contradicted_good_pages() -> None:
     store = MemoryStore()
 
-    def conflicts(observation: Observation) -> tuple[str, ...]:
-        return store.merge("https://example.com", [observation]).conflicting_paths
+    def conflicts(observation: Observation) -> list[str]:
+        return save_observations(store, "https://example.com", [observation])[0].conflicting_paths
 
-    assert conflicts(answer(NOW - 10)) == ()
-    assert conflicts(good()) == ()
-    assert conflicts(answer(NOW + 10)) == ("/page",)
-    assert conflicts(answer(NOW + 11)) == ()
-    assert conflicts(answer(NOW + 10 + CONFIRMATION_SECONDS)) == ("/page",)
-    assert conflicts(good(NOW + 200)) == ()
-    assert conflicts(answer(NOW + 210, is_probe=True)) == ()
-    assert conflicts(answer(NOW + 220)) == ()
+    assert conflicts(answer(NOW - 10)) == []
+    assert conflicts(good()) == []
+    assert conflicts(answer(NOW + 10)) == ["/page"]
+    assert conflicts(answer(NOW + 11)) == []
+    assert conflicts(answer(NOW + 10 + CONFIRMATION_SECONDS)) == ["/page"]
+    assert conflicts(good(NOW + 200)) == []
+    assert conflicts(answer(NOW + 210, is_probe=True)) == []
+    assert conflicts(answer(NOW + 220)) == []
 
 
 DELISTING = {

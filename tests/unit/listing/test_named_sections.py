@@ -94,9 +94,9 @@ def test_each_named_section_is_a_document_of_the_index(protocol: str) -> None:
 @pytest.mark.uncovered
 @EVERYWHERE
 def test_a_large_section_has_numbered_documents_after_the_first(protocol: str) -> None:
-    site = Site(protocol, {"guides": lambda: (f"/guides/{number}" for number in range(50_001))})
-    assert len(site.listed("guides")) == 50_000
-    assert site.listed("guides-2") == ["/guides/50000"]
+    site = Site(protocol, {"guides": lambda: (f"/guides/{number}" for number in range(10_001))})
+    assert len(site.listed("guides")) == 10_000
+    assert site.listed("guides-2") == ["/guides/10000"]
 
 
 @EVERYWHERE

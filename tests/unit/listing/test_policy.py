@@ -22,7 +22,7 @@ from sitemap_middleware.models import Page as StoredPage
 from sitemap_middleware.options.table import Options
 from sitemap_middleware.robots_parser import RobotsRules
 from sitemap_middleware.routing.route_table import RouteTable
-from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ...support.documents import locs
 from ...support.sample_sites import Page, SampleSite
@@ -321,10 +321,10 @@ def policy_of(probed: Mapping[str, str] = MappingProxyType({}), **options: Any) 
 
 def context(rules: str = "", *, made: bool = False) -> EvaluationContext:
     snapshot = SiteSnapshot(SITE, RouteTable([], options_of()), MemoryStore(), RobotsRules(rules), NOW)
-    record = SignalsRecord(0, 0, 0, b"", b"", b"", b"")
+    record = SignalsRecord(0, 0, "", "")
     signals = CachedSiteSignals(record, lambda: (SiteSignals(), frozenset()))
     signals.sitemap_was_made = made
-    return EvaluationContext(snapshot, signals, frozenset(), b"", {})
+    return EvaluationContext(snapshot, signals, frozenset(), "", {})
 
 
 @pytest.mark.parametrize(

@@ -454,6 +454,7 @@ def test_values_on_a_route_without_parameters_are_warned_of_once(caplog: pytest.
     site = SitemapMiddleware(app, store="memory://", verify=False)
     assert wsgi(site, RequestSpec("/sitemap.xml", host="localhost")).status == 200
     app.add_url_rule("/later", "later", lambda: "later")
+    site.flush()
     listed_locs = entries(wsgi(site, RequestSpec("/sitemap.xml", host="localhost")).body)
     assert sorted(listed_locs) == [f"{LOCAL}/{path}" for path in ("", "later", "posts/", "posts/rye")]
     (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]

@@ -33,15 +33,16 @@ from werkzeug.routing import BaseConverter
 
 from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
 from sitemap_middleware.adapters.asgi_request import ASGIRequest
+from sitemap_middleware.documents import publisher
 from sitemap_middleware.exceptions import ValuesError, ValuesTimeout
 from sitemap_middleware.listing import provider_reader as providers
 from sitemap_middleware.listing.async_provider_batches import MAX_BATCH_ITEMS
 from sitemap_middleware.listing.provider_item_paths import ProviderReport
 from sitemap_middleware.listing.provider_item_queue import BatchQueue
-from sitemap_middleware.rendering import provider_section_scheduler
 
 from ...support.documents import entries
 from ...support.sample_sites import Clock, Page, SampleSite
+from ...support.stores import all_pages
 from ...support.waiting import join_threads
 from ...support.wire import DRIVERS, Answer, RequestSpec, asgi_async
 
@@ -168,7 +169,7 @@ class Site:
         """The paths of pages with observations."""
         self.app.flush()
         site, _ = self.app.service.site_resolver.resolve("http", host, "")
-        return [page.path for page in self.app.service.store.pages(site.store_key)]
+        return [page.path for page in all_pages(self.app.service.store, site.store_key)]
 
 
 # Every form
@@ -430,7 +431,7 @@ def test_unknown_paths_leave_no_trace_once_the_pages_are_known(protocol: str) ->
     site = SampleSite(protocol, {"/posts/{slug}": Page(404)}, marks={"/posts/{slug}": sitemap(values=SLUGS)})
     site.locs()
     site.visit("/posts/made-up", "/posts/one")
-    (known,) = site.app.service.store.pages("loopback:http/")
+    (known,) = all_pages(site.app.service.store, "loopback:http/")
     assert (known.path, known.learned) == ("/posts/one", False)
 
 
@@ -1339,8 +1340,8 @@ def test_a_request_that_is_cancelled_ends_its_provider() -> None:
 def test_requests_during_generation_get_the_last_sitemap_or_retry_after(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(provider_section_scheduler, "WAIT_SECONDS", 0.01)
-    monkeypatch.setattr(provider_section_scheduler, "FIRST_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(publisher, "FIRST_WAIT_SECONDS", 0.01)
     started, release = threading.Event(), threading.Event()
     items = [{"slug": "good"}]
 

@@ -23,6 +23,7 @@ from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation.background_saving import MAX_PENDING_BODY_BYTES, ResponseBuffer
 
+from ...support.stores import all_pages
 from ...support.waiting import until
 from ...support.wire import RequestSpec, wsgi
 
@@ -222,7 +223,7 @@ SCRIPT = """
     ids=["the end of the script", "sys.exit", "the program's own handler of SIGTERM"],
 )
 def test_process_exit_flushes_and_keeps_its_exit_status(tmp_path: Path, end: str, status: int) -> None:
-    from sitemap_middleware.stores.sqlite.store import SQLiteStore
+    from sitemap_middleware.stores.sqlite import SQLiteStore
 
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(SCRIPT).format(end=end)],
@@ -232,7 +233,7 @@ def test_process_exit_flushes_and_keeps_its_exit_status(tmp_path: Path, end: str
     )
     assert done.returncode == status
     store = SQLiteStore(tmp_path / "pages.sqlite3")
-    assert [page.path for page in store.pages("https://example.com")] == ["/"]
+    assert [page.path for page in all_pages(store, "https://example.com")] == ["/"]
     store.close()
 
 

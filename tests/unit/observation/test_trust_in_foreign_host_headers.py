@@ -9,7 +9,7 @@ import pytest
 from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation.trust_in_foreign_host_headers import OWN_HOST_WINDOW_SECONDS
-from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ...support.sample_sites import Page, SampleSite
 from .test_unusual_routing_headers import ANSWERS

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from sitemap_middleware.models import Site
-from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ...support.sample_sites import Page, SampleSite
+from ...support.stores import all_pages
 from .test_varying_content_prober import Site as ProbedSite
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -122,7 +123,7 @@ def test_unknown_pages_do_not_become_known_by_an_unusual_request_that_fails(prot
     sample = site(protocol, store=store)
     asked(sample, "/")
     asked(sample, "/a", Page(404), headers=[("x-original-url", "/nothing")])
-    assert [page.path for page in store.pages(Site("https", "example.com").store_key)] == ["/"]
+    assert [page.path for page in all_pages(store, Site("https", "example.com").store_key)] == ["/"]
 
 
 @BOTH

@@ -236,7 +236,7 @@ def test_a_store_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> Any:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(type(sample.app.service.store), "blocks", fail)
+    monkeypatch.setattr(type(sample.app.service.store), "parts", fail)
     answer = get(sample)
     assert (answer.status, "the disk is full" in answer.text) == (503, True)
     assert "the disk is full" in get(sample, "/health").text

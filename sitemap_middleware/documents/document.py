@@ -1,0 +1,125 @@
+"""Documents: XML files of at most 10,000 entries, compressed once and kept as they are sent.
+
+Equal entries give equal documents with equal ETags, in every process.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from ..models import SitemapUrl
+from ..sitemap_limits_and_value_checks import MAX_BYTES_PER_DOCUMENT
+from ..yield_to_other_threads import in_pieces
+from .xml import SITEMAPINDEX, URLSET, render_sitemap, render_url
+
+MAX_ENTRIES: Final = 10_000
+"""Entries in one document. The protocol allows 50,000; smaller ones are rendered and read again sooner."""
+
+PIECE_ENTRIES: Final = 200
+"""Entries that are rendered at a time, in about a millisecond: then other threads, such as an event loop, may run."""
+
+_URLSET_BYTES: Final = sum(map(len, URLSET))
+
+
+class Document(NamedTuple):
+    """One XML file."""
+
+    name: str
+    """The part of its path after the sitemap's own name, without ".xml": "routes-1"; empty for the sitemap itself."""
+    etag: str
+    """A digest of the XML."""
+    entries: int
+    """URLs; in an index, documents."""
+    size: int
+    """Bytes of plain XML."""
+    gzipped_size: int
+    lastmod: str | None
+    """The latest lastmod of its entries."""
+    priority: float | None
+    """The priority of its entries, if all have the same."""
+    since: int = 0
+    """Since when it has been this document, in POSIX seconds: its Last-Modified."""
+    gzipped: bytes = b""
+    """The XML, gzipped; empty while it is in the store."""
+
+    @property
+    def figures(self) -> Document:
+        """The document without its XML."""
+        return self._replace(gzipped=b"")
+
+    def with_date(self, earlier: Document | None, now: int) -> Document:
+        """The document, dated: the date of an equal earlier one, else now, but no second stands for two documents."""
+        if earlier is None:
+            return self._replace(since=now)
+        return self._replace(since=earlier.since if earlier.etag == self.etag else max(now, earlier.since + 1))
+
+
+def urlsets(entries: Iterable[SitemapUrl], name: str) -> Iterator[Document]:
+    """Render entries, in their order, as documents within the limits of the protocol.
+
+    Args:
+        entries: what is listed.
+        name: that of the first document. The others end in "-2", "-3" and so on, in place of "-1" if it has that.
+    """
+    lines: list[str] = []
+    size, lastmod, priorities, number = _URLSET_BYTES, "", set[float | None](), 1
+    for entry in in_pieces(entries, PIECE_ENTRIES):
+        line = render_url(entry)
+        if len(lines) == MAX_ENTRIES or size + len(line) > MAX_BYTES_PER_DOCUMENT:
+            yield _document(_numbered(name, number), URLSET, lines, lastmod, priorities)
+            lines, size, lastmod, priorities, number = [], _URLSET_BYTES, "", set(), number + 1
+        lines.append(line)
+        size += len(line)
+        priorities.add(entry.priority)
+        if entry.lastmod is not None and entry.lastmod > lastmod:
+            lastmod = entry.lastmod
+    if lines:
+        yield _document(_numbered(name, number), URLSET, lines, lastmod, priorities)
+
+
+def sitemapindex(documents: Iterable[tuple[str, str | None]]) -> Document:
+    """The index of documents, given as pairs of loc and lastmod."""
+    pairs = list(documents)
+    lastmod = max((lastmod or "" for _, lastmod in pairs), default="")
+    return _document("", SITEMAPINDEX, [render_sitemap(*pair) for pair in pairs], lastmod, set())
+
+
+def fit_together(documents: Sequence[Document]) -> bool:
+    """Whether one document can hold the entries of all."""
+    return (
+        sum(document.entries for document in documents) <= MAX_ENTRIES
+        and sum(document.size for document in documents) <= MAX_BYTES_PER_DOCUMENT
+    )
+
+
+def joined(documents: Sequence[Document]) -> Document:
+    """The one document of all entries of these, which have their XML."""
+    head, tail = URLSET
+    lines = [gzip.decompress(document.gzipped).decode()[len(head) : -len(tail)] for document in documents]
+    lastmod = max((document.lastmod or "" for document in documents), default="")
+    whole = _document("", URLSET, lines, lastmod, {document.priority for document in documents})
+    return whole._replace(entries=sum(document.entries for document in documents))
+
+
+def etag_of(xml: bytes) -> str:
+    """The digest of some XML."""
+    return blake2b(xml, digest_size=16).hexdigest()
+
+
+def _numbered(name: str, number: int) -> str:
+    if number == 1:
+        return name
+    return f"{name.removesuffix('-1')}-{number}"
+
+
+def _document(
+    name: str, frame: tuple[str, str], lines: list[str], lastmod: str, priorities: set[float | None]
+) -> Document:
+    head, tail = frame
+    xml = "".join([head, *lines, tail]).encode("ascii")
+    gzipped = gzip.compress(xml, 6, mtime=0)
+    priority = next(iter(priorities)) if len(priorities) == 1 else None
+    return Document(name, etag_of(xml), len(lines), len(xml), len(gzipped), lastmod or None, priority, gzipped=gzipped)

@@ -1,0 +1,178 @@
+"""Parts: what is rendered together, as one or more documents, and kept in the store for all workers.
+
+A part is some learned pages, at most one document; or the pages of a provider, or the static routes, in as many
+documents as they need. All are rendered, saved and read in the same way.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from ..models import BaseURL, SitemapUrl
+from ..stores.base import Store
+from .document import Document, etag_of, urlsets
+
+SAVE_BYTES: Final = 512 * 1024
+"""Approximate number of bytes of documents that are saved at one time."""
+
+FOREVER: Final = 2**62
+"""A POSIX time that is never reached."""
+
+
+class Part(NamedTuple):
+    """The complete documents of a part, without their XML."""
+
+    key: str
+    """What they were rendered from. While this stays the same, so do they."""
+    at: float
+    """POSIX seconds, by the store's clock, at which they were complete."""
+    seconds: float = 0.0
+    """Seconds it took to render them."""
+    until: int = FOREVER
+    """POSIX seconds at which they have to be rendered again because of time alone."""
+    mark: str = ""
+    """The token of the last `refresh` before them."""
+    slot: int = 0
+    """0 or 1: where their XML is in the store. The other slot has that of the previous ones, which are being read."""
+    documents: tuple[Document, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PartSource:
+    """How to render a part, and when."""
+
+    name: str
+    """Its name in the store, unique within the site."""
+    document: str
+    """The name of its first document."""
+    key: str
+    is_due: Callable[[Part | None], bool]
+    """Whether it is to be rendered again, given what was rendered last."""
+    entries: Callable[[], tuple[Iterable[SitemapUrl], int]]
+    """Its entries, and until when they hold. It may raise what reading the store or a provider raises."""
+    mark: str = ""
+    max_documents: int | None = None
+    pages: int = 0
+    """Pages in the store that rendering it reads."""
+
+
+class Saver(NamedTuple):
+    """Where rendered parts are saved."""
+
+    store: Store
+    owner: BaseURL
+
+    def load(self, names: Collection[str]) -> dict[str, Part]:
+        """Those of these parts that were rendered, by this or another worker."""
+        records = self.store.load(self.owner, [_record_name(name) for name in names])
+        found = {name: _decoded(records.get(_record_name(name), b"")) for name in names}
+        return {name: part for name, part in found.items() if part is not None}
+
+    def load_document(self, name: str, part: Part, number: int) -> Document | None:
+        """A document of a part with its XML; None if the store has lost it, or has another one by now."""
+        document, record = part.documents[number], _xml_name(name, part.slot, number)
+        gzipped = self.store.load(self.owner, [record]).get(record, b"")
+        with suppress(OSError, EOFError, ValueError):  # what gzip raises for damaged data
+            if etag_of(gzip.decompress(gzipped)) == document.etag:
+                return document._replace(gzipped=gzipped)
+        return None
+
+    def save(self, name: str, part: Part) -> None:
+        """Save what is known of a part, without its XML."""
+        self.store.save(self.owner, {_record_name(name): _encoded(part)})
+
+    def forget_if_same(self, name: str, part: Part) -> None:
+        """Have a part rendered again whose XML the store has lost, unless it has been by now."""
+        if self.load([name]).get(name) == part:
+            self.store.save(self.owner, {_record_name(name): None})
+
+    def render(
+        self,
+        source: PartSource,
+        previous: Part | None,
+        now: Callable[[], float],
+        timer: Callable[[], float],
+        keep_on: Callable[[], None] = lambda: None,
+    ) -> Part:
+        """Render a part and save it. The record that names its documents comes last: half a rendering changes nothing.
+
+        Args:
+            source: the part.
+            previous: what was rendered before, if anything.
+            now: returns POSIX seconds, by the clock that all workers share.
+            timer: returns seconds, to measure how long it takes.
+            keep_on: called after each document; raises an exception if this worker is to stop.
+        """
+        began, slot = timer(), 0 if previous is None else 1 - previous.slot
+        entries, until = source.entries()
+        documents: list[Document] = []
+        records: dict[str, bytes | None] = {}
+        size = 0
+        for number, document in enumerate(urlsets(entries, source.document)):
+            if number == source.max_documents:  # never, but for a site made of extremely long paths
+                break
+            documents.append(document.figures)
+            records[_xml_name(source.name, slot, number)] = document.gzipped
+            size += document.gzipped_size
+            if size >= SAVE_BYTES:
+                self.store.save(self.owner, records)
+                records, size = {}, 0
+            keep_on()
+        at = now()
+        found = dated(documents, previous, at)
+        part = Part(source.key, at, max(0.0, timer() - began), until, source.mark, slot, found)
+        if previous is not None:
+            records |= {_xml_name(source.name, 1 - slot, number): None for number in range(len(previous.documents))}
+        self.store.save(self.owner, {**records, _record_name(source.name): _encoded(part)})
+        return part
+
+
+def dated(documents: Iterable[Document], previous: Part | None, now: float) -> tuple[Document, ...]:
+    """The documents of a part, each with its date."""
+    earlier = {} if previous is None else {document.name: document for document in previous.documents}
+    return tuple(document.with_date(earlier.get(document.name), int(now)) for document in documents)
+
+
+def _encoded(part: Part) -> bytes:
+    return json.dumps([*part[:-1], [document[:-1] for document in part.documents]]).encode()
+
+
+def _decoded(record: bytes) -> Part | None:
+    """A part as it was saved; None if it was not, or cannot be decoded."""
+    with suppress(ValueError, TypeError):
+        key, at, seconds, until, mark, slot, documents = json.loads(record)
+        part = Part(key, at, seconds, until, mark, slot, tuple(_document(*fields) for fields in documents))
+        if _has_types(part, Part("", 0.0)):
+            return part
+    return None
+
+
+def _document(*fields: Any) -> Document:
+    name, etag, entries, size, gzipped_size, lastmod, priority, since = fields
+    document = Document(name, etag, entries, size, gzipped_size, lastmod, priority, since)
+    if not _has_types(document._replace(lastmod=lastmod or "", priority=priority or 0.0), _SAMPLE):
+        raise TypeError("a document has other fields")
+    return document
+
+
+_SAMPLE: Final = Document("", "", 0, 0, 0, "", 0.0)
+
+
+def _has_types(decoded: tuple[Any, ...], sample: tuple[Any, ...]) -> bool:
+    return all(
+        isinstance(value, (int, float) if isinstance(known, float) else type(known))
+        for value, known in zip(decoded, sample, strict=True)
+    )
+
+
+def _record_name(name: str) -> str:
+    return f"documents/{name}"
+
+
+def _xml_name(name: str, slot: int, number: int) -> str:
+    return f"documents/{name}/{slot}/{number}"

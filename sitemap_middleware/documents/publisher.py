@@ -1,0 +1,510 @@
+"""Brings the documents of each site up to date, and keeps the last good ones."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from typing import Any, Final, NamedTuple, cast
+
+from ..exceptions import StoreError, ValuesError
+from ..fork_safety import WorkerId, reset_after_fork
+from ..listing.candidates import SiteSnapshot
+from ..listing.entries import EntryBuilder
+from ..listing.policy import EvaluationContext
+from ..listing.provider_item_queue import as_values_error
+from ..models import Site
+from ..options.table import Options
+from ..request_response import TEST_CLIENT_WAIT_SECONDS, Request
+from ..robots_parser import RobotsRules
+from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION, RouteTable
+from ..stores.base import UNLEARNED_PART, PartState, Store
+from ..stores.requested_refreshes import RefreshMarks
+from ..stores.store_clock import StoreClock
+from ..warn_once import WarnOnce
+from .background import BackgroundJob, BeingGenerated, Postponed, Unavailable
+from .document import Document, urlsets
+from .parts import Part, PartSource, Saver, dated
+from .site_documents import PublishedDocument, SiteDocuments
+from .sources import WAIT_SECONDS, PartSources, States
+
+log: logging.Logger = logging.getLogger("sitemap_middleware")
+
+MAX_SITES: Final = 64
+"""Sites whose documents are kept in memory at one time."""
+
+FIRST_WAIT_SECONDS: Final = 10.0
+"""Seconds that a request waits for documents that are being rendered if there are none to serve meanwhile."""
+
+DEADLINE_SECONDS: Final = 2.0
+"""Seconds after which a request gets the last good document if the store is slow."""
+
+LEASE_SECONDS: Final = 60
+"""Seconds after which another worker takes over the rendering of a worker that stopped renewing its lease."""
+
+POLL_SECONDS: Final = 0.2
+"""How often a worker looks whether another one has rendered what it needs."""
+
+MAX_WAITED_PAGES: Final = 1000
+"""Learned pages whose documents a request renders by itself. If more are stale, they are rendered in the background."""
+
+PAUSE_FACTOR: Final = 2
+"""The pause after a part was rendered in the background, as a multiple of the time that it took."""
+
+_HIGH_PRIORITY: Final = 0.5
+"""A site whose pages all have the same priority above this one gets a warning."""
+
+PROVIDER_FAILING_REASON: Final = "the values of a route fail, and the log says why"
+"""What clients are told if there is no document because a provider fails."""
+
+Freshness = tuple[int, float, float]
+"""A generation, and the POSIX seconds between which the documents in memory need no check."""
+
+_NEVER: Final[Freshness] = -1, 0.0, 0.0
+
+
+class _Inputs(NamedTuple):
+    """What the documents of a site were made from when all were last up to date."""
+
+    version: int
+    """The version of the site's pages in the store."""
+    table: RouteTable
+    rules: str
+    marks: RefreshMarks
+    read_at: float
+    """POSIX seconds."""
+
+
+class _SiteSitemap:
+    """What is known of the sitemap of one site."""
+
+    def __init__(self, path: str, now: float) -> None:
+        self.lock = threading.Lock()
+        """Held while the documents are brought up to date."""
+        self.created_at = now
+        self.documents = SiteDocuments(path)
+        self.inputs: _Inputs | None = None
+        """None if the next request must bring everything up to date."""
+        self.fresh = _NEVER
+        self.states: States = {}
+        """The parts of the site in the store, as they were last read."""
+        self.parts: dict[str, Part] = {}
+        """What was rendered of each part, by its name."""
+        self.jobs: dict[str, BackgroundJob] = {}
+        """What is rendered in the background: "values" or "learned"."""
+        self.is_failing = False
+        """Whether a provider fails, and that was logged."""
+        self.values_age = 0.0
+        self.is_lost = False
+        """Whether the store has lost what it held of the site."""
+
+
+class Publisher:
+    """Makes the documents of all sites."""
+
+    def __init__(self, entries: EntryBuilder, store: Store, options: Options, store_clock: StoreClock) -> None:
+        self._entries = entries
+        self._sources = PartSources(entries, options, store_clock)
+        self._store = store
+        self._options = options
+        self._clock = options.clock
+        self._store_clock = store_clock
+        self._worker_id = WorkerId()
+        self._warn_once = WarnOnce()
+        self._sites: OrderedDict[str, _SiteSitemap] = OrderedDict()
+        self._closing = threading.Event()
+        self.rendered_parts: int = 0
+        """Parts of learned pages rendered since the process began."""
+        self._stem = options.path.removesuffix(".xml")
+        self._part_path = re.compile(re.escape(self._stem) + r"-(([A-Za-z0-9_.~-]+?)(-[1-9][0-9]{0,4})?)\.xml")
+        self._section_names = frozenset(provider.section for provider in options.sections)
+        reset_after_fork(self)
+
+    def reset_after_fork(self) -> None:
+        """In a forked child: the parent's locks may be held for ever, and its threads are not here."""
+        self._closing = threading.Event()
+        self._sites.clear()
+
+    def close(self) -> None:
+        """Render nothing more in the background: a server that shuts down waits for it."""
+        self._closing.set()
+
+    # Which paths are documents
+
+    def may_be_document_path(self, path: str) -> bool:
+        """Whether a path could be that of a document, whatever the names of the sections are."""
+        return path.startswith(self._stem) and (
+            path == self._options.path or self._part_path.fullmatch(path) is not None
+        )
+
+    def is_document_path(self, path: str, provider_names: Collection[str]) -> bool:
+        """Whether a path is that of a document, given the names of the providers' sections."""
+        if not path.startswith(self._stem):
+            return False
+        part = self._part_path.fullmatch(path)
+        if part is None or part[3] is None:  # only the first document of a named section has no number
+            return path == self._options.path or (part is not None and part[2] in self._section_names)
+        return part[2] in (ROUTES_SECTION, LEARNED_SECTION, *provider_names)
+
+    # Documents
+
+    def fresh_document(self, site: Site, path: str, generation: int) -> Document | None:
+        """A document in memory that was up to date a moment ago; None if there is none. Waits for nothing."""
+        sitemap = self._sites.get(site.base_url)
+        if sitemap is None or not self.is_fresh(site, generation):
+            return None
+        return sitemap.documents.in_memory(path)
+
+    def is_fresh(self, site: Site, generation: int) -> bool:
+        """Whether all documents of a site were up to date a moment ago, in this generation. Waits for nothing."""
+        sitemap = self._sites.get(site.base_url)
+        if sitemap is None:
+            return False
+        known, since, until = sitemap.fresh
+        return known == generation and since <= self._clock() < until
+
+    def last_document(self, site: Site, path: str) -> Document | None:
+        """A document as it was last served; None if its pages have changed since, or if there was none."""
+        sitemap = self._sites.get(site.base_url)
+        return None if sitemap is None else sitemap.documents.in_memory(path)
+
+    def is_listed(self, site: Site, path: str) -> bool:
+        """Whether the documents of a site, as they were last brought up to date, include that of a path."""
+        sitemap = self._sites.get(site.base_url)
+        return sitemap is not None and sitemap.documents.has(path)
+
+    def find_document(
+        self,
+        site: Site,
+        table: RouteTable,
+        rules: RobotsRules,
+        request: Request,
+        *,
+        path: str,
+        marks: RefreshMarks,
+        freshness: Freshness | None = None,
+    ) -> Document | None:
+        """The document of a path as it is now, or the last good one; None if there is none of that path.
+
+        One thread at a time brings a site's documents up to date; meanwhile others get the last good ones.
+
+        Args:
+            site: the site.
+            table: the routes as they are now.
+            rules: the site's robots.txt.
+            request: the one that the document is made for.
+            path: of the document.
+            marks: what `refresh` asked for.
+            freshness: a generation, when the request began, and until when others need no other check, in POSIX
+                seconds; None if the next request has to check again.
+
+        Raises:
+            Unavailable: it cannot be made now, and there is no earlier document, or one whose pages have changed since.
+        """
+        sitemap, began = self._sitemap_of(site), self._clock()
+        documents = sitemap.documents
+        last_good = documents.in_memory(path)
+        if not sitemap.lock.acquire(timeout=FIRST_WAIT_SECONDS if last_good is None else WAIT_SECONDS):
+            last_good = documents.in_memory(path)  # the other thread may have replaced it
+            if last_good is None:
+                raise BeingGenerated
+            return last_good
+        patience = _Patience(self._store, self._clock, began + DEADLINE_SECONDS if last_good else math.inf)
+        store = cast("Store", patience)
+        try:
+            now = self._store_clock.now()
+            snapshot = SiteSnapshot(site, table, store, rules, now, request.async_collector)
+            self._refresh(sitemap, snapshot, request, marks)
+            document = documents.find(path, Saver(store, site.base_url), now)
+            sitemap.fresh = self._limited(freshness, sitemap.inputs)
+        except (StoreError, ValuesError, Unavailable) as error:
+            sitemap.inputs = None  # XML may be missing from the store: the next request looks at everything
+            sitemap.fresh = _NEVER
+            last_good = documents.in_memory(path)
+            if last_good is None:
+                raise _as_unavailable(error) from error
+            return last_good
+        else:
+            return document
+        finally:
+            patience.ends_at = math.inf
+            sitemap.lock.release()
+
+    def take_loss(self, site: Site) -> bool:
+        """Whether the store has lost what it held of a site, since the last call."""
+        sitemap = self._sitemap_of(site)
+        is_lost, sitemap.is_lost = sitemap.is_lost, False
+        return is_lost
+
+    # Figures
+
+    def has_entries(self, site: Site) -> bool:
+        """Whether the documents of a site that were last brought up to date have entries."""
+        sitemap = self._sites.get(site.base_url)
+        return sitemap is not None and bool(sitemap.documents.listed)
+
+    def published_documents(self, site: Site) -> list[PublishedDocument]:
+        """The documents of a site as they were last brought up to date, the index first if there is one."""
+        sitemap = self._sites.get(site.base_url)
+        return [] if sitemap is None else sitemap.documents.published()
+
+    def entry_count(self) -> int:
+        """The number of entries in the documents of all sites."""
+        return sum(sitemap.documents.entry_count() for sitemap in self._all())
+
+    def document_count(self) -> int:
+        """The number of documents of all sites, indexes included."""
+        return sum(sitemap.documents.count() for sitemap in self._all())
+
+    def values_age(self) -> float:
+        """The age in seconds of the oldest provider items when a request last needed them; 0 if there are none."""
+        return max((sitemap.values_age for sitemap in self._all()), default=0.0)
+
+    def _all(self) -> list[_SiteSitemap]:
+        return list(self._sites.values())  # a copy: other threads may add a site meanwhile
+
+    def _sitemap_of(self, site: Site) -> _SiteSitemap:
+        sitemap = self._sites.get(site.base_url)
+        if sitemap is None:
+            sitemap = self._sites.setdefault(site.base_url, _SiteSitemap(self._options.path, self._clock()))
+            while len(self._sites) > MAX_SITES:
+                self._sites.popitem(last=False)
+        return sitemap
+
+    # Bringing the parts of a site up to date
+
+    def _refresh(self, sitemap: _SiteSitemap, snapshot: SiteSnapshot, request: Request, marks: RefreshMarks) -> None:
+        """Bring all parts up to date, unless nothing has changed since they were."""
+        store, by_test = snapshot.store, request.wait_seconds == TEST_CLIENT_WAIT_SECONDS
+        version = store.version(snapshot.site.store_key)
+        inputs = _Inputs(version, snapshot.table, snapshot.rules.text, marks, self._clock())
+        known = sitemap.inputs
+        if (
+            known is not None
+            and known[:4] == inputs[:4]
+            and 0 <= inputs.read_at - known.read_at < self._options.max_age
+            and not by_test  # a test sees what it has just changed
+        ):
+            return
+        states = store.parts(snapshot.site.store_key)
+        self._note_loss(sitemap, states, snapshot.site)
+        evaluation = self._entries.evaluation_context(snapshot, states, version)
+        routes = self._sources.routes(evaluation, states, marks)
+        values = self._sources.values(evaluation, states, marks, is_expired=by_test)
+        learned = self._sources.learned(evaluation, states)
+        saver, shared = Saver(store, snapshot.site.base_url), [*values, *learned]
+        parts = saver.load([source.name for source in (routes, *shared)])
+        parts[routes.name] = self._routes(saver, routes, sitemap.parts.get(routes.name), parts.get(routes.name))
+        sitemap.parts = parts
+        self._refresh_values(sitemap, evaluation, values, request, by_test=by_test)
+        self._refresh_learned(sitemap, evaluation, learned, request, by_test=by_test)
+        ordered = {source.name: part for source in (routes, *shared) if (part := parts.get(source.name)) is not None}
+        is_complete = len(ordered) == len(shared) + 1
+        is_named = any(provider.section is not None for provider, _ in evaluation.providers.values())
+        sitemap.documents.replace_parts(ordered, may_be_single=is_complete and not is_named)
+        sitemap.states = states
+        is_current = not any(source.is_due(parts.get(source.name)) for source in shared)
+        sitemap.inputs = inputs if is_current else None
+        if is_current:
+            self._warn_of_flat_priorities(sitemap.documents)
+
+    def _note_loss(self, sitemap: _SiteSitemap, states: States, site: Site) -> None:
+        """Note if the store has lost pages: only learned ones may go in the course of time."""
+        nothing = PartState(0, 0)
+        before, now = sitemap.states.get(UNLEARNED_PART, nothing), states.get(UNLEARNED_PART, nothing)
+        if now.pages < before.pages or now.version < before.version or (sitemap.states and not states):
+            log.warning(
+                "the sitemap's store has lost what it held of %s: it was emptied, or an earlier copy took its place;"
+                " what was lost is learned again",
+                site.base_url,
+            )
+            sitemap.is_lost = True
+
+    def _routes(self, saver: Saver, source: PartSource, previous: Part | None, stored: Part | None) -> Part:
+        """The static routes. Each worker renders them; what is known of them is stored so that all date them alike."""
+        if previous is not None and not source.is_due(previous):
+            return previous
+        entries, _ = source.entries()
+        now = self._store_clock.now()
+        documents = dated(urlsets(entries, source.document), stored, now)
+        part = Part(source.key, now, mark=source.mark, documents=documents)
+        figures = tuple(document.figures for document in part.documents)
+        if stored is None or stored.documents != figures:
+            saver.save(source.name, part._replace(documents=figures))
+        return part
+
+    def _refresh_values(
+        self,
+        sitemap: _SiteSitemap,
+        evaluation: EvaluationContext,
+        sources: list[PartSource],
+        request: Request,
+        *,
+        by_test: bool,
+    ) -> None:
+        """Call the providers that are due, and wait a moment. Earlier documents stay until new ones are complete."""
+        known = [sitemap.parts.get(source.name) for source in sources]
+        at = (sitemap.created_at if part is None else part.at for part in known)
+        sitemap.values_age = max((max(0.0, self._clock() - moment) for moment in at), default=0.0)
+        if not any(source.is_due(part) for source, part in zip(sources, known, strict=True)):
+            return
+        job = self._in_background(sitemap, evaluation, sources, request)
+        wait = 0.0 if sum(part.seconds for part in known if part is not None) > WAIT_SECONDS else WAIT_SECONDS
+        job.done.wait(FIRST_WAIT_SECONDS if by_test or None in known else wait)
+        if any(source.name not in sitemap.parts for source in sources):
+            if isinstance(job.error, ValuesError | StoreError):
+                raise job.error
+            raise Unavailable(PROVIDER_FAILING_REASON) if sitemap.is_failing else BeingGenerated
+
+    def _refresh_learned(
+        self,
+        sitemap: _SiteSitemap,
+        evaluation: EvaluationContext,
+        sources: list[PartSource],
+        request: Request,
+        *,
+        by_test: bool,
+    ) -> None:
+        """Render stale parts: a few pages at once, more in the background while earlier documents are served."""
+        stale = [source for source in sources if source.is_due(sitemap.parts.get(source.name))]
+        if sum(source.pages for source in stale) <= MAX_WAITED_PAGES:
+            saver = Saver(evaluation.snapshot.store, evaluation.snapshot.site.base_url)
+            for source in stale:
+                sitemap.parts[source.name] = saver.render(
+                    source, sitemap.parts.get(source.name), self._store_clock.now, self._clock
+                )
+                self.rendered_parts += 1
+            return
+        job = self._in_background(sitemap, evaluation, stale, request)
+        is_new = not any(source.name in sitemap.parts for source in sources)
+        job.done.wait(FIRST_WAIT_SECONDS if by_test or is_new else WAIT_SECONDS)
+        if job.done.is_set() and isinstance(job.error, StoreError):
+            raise job.error
+
+    # In the background
+
+    def _in_background(
+        self, sitemap: _SiteSitemap, evaluation: EvaluationContext, sources: list[PartSource], request: Request
+    ) -> BackgroundJob:
+        """Render parts after a request, or at the same time. The job that runs already, if there is one, is enough."""
+        kind = "learned" if sources[0].pages else "values"
+        job = sitemap.jobs.get(kind)
+        if job is None or job.done.is_set():
+            if self._closing.is_set():  # the app goes on; what ran before must end all the same
+                self._closing = threading.Event()
+            job = BackgroundJob(lambda: self._render(sitemap, evaluation, sources, self._closing))
+            sitemap.jobs[kind] = job
+            request.run_in_background(job.run)
+        return job
+
+    def _render(
+        self,
+        sitemap: _SiteSitemap,
+        evaluation: EvaluationContext,
+        sources: list[PartSource],
+        closing: threading.Event,
+    ) -> None:
+        """Render each of some parts, even if another one fails; then raise the first error."""
+        failed: list[Exception] = []
+        for source in sources:
+            try:
+                took = self._render_one(sitemap, evaluation, source, closing)
+            except Postponed:
+                raise
+            except StoreError as error:
+                failed.append(error)
+            except Exception as error:  # nor may a fault of the middleware remove earlier documents
+                if closing.is_set():
+                    raise Postponed from None  # the provider failed because the process ends
+                failed.append(as_values_error(error))
+                self._log_failure(sitemap, as_values_error(error))
+            else:
+                if source.pages and closing.wait(PAUSE_FACTOR * took):
+                    raise Postponed
+        if failed:
+            raise failed[0]
+        if sitemap.is_failing and not sources[0].pages:
+            sitemap.is_failing = False
+            log.warning("the sitemap's values can be read again")
+
+    def _render_one(
+        self, sitemap: _SiteSitemap, evaluation: EvaluationContext, source: PartSource, closing: threading.Event
+    ) -> float:
+        """Render a part, or take what another worker renders meanwhile; return how many seconds it took."""
+        owner, job = evaluation.snapshot.site.base_url, f"render {source.name}"
+        saver, name = Saver(self._store, owner), source.name
+
+        def keep_on() -> None:
+            if closing.is_set() or not self._store.lease(owner, job, self._worker_id.name, LEASE_SECONDS):
+                raise Postponed
+
+        while True:
+            is_ours = self._store.lease(owner, job, self._worker_id.name, LEASE_SECONDS)
+            try:
+                part = saver.load([name]).get(name)
+                if part is not None and not source.is_due(part):
+                    sitemap.parts[name] = part
+                    return 0.0
+                if is_ours:
+                    part = saver.render(source, part, self._store_clock.now, self._clock, keep_on)
+                    sitemap.parts[name] = part
+                    self.rendered_parts += bool(source.pages)
+                    return part.seconds
+            finally:
+                if is_ours:
+                    with suppress(StoreError):  # the lease expires without this
+                        self._store.lease(owner, job, self._worker_id.name, 0)
+            if closing.wait(POLL_SECONDS):
+                raise Postponed
+
+    def _log_failure(self, sitemap: _SiteSitemap, error: ValuesError) -> None:
+        """Log that a provider fails, once until all work again."""
+        if not sitemap.is_failing:
+            sitemap.is_failing = True
+            log.warning("the sitemap shows its last good state, or none: %s", error, exc_info=error.__cause__)
+
+    def _limited(self, freshness: Freshness | None, inputs: _Inputs | None) -> Freshness:
+        """How long documents may be served: not if something is still being rendered, nor past `max_age`."""
+        if freshness is None or inputs is None:
+            return _NEVER
+        generation, since, until = freshness
+        return generation, since, min(until, inputs.read_at + self._options.max_age)
+
+    def _warn_of_flat_priorities(self, documents: SiteDocuments) -> None:
+        """Warn, once, if all entries of a site have the same high priority."""
+        count, values = documents.entry_count(), {item.document.priority for item in documents.listed.values()}
+        priority = next(iter(values), None)
+        if count > 1 and len(values) == 1 and priority is not None and priority > _HIGH_PRIORITY:
+            self._warn_once(
+                "priority",
+                "all %d pages of the sitemap have priority %s: it is relative to the site's other pages, so it has no"
+                " effect; give different priorities, or none",
+                count,
+                priority,
+            )
+
+
+class _Patience:
+    """A store whose calls fail from some time on, so that a request gets the last good document instead of waiting."""
+
+    def __init__(self, store: Store, clock: Callable[[], float], ends_at: float) -> None:
+        self._store = store
+        self._clock = clock
+        self.ends_at = ends_at
+        """POSIX seconds. Set to infinity when the request ends: what it has begun goes on in the background."""
+
+    def __getattr__(self, name: str) -> Any:
+        if self._clock() > self.ends_at:
+            raise StoreError(f"the store takes longer than {DEADLINE_SECONDS:g} seconds for a sitemap")
+        return getattr(self._store, name)
+
+
+def _as_unavailable(error: Exception) -> Unavailable:
+    """The error for clients: it does not name what failed in particular."""
+    if isinstance(error, Unavailable):
+        return error
+    return Unavailable("its store does not answer" if isinstance(error, StoreError) else PROVIDER_FAILING_REASON)

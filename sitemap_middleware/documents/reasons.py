@@ -1,0 +1,134 @@
+"""Explains why a site has no sitemap: to clients in the response, to the site's owner in the log, once."""
+
+from __future__ import annotations
+
+import logging
+from itertools import islice
+from typing import Any, Final
+from urllib.parse import unquote
+
+from ..evidence.page_verdict import is_listable_elsewhere
+from ..exceptions import StoreError
+from ..listing.unmatched_patterns import unmatched_patterns
+from ..models import Page, Site
+from ..options.table import Options
+from ..routing.route_table import RouteTable
+from ..stores.base import Store
+from ..urls import canonical_hint
+from ..warn_once import WarnOnce
+
+log: logging.Logger = logging.getLogger("sitemap_middleware")
+
+MAX_PAGES_CHECKED: Final = 200
+"""If no page is listed, this many pages are checked for a canonical link to another URL."""
+
+MAX_LOGGED_HOST_CHARS: Final = 255
+"""Maximum length of an unknown Host in the log."""
+
+ROBOTS_UNKNOWN_REASON: Final = "the app's robots.txt fails, so it is not known what it forbids"
+
+DISALLOWED_REASON: Final = 'robots="disallow" keeps this site out of search engines, so there is no sitemap.'
+
+UNTRUSTED_HOST_REASON: Final = (
+    "No sitemap for this host: it is not in allowed_hosts and base_url is not set."
+    ' Set SITEMAP_BASE_URL, or pass base_url="https://example.com" or allowed_hosts=("example.com",)'
+    " to SitemapMiddleware."
+)
+
+UNTRUSTED_ROOT_REASON: Final = (
+    "No sitemap for this host and root path: they are not configured, or there are too many."
+    ' Pass base_url="https://example.com" to SitemapMiddleware, and wrap the app that has the root path.'
+)
+
+_NO_ROUTES_REASON: Final = (
+    ", and no routes of the app could be found: give SitemapMiddleware routes=app, or name pages by include and learn."
+)
+
+
+class NoSitemapReasons:
+    """Explains and logs why a site has no sitemap."""
+
+    def __init__(self, options: Options, store: Store) -> None:
+        self._options = options
+        self._checked_table: RouteTable | None = None
+        self._path = options.path
+        self._site = options.site
+        self._store = store
+        self._warn_once = WarnOnce()
+
+    def reason(self, site: Site, table: RouteTable) -> str:
+        """The reason for clients."""
+        nothing = f"There is nothing to list in {self._path}"
+        if not table.routes:
+            self.warn_of_no_routes(table)
+            return f"{nothing}{_NO_ROUTES_REASON}"
+        page = self._page_with_other_canonical(site)
+        if page is None:
+            return f"{nothing}: no page is known that may be listed. The command sitemap-middleware routes says why."
+        canonical = page.canonical or page.html_canonical or ""
+        self._warn_once(
+            "canonical",
+            "no page of %s is listed: pages name other URLs as canonical, such as %s, which names %s; %s",
+            site.base_url,
+            unquote(page.path),
+            canonical[:500],
+            canonical_hint(page.path, canonical),
+        )
+        return f"{nothing}: its pages name other URLs as canonical. The log says which."
+
+    def warn_of_no_routes(self, table: RouteTable) -> None:
+        """Warn if there is no sitemap because no routes were found."""
+        if not table.routes:
+            self._warn_once(
+                "routes",
+                "there is no sitemap, and no routes of the app could be found: give SitemapMiddleware routes=app,"
+                " or name pages by include and learn.",
+            )
+
+    def warn_of_proxy_fix(self, proxy_middleware: Any) -> None:
+        """Warn if a middleware such as ProxyFix, which reads a proxy's headers, runs inside this one and matters here.
+
+        Args:
+            proxy_middleware: that middleware, or None.
+        """
+        if proxy_middleware is not None and (self._site is None or getattr(proxy_middleware, "x_prefix", None)):
+            self._warn_once(
+                "proxy",
+                "%s runs inside SitemapMiddleware, which therefore sees neither the public host and scheme nor the"
+                " prefix: wrap it around SitemapMiddleware instead",
+                (proxy_middleware if isinstance(proxy_middleware, type) else type(proxy_middleware)).__name__,
+            )
+
+    def warn_of_host(self, host: str) -> None:
+        """Warn once that there is no sitemap for a host that no setting names. Any client may have invented it."""
+        if self._site is None:
+            self._warn_once(
+                "host",
+                "no sitemap for the host '%s': it is not in allowed_hosts and base_url is not set;"
+                " set SITEMAP_BASE_URL, or pass base_url or allowed_hosts to SitemapMiddleware",
+                "".join(
+                    char if char.isascii() and char.isprintable() else "?" for char in host[:MAX_LOGGED_HOST_CHARS]
+                ),
+            )
+
+    def warn_of_unmatched(self, table: RouteTable) -> None:
+        """Warn of patterns in options that match no route, once each."""
+        if table is not self._checked_table:
+            self._checked_table = table
+            for unmatched in unmatched_patterns(self._options, table):
+                self._warn_once(
+                    f"{unmatched.option} {unmatched.pattern}",
+                    "the option %s has %s, which matches no route of the app; %s",
+                    unmatched.option,
+                    unmatched.pattern,
+                    unmatched.fix,
+                )
+
+    def _page_with_other_canonical(self, site: Site) -> Page | None:
+        """A page that would be listed if its canonical link did not name another URL; None if there is none."""
+        try:
+            parts = self._store.parts(site.store_key)
+            pages = (page for number in parts for page in self._store.part(site.store_key, number))
+            return next(filter(is_listable_elsewhere, islice(pages, MAX_PAGES_CHECKED)), None)
+        except StoreError:
+            return None

@@ -1,0 +1,124 @@
+"""HTTP responses (RFC 9110) for documents: ETag, 304, gzip, HEAD. Pure, for both protocols."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Generator, Iterable
+from email.utils import formatdate
+from typing import Final
+
+from werkzeug.datastructures import Accept
+from werkzeug.http import parse_accept_header, parse_date, parse_etags
+
+from ..models import Headers
+from ..request_response import Conditions, Response
+from .document import Document
+
+HeaderFields = list[tuple[str, str]]
+
+PART_BYTES: Final = 64 * 1024
+"""Size of the parts in which a long document is sent. One is decompressed in well under a millisecond."""
+
+MAX_SINGLE_PART_BYTES: Final = 256 * 1024
+"""Size of the longest body that is sent in one piece; longer ones are sent in parts."""
+
+_MAX_IF_NONE_MATCH_CHARS: Final = 4096
+"""Maximum length of If-None-Match; a longer one is ignored. Older versions of Werkzeug parse it in quadratic time."""
+_BODY_HEADERS: Final = frozenset(
+    {"content-length", "content-encoding", "etag", "content-md5", "digest", "content-digest", "repr-digest"}
+)
+_COMMON_HEADERS: Final = (("X-Robots-Tag", "noindex"), ("X-Content-Type-Options", "nosniff"))
+
+
+def document_response(document: Document, conditions: Conditions, now: float, max_age: int) -> Response:
+    """The response to a request for a document.
+
+    Args:
+        document: the document.
+        conditions: the request's; its method is GET or HEAD.
+        now: POSIX seconds. A document that is dated later, as it replaced another in that one's second, has no
+            Last-Modified until then.
+        max_age: seconds for which clients may cache it.
+    """
+    method, coding, tags, moment = conditions
+    as_gzip = accepts_gzip(coding or "")
+    tag = f"{document.etag}-gzip" if as_gzip else document.etag
+    since = document.since if document.since <= now else None
+    fields = [
+        ("ETag", f'"{tag}"'),
+        ("Cache-Control", f"public, max-age={max_age}"),
+        ("Vary", "Accept-Encoding"),
+        *_COMMON_HEADERS,
+    ]
+    if since is not None:
+        fields.append(("Last-Modified", formatdate(since, usegmt=True)))
+    if _is_not_modified(tags, moment, tag, since):
+        return Response(304, fields)
+    size = document.gzipped_size if as_gzip else document.size
+    if as_gzip:
+        fields.append(("Content-Encoding", "gzip"))
+    fields += [("Content-Type", "application/xml; charset=utf-8"), ("Content-Length", str(size))]
+    if method == "HEAD":
+        return Response(200, fields)
+    if size > MAX_SINGLE_PART_BYTES:
+        return Response(200, fields, parts=_parts(document.gzipped, inflate=not as_gzip))
+    return Response(200, fields, document.gzipped if as_gzip else gzip.decompress(document.gzipped))
+
+
+def _parts(gzipped: bytes, *, inflate: bool) -> Generator[bytes]:
+    """A long body part by part, gzipped or not."""
+    if not inflate:
+        for start in range(0, len(gzipped), PART_BYTES):
+            yield gzipped[start : start + PART_BYTES]
+        return
+    decompressor = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    rest = gzipped
+    while rest:
+        if part := decompressor.decompress(rest, PART_BYTES):
+            yield part
+        rest = decompressor.unconsumed_tail
+    if part := decompressor.flush():
+        yield part
+
+
+def encode_headers(headers: Headers) -> list[tuple[bytes, bytes]]:
+    """Headers in ASGI's form."""
+    return [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
+
+
+def error_response(method: str, status: int, reason: str, fields: Iterable[tuple[str, str]] = ()) -> Response:
+    """One line of plain text that says why there is no document."""
+    return text_response(method, status, f"{reason}\n", [("Cache-Control", "no-store"), *_COMMON_HEADERS, *fields])
+
+
+def text_response(method: str, status: int, content: str, fields: HeaderFields) -> Response:
+    """Plain text."""
+    body = content.encode()
+    fields = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body))), *fields]
+    return Response(status, fields, b"" if method == "HEAD" else body)
+
+
+def with_body(method: str, answer: Response, body: bytes) -> Response:
+    """The app's response with another body, and without the headers that describe the old one."""
+    headers = [(name, value) for name, value in answer.headers if name not in _BODY_HEADERS]
+    return Response(answer.status, [*headers, ("content-length", str(len(body)))], b"" if method == "HEAD" else body)
+
+
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Whether a client accepts gzip, and does not prefer the plain bytes (RFC 9110, section 12.5.3)."""
+    accepted: dict[str, float] = {}
+    for coding, quality in parse_accept_header(accept_encoding, Accept):
+        accepted[coding.lower()] = max(quality, accepted.get(coding.lower(), 0))
+    wanted = max(accepted.get("gzip", accepted.get("*", 0)), accepted.get("x-gzip", 0))
+    return wanted > 0 and wanted >= accepted.get("identity", 0)
+
+
+def _is_not_modified(if_none_match: str | None, if_modified_since: str | None, tag: str, since: int | None) -> bool:
+    """Whether the client has this representation: by ETag, or by date if it sends no ETag (section 13.2.2)."""
+    if if_none_match is not None:
+        return len(if_none_match) <= _MAX_IF_NONE_MATCH_CHARS and parse_etags(if_none_match).contains_weak(tag)
+    if since is None or if_modified_since is None:
+        return False
+    moment = parse_date(if_modified_since)
+    return moment is not None and moment.timestamp() >= since

@@ -1,0 +1,246 @@
+"""Builds the entries of a sitemap: of static routes, of each provider, of learned pages."""
+
+from __future__ import annotations
+
+import reprlib
+from collections import deque
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
+from contextvars import Context
+from datetime import date
+from hashlib import blake2b
+from typing import Final, Literal
+
+from ..dates import w3c
+from ..entry import EMPTY_ENTRY
+from ..evidence import changefreq
+from ..evidence.changefreq import ChangefreqResult
+from ..evidence.lastmod import LastmodResult, futurity, lastmod
+from ..exceptions import ValuesError
+from ..models import Page, Provider, Route, Site, SitemapUrl
+from ..options.table import Options
+from ..request_response import AsyncCollector
+from ..routing.route_table import RouteTable
+from ..sitemap_limits_and_value_checks import validate_date
+from ..warn_once import WarnOnce
+from . import auto_priority
+from .candidates import (
+    Candidate,
+    SiteSnapshot,
+    decode_path,
+    learned_candidates,
+    provider_candidates,
+    route_candidates,
+)
+from .policy import EvaluationContext, ListingPolicy, route_changefreq, route_priority
+from .provider_item_paths import ProviderReport
+from .provider_reader import Providers
+from .site_signals_cache import Parts, SiteSignalsCache
+
+_DATE_FIX: Final = 'write it as "2024-05-01" or "2024-05-01T10:00:00Z"'
+
+
+class EntryBuilder:
+    """Builds the entries of listed pages, and counts what was left out."""
+
+    def __init__(self, options: Options, policy: ListingPolicy, providers: Providers) -> None:
+        self.policy = policy
+        self._options = options
+        self._providers = providers
+        self._site_signals = SiteSignalsCache()
+        self._skipped: dict[tuple[str, str], int] = {}
+        """By base URL and provider: items left out of the latest enumeration."""
+        self._warn_once = WarnOnce()
+
+    def evaluation_context(
+        self, snapshot: SiteSnapshot, parts: Parts, version: int, *, learning: bool = True
+    ) -> EvaluationContext:
+        """Add to a snapshot what the evaluation of its candidates depends on. For arguments see `SiteSignalsCache`."""
+        site_signals = self._site_signals.get(snapshot, parts, version, learning=learning)
+        parent_paths = frozenset[str]()
+        if self._options.priority == "auto":
+            routes = snapshot.table.routes
+            parent_paths = site_signals.parent_paths | auto_priority.hub_paths(route.path for route in routes)
+        providers = self._listed_providers(snapshot)
+        return EvaluationContext(snapshot, site_signals, parent_paths, self._settings_digest(snapshot), providers)
+
+    # Candidates
+
+    def route_candidates(self, context: EvaluationContext) -> list[Candidate]:
+        """The static routes, except those that a provider enumerates."""
+        enumerated = {provider for provider, _ in context.providers.values()}
+        return route_candidates(context.snapshot, enumerated)
+
+    def _listed_providers(self, snapshot: SiteSnapshot) -> dict[str, tuple[Provider, list[Route]]]:
+        """The providers of a site and their routes that are not excluded, by the name of the provider's section."""
+        sections = {
+            name: (provider, [route for route in routes if self.policy.exclusion(route, route.path) is None])
+            for name, (provider, routes) in snapshot.table.providers(snapshot.site).items()
+        }
+        return {name: (provider, routes) for name, (provider, routes) in sections.items() if routes}
+
+    def provider_candidates(
+        self, context: EvaluationContext, provider: Provider, routes: Sequence[Route]
+    ) -> tuple[ProviderReport, Generator[Candidate]]:
+        """The candidates of a provider, and a report that is filled while they are read.
+
+        If the provider fails, the candidates end and the report has the error.
+        """
+        report = ProviderReport()
+
+        def candidates() -> Generator[Candidate]:
+            try:
+                yield from provider_candidates(context.snapshot, self._providers, provider, routes, report)
+            except ValuesError as error:
+                report.failure = error
+
+        return report, candidates()
+
+    def complete_routes(self, site: Site, table: RouteTable, async_collector: AsyncCollector | None = None) -> None:
+        """Read the providers that this process has not read and whose routes match no path before they are read."""
+        for provider, routes in table.providers(site).values():
+            if provider.examples and not self._providers.were_read(site, provider):
+                with suppress(ValuesError):  # the next reader of its pages gets the error
+                    deque(self._providers.pages(site, provider, routes, async_collector, ProviderReport()), maxlen=0)
+
+    def unverified_paths(self, context: EvaluationContext) -> list[str]:
+        """The decoded paths that are to be probed, because nothing was observed yet of them, or of their HTML."""
+        return [
+            decode_path(candidate.path)
+            for candidate in self.route_candidates(context)
+            if self.policy.evaluate(context, candidate)[1].unverified
+        ]
+
+    def refreshable_paths(self, context: EvaluationContext) -> list[str]:
+        """The decoded paths of static routes that were observed, or that are to be probed."""
+        return [
+            decode_path(candidate.path)
+            for candidate in self.route_candidates(context)
+            if candidate.page is not None or self.policy.evaluate(context, candidate)[1].unverified
+        ]
+
+    # Entries
+
+    def route_entries(self, context: EvaluationContext) -> Iterator[SitemapUrl]:
+        """The entries of static routes, in the order of their paths."""
+        return self._entries(context, self.route_candidates(context))
+
+    def provider_entries(
+        self, context: EvaluationContext, provider: Provider, routes: Sequence[Route]
+    ) -> Generator[SitemapUrl]:
+        """The entries of the pages that a provider enumerates, in its order.
+
+        Raises:
+            ValuesError: the provider fails.
+        """
+        report, snapshot = ProviderReport(), context.snapshot
+        candidates = provider_candidates(snapshot, self._providers, provider, routes, report)
+        yield from self._entries(context, candidates)
+        self._warn_of_items(provider, report)
+        self._skipped[snapshot.site.base_url, provider.place] = report.skipped
+
+    def learned_entries(self, context: EvaluationContext, pages: Collection[Page]) -> Iterator[SitemapUrl]:
+        """The entries of the learned pages of a part, as of now."""
+        return self._entries(context, learned_candidates(context.snapshot, pages))
+
+    def build_entry(
+        self, context: EvaluationContext, loc: str, candidate: Candidate
+    ) -> tuple[SitemapUrl, LastmodResult, ChangefreqResult | None]:
+        """The entry of a listed candidate, the source of its lastmod, and that of its changefreq if it is inferred."""
+        route, options, given = candidate.route, self._options, candidate.entry or EMPTY_ENTRY
+        signals = context.site_signals.signals
+        modified = self._developer_lastmod(route) if given.lastmod is None else given.lastmod
+        lastmod_result = lastmod(modified, candidate.page, route.last_modified, signals, context.snapshot.now)
+        if lastmod_result.text is None and given.unusable_lastmod is not None:
+            source = f"its values give {reprlib.repr(given.unusable_lastmod)}, which is not a date; {_DATE_FIX}"
+            lastmod_result = LastmodResult(None, source)
+        elif candidate.loc is not None and modified is None:
+            lastmod_result = LastmodResult(None, "its section gives no date, and pages of sections are not observed")
+        wanted: float | Literal["auto"] | None = given.priority
+        if wanted is None:
+            wanted = route_priority(options, route)
+        if wanted == "auto":
+            wanted = auto_priority.priority(decode_path(candidate.path), route.static, context.parent_paths)
+        word, changefreq_result = given.changefreq or route_changefreq(options, route), None
+        if word == "auto":
+            changefreq_result = changefreq.changefreq(candidate.page, signals)
+            word = changefreq_result.word
+        return SitemapUrl(loc, lastmod_result.text, word, wanted), lastmod_result, changefreq_result
+
+    def _entries(self, context: EvaluationContext, candidates: Iterable[Candidate]) -> Iterator[SitemapUrl]:
+        """The entries of those candidates that are listed."""
+        for candidate in candidates:
+            loc, _ = self.policy.evaluate(context, candidate)
+            if loc is not None:
+                yield self.build_entry(context, loc, candidate)[0]
+
+    def _developer_lastmod(self, route: Route) -> date | None:
+        """The lastmod of a route's `@sitemap`. A callable that fails gives none, and is logged once."""
+        given = route.settings.lastmod
+        if given is None or isinstance(given, date):
+            return given
+        try:
+            returned = Context().run(given)  # empty: the date is for everyone, whoever asks for the sitemap
+            if returned is None:
+                return None
+            modified = validate_date(returned, "what it returned", "return a datetime.date or a datetime.datetime")
+            w3c(modified)
+        except Exception as error:
+            self._warn_once(
+                f"lastmod of {route.endpoint}",
+                "the lastmod callable of %s (%s) failed, so it dates no page: %s",
+                route.endpoint,
+                route.path,
+                error,
+            )
+            return None
+        return modified
+
+    def _settings_digest(self, snapshot: SiteSnapshot) -> str:
+        """A digest of all that decides on learned pages besides their own history and the site signals."""
+        options = self._options
+        learned = [route for route in snapshot.table.routes if not route.static and route.builder is None]
+        dates = [*map(self._developer_lastmod, learned)]
+        inputs = (
+            snapshot.site.base_url,
+            [pattern.text for patterns in (options.include, options.exclude, options.learn) for pattern in patterns],
+            (options.path, options.priority, options.changefreq, options.max_age_days, sorted(options.media_types)),
+            [
+                (route.path, route.settings.priority, route.settings.changefreq, route.settings.exclude, given)
+                for route, given in zip(learned, dates, strict=True)
+            ],
+            # A date in the future is left out, and one of a clock that is a little ahead is replaced by the present.
+            [given and futurity(given, snapshot.now) for given in dates],
+            snapshot.table.digest,
+            snapshot.rules.text,
+        )
+        return blake2b(repr(inputs).encode(), digest_size=8).hexdigest()
+
+    # Counts and warnings
+
+    def skipped_items(self) -> int:
+        """The number of items that make no page, in the latest enumerations of all providers."""
+        return sum(self._skipped.values())
+
+    def _warn_of_items(self, provider: Provider, report: ProviderReport) -> None:
+        if report.skipped:
+            more = report.skipped - len(report.examples)
+            self._warn_once(
+                f"values of {provider.place}",
+                "%d of the %d items of the values of %s make no page: %s",
+                report.skipped,
+                report.count,
+                provider.place,
+                "; ".join([*report.examples, *([f"and {more} more"] if more else [])]),
+            )
+        if report.undated:
+            self._warn_once(
+                f"dates of {provider.place}",
+                "%d of the %d items of the values of %s have a lastmod that is not a date, so it is not used, such as"
+                " %s; %s",
+                report.undated,
+                report.count,
+                provider.place,
+                report.undated_example,
+                _DATE_FIX,
+            )

@@ -1,1 +1,0 @@
-"""Rendering: turns entries into XML documents, and compresses, caches and serves them."""

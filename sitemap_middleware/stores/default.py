@@ -1,0 +1,128 @@
+"""The default store: a file; or memory, if no file can be written or the process runs tests."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from ..detect_tests import is_tested
+from ..exceptions import StoreError
+from ..fork_safety import ForkSafeLock
+from .base import STORE_METHODS, Store
+from .sqlite import MemoryStore, SQLiteStore
+
+log: logging.Logger = logging.getLogger("sitemap_middleware")
+
+FILE_NAME: Final = "sitemap.sqlite3"
+
+_VIRTUALENV_VAR: Final = Path(sys.prefix, "var")
+"""Flask puts the instance folder of an installed package here. Deployments often replace the whole environment."""
+
+_may_create = True
+"""Whether stores may create a file now."""
+
+
+@contextlib.contextmanager
+def only_existing_files() -> Iterator[None]:
+    """Within this context, default stores use an existing file, or else memory. They create no file.
+
+    Stores that are constructed in it never create one.
+    """
+    global _may_create  # noqa: PLW0603 (apps are imported and built on any thread)
+    before, _may_create = _may_create, False
+    try:
+        yield
+    finally:
+        _may_create = before
+
+
+class FallbackStore:
+    """Chooses a file or memory at the first call, so that importing an app writes nothing.
+
+    The file is in the app's instance folder, if that folder exists, else in the working
+    directory at construction. If only the latter holds the file already, it is used. All
+    workers of an app choose the same.
+
+    Args:
+        file: the file in the working directory.
+        app: the framework's app, which may have an instance folder.
+        tested: whether an app is under test. If so, the store is in memory.
+    """
+
+    def __init__(
+        self, file: str | Path = FILE_NAME, app: Any = None, tested: Callable[[Any], bool] = is_tested
+    ) -> None:
+        self._file = Path(file)
+        with contextlib.suppress(OSError):  # the working directory was deleted
+            self._file = self._file.absolute()
+        self._app = app
+        self._is_tested = tested
+        self._in_memory = False
+        self._may_create = _may_create
+        self._chosen: Store | None = None
+        self._choosing = ForkSafeLock()
+
+    def decide_if_tested(self) -> bool:
+        """Whether the app is under test. Once true, it stays true: at exit a test can no longer be detected."""
+        self._in_memory = self._in_memory or self._is_tested(self._app)
+        return self._in_memory
+
+    def __getattr__(self, name: str) -> Any:
+        """A method of the store; calling it chooses the store."""
+        if name not in STORE_METHODS:
+            raise AttributeError(name)
+        return lambda *args, **options: getattr(self._store(), name)(*args, **options)  # noqa: PLW0108 (not chosen yet)
+
+    def close(self) -> None:
+        if self._chosen is not None:
+            self._chosen.close()
+
+    @property
+    def effective_store(self) -> Store:
+        """The chosen store; before the choice, the file that will be tried first, unopened."""
+        return self._chosen or SQLiteStore(self._file_path())
+
+    def _file_path(self) -> Path:
+        """The file to use if a file can be used."""
+        folder = getattr(self._app, "instance_path", None)
+        # os.path: unlike Path, it treats a folder that may not be read as missing.
+        if not isinstance(folder, str) or not os.path.isdir(folder) or _VIRTUALENV_VAR in Path(folder).parents:  # noqa: PTH112
+            return self._file
+        instance_file = Path(folder, self._file.name).absolute()
+        if os.path.exists(self._file) and not os.path.exists(instance_file):  # noqa: PTH110
+            return self._file
+        return instance_file
+
+    def _store(self) -> Store:
+        if self._chosen is None:
+            with self._choosing:
+                if self._chosen is None:
+                    self._chosen = self._choose()
+        return self._chosen
+
+    def _choose(self) -> Store:
+        if self.decide_if_tested():
+            log.info("sitemap store: memory, because this process runs tests")
+            return MemoryStore()
+        try:
+            path = self._file_path()
+            if not (self._may_create and _may_create) and not path.exists():
+                return MemoryStore()
+            store = SQLiteStore(path)
+            store.check_writable()
+        except (StoreError, OSError) as error:
+            if isinstance(error.__cause__, TimeoutError):  # another process is opening it: try again later
+                raise
+            log.warning(
+                "sitemap store: memory, because %s; its data is lost when the process ends, and every worker serves a"
+                " sitemap of its own: pass SitemapMiddleware a store in a writable folder, or set SITEMAP_STORE",
+                error,
+            )
+            return MemoryStore()
+        log.info("sitemap store: %s", store.path)
+        return store

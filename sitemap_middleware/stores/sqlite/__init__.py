@@ -1,1 +1,0 @@
-"""Stores on SQLite: a file, and memory."""

@@ -1,0 +1,502 @@
+"""What is particular to an engine: damage, lost data, rights, URLs, and servers that hang or go away."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import psycopg
+import pytest
+import redis
+
+from sitemap_middleware import OptionError, StoreError
+from sitemap_middleware.models import StoreKey
+from sitemap_middleware.stores import base, open_store, postgresql, sql
+from sitemap_middleware.stores import redis as redis_store
+from sitemap_middleware.stores import sqlite as sqlite_store
+from sitemap_middleware.stores.base import SCHEMA_VERSION, Store
+from sitemap_middleware.stores.sqlite import SQLiteStore
+from sitemap_middleware.stores.status import store_status
+
+from ..support import postgres
+from ..support.redis_servers import PROGRAMS, Cluster, RedisServer, shared, shared_cluster
+from .test_contract import everything, learned, page, write
+
+SITE = StoreKey("https://example.com")
+PAGE, PART = f"page_{SCHEMA_VERSION}", f"part_{SCHEMA_VERSION}"
+
+
+def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records]
+
+
+# Damage and versions, every engine that keeps something
+
+
+class Kept:
+    """A store, and how another program changes what it holds."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.store: Store = open_store(url, "store")
+
+    def set_row(self, path: str, text: bytes) -> None:
+        """Replace the stored form of a page of part 0."""
+        raise NotImplementedError
+
+
+class KeptFile(Kept):
+    def set_row(self, path: str, text: bytes) -> None:
+        with closing(sqlite3.connect(self.url.removeprefix("sqlite:///"), isolation_level=None)) as connection:
+            connection.execute(f"UPDATE {PAGE} SET data = CAST(? AS TEXT) WHERE path = ?", (text, path))
+
+
+class KeptSchema(Kept):
+    def set_row(self, path: str, text: bytes) -> None:
+        (schema,) = parse_qs(urlsplit(self.url).query)["schema"]
+        with postgres.server().connected() as connection:
+            data = text.decode("latin-1").replace("\0", "")
+            connection.execute(f"UPDATE {schema}.{PAGE} SET data = %s WHERE path = %s", (data, path))  # type: ignore[arg-type]
+
+
+class KeptKeys(Kept):
+    def set_row(self, path: str, text: bytes) -> None:
+        prefix = parse_qs(urlsplit(self.url).query)["prefix"][0]
+        with redis.Redis.from_url(shared().url) as client:
+            client.hset(f"{{{prefix}:{SCHEMA_VERSION}:{SITE}}}:pages:0", path, b"1000 1 " + text)
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "redis"])
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Kept:
+    if request.param == "sqlite":
+        return KeptFile(f"sqlite:///{tmp_path}/pages.sqlite3")
+    if request.param == "postgresql":
+        return KeptSchema(postgres.server().fresh())
+    return KeptKeys(f"{shared().url}?prefix={tmp_path}")
+
+
+UNREADABLE = [
+    *(b"", b"\xff\xfe", b"null", b"{}", b"[]", b"[1]", b'"text"', b"1e400", b"[" * 100_000, b"\n"),
+    b'["/",1000,1000,"200"]',
+]
+
+
+@pytest.mark.parametrize("text", [*UNREADABLE, "a type", "a run"], ids=str)
+def test_a_page_that_cannot_be_decoded_is_absent_and_can_be_written_again(kept: Kept, text: Any) -> None:
+    whole = page("/a", content_history=((1, 2, 3),))
+    if isinstance(text, str):
+        before, after = (b",200,", b",[],") if text == "a type" else (b"[1,2,3]", b"[1,2]")
+        text = sql.encode_page(whole).encode().replace(before, after)
+    write(kept.store, whole, page("/b"))
+    kept.set_row("/a", text)
+    assert kept.store.find(SITE, ["/a", "/b"]).keys() == {"/b"}
+    assert [found.path for found in kept.store.part(SITE, 0)] == ["/b"]
+    write(kept.store, page("/a"))
+    assert everything(kept.store) == {0: ["/a", "/b"]}
+
+
+def test_processes_of_two_versions_work_side_by_side(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(kept.store, page("/a"))
+    with monkeypatch.context() as newer:
+        for module in (base, sql, sqlite_store, postgresql, redis_store):
+            newer.setattr(module, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
+        other = open_store(kept.url, "store")
+        assert other.version(SITE) == 0
+        write(other, page("/b"))
+        assert everything(other) == {0: ["/b"]}
+        other.close()
+    write(kept.store, page("/c"))
+    assert everything(kept.store) == {0: ["/a", "/c"]}
+
+
+# SQLite
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file with some pages, which nobody has open."""
+    file = tmp_path / "kept" / "pages.sqlite3"
+    store = SQLiteStore(file)
+    write(store, *(learned(f"/posts/{number}") for number in range(2000)))
+    store.close()
+    return file
+
+
+def garbage(file: Path) -> None:
+    file.write_bytes(os.urandom(file.stat().st_size))
+
+
+def cut(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def overwritten(file: Path) -> None:
+    with file.open("r+b") as opened:
+        opened.seek(4096)
+        opened.write(os.urandom(file.stat().st_size - 8192))
+
+
+def mistyped(file: Path) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute(f"UPDATE {PART} SET pages = 'many'")
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("spoil", [garbage, cut, overwritten, mistyped])
+def test_a_damaged_file_is_moved_aside_with_one_warning(
+    file: Path, spoil: Callable[[Path], None], caplog: pytest.LogCaptureFixture, *, is_open: bool
+) -> None:
+    store = SQLiteStore(file)
+    if is_open:
+        assert len(store.part(SITE, 1)) == 2000
+    spoil(file)
+    for _ in range(4):
+        try:
+            everything(store)
+            write(store, learned("/posts/new"))
+        except StoreError:
+            continue
+    assert everything(store) == {1: ["/posts/new"]}
+    assert [path.name.partition(".aside-")[0] for path in file.parent.glob("*aside*")] == [file.name]
+    (warning,) = warnings_of(caplog)
+    assert "it was moved to" in warning
+
+
+def test_a_deleted_file_is_made_again(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = SQLiteStore(file)
+    assert store.version(SITE)
+    for path in file.parent.iterdir():
+        path.unlink()
+    assert store.version(SITE) == 0
+    write(store, page("/a"))
+    assert everything(store) == {0: ["/a"]}
+    assert warnings_of(caplog) == [f"store {file} was deleted or replaced; what it held will be learned again"]
+
+
+def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "theirs.sqlite3"
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+    before = file.read_bytes()
+    store = SQLiteStore(file)
+    with pytest.raises(StoreError, match="is a database of another program; name another file"):
+        store.version(SITE)
+    with pytest.raises(StoreError, match="is a database of another program"):
+        write(store, page("/a"))
+    assert (file.read_bytes(), [path.name for path in tmp_path.iterdir()]) == (before, [file.name])
+
+
+def test_a_locked_file_is_a_store_error(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_store, "BUSY_TIMEOUT_SECONDS", 0.1)
+    store = SQLiteStore(file)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="database is locked"):
+            store.save(SITE, {"a": b""})
+        assert store.version(SITE), "it can be read"
+    store.save(SITE, {"a": b""})
+
+
+def test_reading_makes_no_file(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no store exists at"):
+        SQLiteStore(tmp_path / "never.sqlite3", readonly=True).version(SITE)
+    assert list(tmp_path.iterdir()) == []
+
+
+# PostgreSQL
+
+
+@pytest.fixture
+def url() -> str:
+    return postgres.server().fresh()
+
+
+@pytest.fixture
+def admin() -> Iterator[psycopg.Connection[Any]]:
+    with postgres.server().connected() as connection:
+        yield connection
+
+
+def schema_of(url: str) -> str:
+    return parse_qs(urlsplit(url).query)["schema"][0]
+
+
+def test_many_processes_that_start_at_once_make_one_schema(url: str) -> None:
+    stores, errors = [open_store(url, "store") for _ in range(10)], list[Exception]()
+
+    def start(store: Store) -> None:
+        try:
+            store.save(SITE, {"a": b""})
+        except StoreError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=start, args=(store,)) for store in stores]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for store in stores:
+        store.close()
+    assert errors == []
+
+
+def test_a_dropped_schema_is_made_again(url: str, admin: psycopg.Connection[Any]) -> None:
+    store = open_store(url, "store")
+    write(store, page("/a"))
+    admin.execute(f"DROP SCHEMA {schema_of(url)} CASCADE".encode())
+    assert store.version(SITE) == 0
+    write(store, page("/b"))
+    assert everything(store) == {0: ["/b"]}
+
+
+def test_a_lost_connection_is_replaced(url: str, admin: psycopg.Connection[Any]) -> None:
+    store = open_store(url, "store")
+    write(store, page("/a"))
+    admin.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sitemap_middleware'"
+    )
+    assert store.version(SITE)
+
+
+def test_a_readonly_view_makes_no_schema(url: str, admin: psycopg.Connection[Any]) -> None:
+    with pytest.raises(StoreError, match="has no tables of this version"):
+        store_status(open_store(url, "store"))
+    assert admin.execute("SELECT to_regnamespace(%s)", (schema_of(url),)).fetchone() == (None,)
+
+
+def test_a_lock_that_is_held_is_waited_for_some_seconds_only(
+    url: str, admin: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgresql, "RESPONSE_TIMEOUT_SECONDS", 0.3)
+    store = open_store(url, "store")
+    write(store, page("/a"))
+    with admin.transaction():
+        admin.execute(f"LOCK TABLE {schema_of(url)}.{PAGE}".encode())
+        with pytest.raises(StoreError, match=r"has not answered for 0\.3 seconds"):
+            write(store, page("/b"))
+    assert everything(store) == {0: ["/a"]}
+
+
+def test_threads_wait_for_one_of_four_connections(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgresql, "CONNECT_TIMEOUT_SECONDS", 0.1)
+    store = open_store(url, "store")
+    store.save(SITE, {"a": b""})
+    go_on, held = threading.Event(), threading.Barrier(5)
+
+    def hold(cursor: Any) -> None:
+        held.wait(10)
+        go_on.wait(10)
+
+    threads = [threading.Thread(target=store._run, args=(hold,), kwargs={"write": False}) for _ in range(4)]  # type: ignore[attr-defined]
+    for thread in threads:
+        thread.start()
+    held.wait(10)
+    with pytest.raises(StoreError, match="4 connections have been busy"):
+        store.version(SITE)
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    assert store.version(SITE) == 0
+
+
+def test_the_driver_says_what_an_account_may_not(url: str, admin: psycopg.Connection[Any]) -> None:
+    role = f"reader_{schema_of(url)}"
+    admin.execute(f"CREATE ROLE {role} LOGIN".encode())
+    account = url.replace("postgres@", f"{role}@")
+    with pytest.raises(StoreError, match="permission denied for database"):
+        open_store(account, "store").version(SITE)
+    write(store := open_store(url, "store"), page("/a"))
+    admin.execute(f"GRANT USAGE ON SCHEMA {schema_of(url)} TO {role}".encode())
+    admin.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema_of(url)} TO {role}".encode())
+    reader = open_store(account, "store")
+    assert everything(reader) == {0: ["/a"]}
+    with pytest.raises(StoreError, match="permission denied for table"):
+        write(reader, page("/b"))
+    assert everything(store) == {0: ["/a"]}
+
+
+# Redis
+
+
+@pytest.fixture
+def server() -> Iterator[RedisServer]:
+    started = RedisServer()
+    yield started
+    started.remove()
+
+
+NEEDED = [
+    "eval",
+    "evalsha",
+    "get",
+    "set",
+    "del",
+    "hget",
+    "hmget",
+    "hgetall",
+    "hset",
+    "hdel",
+    "hlen",
+    "multi",
+    "exec",
+    "time",
+]
+"""The commands that the guide to Redis names; `status` also needs INFO and SCAN."""
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_commands_that_the_guide_names_are_enough(program: str) -> None:
+    server = RedisServer(program)
+    server.request("ACL", "SETUSER", "app", "on", ">secret", "~{sitemap:*", "-@all", *(f"+{name}" for name in NEEDED))
+    store = open_store(f"unix://app:secret@{server.folder}/socket", "store")
+    write(store, page("/"), *(learned(f"/{number}") for number in range(3)))
+    write(store, learned("/0", last_seen=9000))
+    store.save(SITE, {"a": b"1", "b": None})
+    assert store.load(SITE, ["a"]) == {"a": b"1"}
+    assert store.lease(SITE, "job", "me", 60)
+    assert store.lease(SITE, "job", "me", 0)
+    assert everything(store) == {0: ["/"], 1: ["/0", "/1", "/2"]}
+    assert store.find(SITE, ["/0"]).keys() == {"/0"}
+    assert store.forget(SITE, 5000, 5000) == 2
+    assert abs(store.now() - time.time()) < 60  # type: ignore[attr-defined]
+    assert store_status(store, [SITE]).pages == 2
+    with pytest.raises(StoreError, match=r"(?i)permission"):
+        store_status(store)
+    server.remove()
+
+
+def test_a_refused_script_is_an_error_and_changes_nothing(server: RedisServer) -> None:
+    write(open_store(server.url, "store"), page("/a"))
+    server.request("ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all", "-hset")
+    store = open_store(f"unix://app:secret@{server.folder}/socket", "store")
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"(?i)permission|can't run this command"):
+            write(store, page("/b"))
+    assert everything(store) == {0: ["/a"]}
+
+
+@pytest.mark.parametrize("evicted", ["version", "index", "parts", "routes", "pages:1", "pages:0"])
+def test_any_key_may_be_evicted_and_pages_are_learned_again(server: RedisServer, evicted: str) -> None:
+    store = open_store(server.url, "store")
+    write(store, page("/"), learned("/posts/one"), learned("/posts/two"))
+    server.request("DEL", f"{{sitemap:{SCHEMA_VERSION}:{SITE}}}:{evicted}")
+    for _ in range(2):
+        write(store, page("/"), learned("/posts/one"), learned("/posts/two"))
+        assert everything(store) == {0: ["/"], 1: ["/posts/one", "/posts/two"]}
+        assert len(store.find(SITE, ["/", "/posts/one", "/posts/two"])) == 3
+
+
+def test_an_emptied_redis_starts_again_with_a_later_version(server: RedisServer) -> None:
+    store = open_store(server.url, "store")
+    write(store, page("/a"))
+    version = store.version(SITE)
+    server.request("FLUSHALL")
+    server.request("SCRIPT", "FLUSH")
+    assert store.version(SITE) == 0
+    write(store, page("/b"))
+    assert store.version(SITE) > version
+
+
+def test_a_redis_out_of_memory_changes_nothing(server: RedisServer) -> None:
+    store = open_store(server.url, "store")
+    write(store, page("/a"))
+    server.request("CONFIG", "SET", "maxmemory", "1")
+    with pytest.raises(StoreError, match="maxmemory"):
+        write(store, page("/b"))
+    assert everything(store) == {0: ["/a"]}
+
+
+def test_a_redis_that_hangs_is_a_store_error(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    import signal
+
+    monkeypatch.setattr(redis_store, "RESPONSE_TIMEOUT_SECONDS", 0.2)
+    store = open_store(server.url, "store")
+    write(store, page("/a"))
+    server.send(signal.SIGSTOP)
+    with pytest.raises(StoreError, match=r"(?i)timeout"):
+        store.version(SITE)
+    server.send(signal.SIGCONT)
+    assert store.version(SITE)
+
+
+def test_keys_of_a_site_lie_on_one_node_of_a_cluster() -> None:
+    cluster = shared_cluster()
+    with pytest.raises(StoreError, match="is a cluster: add cluster=true to its URL"):
+        for number in range(20):
+            open_store(cluster.url, "store").version(StoreKey(f"https://{number}.example"))
+    stores = [
+        open_store(f"{Cluster.url.fget(cluster)}?cluster=true&prefix=of-{number}", "store") for number in range(3)
+    ]  # type: ignore[attr-defined]
+    for store in stores:
+        write(store, page("/a"), site=SITE)
+        assert everything(store) == {0: ["/a"]}
+
+
+# URLs
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://{}",
+        "redis://:se/cret@127.0.0.1:1/0",
+        "redis://app:se@cret@127.0.0.1:1",
+        "redis://app:secret@127.0.0.1:1/0?nosuch=1",
+        "redis://app:secret@127.0.0.1:port/0",
+        "redis://app:secret@127.0.0.1:1/0",
+        "unix://app:secret@/nowhere.sock?password=secret",
+        "postgresql://app:se/cret@127.0.0.1:1/db",
+        "postgresql://app:se@cret@127.0.0.1:1/db",
+        "postgresql://app:se#cret@127.0.0.1:1/db",
+        "postgresql://app:secret@127.0.0.1:1/db?nosuch=1",
+        "postgresql://app:secret@127.0.0.1:1/db",
+        "postgresql://127.0.0.1:1/db?user=app&password=secret",
+        "postgresql://app:secret@127.0.0.1:1/db?schema=pg_mine",
+        "mysql://app:secret@127.0.0.1/db",
+    ],
+)
+def test_no_error_shows_a_password(url: str) -> None:
+    with pytest.raises((OptionError, StoreError)) as failure:
+        open_store(url, "store").version(SITE)
+    for part in ("secret", "cret", "se/", "se@", "se#"):
+        assert part not in str(failure.value).replace("sitemap", "").replace("libpq does not", "")
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("redis://app:a@b@127.0.0.1", "has a password that is not encoded: write @ as %40, / as %2F"),
+        ("redis://127.0.0.1?nosuch=1", "has an unknown option 'nosuch'; the options are client_name, cluster, "),
+        ("redis://127.0.0.1?prefix=", "has a prefix that is empty or contains a brace"),
+        ("redis://127.0.0.1?socket_timeout=soon", "redis-py does not accept"),
+        ("postgresql://127.0.0.1/db?nosuch=1", "is not a PostgreSQL URL, or has a parameter that libpq does not know"),
+        ("postgresql://127.0.0.1/db?schema=Mine", "names a schema 'Mine': use up to 63 lower-case letters"),
+    ],
+)
+def test_an_invalid_url_is_refused_with_the_fix(url: str, message: str) -> None:
+    with pytest.raises(OptionError) as failure:
+        open_store(url, "SITEMAP_STORE")
+    assert message in str(failure.value)
+    assert str(failure.value).startswith("SITEMAP_STORE=")
+
+
+def test_a_missing_driver_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    for url, module, extra in (
+        ("redis://127.0.0.1", "redis", "redis"),
+        ("postgresql://127.0.0.1/db", "psycopg", "postgresql"),
+    ):
+        name = "redis" if extra == "redis" else "postgresql"
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, module, None)
+            without.delitem(sys.modules, f"sitemap_middleware.stores.{name}")
+            with pytest.raises(OptionError, match=rf'pip install "sitemap-middleware\[{extra}\]"'):
+                open_store(url, "store")

@@ -1,0 +1,386 @@
+"""Documents over the wire: index and parts, validators, compression, the last good document, and several workers."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
+from email.utils import formatdate
+from functools import partialmethod
+from pathlib import Path
+from typing import Any
+
+import flask
+import pytest
+from lxml import etree
+
+from sitemap_middleware import Entry, SitemapMiddleware, StoreError, sitemap
+from sitemap_middleware.documents import document, publisher
+from sitemap_middleware.models import SitemapUrl, StoreKey
+from sitemap_middleware.stores.base import STORE_METHODS, Store
+from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
+
+from ...support.documents import entries, locs
+from ...support.sample_sites import Clock, Page, SampleSite
+from ...support.wire import Answer, RequestSpec, wsgi
+
+NOW = 1_750_000_000
+BASE = "https://example.com"
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+SCHEMAS = Path(__file__).parents[2] / "schemas"
+
+
+class Frail(MemoryStore):
+    """A store that fails, or that is slow, while it is told to."""
+
+    down = False
+    seconds = 0.0
+    clock_of_test: Clock | None = None
+
+    def _try(self, name: str, *args: Any) -> Any:
+        if self.down:
+            raise StoreError("the disk is full")
+        if self.clock_of_test is not None:
+            self.clock_of_test.pass_(self.seconds)
+        return getattr(MemoryStore, name)(self, *args)
+
+
+for _name in STORE_METHODS - {"close"}:
+    setattr(Frail, _name, partialmethod(Frail._try, _name))
+
+
+class Shop:
+    """An app with static routes and many items, seen by one worker."""
+
+    def __init__(self, items: Callable[[], Any] = list, store: Store | str = "memory://", **options: Any) -> None:
+        app = flask.Flask("shop", static_folder=None)
+        app.add_url_rule("/", "home", lambda: "<!doctype html><p>Home")
+        app.add_url_rule("/items/<slug>", "items", sitemap(values=items)(lambda slug: f"<!doctype html><p>{slug}"))
+        self.clock = Clock(NOW)
+        self.app = SitemapMiddleware(app, **{"base_url": BASE, "store": store, "clock": self.clock, **options})
+
+    def get(self, path: str = "/sitemap.xml", method: str = "GET", **headers: str) -> Answer:
+        pairs = [(name.replace("_", "-"), value) for name, value in headers.items()]
+        return wsgi(self.app, RequestSpec(path, method=method, headers=pairs, host="example.com"))
+
+
+def numbered(count: int) -> Callable[[], Iterator[str]]:
+    return lambda: (f"n{number}" for number in range(count))
+
+
+def header(answer: Answer, name: str) -> str | None:
+    return dict(answer.headers).get(name)
+
+
+def is_valid(answer: Answer, kind: str) -> bool:
+    schema = etree.XMLSchema(etree.parse(str(SCHEMAS / f"{kind}.xsd")))
+    return bool(schema.validate(etree.fromstring(answer.body)))
+
+
+# One document, or an index
+
+
+def test_a_small_site_has_one_document() -> None:
+    shop = Shop(numbered(3))
+    answer = shop.get()
+    assert is_valid(answer, "urlset")
+    assert locs(answer.body) == [f"{BASE}/", *(f"{BASE}/items/n{number}" for number in range(3))]
+    assert shop.get("/sitemap-routes-1.xml").status == 404
+    assert shop.app.stats()["documents"] == 1
+
+
+@pytest.mark.parametrize(("count", "documents"), [(9_999, 1), (10_000, 3), (20_001, 5)])
+def test_a_document_has_at_most_10_000_urls(count: int, documents: int) -> None:
+    shop = Shop(numbered(count))
+    answer = shop.get()
+    assert shop.app.stats()["documents"] == documents
+    if documents == 1:
+        assert len(locs(answer.body)) == count + 1
+        return
+    assert is_valid(answer, "sitemapindex")
+    parts = [shop.get(loc.removeprefix(BASE)) for loc in locs(answer.body)]
+    assert all(is_valid(part, "urlset") for part in parts)
+    found = [loc for part in parts for loc in locs(part.body)]
+    assert found == [f"{BASE}/", *(f"{BASE}/items/n{number}" for number in range(count))]
+    assert max(len(locs(part.body)) for part in parts) <= 10_000
+    assert shop.get(f"/sitemap-items-{documents}.xml").status == 404
+
+
+def test_the_index_has_the_latest_date_of_each_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document, "MAX_ENTRIES", 2)
+    dates = [date(2024, 5, 1), datetime(2024, 5, 2, 10, tzinfo=UTC), None, None]
+    shop = Shop(lambda: [Entry({"slug": f"n{number}"}, lastmod=day) for number, day in enumerate(dates)])
+    found = entries(shop.get().body)
+    assert found == {
+        f"{BASE}/sitemap-routes-1.xml": {},
+        f"{BASE}/sitemap-items-1.xml": {"lastmod": "2024-05-02T10:00:00Z"},
+        f"{BASE}/sitemap-items-2.xml": {},
+    }
+
+
+def test_a_document_of_the_app_with_a_name_like_ours_is_left_to_the_app() -> None:
+    shop = Shop(numbered(1))
+    shop.app.app.add_url_rule("/<path:page>", "cms", lambda page: f"of the CMS: {page}")
+    for _ in range(2):  # before anything was rendered, and when it is known what was
+        assert shop.get("/sitemap-pages-1.xml").text == "of the CMS: sitemap-pages-1.xml"
+        shop.get()
+
+
+def test_documents_are_split_by_bytes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document, "MAX_BYTES_PER_DOCUMENT", 400)
+    urls = [SitemapUrl(f"{BASE}/{letter * 100}") for letter in "abcd"]
+    made = list(document.urlsets(urls, "pages-1"))
+    assert [one.name for one in made] == ["pages-1", "pages-2"]
+    assert [one.entries for one in made] == [2, 2]
+    assert all(one.size <= 400 for one in made)
+
+
+@pytest.mark.parametrize(
+    ("url", "line"),
+    [
+        (SitemapUrl("https://x/a&'b"), "<url><loc>https://x/a&amp;&apos;b</loc></url>"),
+        (
+            SitemapUrl("https://x/", "2024-05-01", "daily", 0.0),
+            "<url><loc>https://x/</loc><lastmod>2024-05-01</lastmod><changefreq>daily</changefreq><priority>0.0</priority></url>",
+        ),
+        (SitemapUrl("https://x/", priority=0.25), "<url><loc>https://x/</loc><priority>0.25</priority></url>"),
+        (SitemapUrl("https://x/", priority=1), "<url><loc>https://x/</loc><priority>1.0</priority></url>"),
+    ],
+)
+def test_children_are_in_the_order_of_the_schema(url: SitemapUrl, line: str) -> None:
+    (made,) = document.urlsets([url], "pages-1")
+    assert gzip.decompress(made.gzipped).decode().splitlines()[2] == line
+
+
+# HTTP
+
+
+@BOTH
+@pytest.mark.parametrize("path", ["/sitemap.xml", "/sitemap-routes-1.xml"])
+def test_validators_and_304(protocol: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document, "MAX_ENTRIES", 1)
+    site = SampleSite(protocol, {"/": Page(), "/about": Page()})
+    answer = site.request(path)
+    headers = dict(answer.headers)
+    tag, moment = headers["etag"], headers["last-modified"]
+    assert headers["x-robots-tag"] == "noindex"
+    assert headers["cache-control"] == "public, max-age=300"
+    assert headers["vary"] == "Accept-Encoding"
+    assert moment == formatdate(NOW, usegmt=True)
+    earlier = formatdate(NOW - 1, usegmt=True)
+    for sent, status in (
+        ([("if-none-match", tag)], 304),
+        ([("if-none-match", f'"x", W/{tag}')], 304),
+        ([("if-none-match", "*")], 304),
+        ([("if-none-match", '"x"'), ("if-modified-since", moment)], 200),
+        ([("if-none-match", f"{tag}{', x' * 3000}")], 200),
+        ([("if-modified-since", moment)], 304),
+        ([("if-modified-since", earlier)], 200),
+        ([("if-modified-since", "yesterday")], 200),
+    ):
+        again = site.request(path, headers=sent)
+        assert (again.status, dict(again.headers)["etag"]) == (status, tag), sent
+        assert status == 200 or again.body == b""
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("accepted", "is_gzipped"),
+    [
+        (None, False),
+        ("gzip", True),
+        ("GZIP;q=0.5", True),
+        ("x-gzip", True),
+        ("*", True),
+        ("gzip;q=0", False),
+        ("identity", False),
+        ("identity, gzip;q=0.9", False),
+        ("br, deflate", False),
+        ("gzip;q=0, *", False),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_gzip_and_head(protocol: str, method: str, accepted: str | None, *, is_gzipped: bool) -> None:
+    site = SampleSite(protocol, {"/": Page()})
+    plain = site.request("/sitemap.xml").body
+    headers = [] if accepted is None else [("accept-encoding", accepted)]
+    answer = site.request("/sitemap.xml", method=method, headers=headers)
+    fields = dict(answer.headers)
+    assert fields.get("content-encoding") == ("gzip" if is_gzipped else None)
+    assert fields["etag"].endswith('-gzip"') is is_gzipped
+    if method == "HEAD":
+        assert answer.body == b""
+        assert int(fields["content-length"]) > 0
+    else:
+        assert int(fields["content-length"]) == len(answer.body)
+        assert (gzip.decompress(answer.body) if is_gzipped else answer.body) == plain
+
+
+@BOTH
+@pytest.mark.parametrize("accepted", ["gzip", "identity"])
+def test_a_long_document_arrives_whole(protocol: str, accepted: str) -> None:
+    paths = {f"/{number:04}{'x' * 1500}": Page() for number in range(300)}
+    site = SampleSite(protocol, paths, verify=False)
+    answer = site.request("/sitemap.xml", headers=[("accept-encoding", accepted)])
+    body = gzip.decompress(answer.body) if accepted == "gzip" else answer.body
+    assert len(body) > 400_000
+    assert int(dict(answer.headers)["content-length"]) == len(answer.body)
+    assert len(locs(body)) == 300
+
+
+def test_last_modified_moves_with_the_document_and_no_second_stands_for_two() -> None:
+    slugs = ["a"]
+    shop = Shop(lambda: [*slugs])
+    dates, tags = [], []
+    for step in range(3):
+        slugs.append(f"b{step}")
+        shop.app.refresh()
+        shop.clock.pass_(0 if step == 1 else 2)
+        answer = shop.get()
+        tags.append(header(answer, "etag"))
+        dates.append(header(answer, "last-modified"))
+    assert len(set(tags)) == 3
+    assert dates == [formatdate(NOW + 2, usegmt=True), None, formatdate(NOW + 4, usegmt=True)]
+
+
+# When parts are rendered again
+
+
+def test_values_are_read_again_after_max_age_and_after_refresh() -> None:
+    calls: list[int] = []
+
+    def items() -> list[str]:
+        calls.append(1)
+        return ["a"]
+
+    shop = Shop(items, max_age=60)
+    for seconds, count in ((0, 1), (30, 1), (40, 2), (10, 2)):
+        shop.clock.pass_(seconds)
+        assert shop.get().status == 200
+        assert len(calls) == count, seconds
+    shop.app.refresh()
+    shop.get()
+    assert len(calls) == 3
+
+
+@BOTH
+def test_a_change_of_a_learned_page_shows_in_its_part(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(publisher, "MAX_WAITED_PAGES", 2)
+    site = SampleSite(protocol, {"/posts/{slug}": Page()}, learn="/posts/*")
+    site.visit(*(f"/posts/{letter}" for letter in "abcd"))
+    assert len(locs(site.request("/sitemap.xml").body)) == 3, "those that fit: a part is one document"
+    site.pages["/posts/{slug}"] = Page(404)
+    site.visit("/posts/a")
+    assert [loc[-1] for loc in locs(site.request("/sitemap.xml").body)] == ["b", "c", "d"]
+
+
+def test_documents_outlive_the_process(tmp_path: Path) -> None:
+    def fails() -> list[str]:
+        raise RuntimeError("the database is down")
+
+    before = Shop(numbered(10_001), SQLiteStore(tmp_path / "a"))
+    index, part = before.get(), before.get("/sitemap-items-2.xml")
+    before.app.close()
+    after = Shop(fails, SQLiteStore(tmp_path / "a"))
+    assert after.get().body == index.body
+    assert after.get("/sitemap-items-2.xml").body == part.body
+    assert header(after.get("/sitemap-items-2.xml"), "last-modified") == header(part, "last-modified")
+
+
+# Faults
+
+
+def test_the_last_good_document_is_served_while_the_store_fails() -> None:
+    store = Frail()
+    shop = Shop(numbered(2), store)
+    good = shop.get()
+    store.down = True
+    for _ in range(3):
+        shop.clock.pass_(400)
+        assert shop.get().body == good.body
+    assert Shop(numbered(2), store).get().status == 503
+
+
+def test_a_slow_store_delays_a_sitemap_by_two_seconds() -> None:
+    store = Frail()
+    shop = Shop(numbered(2), store)
+    good = shop.get()
+    store.clock_of_test, store.seconds = shop.clock, 0.9
+    shop.clock.pass_(400)
+    began = shop.clock()
+    assert shop.get().body == good.body
+    assert shop.clock() - began < 15  # of the test's seconds: before the sitemap, marks and robots.txt are read
+
+
+def test_lost_and_damaged_xml_is_rendered_again() -> None:
+    store = MemoryStore()
+    shop = Shop(numbered(10_001), store)
+    good = shop.get("/sitemap-items-1.xml")
+    key = shop.app.service.sites()[0].base_url
+    for damage in (b"", b"damaged", gzip.compress(b"<urlset/>")):
+        for slot in (0, 1):
+            store.save(key, {f"documents/values/items/{slot}/0": damage})
+        worker = Shop(numbered(10_001), store)
+        answers = [worker.get("/sitemap-items-1.xml") for _ in range(3)]
+        assert {answer.status for answer in answers} <= {200, 503}
+        assert answers[-1].body == good.body
+
+
+@pytest.mark.parametrize("record", [b"", b"{", b"[]", b'["a"]', b'["k", 1, 2, 3, "", 0, [[1, 2]]]', b"\xff"])
+def test_records_that_cannot_be_decoded_are_absent(record: bytes) -> None:
+    store = MemoryStore()
+    shop = Shop(numbered(2), store)
+    good = shop.get()
+    key = shop.app.service.sites()[0].base_url
+    store.save(key, dict.fromkeys(("documents/values/items", "documents/routes", "documents", "site-signals"), record))
+    assert Shop(numbered(2), store).get().body == good.body
+
+
+def test_a_provider_that_fails_leaves_the_last_good_document(caplog: pytest.LogCaptureFixture) -> None:
+    broken: list[int] = []
+
+    def items() -> list[str]:
+        if broken:
+            raise RuntimeError("the database is down")
+        return ["a"]
+
+    shop = Shop(items, max_age=60)
+    good = shop.get()
+    broken.append(1)
+    for _ in range(2):
+        shop.clock.pass_(100)
+        assert shop.get().body == good.body
+    assert sum("the sitemap shows its last good state" in message for message in caplog.messages) == 1
+
+
+def test_nothing_is_rendered_in_the_background_after_the_end() -> None:
+    shop = Shop(numbered(2))
+    shop.app.close()
+    assert shop.get().status == 200, "a later request begins anew"
+
+
+# Several workers
+
+
+def test_two_workers_have_equal_documents(tmp_path: Path) -> None:
+    workers = [Shop(numbered(12_000), SQLiteStore(tmp_path / "a")) for _ in range(2)]
+    for path in ("/sitemap.xml", "/sitemap-routes-1.xml", "/sitemap-items-1.xml", "/sitemap-items-2.xml"):
+        first, second = (worker.get(path) for worker in workers)
+        assert first.status == 200
+        assert (first.body, first.headers) == (second.body, second.headers), path
+
+
+def test_equal_entries_have_equal_etags_in_stores_of_their_own() -> None:
+    shops = [Shop(numbered(10)) for _ in range(2)]
+    assert len({header(shop.get(), "etag") for shop in shops}) == 1
+
+
+def test_a_worker_takes_over_what_another_one_renders_no_more() -> None:
+    store = MemoryStore()
+    shop = Shop(numbered(2), store)
+    assert store.lease(StoreKey(BASE), "render values/items", "another", 1)
+    began = time.monotonic()
+    assert shop.get().status == 200
+    assert time.monotonic() - began < 8

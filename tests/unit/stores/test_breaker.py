@@ -1,0 +1,260 @@
+"""The guard before a store: one line when it fails, one when it works again, and no waiting for one that hangs."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any
+
+import pytest
+
+from sitemap_middleware import StoreError
+from sitemap_middleware.stores.breaker import (
+    BACKOFF_FACTOR,
+    MAX_BACKOFF_SECONDS,
+    MIN_LOG_INTERVAL_SECONDS,
+    with_circuit_breaker,
+)
+from sitemap_middleware.stores.sqlite import MemoryStore
+
+from ...support.sample_sites import Clock, Page, SampleSite
+
+SITE = "https://example.com"
+FAILS = (
+    "store unavailable since 2025-06-15T15:06:40Z (the disk is full);"
+    " buffering observations and serving the last good sitemap"
+)
+
+
+class Failing(MemoryStore):
+    """A store that fails when it is told to, and takes its time to."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self.clock = clock
+        self.takes = 0.0
+        self.failing = True
+        self.asked = 0
+
+    def version(self, site: str) -> int:
+        self.asked += 1
+        self.clock.pass_(self.takes)
+        if self.failing:
+            raise StoreError("the disk is full")
+        return super().version(site)
+
+    def anything_else(self) -> str:
+        return "of the store's own"
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def test_failure_and_recovery_are_logged_once_each(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    store = Failing(clock)
+    guard = with_circuit_breaker(store, clock)
+    for _ in range(3):
+        with pytest.raises(StoreError, match="the disk is full"):
+            guard.version(SITE)
+        clock.pass_(10)
+    store.failing = False
+    assert [guard.version(SITE) for _ in range(3)] == [0, 0, 0]
+    assert [record.getMessage() for record in caplog.records] == [
+        FAILS,
+        "store available again after 30 seconds",
+    ]
+    assert {record.levelno for record in caplog.records} == {logging.WARNING}
+
+
+def test_an_operation_that_is_refused_is_logged_once_although_others_work(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Failing(clock)
+    guard = with_circuit_breaker(store, clock)
+    for _ in range(100):
+        with pytest.raises(StoreError):
+            guard.version(SITE)
+        assert guard.parts(SITE) == {}
+        clock.pass_(1)
+    assert [record.getMessage() for record in caplog.records] == [FAILS]
+
+
+def test_an_outage_that_comes_and_goes_is_logged_once_a_minute(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    store = Failing(clock)
+    guard = with_circuit_breaker(store, clock)
+    for _ in range(5 * int(MIN_LOG_INTERVAL_SECONDS)):
+        store.failing = not store.failing
+        if store.failing:
+            with pytest.raises(StoreError):
+                guard.version(SITE)
+        else:
+            guard.version(SITE)
+        clock.pass_(1)
+    assert 2 * 4 <= len(caplog.records) <= 2 * 6, "a line, and that it is over"
+
+
+def test_the_latency_is_measured(clock: Clock) -> None:
+    store = Failing(clock)
+    store.failing, store.takes = False, 2
+    guard = with_circuit_breaker(store, clock)
+    for _ in range(50):
+        guard.version(SITE)
+    assert 1.9 < guard.latency <= 2
+
+
+def test_fast_failing_store_is_called_each_time(clock: Clock) -> None:
+    store = Failing(clock)
+    guard = with_circuit_breaker(store, clock)
+    for _ in range(3):
+        with pytest.raises(StoreError):
+            guard.version(SITE)
+    assert store.asked == 3
+
+
+def test_slow_failing_store_is_paused_ten_times_as_long(clock: Clock) -> None:
+    store = Failing(clock)
+    store.takes = 2
+    guard = with_circuit_breaker(store, clock)
+    with pytest.raises(StoreError, match=r"^the disk is full$"):
+        guard.version(SITE)
+    clock.pass_(2 * BACKOFF_FACTOR - 1)
+    with pytest.raises(StoreError, match=r"the disk is full; it will be tried again shortly"):
+        guard.version(SITE)
+    assert store.asked == 1
+    assert guard.parts(SITE) == {}, "another operation may work"
+    store.failing = False
+    clock.pass_(1)
+    assert guard.version(SITE) == 0
+
+
+def test_pause_is_half_a_minute_at_most_and_survives_a_clock_change(clock: Clock) -> None:
+    store = Failing(clock)
+    store.takes = 60
+    guard = with_circuit_breaker(store, clock)
+    for moved in (MAX_BACKOFF_SECONDS, -10_000):
+        with pytest.raises(StoreError):
+            guard.version(SITE)
+        clock.pass_(moved)
+    store.failing = False
+    assert guard.version(SITE) == 0
+    assert store.asked == 3
+
+
+def test_one_caller_at_a_time_retries_a_failing_store(clock: Clock) -> None:
+    call_counts = []
+
+    class Slow(Failing):
+        def version(self, site: str) -> int:
+            if self.asked == 1:
+                self.asked += 1
+                with pytest.raises(StoreError, match="it will be tried again shortly"):
+                    guard.version(site)  # as another thread would, while this one waits
+                call_counts.append(self.asked)
+            return super().version(site)
+
+    store = Slow(clock)
+    guard = with_circuit_breaker(store, clock)
+    for _ in range(2):
+        with pytest.raises(StoreError):
+            guard.version(SITE)
+    assert call_counts == [2]
+    store.failing = False
+    assert guard.version(SITE) == 0
+
+
+def test_last_call_reaches_a_paused_store_once(clock: Clock) -> None:
+    store = Failing(clock)
+    store.takes = 3
+    guard = with_circuit_breaker(store, clock)
+    with pytest.raises(StoreError):
+        guard.version(SITE)
+    guard.retry_now()
+    with pytest.raises(StoreError, match=r"^the disk is full$"):
+        guard.version(SITE)
+    with pytest.raises(StoreError, match="it will be tried again shortly"):
+        guard.version(SITE)
+    assert store.asked == 2
+    store.failing = False
+    guard.retry_now()
+    assert guard.version(SITE) == 0
+
+
+@pytest.mark.parametrize("recovers", [True, False])
+def test_last_call_waits_for_a_call_that_is_trying_the_store(clock: Clock, *, recovers: bool) -> None:
+    reached, goes_on = threading.Event(), threading.Event()
+    results: list[object] = []
+
+    class Slow(Failing):
+        def version(self, site: str) -> int:
+            if self.asked == 1:
+                reached.set()
+                assert goes_on.wait(10)
+                self.failing = not recovers
+            return super().version(site)
+
+    store = Slow(clock)
+    guard = with_circuit_breaker(store, clock)
+
+    def call() -> None:
+        try:
+            results.append(guard.version(SITE))
+        except StoreError as error:
+            results.append(str(error))
+
+    call()
+    trial = threading.Thread(target=call)
+    trial.start()
+    assert reached.wait(10)
+    guard.retry_now()
+    last = threading.Thread(target=call)
+    last.start()
+    goes_on.set()
+    trial.join(10)
+    last.join(10)
+    assert sorted(map(str, results)) == sorted(
+        ["the disk is full", *(["0", "0"] if recovers else ["the disk is full"] * 2)]
+    )
+
+
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+def test_what_is_pending_is_saved_at_the_end_whatever_the_pause(protocol: str, clock: Clock) -> None:
+    class Unwritable(Failing):
+        def write(self, *arguments: Any) -> Any:
+            self.version(SITE)
+            return super().write(*arguments)
+
+    store = Unwritable(clock)
+    store.takes = 5
+    site = SampleSite(protocol, {"/": Page(), "/gone": Page(404)}, store=store, clock=clock, base_url=SITE)
+    site.visit("/gone")
+    store.failing, store.takes = False, 0
+    site.visit("/")
+    assert store.parts(SITE) == {}
+    site.app.close()
+    assert {page.path: page.status for page in store.part(SITE, 0)} == {"/": 200, "/gone": 404}
+
+
+def test_other_attributes_of_the_store_are_passed_through(clock: Clock) -> None:
+    guard: Any = with_circuit_breaker(Failing(clock), clock)
+    assert guard.anything_else() == "of the store's own"
+    with pytest.raises(AttributeError):
+        guard.nothing()
+
+
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+def test_pages_are_served_while_a_store_hangs_and_merged_when_it_is_back(protocol: str, clock: Clock) -> None:
+    store = Failing(clock)
+    store.failing = False
+    site = SampleSite(protocol, {"/": Page(), "/gone": Page(404)}, store=store, clock=clock)
+    assert len(site.locs()) == 2
+    store.failing, store.takes = True, 3
+    site.visit("/gone")
+    before = site.request("/sitemap.xml").body
+    calls_before = store.asked
+    assert site.request("/sitemap.xml").body == before
+    assert store.asked == calls_before
+    store.failing, store.takes = False, 0
+    clock.pass_(MAX_BACKOFF_SECONDS)
+    assert len(site.locs()) == 1
