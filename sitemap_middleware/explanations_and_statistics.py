@@ -86,8 +86,10 @@ class ServiceInspection:
                 f" one that would remove a page needs confirmation; send the Host {site.host}"
             )
             ignored = f"{ignored}; {foreign}" if ignored else foreign
-        unavailable = self.sitemap_handler.unavailable_reason(site)
-        return replace(explanation, ignored=ignored, note=self.not_served_reason() or unavailable)
+        note = self.not_served_reason() or self.sitemap_handler.unavailable_reason(site)
+        if note is None and (failing := self._publisher.failing_values(site)):
+            note = f"the sitemap has the last good pages, or none, of what fails: {failing}"
+        return replace(explanation, ignored=ignored, note=note)
 
     def _explain(self, path: str, snapshot: SiteSnapshot) -> Explanation:
         explanation = explain(self._entries, self.evaluation_context(snapshot), self.options.media_types, path)

@@ -96,8 +96,8 @@ class _SiteSitemap:
         """What was rendered of each part, by its name."""
         self.jobs: dict[str, BackgroundJob] = {}
         """What is rendered in the background: "values" or "learned"."""
-        self.is_failing = False
-        """Whether a provider fails, and that was logged."""
+        self.failing: dict[str, str] = {}
+        """Why providers fail, by the name of the part. Each was logged, and costs the site its own pages only."""
         self.values_age = 0.0
         self.is_lost = False
         """Whether the store has lost what it held of the site."""
@@ -240,6 +240,11 @@ class Publisher:
         is_lost, sitemap.is_lost = sitemap.is_lost, False
         return is_lost
 
+    def failing_values(self, site: Site) -> str | None:
+        """Why the pages of providers are as they were, or missing, in the documents of a site; None if none are."""
+        sitemap = self._sites.get(site.base_url)
+        return None if sitemap is None else "; ".join(sorted({*sitemap.failing.values()})) or None
+
     # Figures
 
     def has_entries(self, site: Site) -> bool:
@@ -300,12 +305,16 @@ class Publisher:
         parts = saver.load([source.name for source in (routes, *shared)])
         parts[routes.name] = self._routes(saver, routes, sitemap.parts.get(routes.name), parts.get(routes.name))
         sitemap.parts = parts
+        for name in {*sitemap.failing} - {source.name for source in shared}:  # their routes are gone
+            sitemap.failing.pop(name, None)
         self._refresh_values(sitemap, evaluation, values, request, by_test=by_test)
         self._refresh_learned(sitemap, evaluation, learned, request, by_test=by_test)
         ordered = {source.name: part for source in (routes, *shared) if (part := parts.get(source.name)) is not None}
-        is_complete = len(ordered) == len(shared) + 1
+        is_complete = all(source.name in parts or source.name in sitemap.failing for source in shared)
         is_named = any(provider.section is not None for provider, _ in evaluation.providers.values())
         sitemap.documents.replace_parts(ordered, may_be_single=is_complete and not is_named)
+        if sitemap.failing and not sitemap.documents.listed:
+            raise Unavailable(PROVIDER_FAILING_REASON)
         sitemap.states = states
         is_current = not any(source.is_due(parts.get(source.name)) for source in shared)
         sitemap.inputs = inputs if is_current else None
@@ -355,10 +364,8 @@ class Publisher:
         job = self._in_background(sitemap, evaluation, sources, request)
         wait = 0.0 if sum(part.seconds for part in known if part is not None) > WAIT_SECONDS else WAIT_SECONDS
         job.done.wait(FIRST_WAIT_SECONDS if by_test or None in known else wait)
-        if any(source.name not in sitemap.parts for source in sources):
-            if isinstance(job.error, ValuesError | StoreError):
-                raise job.error
-            raise Unavailable(PROVIDER_FAILING_REASON) if sitemap.is_failing else BeingGenerated
+        if any(source.name not in sitemap.parts and source.name not in sitemap.failing for source in sources):
+            raise job.error if isinstance(job.error, StoreError) else BeingGenerated
 
     def _refresh_learned(
         self,
@@ -421,15 +428,14 @@ class Publisher:
                 if closing.is_set():
                     raise Postponed from None  # the provider failed because the process ends
                 failed.append(as_values_error(error))
-                self._log_failure(sitemap, as_values_error(error))
+                self._log_failure(sitemap, source.name, as_values_error(error))
             else:
+                if sitemap.failing.pop(source.name, None) is not None:
+                    log.warning("the sitemap's values can be read again")
                 if source.pages and closing.wait(PAUSE_FACTOR * took):
                     raise Postponed
         if failed:
             raise failed[0]
-        if sitemap.is_failing and not sources[0].pages:
-            sitemap.is_failing = False
-            log.warning("the sitemap's values can be read again")
 
     def _render_one(
         self, sitemap: _SiteSitemap, evaluation: EvaluationContext, source: PartSource, closing: threading.Event
@@ -461,11 +467,11 @@ class Publisher:
             if closing.wait(POLL_SECONDS):
                 raise Postponed
 
-    def _log_failure(self, sitemap: _SiteSitemap, error: ValuesError) -> None:
-        """Log that a provider fails, once until all work again."""
-        if not sitemap.is_failing:
-            sitemap.is_failing = True
-            log.warning("the sitemap shows its last good state, or none: %s", error, exc_info=error.__cause__)
+    def _log_failure(self, sitemap: _SiteSitemap, name: str, error: ValuesError) -> None:
+        """Log that a provider fails, once until it works again."""
+        if name not in sitemap.failing:
+            log.warning("the sitemap shows the last good pages, or none: %s", error, exc_info=error.__cause__)
+        sitemap.failing[name] = str(error)
 
     def _limited(self, freshness: Freshness | None, inputs: _Inputs | None) -> Freshness:
         """How long documents may be served: not if something is still being rendered, nor past `max_age`."""

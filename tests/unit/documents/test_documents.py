@@ -352,7 +352,7 @@ def test_a_provider_that_fails_leaves_the_last_good_document(caplog: pytest.LogC
     for _ in range(2):
         shop.clock.pass_(100)
         assert shop.get().body == good.body
-    assert sum("the sitemap shows its last good state" in message for message in caplog.messages) == 1
+    assert sum("the sitemap shows the last good pages" in message for message in caplog.messages) == 1
 
 
 def test_nothing_is_rendered_in_the_background_after_the_end() -> None:

@@ -1075,7 +1075,7 @@ def test_busy_provider_lets_the_apps_loop_run() -> None:
 
 # Failures
 
-FAILS = "the sitemap shows its last good state, or none: the values of @sitemap on "
+FAILS = "the sitemap shows the last good pages, or none: the values of @sitemap on "
 LAST_GOOD = [f"{LOCAL}/posts/good"]
 
 
@@ -1230,6 +1230,48 @@ def test_provider_that_fails_before_the_first_document_gives_503(make: Any, fail
     assert str(explanation).startswith("note: the sitemap itself was answered with 503 at its latest request: ")
     recover(site, provider)
     assert site.app.explain("/elsewhere").note is None
+
+
+def two_on_flask(first: Any, second: Any) -> Any:
+    app = on_flask(first)
+    app.add_url_rule("/about", "about", text(None))
+    app.add_url_rule("/shops/<slug>", "shop", text(second))
+    return app
+
+
+def two_on_starlette(first: Any, second: Any) -> Any:
+    routes = [Route("/posts/{slug}", a_view(first)), Route("/shops/{slug}", a_view(second))]
+    return Starlette(routes=[*routes, Route("/about", a_view(None))])
+
+
+@pytest.mark.usefixtures("_hasty")
+@pytest.mark.parametrize("make", [two_on_flask, two_on_starlette])
+@pytest.mark.parametrize("fail", [raises, raises_half_way, ends_with_an_exit, raises_async, hangs_at_once, never_ends])
+def test_a_failing_provider_costs_its_own_pages_only(make: Any, fail: Any, caplog: pytest.LogCaptureFixture) -> None:
+    provider = Fickle(fail)
+    provider.failing = True
+    site = Site(make(provider, ["one"]), max_age=10, verify=True)
+    others = [f"{LOCAL}/about", f"{LOCAL}/shops/one"]
+    for _ in range(3):
+        assert sorted(site.locs()) == others
+        assert "/sitemap.xml" in site.request("/robots.txt").text
+        site.clock.pass_(11)
+    assert [FAILS in message for message in caplog.messages] == [True]
+    assert " failed: " in site.app.explain("/posts/good").reason
+    assert str(site.app.explain("/about").note).startswith(
+        "the sitemap has the last good pages, or none, of what fails"
+    )
+    provider.failing = False
+    provider.release.set()
+    join_threads("sitemap_middleware-values", 10)
+    site.clock.pass_(61)
+    assert sorted(site.locs()) == [others[0], *LAST_GOOD, others[1]]
+    assert site.app.explain("/about").note is None
+    provider.failing = True
+    provider.release.clear()
+    site.clock.pass_(61)
+    assert sorted(site.locs()) == [others[0], *LAST_GOOD, others[1]]
+    provider.release.set()
 
 
 @pytest.mark.usefixtures("_hasty")
