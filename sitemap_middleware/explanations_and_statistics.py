@@ -220,7 +220,7 @@ class ServiceInspection:
         return list(by_host.values())
 
     def stats(self) -> dict[str, float]:
-        """Counters since the process started, and gauges. `prometheus_and_opentelemetry.METRICS` has both."""
+        """Counters since the process started, and gauges. `figures.FIGURES` has both."""
         return {
             "seen": self.tracker.buffer.seen + self.tracker.repeated,
             "dropped": self.tracker.buffer.dropped,

@@ -12,11 +12,11 @@ import functools
 import logging
 import weakref
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from .exceptions import OptionError
-from .request_filter.reasons import IGNORE_REASONS
+from .figures import FIGURES, Figure
 from .service import SitemapService
 
 if TYPE_CHECKING:
@@ -29,63 +29,8 @@ log: logging.Logger = logging.getLogger("sitemap_middleware")
 SITEMAP_ATTRIBUTE: Final = "sitemap"
 """The attribute that distinguishes the middlewares of a process: the sitemap's URL, or its path without base_url."""
 
-Figures = dict[str, float]
+Values = dict[str, float]
 """The values of one metric, by that of `SITEMAP_ATTRIBUTE`."""
-
-
-class MetricDefinition(NamedTuple):
-    """One figure of `stats`, as a metric."""
-
-    stat: str
-    """Its key in `stats`."""
-    name: str
-    """As OpenTelemetry writes it. Prometheus replaces dots, and appends the unit and `_total`."""
-    unit: str
-    """In UCUM, the notation of OpenTelemetry."""
-    is_counter: bool
-    """Whether it counts from the start of the process; otherwise it is a gauge."""
-    description: str
-
-
-def _counter(stat: str, name: str, unit: str, description: str) -> MetricDefinition:
-    return MetricDefinition(stat, f"sitemap.{name}", unit, True, description)
-
-
-def _gauge(stat: str, name: str, unit: str, description: str) -> MetricDefinition:
-    return MetricDefinition(stat, f"sitemap.{name}", unit, False, description)
-
-
-METRICS: Final = (
-    _counter("seen", "responses.seen", "{response}", "Responses that count as evidence"),
-    _counter("dropped", "responses.dropped", "{response}", "Responses discarded because the buffer was full"),
-    _counter("merged", "responses.merged", "{response}", "Responses saved to the store"),
-    _counter("unwritable", "responses.unwritable", "{response}", "Responses of paths that cannot be written as a loc"),
-    _counter("refused", "pages.refused", "{page}", "New pages left out by max_pages or max_pages_per_route"),
-    _counter("rendered", "parts.rendered", "{part}", "Parts of up to 10,000 learned pages rendered"),
-    _counter("store_failures", "store.failures", "{call}", "Calls of the store that failed"),
-    _gauge("store_seconds", "store.latency", "s", "Seconds that a call of the store takes, on average"),
-    _counter(
-        "unavailable_responses",
-        "responses.unavailable",
-        "{response}",
-        "Requests for the sitemap or robots.txt that were answered 503",
-    ),
-    *(
-        _counter(
-            f"ignored_{reason}",
-            f"requests.ignored.{reason}",
-            "{request}",
-            f"Requests {description}, no evidence",
-        )
-        for reason, description in IGNORE_REASONS.items()
-    ),
-    _gauge("pending", "responses.pending", "{response}", "Responses that wait to be saved to the store"),
-    _gauge("last_flush_age_seconds", "last_flush.age", "s", "Time since all pending responses were last saved"),
-    _gauge("values_age_seconds", "values.age", "s", "Age of the oldest values when last used"),
-    _gauge("listed", "entries.listed", "{entry}", "Entries of the sitemap when last generated"),
-    _gauge("skipped", "entries.skipped", "{entry}", "Items of values that were skipped when last read"),
-    _gauge("documents", "documents", "{document}", "Documents of the sitemap when last generated, including indexes"),
-)
 
 
 def metrics_reporter(target: Any, place: str) -> Callable[[SitemapService], None]:
@@ -123,9 +68,9 @@ class MetricsSources:
     def add(self, service: SitemapService) -> None:
         self._services.append(weakref.ref(service, self._services.remove))
 
-    def read(self) -> dict[str, Figures]:
+    def read(self) -> dict[str, Values]:
         """Return the figures by their keys in `stats`: the sums of counters of one sitemap, and its highest gauges."""
-        by_stat: dict[str, Figures] = {metric.stat: {} for metric in METRICS}
+        by_stat: dict[str, Values] = {metric.stat: {} for metric in FIGURES}
         for service in filter(None, [reference() for reference in list(self._services)]):
             try:
                 stats = service.stats()
@@ -134,7 +79,7 @@ class MetricsSources:
                 continue
             site = service.options.site
             sitemap = f"{site.base_url if site else ''}{service.options.path}"
-            for metric in METRICS:
+            for metric in FIGURES:
                 figures, now = by_stat[metric.stat], stats[metric.stat]
                 before = figures.get(sitemap, 0)
                 figures[sitemap] = before + now if metric.is_counter else max(before, now)
@@ -182,8 +127,8 @@ def _register_with_prometheus(registry: CollectorRegistry, sources: MetricsSourc
         def collect(self) -> Iterable[Metric]:
             return metric_families(sources.read())
 
-    def metric_families(by_stat: dict[str, Figures]) -> Iterable[Metric]:
-        for metric in METRICS:
+    def metric_families(by_stat: dict[str, Values]) -> Iterable[Metric]:
+        for metric in FIGURES:
             name = metric.name.replace(".", "_") + ("_seconds" if metric.unit == "s" else "")
             family_class = CounterMetricFamily if metric.is_counter else GaugeMetricFamily
             family = family_class(name, f"{metric.description}.", labels=[SITEMAP_ATTRIBUTE])
@@ -211,12 +156,12 @@ def opentelemetry_meter() -> Meter:
 def _register_with_opentelemetry(meter: Meter, sources: MetricsSources) -> None:
     from opentelemetry.metrics import Observation
 
-    def observing(metric: MetricDefinition) -> Callable[[CallbackOptions], Iterable[Observation]]:
+    def observing(metric: Figure) -> Callable[[CallbackOptions], Iterable[Observation]]:
         return lambda _: [
             Observation(figure, {SITEMAP_ATTRIBUTE: sitemap}) for sitemap, figure in sources.read()[metric.stat].items()
         ]
 
-    for metric in METRICS:
+    for metric in FIGURES:
         create = meter.create_observable_counter if metric.is_counter else meter.create_observable_gauge
         create(metric.name, [observing(metric)], metric.unit, metric.description)
 

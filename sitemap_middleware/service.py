@@ -89,7 +89,7 @@ class SitemapService(ServiceInspection):
             if options.verify
             else None
         )
-        self.report: ReportHandler = ReportHandler(self, self._guarded_store, self.site_resolver)
+        self.report: ReportHandler = ReportHandler(self)
         self.providers: Providers = Providers(options.clock)
         self.robots_txt: RobotsTxt = RobotsTxt(self.app_routes, options, self._guarded_store)
         self._policy = ListingPolicy(options, self._probe_failure)

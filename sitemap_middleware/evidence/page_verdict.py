@@ -21,6 +21,8 @@ class Verdict(NamedTuple):
     reason: str
     unverified: bool = False
     """Whether nothing is known yet of the URL, or of its HTML, so that the prober requests it."""
+    kind: str = ""
+    """The reason without its details, such as a path, so that pages can be counted by it; empty if it has none."""
 
 
 _OK_VERDICTS: Final = {
@@ -30,9 +32,9 @@ _OK_VERDICTS: Final = {
 
 def page_verdict(page: Page, media_types: Collection[str] = INDEXABLE_TYPES, now: int = 0) -> Verdict:
     """Whether the latest evidence of a page lets it be listed at `now`, in POSIX seconds."""
-    reason = _exclusion_reason(page, media_types, now)
-    if reason is not None:
-        return Verdict(False, reason)
+    excluded = _exclusion(page, media_types, now)
+    if excluded is not None:
+        return excluded
     ok = f"it answered 200 with {page.media_type}"
     if page.unconfirmed_answers and not page.is_unconfirmed:
         answer = page.unconfirmed_answers[0]
@@ -46,17 +48,20 @@ def page_verdict(page: Page, media_types: Collection[str] = INDEXABLE_TYPES, now
     return _OK_VERDICTS.get(page.media_type) or Verdict(True, ok)
 
 
-def _exclusion_reason(page: Page, media_types: Collection[str], now: int) -> str | None:
+def _exclusion(page: Page, media_types: Collection[str], now: int) -> Verdict | None:
     """Why the page may not be listed, or None.
 
     Search engines drop a page that answers with an error, says noindex, or names another page as canonical (RFC 6596).
     A URL in a sitemap that contradicts its page costs the sitemap trust.
     """
-    reason = None
+    reason, kind = None, ""
     if page.status != 200:
         reason = f"it answered {page.status}"
     elif page.media_type not in media_types:
-        reason = f"it is {page.media_type or 'of no stated type'}, not a page"
+        reason, kind = (
+            f"it is {page.media_type or 'of no stated type'}, not a page",
+            "it is of another type than a page",
+        )
     elif page.noindex:
         reason = "its X-Robots-Tag says noindex"
     elif page.html_noindex:
@@ -64,14 +69,15 @@ def _exclusion_reason(page: Page, media_types: Collection[str], now: int) -> str
     elif page.private:  # RFC 9111, section 5.2.2.7: the response is meant for one user
         reason = "its Cache-Control says private"
     elif obstacle := page.obstacle or page.html_obstacle:
-        reason = f"it {obstacle}"
+        reason, kind = f"it {obstacle}", f"it {obstacle.partition(':')[0]}"
     elif _has_expired(page, now):
         reason = "its unavailable_after has passed"
     elif canonical := page.canonical or page.html_canonical:
-        reason = f"its canonical URL is another: {canonical}"
+        reason, kind = f"its canonical URL is another: {canonical}", "its canonical URL is another"
     elif answer := confirmed_contradiction(page):
         reason = f"{describe_answer(answer)} at {w3c_from_timestamp(answer.at)} confirms an earlier one of that kind"
-    return reason
+        kind = "repeated answers show that it is no longer a page"
+    return None if reason is None else Verdict(False, reason, kind=kind)
 
 
 def describe_answer(answer: UnconfirmedAnswer) -> str:

@@ -49,8 +49,8 @@ def _explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Ex
             # The signals of a large site are those of a sample: the block of the page may show more than they do.
             candidate = next(stored_candidates(snapshot, quoted), candidate)
     if candidate is None:
-        excluded = None if route is None else entries.policy.exclusion(route, path)
         matching = None if route is not None else snapshot.table.matching_route(snapshot.site, path)
+        excluded = entries.policy.exclusion(found, path) if (found := route or matching) is not None else None
         reason = (
             excluded.reason
             if excluded

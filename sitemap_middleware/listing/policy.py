@@ -91,12 +91,12 @@ class ListingPolicy:
         failure = self._probe_failure(context.snapshot.site, decode_path(candidate.path))
         if candidate.page is not None:  # its HTML was not read, so the probe may show that it says noindex
             reason = f"{_UNREAD_REASON}: the last request of the middleware {failure}"
-            return verdict._replace(listed=False, reason=reason) if failure else verdict
+            return verdict._replace(listed=False, reason=reason, kind=_UNREAD_REASON) if failure else verdict
         if verdict.listed:
             return verdict
         if failure:
             missing = "it has not answered with a page yet"
-            return verdict._replace(reason=f"{missing}: the last request of the middleware {failure}")
+            return verdict._replace(reason=f"{missing}: the last request of the middleware {failure}", kind=missing)
         if failure is None and not context.site_signals.sitemap_was_made:
             return verdict._replace(reason=f"it was not requested yet: request {self._options.path} once")
         return verdict
@@ -130,11 +130,13 @@ class ListingPolicy:
         if page.learned and page.last_seen < now - options.max_age_days * SECONDS_PER_DAY:
             return Verdict(False, f"it was not visited in the last {options.max_age_days} days")
         if candidate.slash_variant:
-            return Verdict(False, f"it is the same page as {decode_path(candidate.slash_variant)}")
+            other = decode_path(candidate.slash_variant)
+            return Verdict(False, f"it is the same page as {other}", kind="it is a page under the other slash")
         if page.learned and not candidate.route.static:
             first = candidate.equal_page or site_signals.signals.soft_not_founds.first_equal_page(page)
             if first is not None:
-                return Verdict(False, f"it has the same content as {decode_path(first)}, which was known before it")
+                reason = f"it has the same content as {decode_path(first)}, which was known before it"
+                return Verdict(False, reason, kind="it has the same content as a page that was known before it")
         verdict = page_verdict(page, options.media_types, now)
         if not page.read_at and verdict.listed and candidate.route.static and self._is_unread(candidate, page):
             unsafe = unsafe_reason(decode_path(candidate.path), candidate.route.endpoint)
@@ -163,7 +165,8 @@ class ListingPolicy:
         if route.hidden:
             return Verdict(False, f"{route.hidden.text}, and no response has shown that it is a page")
         if (media_type := mimetypes.guess_type(path)[0]) and media_type not in options.media_types:
-            return Verdict(False, f"its suffix stands for {media_type}, and no response has shown that it is a page")
+            unlike = f"its suffix stands for {media_type}, and no response has shown that it is a page"
+            return Verdict(False, unlike, kind="its suffix stands for another type than a page")
         if route.last_modified is None and (reason := unsafe_reason(path, route.endpoint)):
             return Verdict(
                 False, f"{reason}, and no response has shown that it is a page; the option include lists it at once"

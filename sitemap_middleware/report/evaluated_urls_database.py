@@ -10,8 +10,8 @@ import sqlite3
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, islice
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
 
 from ..dates import SECONDS_PER_DAY
@@ -24,45 +24,22 @@ CACHE_KIBIBYTES: Final = 16 * 1024
 BATCH_ROWS: Final = 500
 """Rows written at one time."""
 
-SORTS: Final[Mapping[str, tuple[str, bool]]] = {
-    "path": ("path", False),
-    "date": ("changed", True),
-    "seen": ("last_seen", True),
-}
-"""The orders of pages: each by a column, and whether that is descending. Equal ones are ordered by path."""
+SORTS: Final[Mapping[str, str]] = {"path": "path", "date": "changed DESC, path", "seen": "last_seen DESC, path"}
+"""The orders of pages."""
 
-_SCHEMA: Final = """
-CREATE TABLE pages (
-    id INTEGER PRIMARY KEY, path TEXT NOT NULL, url TEXT NOT NULL, listed INTEGER NOT NULL, group_id INTEGER NOT NULL,
-    reason TEXT NOT NULL, lastmod TEXT, lastmod_from TEXT, lastmod_note TEXT, changefreq TEXT, priority REAL,
-    route TEXT NOT NULL, status INTEGER, first_good INTEGER, changed INTEGER, last_good INTEGER, dropped INTEGER,
-    last_seen INTEGER NOT NULL, event INTEGER
-)
-"""
-
-_INDEXES: Final = (
-    "CREATE INDEX by_path ON pages (path)",
-    "CREATE INDEX by_group ON pages (group_id, path)",
-    "CREATE INDEX by_listed ON pages (listed, path)",
-    "CREATE INDEX by_date ON pages (changed DESC, path)",
-    "CREATE INDEX by_seen ON pages (last_seen DESC, path)",
-    "CREATE INDEX by_event ON pages (event DESC, path) WHERE event IS NOT NULL",
-)
-_INSERT: Final = "INSERT INTO pages VALUES (NULL" + ", ?" * 18 + ")"
-_SELECT: Final = (
-    "SELECT path, url, listed, reason, lastmod, lastmod_from, lastmod_note, changefreq, priority, route, status,"
-    " first_good, changed, last_good, dropped, last_seen, group_id FROM pages"
-)
+_BY_CHANGE: Final = "event DESC, path"
 
 
 class PageRow(NamedTuple):
-    """One URL of a site, evaluated. Times are in POSIX seconds."""
+    """One URL of a site, evaluated: a column for each field. Times are in POSIX seconds."""
 
     path: str
     """Percent-encoded, from the root path on."""
     url: str
     listed: bool
     reason: str
+    kind: str
+    """Of reasons that differ in a detail; for a listed page the source of its lastmod."""
     lastmod: str | None
     lastmod_from: str | None
     lastmod_note: str | None
@@ -72,142 +49,115 @@ class PageRow(NamedTuple):
     route: str
     status: int | None
     """Of its deciding answer; None if it was never seen."""
-    times: ChangeTimes
+    first_good: int | None
+    changed: int | None
+    last_good: int | None
+    dropped: int | None
+    """This and the three above: see `ChangeTimes`."""
     last_seen: int
     """0 if it was never seen."""
-    group: str
-    """Of reasons, or for a listed page the source of its lastmod."""
+    event: int | None
+    """When it last came, changed or went."""
 
     def change(self, since: int) -> PageChange | None:
         """What happened to it since a POSIX time."""
+        times = ChangeTimes(self.first_good, self.changed, self.last_good, self.dropped)
         line = UrlReportLine(self.url, self.listed, self.reason, self.lastmod, self.lastmod_from, self.route)
-        return change_since(line, self.times, since)
+        return change_since(line, times, since)
+
+
+_COLUMNS: Final = ", ".join(PageRow._fields)
+_INSERT: Final = f"INSERT INTO pages VALUES ({', '.join('?' * len(PageRow._fields))})"  # noqa: S608 # question marks
+_INDEXES: Final = ("path", "kind, path", "listed, path", *SORTS.values(), _BY_CHANGE)
+
+_CHANGES: Final = """
+SELECT CASE WHEN dropped >= :since THEN 'dropped' WHEN first_good >= :since THEN 'new' ELSE 'changed' END AS change,
+       (CASE WHEN dropped >= :since THEN dropped WHEN first_good >= :since THEN first_good ELSE changed END)
+       / :day AS day,
+       count(*)
+FROM pages WHERE event >= :since GROUP BY change, day
+"""
 
 
 class Group(NamedTuple):
-    """Pages with one reason, or listed pages whose lastmod has one source."""
+    """Pages whose reasons are of one kind, or listed pages whose lastmod has one source."""
 
-    number: int
     text: str
     listed: bool
     pages: int
 
 
 class PageQuery(NamedTuple):
-    """Which pages to return, in which order, and after which one."""
+    """Which pages to return, and in which order."""
 
     sort: str = "path"
     """A key of `SORTS`."""
     show: Literal["all", "listed", "left-out"] = "all"
-    group: int | None = None
-    """Only those of the group of this number."""
+    group: str = ""
+    """Only those of this group, whatever `show` says."""
     text: str = ""
     """Only those whose path contains this, in any case."""
-    after: tuple[int, str] | None = None
-    """Only those after this sort value and path. The sort value is 0 if the order is by path."""
 
 
 class SiteIndex:
     """The evaluated URLs of a site. One thread fills it; any thread may then query it."""
 
-    def __init__(self, weeks_from: int) -> None:
-        """`weeks_from`: the day since which changes are counted by week, in days since 1970."""
-        self._weeks_from = weeks_from * SECONDS_PER_DAY
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._db = sqlite3.connect("", check_same_thread=False, isolation_level=None)
-        # Once no response reads it. Not by __del__, for the reason in `PathSet`.
+        # Once no response reads it. Not by __del__, which may run on any thread, in the middle of anything.
         weakref.finalize(self, self._db.close).atexit = False
         for pragma in ("journal_mode=OFF", "synchronous=OFF", f"cache_size=-{CACHE_KIBIBYTES}"):
             self._db.execute(f"PRAGMA {pragma}").close()
-        self._db.execute(_SCHEMA)
-        self._groups: dict[tuple[bool, str], int] = {}
-        self._group_sizes = Counter[int]()
-        self._days: dict[str, Counter[int]] = {"new": Counter(), "dropped": Counter(), "listed event": Counter()}
-        """Pages by the day of an event."""
+        self._db.execute(f"CREATE TABLE pages ({_COLUMNS})")
         self.pages: int = 0
+        """Pages written so far."""
         self.listed: int = 0
         self.dated: int = 0
-        """Listed pages with a lastmod."""
-        self.weeks: Counter[tuple[int, str]] = Counter()
-        """Changes since `weeks_from`, by the Monday of their week, in days since 1970, and by kind."""
+        """Listed pages with a lastmod. This and `listed` are known once the index is filled."""
+        self.groups: list[Group] = []
+        """Those of listed pages and of others, the largest first; known once the index is filled."""
 
     def fill(self, rows: Iterable[PageRow]) -> None:
-        """Write the rows, and make the indexes."""
+        """Write the rows, make the indexes, and count."""
         remaining = iter(rows)
-        while batch := [self._record(row) for row in islice(remaining, BATCH_ROWS)]:
+        while batch := [*islice(remaining, BATCH_ROWS)]:
             with self._lock:
                 self._db.execute("BEGIN")
                 self._db.executemany(_INSERT, batch)
                 self._db.execute("COMMIT")
-        for statement in _INDEXES:
-            with self._lock:
-                self._db.execute(statement)
-
-    def _record(self, row: PageRow) -> tuple[Any, ...]:
-        number = self._groups.setdefault((row.listed, row.group), len(self._groups) + 1)
-        self._group_sizes[number] += 1
-        self.pages += 1
-        self.listed += row.listed
-        self.dated += row.lastmod is not None
-        times = row.times
-        for kind, at in (
-            ("new", times.first_good),
-            ("dropped", times.dropped),
-            ("listed event", times.latest if row.listed else None),
-        ):
-            if at is not None:
-                self._days[kind][at // SECONDS_PER_DAY] += 1
-        if times.latest is not None and times.latest >= self._weeks_from and (change := row.change(self._weeks_from)):
-            at = {"new": times.first_good, "changed": times.changed, "dropped": times.dropped}[change.kind] or 0
-            self.weeks[monday(at // SECONDS_PER_DAY), change.kind] += 1
-        return (
-            row.path, row.url, row.listed, number, row.reason, row.lastmod, row.lastmod_from, row.lastmod_note,
-            row.changefreq, row.priority, row.route, row.status, times.first_good, times.changed or 0,
-            times.last_good, times.dropped, row.last_seen, times.latest,
-        )  # fmt: skip
-
-    # Figures
+            self.pages += len(batch)
+        for number, columns in enumerate(_INDEXES):
+            self._fetch(f"CREATE INDEX by_{number} ON pages ({columns})")
+        self.groups = [
+            Group(kind, bool(listed), count)
+            for kind, listed, count in self._fetch(
+                "SELECT kind, max(listed), count(*) FROM pages GROUP BY kind ORDER BY 3 DESC, 1"
+            )
+        ]
+        [[listed, self.dated]] = self._fetch("SELECT sum(listed), count(lastmod) FROM pages")
+        self.listed = listed or 0
 
     @property
     def left_out(self) -> int:
         """Pages that are not listed."""
         return self.pages - self.listed
 
-    def groups(self, *, listed: bool) -> list[Group]:
-        """The groups of listed pages, or of others, the largest first."""
-        groups = (
-            Group(number, text, is_listed, self._group_sizes[number])
-            for (is_listed, text), number in self._groups.items()
-            if is_listed is listed
-        )
-        return sorted(groups, key=lambda group: (-group.pages, group.text))
-
-    def group(self, number: int) -> Group | None:
-        """The group of a number."""
-        return next(
-            (group for flag in (True, False) for group in self.groups(listed=flag) if group.number == number), None
-        )
-
-    def change_counts(self, since_day: int) -> dict[str, int]:
-        """How many pages are new, changed or dropped since a day, in days since 1970."""
-        new, dropped, events = (
-            sum(count for day, count in self._days[kind].items() if day >= since_day)
-            for kind in ("new", "dropped", "listed event")
-        )
-        return {"new": new, "changed": events - new, "dropped": dropped}
-
-    # Pages
+    def changes_by_day(self, since: int) -> Counter[tuple[str, int]]:
+        """How many pages are new, changed or dropped since a POSIX time, by day since 1970."""
+        found = self._fetch(_CHANGES, {"since": since, "day": SECONDS_PER_DAY})
+        return Counter({(change, day): count for change, day, count in found})
 
     def find(self, path: str) -> PageRow | None:
         """The page of a percent-encoded path."""
-        return next(iter(self._rows(["path = ?"], "path", [path, 1])), None)
+        found = self._fetch("SELECT * FROM pages WHERE path = ?", (path,))
+        return PageRow._make(found[0]) if found else None
 
-    def query(self, query: PageQuery, limit: int) -> list[PageRow]:
-        """At most `limit` pages."""
-        column, descending = SORTS[query.sort]
-        conditions, values = list[str](), list[Any]()
-        if query.group is not None:
-            conditions.append("group_id = ?")
+    def query(self, query: PageQuery, offset: int, limit: int) -> tuple[int, list[PageRow]]:
+        """How many pages a query finds, and at most `limit` of them after the first `offset` ones."""
+        conditions, values = ["true"], list[Any]()
+        if query.group:
+            conditions.append("kind = ?")
             values.append(query.group)
         elif query.show != "all":
             conditions.append("listed = ?")
@@ -215,51 +165,18 @@ class SiteIndex:
         if query.text:
             conditions.append("instr(lower(path), lower(?))")
             values.append(query.text)
-        order = "path" if column == "path" else f"{column} {'DESC' if descending else 'ASC'}, path"
-        rows = (
-            self._rows([*conditions, *more], order, [*values, *parameters, limit])
-            for more, parameters in _after(column, query.after)
-        )
-        return list(islice(chain.from_iterable(rows), limit))
+        where = " AND ".join(conditions)
+        [[total]] = self._fetch(f"SELECT count(*) FROM pages WHERE {where}", values)  # noqa: S608 # of constants
+        return total, self._rows(f"WHERE {where} ORDER BY {SORTS[query.sort]}", [*values, limit, offset])
 
-    def changes(self, since: int, after: tuple[int, str] | None, limit: int) -> list[PageRow]:
-        """At most `limit` pages with a change since a POSIX time, the latest change first."""
-        rows = (
-            self._rows(["event >= ?", *more], "event DESC, path", [since, *parameters, limit])
-            for more, parameters in _after("event", after)
-        )
-        return list(islice(chain.from_iterable(rows), limit))
+    def changes(self, since: int, offset: int, limit: int) -> list[PageRow]:
+        """At most `limit` pages with a change since a POSIX time after the first `offset` ones, the latest first."""
+        return self._rows(f"WHERE event >= ? ORDER BY {_BY_CHANGE}", [since, limit, offset])
 
-    def _rows(self, conditions: list[str], order: str, parameters: list[Any]) -> Iterator[PageRow]:
-        """The pages that meet all conditions. The last parameter is their maximum number."""
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    def _rows(self, clauses: str, parameters: list[Any]) -> list[PageRow]:
+        statement = f"SELECT * FROM pages {clauses} LIMIT ? OFFSET ?"  # noqa: S608 # of constants
+        return [*map(PageRow._make, self._fetch(statement, parameters))]
+
+    def _fetch(self, statement: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
         with self._lock:
-            found = self._db.execute(f"{_SELECT}{where} ORDER BY {order} LIMIT ?", parameters).fetchall()
-        texts = {number: text for (_, text), number in self._groups.items()}
-        return (_row(record, texts) for record in found)
-
-
-def monday(day: int) -> int:
-    """The Monday of the week of a day, both in days since 1970."""
-    return day - (day + 3) % 7  # 1970-01-01 was a Thursday
-
-
-def sort_value(row: PageRow, sort: str) -> int:
-    """The value by which a page is sorted before its path."""
-    return {"path": 0, "date": row.times.changed or 0, "seen": row.last_seen}[sort]
-
-
-def _after(column: str, after: tuple[int, str] | None) -> list[tuple[list[str], list[Any]]]:
-    """The conditions of the queries for the rows after a given one. The queries run in turn, each along an index."""
-    if after is None:
-        return [([], [])]
-    value, path = after
-    if column == "path":
-        return [(["path > ?"], [path])]
-    return [([f"{column} = ?", "path > ?"], [value, path]), ([f"{column} < ?"], [value])]
-
-
-def _row(record: tuple[Any, ...], groups: Mapping[int, str]) -> PageRow:
-    path, url, listed, *rest, first_good, changed, last_good, dropped, last_seen, group = record
-    times = ChangeTimes(first_good, changed or None, last_good, dropped)
-    return PageRow._make((path, url, bool(listed), *rest, times, last_seen, groups[group]))
+            return self._db.execute(statement, parameters).fetchall()

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Final
 
-from ..exceptions import OptionError
 from ..request_response import KEY_PATH, Request, Response
 from ..routing.app_layers_and_mounts import framework_app
 from ..routing.framework_detection import is_debug
@@ -17,8 +16,6 @@ from ..warn_once import WarnOnce
 
 if TYPE_CHECKING:
     from ..explanations_and_statistics import ServiceInspection
-    from ..hosts import SiteResolver
-    from ..stores.base import Store
     from .authorization_inputs import ReportRequest
     from .served_pages import ReportPages
 
@@ -30,10 +27,8 @@ EXTRA_MISSING: Final = 'the report needs the extra "report": pip install "sitema
 class ReportHandler:
     """The report of one service. Without the option `report`, `marker` is None and no method is called."""
 
-    def __init__(self, service: ServiceInspection, store: Store, site_resolver: SiteResolver) -> None:
+    def __init__(self, service: ServiceInspection) -> None:
         self._service = service
-        self._store = store
-        self._site_resolver = site_resolver
         self._app_routes = service.app_routes
         options = service.options
         self._path = options.report
@@ -118,10 +113,12 @@ class ReportHandler:
 
         try:
             if self._pages is None:
-                self._pages = self._make_pages()
+                from .served_pages import ReportPages
+
+                self._pages = ReportPages(self._service, self._path or "")
             return self._pages.respond(request)
-        except OptionError as error:
-            return error_response(request.method, 501, str(error))
+        except ModuleNotFoundError as error:
+            return error_response(request.method, 501, f"{EXTRA_MISSING} ({error})")
         except Exception:
             log.exception("the report could not be made")
             return error_response(request.method, 500, "The report could not be made: internal error, see the log.")
@@ -129,14 +126,3 @@ class ReportHandler:
     def _refuse_by_error(self, error: Exception) -> bool:
         self._warn_once("authorize", "authorize failed, so the report is not shown: %r", error)
         return False
-
-    def _make_pages(self) -> ReportPages:
-        """What makes the pages. Raises `OptionError` if the extra is not installed."""
-        from .service_inputs import ServiceInputs
-
-        try:
-            from .served_pages import ReportPages
-        except ModuleNotFoundError as error:
-            raise OptionError(f"{EXTRA_MISSING} ({error})") from error
-        service = self._service
-        return ReportPages(ServiceInputs(service, self._store, self._site_resolver, service.sitemap_handler))

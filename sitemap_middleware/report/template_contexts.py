@@ -1,166 +1,152 @@
-"""Builds the contexts of the report's templates from an evaluation: the same for a server and for files."""
+"""Makes the pages of the report of an evaluation: their templates and contexts, the same for a server and for files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
 
 from ..dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_day_from_timestamp
 from ..evidence.page_timeline import histories, page_events, value_name, value_numbers
-from ..listing.changes_since import PageChange
+from ..explanations_and_statistics import ServiceInspection
 from ..models import Page
+from ..urls import quote_path
 from ..value_history import History
-from .background_evaluation import WEEKS, Evaluation, first_week
-from .evaluated_urls_database import SORTS, PageQuery, PageRow, SiteIndex, sort_value
-from .report_page_links import Links
-from .svg_charts import Span, WeekCounts, timeline, weeks_chart
+from .background_evaluation import Evaluation
+from .evaluated_urls_database import SORTS, PageQuery
 from .template_rendering import time
 
 ROWS: Final = 100
 """Rows of a table on one page."""
+
+WEEKS: Final = 26
+"""Weeks whose changes the report shows, the present one included."""
 
 CHANGE_KINDS: Final = ("new", "changed", "dropped")
 
 DEFAULT_DAYS: Final = 7
 """Days whose changes are shown if no date is given."""
 
+_SHOWS: Final = ("all", "listed", "left-out")
 _RUN_CLASSES: Final = 8
+_MAX_PAGE_NUMBER: Final = 1_000_000
 
 Context = dict[str, Any]
 
 
-class ListedChange(NamedTuple):
-    """A change, and the page that it is about."""
+class ReportPage(NamedTuple):
+    """A page of the report, to be rendered."""
 
-    change: PageChange
-    row: PageRow
-
-
-class Listing:
-    """The rows of a table, read when the template first needs them, and the link to the next ones."""
-
-    def __init__(self, read: Callable[[], list[Any]], next_link: Callable[[Any], str | None]) -> None:
-        """`read` returns one row more than the table has, if there are more."""
-        self._read = read
-        self._next_link = next_link
-        self._found: list[Any] | None = None
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._rows[:ROWS])
-
-    def __len__(self) -> int:
-        return min(ROWS, len(self._rows))
-
-    @property
-    def next(self) -> str | None:
-        """The link to the rows after these; None if these are the last."""
-        return self._next_link(self._rows[ROWS - 1]) if len(self._rows) > ROWS else None
-
-    @property
-    def _rows(self) -> list[Any]:
-        if self._found is None:
-            self._found = self._read()
-        return self._found
+    template: str
+    context: Context
+    status: int = 200
 
 
-def overview(evaluation: Evaluation) -> Context:
-    """The figures of the whole site."""
-    index, today = evaluation.index, evaluation.now // SECONDS_PER_DAY
-    start = first_week(evaluation.now)
+class Week(NamedTuple):
+    """What changed in one week."""
+
+    monday: str
+    counts: dict[str, int]
+    """By kind: new, changed, dropped."""
+
+
+def report_page(
+    name: str, arguments: Mapping[str, str], evaluation: Evaluation, service: ServiceInspection
+) -> ReportPage:
+    """The page of a name that shows evaluated URLs. Arguments that cannot be read are left out."""
+    if name == "overview":
+        return ReportPage("overview.html", _overview(evaluation))
+    if name == "groups":
+        return ReportPage("groups.html", {"is_listed": arguments.get("show") == "listed", "index": evaluation.index})
+    if name == "changes":
+        return ReportPage("changes.html", _changes(evaluation, arguments.get("since", ""), _page_number(arguments)))
+    if name == "page":
+        return _page(evaluation, arguments.get("path", ""), service)
+    return ReportPage("pages.html", _pages(evaluation, arguments))
+
+
+def _overview(evaluation: Evaluation) -> Context:
+    today = evaluation.now // SECONDS_PER_DAY
+    first_monday = _monday(today) - 7 * (WEEKS - 1)
     weeks = [
-        WeekCounts(
-            w3c_day_from_timestamp((start + 7 * week) * SECONDS_PER_DAY),
-            {kind: index.weeks[start + 7 * week, kind] for kind in CHANGE_KINDS},
-        )
-        for week in range(WEEKS)
+        Week(w3c_day_from_timestamp((first_monday + 7 * number) * SECONDS_PER_DAY), dict.fromkeys(CHANGE_KINDS, 0))
+        for number in range(WEEKS)
     ]
-    listed_groups = index.groups(listed=True)
+    for (kind, day), count in evaluation.index.changes_by_day(first_monday * SECONDS_PER_DAY).items():
+        if day <= today:  # a page may state a date in the future
+            weeks[(day - first_monday) // 7].counts[kind] += count
     return {
-        "listed": index.listed,
-        "left_out": index.left_out,
-        "pages": index.pages,
-        "dated": index.dated,
-        "left_out_groups": index.groups(listed=False),
-        "listed_groups": listed_groups,
+        "index": evaluation.index,
         "weeks": weeks,
         "kinds": CHANGE_KINDS,
-        "weeks_chart": weeks_chart(weeks, CHANGE_KINDS, f"Changes per week, of the last {WEEKS} weeks"),
-        "week_counts": index.change_counts(today - DEFAULT_DAYS),
-        "week_since": w3c_day_from_timestamp((today - DEFAULT_DAYS) * SECONDS_PER_DAY),
+        "recent": _change_counts(evaluation, today - DEFAULT_DAYS),
         "days": DEFAULT_DAYS,
     }
 
 
-def _listing_total(index: SiteIndex, query: PageQuery) -> int | None:
-    """How many pages a query has in all; None if that is not known before they are read."""
-    if query.text:
-        return None
-    if query.group is not None:
-        group = index.group(query.group)
-        return group.pages if group else 0
-    return {"all": index.pages, "listed": index.listed, "left-out": index.left_out}[query.show]
-
-
-def pages(evaluation: Evaluation, query: PageQuery, links: Links, name: str) -> Context:
-    """A table of pages. `name`: "pages", or "sitemap" for the listed ones."""
-    index = evaluation.index
-    group = None if query.group is None else index.group(query.group)
-    parameters = {
-        "q": query.text,
-        "show": None if query.show == "all" or name == "sitemap" else query.show,
-        "group": query.group,
-        "sort": None if query.sort == "path" else query.sort,
-    }
-
-    def next_link(row: PageRow) -> str | None:
-        value = sort_value(row, query.sort)
-        return links.to(name, **parameters, at=value or None, after=row.path)
-
+def _pages(evaluation: Evaluation, arguments: Mapping[str, str]) -> Context:
+    """A table of pages."""
+    sort, show = arguments.get("sort", ""), arguments.get("show", "")
+    text = arguments.get("q", "").strip()
+    query = PageQuery(
+        sort=sort if sort in SORTS else "path",
+        show=show if show in _SHOWS else "all",  # type: ignore[arg-type] # one of `_SHOWS`
+        group=arguments.get("group", ""),
+        text=(quote_path(f"/{text}") or f"/{text}")[1:],
+    )
+    number, index = _page_number(arguments), evaluation.index
+    total, rows = index.query(query, ROWS * (number - 1), ROWS)
     return {
-        "listing": Listing(lambda: index.query(query, ROWS + 1), next_link),
+        "rows": rows,
+        "total": total,
         "query": query,
-        "group": group,
-        "parameters": parameters,
+        "arguments": {
+            "q": query.text,
+            "show": None if query.show == "all" else query.show,
+            "group": query.group,
+            "sort": None if query.sort == "path" else query.sort,
+        },
+        "number": number,
+        "has_more": ROWS * number < total,
         "sorts": tuple(SORTS),
-        "groups": [*index.groups(listed=False), *index.groups(listed=True)] if name == "pages" else [],
-        "total": _listing_total(index, query),
-        "pages": index.pages,
-        "listed": index.listed,
-        "left_out": index.left_out,
-        "name": name,
+        "index": index,
     }
 
 
-def changes(
-    evaluation: Evaluation, since_day: int, after: tuple[int, str] | None, links: Links, refused: str = ""
-) -> Context:
-    """The changes since a day, in days since 1970. `refused` is the text of the request if that text is no day."""
+def _changes(evaluation: Evaluation, asked: str, number: int) -> Context:
+    """The changes since a day, or of the last days if the request does not give one up to today."""
+    day = _parse_day(asked, evaluation.now)
+    since_day = evaluation.now // SECONDS_PER_DAY - DEFAULT_DAYS if day is None else day
     since = since_day * SECONDS_PER_DAY
-    day = w3c_day_from_timestamp(since)
-
-    def read() -> list[ListedChange]:
-        rows = evaluation.index.changes(since, after, ROWS + 1)
-        return [ListedChange(change, row) for row in rows if (change := row.change(since)) is not None]
-
-    def next_link(last: ListedChange) -> str | None:
-        return links.to("changes", since=day, at=last.row.times.latest, after=last.row.path)
-
+    counts = _change_counts(evaluation, since_day)
+    rows = evaluation.index.changes(since, ROWS * (number - 1), ROWS)
     return {
-        "since": day,
-        "refused": refused,
+        "since": w3c_day_from_timestamp(since),
+        "refused": asked if day is None else "",
         "today": w3c_day_from_timestamp(evaluation.now),
-        "counts": evaluation.index.change_counts(since_day),
+        "counts": counts,
         "kinds": CHANGE_KINDS,
-        "listing": Listing(read, next_link),
+        "rows": [(row, change) for row in rows if (change := row.change(since)) is not None],
+        "arguments": {"since": None if day is None else w3c_day_from_timestamp(since)},
+        "number": number,
+        "has_more": ROWS * number < sum(counts.values()),
     }
 
 
-def default_since(evaluation: Evaluation) -> int:
-    """The day since which changes are shown if none is given."""
-    return evaluation.now // SECONDS_PER_DAY - DEFAULT_DAYS
+def _change_counts(evaluation: Evaluation, since_day: int) -> dict[str, int]:
+    counts = dict.fromkeys(CHANGE_KINDS, 0)
+    for (kind, _), count in evaluation.index.changes_by_day(since_day * SECONDS_PER_DAY).items():
+        counts[kind] += count
+    return counts
 
 
-def parse_day(text: str, now: int) -> int | None:
+def _page_number(arguments: Mapping[str, str]) -> int:
+    text = arguments.get("page", "")
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1
+    return max(1, min(number, _MAX_PAGE_NUMBER))
+
+
+def _parse_day(text: str, now: int) -> int | None:
     """The day of a date such as 2026-01-31, in days since 1970; None if it is no date, or after today."""
     try:
         day = timestamp_of_w3c(text[:10]) // SECONDS_PER_DAY
@@ -169,19 +155,27 @@ def parse_day(text: str, now: int) -> int | None:
     return day if 0 <= day <= now // SECONDS_PER_DAY else None
 
 
-def page(row: PageRow, stored: Page | None) -> Context:
-    """One page: its verdict, the evidence, and its history."""
-    lanes = histories(stored) if stored is not None else []
-    return {
-        "row": row,
-        "stored": stored,
-        "facts": list(_facts(stored)) if stored is not None else [],
-        "timeline": _timeline(stored, lanes) if stored is not None and lanes else None,
-        "events": [
-            (time(event.at), event.text)
-            for event in (page_events(stored, row.times.dropped, time) if stored is not None else ())
-        ],
-    }
+def _monday(day: int) -> int:
+    """The Monday of the week of a day, both in days since 1970."""
+    return day - (day + 3) % 7  # 1970-01-01 was a Thursday
+
+
+def _page(evaluation: Evaluation, asked: str, service: ServiceInspection) -> ReportPage:
+    """One page, by its path or its URL: its verdict, the evidence, and its history."""
+    site = evaluation.snapshot.site
+    path = asked.strip().removeprefix(site.base_url).partition("#")[0].partition("?")[0] or "/"
+    row = evaluation.index.find(path) or evaluation.index.find(quote_path(path) or path)
+    if row is None:
+        explanation = service.explain_now(site, unquote(path))
+        return ReportPage("unknown_page.html", {"path": path, "explanation": explanation}, 404)
+    stored = evaluation.snapshot.find_pages([row.path]).get(row.path)
+    context: Context = {"row": row, "facts": [], "lanes": [], "events": []}
+    if stored is not None:
+        events = page_events(stored, row.dropped, time)
+        context["facts"] = list(_facts(stored))
+        context["events"] = [(time(event.at), event.text) for event in events]
+        context |= _timeline(stored)
+    return ReportPage("page.html", context)
 
 
 def _facts(stored: Page) -> Iterator[tuple[str, str]]:
@@ -208,22 +202,25 @@ def _facts(stored: Page) -> Iterator[tuple[str, str]]:
         yield "Waits for confirmation", f"an answer of {answer.status} at {time(answer.at)}"
 
 
-def _timeline(stored: Page, lanes: list[tuple[str, History]]) -> Any:
+def _timeline(stored: Page) -> Context:
+    """Lanes of spans over the time in which the page was seen: its contents, and its dates."""
+    lanes = histories(stored)
     runs = [run for _, history in lanes for run in history]
-    first = min(stored.first_seen, *(run.first for run in runs))
-    last = max(stored.last_seen, *(run.last for run in runs))
-    ends = w3c_day_from_timestamp(first), w3c_day_from_timestamp(last)
-    return timeline([(name, _spans(name, history)) for name, history in lanes], first, last, ends)
+    first = min([stored.first_seen, *(run.first for run in runs)])
+    last = max([stored.last_seen, *(run.last for run in runs)])
+    scale = 1000 / max(1, last - first)
+    return {
+        "lanes": [(name, [*_spans(name, history, first, scale)]) for name, history in lanes],
+        "ends": (w3c_day_from_timestamp(first), w3c_day_from_timestamp(last)),
+    }
 
 
-def _spans(name: str, history: History) -> list[Span]:
+def _spans(name: str, history: History, first: int, scale: float) -> Iterator[tuple[float, float, int, str]]:
+    """The start and the width of each span in thousandths, the number of its colour, and its text."""
     numbers = value_numbers(history)
-    return [
-        Span(
-            run.first,
-            run.last,
-            str(numbers[run.value] % _RUN_CLASSES),
-            f"{value_name(name, run.value, numbers[run.value], time)}: {time(run.first)} to {time(run.last)}",
-        )
-        for run in history
-    ]
+    for run in history:
+        width = max(6.0, scale * (run.last - run.first))
+        start = min(scale * (run.first - first), 1000 - width)
+        what = value_name(name, run.value, numbers[run.value], time)
+        text = f"{what}: {time(run.first)} to {time(run.last)}"
+        yield round(start, 1), round(width, 1), numbers[run.value] % _RUN_CLASSES, text

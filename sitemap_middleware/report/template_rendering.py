@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ..dates import w3c_from_timestamp
-from .svg_charts import bar
-
-FIRST_PART_CHARS: Final = 1500
-"""The first part of a long page is sent as soon as it has so many characters: before its rows are searched."""
-
-PART_CHARS: Final = 16 * 1024
 
 _FOLDER: Final = Path(__file__).parent
 
 STYLE: Final = (_FOLDER / "style.css").read_bytes()
 
 _UNITS: Final = ("bytes", "kB", "MB", "GB", "TB")
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(_FOLDER / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"number": number, "size": size, "time": time, "percent": percent, "age": age, "web": web}
-    environment.globals["bar"] = bar
-    return environment
 
 
 def number(value: float) -> str:
@@ -45,9 +26,10 @@ def percent(part: int, whole: int) -> str:
     """The share of a part in percent; 100 % and 0 % only if it is all or nothing."""
     if not whole:
         return "–"
-    share = 100 * part / whole
-    rounded = f"{share:.1f}" if share < 10 or 99 < share < 100 else f"{share:.0f}"
-    return f"{rounded.removesuffix('.0') if part in (0, whole) else rounded} %"
+    if part in (0, whole):
+        return f"{100 * part // whole} %"
+    share = min(max(100 * part / whole, 0.1), 99.9)
+    return f"{share:.1f} %" if share < 10 or share > 99 else f"{share:.0f} %"
 
 
 def size(count: float) -> str:
@@ -78,21 +60,16 @@ def web(url: str) -> str | None:
     return url if url.startswith(("http://", "https://")) else None
 
 
-_templates: Final = _environment()
+_templates: Final = Environment(
+    loader=FileSystemLoader(_FOLDER / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_templates.filters |= {"number": number, "size": size, "time": time, "percent": percent, "age": age, "web": web}
 
 
 def render(template: str, context: Mapping[str, Any]) -> str:
     """A page as a whole."""
     return _templates.get_template(template).render(context)
-
-
-def render_parts(template: str, context: Mapping[str, Any]) -> Iterator[bytes]:
-    """A page in parts: the first one before anything that the page reads late."""
-    buffer, length, limit = list[str](), 0, FIRST_PART_CHARS
-    for piece in _templates.get_template(template).generate(context):
-        buffer.append(piece)
-        length += len(piece)
-        if length >= limit:
-            yield "".join(buffer).encode()
-            buffer, length, limit = [], 0, PART_CHARS
-    yield "".join(buffer).encode()

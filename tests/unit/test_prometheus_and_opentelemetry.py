@@ -14,7 +14,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_lates
 from prometheus_client.parser import text_string_to_metric_families
 
 from sitemap_middleware import OptionError
-from sitemap_middleware.prometheus_and_opentelemetry import METRICS
+from sitemap_middleware.figures import FIGURES
 from sitemap_middleware.request_filter.reasons import IGNORE_REASONS
 
 from ..support.sample_sites import Clock, Page, SampleSite
@@ -141,7 +141,7 @@ def test_opentelemetry_gets_every_figure_by_its_conventions() -> None:
     sample.clock.pass_(5)
     other.visit("/")
     exported = collected(reader)
-    assert set(exported) == {metric.name for metric in METRICS}
+    assert set(exported) == {metric.name for metric in FIGURES}
     assert exported["sitemap.responses.seen"] == {f"{BASE}/sitemap.xml": 2, f"{BASE}/other.xml": 1}
     assert exported["sitemap.entries.listed"] == {f"{BASE}/sitemap.xml": 3, f"{BASE}/other.xml": 0}
     assert exported["sitemap.last_flush.age"] == {f"{BASE}/sitemap.xml": 5, f"{BASE}/other.xml": 0}

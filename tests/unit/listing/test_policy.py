@@ -15,6 +15,7 @@ from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals
 from sitemap_middleware.listing import site_signals_cache
 from sitemap_middleware.listing.candidates import Candidate, SiteSnapshot, decode_path
+from sitemap_middleware.evidence.page_verdict import Verdict
 from sitemap_middleware.listing.policy import EvaluationContext, ListingPolicy
 from sitemap_middleware.listing.site_signals_cache import CachedSiteSignals, SignalsRecord
 from sitemap_middleware.models import HiddenReason, Route, RouteSettings, Site
@@ -486,7 +487,7 @@ def context(rules: str = "", *, made: bool = False) -> EvaluationContext:
     ],
 )
 def test_verdict_on_a_candidate(options: Any, candidate: Candidate, verdict: tuple[bool, str, bool]) -> None:
-    loc, (listed, reason, unverified) = policy_of(**options).evaluate(context(), candidate)
+    loc, (listed, reason, unverified, _) = policy_of(**options).evaluate(context(), candidate)
     assert (listed, unverified) == (verdict[0], verdict[2])
     assert type(listed) is type(unverified) is bool
     assert reason == verdict[1] or not verdict[1]
@@ -512,12 +513,12 @@ NO_EVIDENCE = f"{UNANSWERED}; an error such as 500, a timeout or a refused Host 
 def test_reason_says_what_the_page_answered(made: bool, probed: dict[str, str], reason: str) -> None:
     candidate = Candidate("/page%20%C3%A9", route("/page é"), None)
     _, verdict = policy_of(probed).evaluate(context(made=made), candidate)
-    assert verdict == (False, reason, True)
+    assert verdict[:3] == (False, reason, True)
 
 
 def test_robots_txt_decides_last() -> None:
     forbidding = context("User-agent: *\nDisallow: /page\n")
-    disallowed = (None, (False, "the app's robots.txt disallows it", False))
+    disallowed = (None, Verdict(False, "the app's robots.txt disallows it"))
     assert policy_of(verify=False).evaluate(forbidding, Candidate("/page", route(), None)) == disallowed
     assert policy_of().evaluate(forbidding, Candidate("/page", route(), None)) == disallowed
     assert policy_of().evaluate(forbidding, Candidate("/page", route(), observed())) == disallowed

@@ -243,7 +243,7 @@ def test_the_middleware_gives_the_error_of_a_missing_extra(monkeypatch: pytest.M
     sample = site("wsgi", debug=True)
     monkeypatch.setitem(sys.modules, "jinja2", None)
     for name in [name for name in sys.modules if name.startswith("sitemap_middleware.report.")]:
-        if name.rpartition(".")[2] not in ("handler", "access", "sources"):
+        if name.rpartition(".")[2] not in ("request_handler", "authorization_inputs"):
             monkeypatch.delitem(sys.modules, name)
     answer = request(sample)
     assert answer.status == 501

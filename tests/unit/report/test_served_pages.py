@@ -13,7 +13,7 @@ import pytest
 from sitemap_middleware import Entry, sitemap
 from sitemap_middleware.dates import SECONDS_PER_DAY, w3c_day_from_timestamp
 from sitemap_middleware.models import Site
-from sitemap_middleware.report import background_evaluation, served_pages
+from sitemap_middleware.report import background_evaluation, served_pages, template_rendering
 
 from ...support.sample_sites import Page, SampleSite
 from ...support.wire import Answer
@@ -21,7 +21,7 @@ from ...support.wire import Answer
 BASE = "https://shop.example"
 REPORT = "/internal/report"
 HTML = ("content-type", "text/html; charset=utf-8")
-NAMES = ("", "/pages", "/sitemap", "/changes", "/documents", "/health")
+NAMES = ("", "/pages", "/groups", "/changes", "/documents", "/health")
 HOSTILE = "\"'><script>alert(1)</script><a href=javascript:alert(1)>"
 
 
@@ -132,14 +132,34 @@ def test_pages_are_searched_in_any_case_and_by_characters_that_urls_encode() -> 
 
 def test_a_group_is_one_reason_or_one_source() -> None:
     sample = shop("wsgi")
-    number = re.search(r'href="report/pages\?group=(\d+)">it answered 403', get(sample).text)
-    assert number is not None
-    assert [row[0] for row in Text(get(sample, "/pages", f"group={number[1]}")).cells[1:]] == ["/kitchen"]
+    link = re.search(r'href="report/pages\?(group=[^"]*)">it answered 403', get(sample).text)
+    assert link is not None
+    assert [row[0] for row in Text(get(sample, "/pages", link[1])).cells[1:]] == ["/kitchen"]
+
+
+def test_reasons_that_differ_in_a_detail_are_one_group_and_all_groups_are_reached() -> None:
+    pages = {
+        "/": Page(),
+        **{f"/copy-{n}": Page().with_headers(("link", f'<{BASE}/{n}>; rel="canonical"')) for n in range(3)},
+        **{f"/away-{n}": Page(200, [HTML], b"<meta http-equiv=refresh content='0;url=/%d'>" % n) for n in range(3)},
+        **{f"/error-{n}": Page(n) for n in range(400, 425)},
+    }
+    sample = SampleSite("wsgi", pages, base_url=BASE, report=REPORT, authorize=allow, robots=False)
+    sample.visit(*pages)
+    overview = get(sample)
+    more = re.search(r'href="report/groups\?(show=left-out)">And (\d+) more', overview.text)
+    assert more is not None
+    rows = Text(get(sample, "/groups", more[1])).cells[1:]
+    assert len(rows) == 20 + int(more[2])
+    assert [row[:2] for row in rows[:2]] == [
+        ["it leads to another page at once", "3"],
+        ["its canonical URL is another", "3"],
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
-    "query", ["", "after=x", "at=-1&after=/", "at=99999999999999999999&after=/", "group=x", "group=99", "sort=no&show=no",
+    "query", ["", "page=x", "page=-1", "page=0", "page=99999999999999999999", "group=x", "show=listed", "sort=no&show=no",
               "since=2025-02-30", "since=9999-01-01", "since=x", "q=%ff%00", "a" * 9000, "&".join("q=1" for _ in range(99))]
 )  # fmt: skip
 def test_any_query_is_answered(name: str, query: str) -> None:
@@ -171,7 +191,12 @@ def test_a_page_that_is_not_known_is_explained() -> None:
     answer = get(sample, "/page", "path=/nowhere")
     assert answer.status == 404
     assert sample.app.explain("/nowhere").reason in Text(answer).text
-    assert get(sample, "/page").status == 404
+
+
+def test_a_page_is_asked_for_by_its_path_or_its_url() -> None:
+    for path in ("/authors/zoë", f"{BASE}/authors/zoë?x=1", "/authors/zo%C3%AB"):
+        answer = get(shop_once(), "/page", f"path={quote(path)}")
+        assert (answer.status, "<h1 class=\"path\">/authors/zo%C3%AB</h1>" in answer.text) == (200, True)
 
 
 def test_links_are_relative_and_lead_to_pages_of_the_report() -> None:
@@ -203,8 +228,8 @@ def test_hostile_text_is_escaped_everywhere() -> None:
         assert not re.search(r"<[^>]*\s(?:on\w+|style)=", answer.text)
 
 
-def test_a_large_site_is_evaluated_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background_evaluation, "SMALL_SITE_PAGES", 0)
+def test_what_takes_long_is_evaluated_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background_evaluation, "WAIT_SECONDS", 0.0)
     sample = shop("wsgi")
     jobs: list[Any] = []
     monkeypatch.setattr(
@@ -236,7 +261,7 @@ def test_a_store_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> Any:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(type(sample.app.service.store), "parts", fail)
+    monkeypatch.setattr(type(sample.app.service.store), "version", fail)
     answer = get(sample)
     assert (answer.status, "the disk is full" in answer.text) == (503, True)
     assert "the disk is full" in get(sample, "/health").text
@@ -275,3 +300,12 @@ def test_the_evidence_of_a_page_has_what_its_response_said() -> None:
     }
     for path, text in expected.items():
         assert text in Text(get(sample, "/page", f"path={path}")).text
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [(0, 0, "–"), (0, 7, "0 %"), (7, 7, "100 %"), (1, 3, "33 %"), (998, 999, "99.9 %"), (99_995, 100_000, "99.9 %"),
+     (1, 100_000, "0.1 %"), (5, 100, "5.0 %")],
+)  # fmt: skip
+def test_a_share_is_all_or_nothing_only_if_it_is(part: int, whole: int, text: str) -> None:
+    assert template_rendering.percent(part, whole) == text

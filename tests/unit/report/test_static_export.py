@@ -86,7 +86,7 @@ def test_it_has_the_figures_of_the_commands(app: str, tmp_path: Path) -> None:
     assert "it answered 403" in overview
     found = set()
     for number in (1, 2, 3):
-        name = "sitemap.html" if number == 1 else f"sitemap-{number}.html"
+        name = "pages-listed.html" if number == 1 else f"pages-listed-{number}.html"
         found |= set(
             re.findall(r'<a class="path" href="page/\d+\.html">([^<]*)', (tmp_path / "out" / name).read_text("utf-8"))
         )
@@ -99,7 +99,20 @@ def test_only_so_many_pages_have_a_file_of_their_own(app: str, tmp_path: Path, m
     monkeypatch.setattr(static_export, "MAX_PAGE_FILES", 3)
     cli_runner().invoke(command, ["report", app, "--out", "out"])
     assert sorted(file.name for file in (tmp_path / "out" / "page").iterdir()) == ["1.html", "2.html", "3.html"]
-    assert '<span class="path">/loaves/loaf-100</span>' in (tmp_path / "out" / "pages-2.html").read_text("utf-8")
+    assert (
+        '<a class="path" href="https://shop.example/loaves/loaf-100">/loaves/loaf-100</a>'
+        in (tmp_path / "out" / "pages-2.html").read_text("utf-8")
+    )
+
+
+def test_files_of_an_earlier_report_are_removed_and_no_others(app: str, tmp_path: Path) -> None:
+    cli_runner().invoke(command, ["report", app, "--out", "out"])
+    old = tmp_path / "out" / "pages-9.html"
+    old.write_bytes((tmp_path / "out" / "pages.html").read_bytes())
+    own = tmp_path / "out" / "pages-10.html"
+    own.write_text("<p>Mine</p>", "utf-8")
+    cli_runner().invoke(command, ["report", app, "--out", "out"])
+    assert (old.exists(), own.exists()) == (False, True)
 
 
 def test_a_folder_that_cannot_be_written_is_named(app: str, tmp_path: Path) -> None:
