@@ -99,10 +99,9 @@ def test_only_so_many_pages_have_a_file_of_their_own(app: str, tmp_path: Path, m
     monkeypatch.setattr(static_export, "MAX_PAGE_FILES", 3)
     cli_runner().invoke(command, ["report", app, "--out", "out"])
     assert sorted(file.name for file in (tmp_path / "out" / "page").iterdir()) == ["1.html", "2.html", "3.html"]
-    assert (
-        '<a class="path" href="https://shop.example/loaves/loaf-100">/loaves/loaf-100</a>'
-        in (tmp_path / "out" / "pages-2.html").read_text("utf-8")
-    )
+    assert '<a class="path" href="https://shop.example/loaves/loaf-100">/loaves/loaf-100</a>' in (
+        tmp_path / "out" / "pages-2.html"
+    ).read_text("utf-8")
 
 
 def test_files_of_an_earlier_report_are_removed_and_no_others(app: str, tmp_path: Path) -> None:
