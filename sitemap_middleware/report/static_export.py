@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ..documents.site_documents import PublishedDocument
 from ..explanations_and_statistics import ServiceInspection
 from ..models import Site
 from ..request_response import AsyncCollector

@@ -12,10 +12,10 @@ import pytest
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
 from sitemap_middleware.evidence.observation_merge import merge
 from sitemap_middleware.evidence.observations import Observation
+from sitemap_middleware.evidence.page_verdict import Verdict
 from sitemap_middleware.evidence.site_signals import SiteSignals
 from sitemap_middleware.listing import site_signals_cache
 from sitemap_middleware.listing.candidates import Candidate, SiteSnapshot, decode_path
-from sitemap_middleware.evidence.page_verdict import Verdict
 from sitemap_middleware.listing.policy import EvaluationContext, ListingPolicy
 from sitemap_middleware.listing.site_signals_cache import CachedSiteSignals, SignalsRecord
 from sitemap_middleware.models import HiddenReason, Route, RouteSettings, Site
