@@ -261,7 +261,8 @@ def test_a_store_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> Any:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(type(sample.app.service.store), "version", fail)
+    for method in ("version", "parts"):
+        monkeypatch.setattr(type(sample.app.service.store), method, fail)
     answer = get(sample)
     assert (answer.status, "the disk is full" in answer.text) == (503, True)
     assert "the disk is full" in get(sample, "/health").text
