@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 import zlib
 from collections.abc import Callable
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
 from .documents.responses import text_response, with_body
 from .evidence.response_headers import ResponseHeaders
@@ -161,8 +161,8 @@ class RobotsTxt:
             return _Fetched(None, f"status {answer.status}")
         headers = ResponseHeaders(answer.headers)
         if answer.status != 200:  # a file of another host has rules, which are not read
-            has_file = urlsplit(headers.get_last("location")).path.endswith(ROBOTS_PATH)
-            return _Fetched("", "", status, has_file)
+            target = re.split("[?#]", headers.get_last("location"), maxsplit=1)[0]
+            return _Fetched("", "", status, target.endswith(ROBOTS_PATH))
         file = _parse_response(answer)
         if file is None:
             return _Fetched(None, "its compression is unknown")

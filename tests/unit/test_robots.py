@@ -313,7 +313,7 @@ def test_a_redirect_within_the_site_is_followed(protocol: str, target: str) -> N
     "target",
     [
         *("https://example.org/static/robots.txt", "//evil.example/static/robots.txt", "ftp://example.com/robots.txt"),
-        *("/static/robots.txt?v=1", "https://exa_mple/x"),
+        *("/static/robots.txt?v=1", "https://exa_mple/x", "javascript:robots"),
     ],
 )
 def test_redirect_to_another_site_is_not_followed_and_logged_once(
@@ -695,6 +695,15 @@ def test_a_redirect_that_leads_to_a_robots_txt_is_the_apps(caplog: pytest.LogCap
     assert (answer.status, answer.header("location")) == (302, "/static/robots.txt")
     assert sample.locs() == ["https://example.com/"]
     assert not caplog.messages
+
+
+@pytest.mark.parametrize("target", ["http://[", "//", "", "?", "https://example.org/robots.txt?v=1"])
+def test_a_malformed_or_foreign_redirect_harms_no_sitemap(target: str) -> None:
+    sample = around_robots("asgi", {"/robots.txt": moved(target)})
+    replaced = not target.startswith("https")
+    for _ in range(2):
+        assert sample.request("/robots.txt").status == (200 if replaced else 302)
+        assert sample.locs() == ["https://example.com/", "https://example.com/private"]
 
 
 @BOTH
