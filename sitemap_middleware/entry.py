@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import reprlib
-from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime
-from operator import attrgetter
-from typing import Any, ClassVar, Final, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from functools import partial
+from typing import Any, Final, Literal
 
 from .exceptions import OptionError
 from .models import Changefreq
@@ -27,6 +28,7 @@ _FIELDS: Final = ("params", "lastmod", "priority", "changefreq")
 _EXAMPLE_ITEM: Final = "'slug': 'first-post'"
 
 
+@dataclass(frozen=True, slots=True, init=False)
 class Entry:
     """One page of a route with parameters, as `@sitemap(values=...)` enumerates it.
 
@@ -49,13 +51,13 @@ class Entry:
         OptionError: for an unknown name or an invalid value. The message names the parameters.
     """
 
-    # An app may make millions of these. Slots behind read-only properties are set much faster than a frozen dataclass.
-    __slots__ = ("_changefreq", "_lastmod", "_params", "_priority", "_unusable_lastmod")
-    _params: Mapping[str, Any]
-    _lastmod: date | None
-    _priority: float | None
-    _changefreq: Changefreq | Literal["auto"] | None
-    _unusable_lastmod: str | None
+    params: Mapping[str, Any]
+    """The route's parameters, by name."""
+    lastmod: date | None
+    priority: float | None
+    changefreq: Changefreq | Literal["auto"] | None
+    unusable_lastmod: str | None = field(compare=False, repr=False)
+    """The text that was given as lastmod, if it is not a date."""
 
     def __init__(
         self,
@@ -67,25 +69,6 @@ class Entry:
         changefreq: Changefreq | Literal["auto"] | None = None,
         **unknown: object,
     ) -> None:
-        # Most entries: the checks below would take four times as long, and change nothing.
-        if (
-            type(params) is dict
-            and loc is changefreq is None
-            and (priority is None or (type(priority) is float and 0.0 < priority <= 1.0))
-            and (
-                lastmod is None
-                or ((kind := type(lastmod)) is datetime and ((zone := lastmod.tzinfo) is UTC or zone is None))  # type: ignore[union-attr] # text is not plain
-                or kind is date
-            )
-            and params is not _PARAMS_NOT_GIVEN
-            and not misplaced
-            and not unknown
-        ):
-            self._params = params.copy()
-            self._lastmod = lastmod  # type: ignore[assignment] # text is not plain
-            self._priority = priority
-            self._changefreq = self._unusable_lastmod = None
-            return
         if loc is not None:
             if params is not _PARAMS_NOT_GIVEN or not isinstance(loc, str):
                 raise OptionError(
@@ -117,58 +100,12 @@ class Entry:
         unusable_lastmod = None
         if isinstance(lastmod, str) and parse_date(lastmod) is None:
             unusable_lastmod, lastmod = lastmod, None
-        self._params = copied
-        self._unusable_lastmod = unusable_lastmod
-        self._lastmod = None if lastmod is None else validate_date(lastmod, place, fix)
-        self._priority = None if priority is None else validate_priority(priority, place)
-        self._changefreq = None if changefreq is None else validate_changefreq(changefreq, place)
-
-    @property
-    def params(self) -> Mapping[str, Any]:
-        """The route's parameters, by name."""
-        return self._params
-
-    @property
-    def lastmod(self) -> date | None:
-        """When the page's content last changed."""
-        return self._lastmod
-
-    @property
-    def priority(self) -> float | None:
-        """0.0 to 1.0."""
-        return self._priority
-
-    @property
-    def changefreq(self) -> Changefreq | Literal["auto"] | None:
-        """One of the protocol's seven words, or "auto"."""
-        return self._changefreq
-
-    @property
-    def unusable_lastmod(self) -> str | None:
-        """The text that was given as lastmod, if it is not a date."""
-        return self._unusable_lastmod
-
-    def __eq__(self, other: object) -> bool:
-        if other.__class__ is not self.__class__:
-            return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in _FIELDS)
-
-    __hash__: ClassVar[None] = None  # type: ignore[assignment] # as that of the parameters
-
-    def __getstate__(self) -> object:
-        # Protocols 0 and 1 of pickle refuse a class with slots that leaves this to `object`.
-        return object.__getstate__(self)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in _FIELDS)})"
-
-
-# For many entries at a time: a property costs a call in Python for each.
-params_of: Final[Callable[[Entry], Mapping[str, Any]]] = attrgetter("_params")
-lastmod_of: Final[Callable[[Entry], date | None]] = attrgetter("_lastmod")
-priority_of: Final[Callable[[Entry], float | None]] = attrgetter("_priority")
-changefreq_of: Final[Callable[[Entry], Changefreq | Literal["auto"] | None]] = attrgetter("_changefreq")
-unusable_lastmod_of: Final[Callable[[Entry], str | None]] = attrgetter("_unusable_lastmod")
+        set_field = partial(object.__setattr__, self)  # it is frozen for others
+        set_field("params", copied)
+        set_field("unusable_lastmod", unusable_lastmod)
+        set_field("lastmod", None if lastmod is None else validate_date(lastmod, place, fix))
+        set_field("priority", None if priority is None else validate_priority(priority, place))
+        set_field("changefreq", None if changefreq is None else validate_changefreq(changefreq, place))
 
 
 class _EntryLocation:
