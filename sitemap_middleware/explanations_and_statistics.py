@@ -16,6 +16,7 @@ from .documents.site_documents import PublishedDocument
 from .evidence.page_verdict import Verdict
 from .explanation import Explanation
 from .hosts import SiteResolver
+from .http.messages import AsyncCollector
 from .listing.candidates import Candidate, SiteSnapshot, decode_path
 from .listing.changes_since import PageChange, changes
 from .listing.entries import EntryBuilder
@@ -24,10 +25,9 @@ from .listing.listed_and_unlisted_urls import EvaluatedUrl, UrlReportLine, evalu
 from .listing.policy import EvaluationContext
 from .listing.route_report import RouteReport, route_report
 from .models import Site
-from .observation.parse_and_store import Ingester
-from .observation.tracked_page_cache import TrackedPageCache
+from .observe.ingest import Ingester
+from .observe.tracker import Tracker
 from .options.table import Options
-from .request_response import AsyncCollector
 from .robots import RobotsTxt
 from .robots_parser import ROBOTS_PATH
 from .routing.current_routes import AppRoutes
@@ -46,7 +46,7 @@ class ServiceInspection:
     options: Options
     store: Store
     app_routes: AppRoutes
-    tracker: TrackedPageCache
+    tracker: Tracker
     site_resolver: SiteResolver
     _entries: EntryBuilder
     _guarded_store: GuardedStore

@@ -11,9 +11,9 @@ from typing import Final, Literal
 
 from . import urls
 from .bounded_cache import BoundedCache
+from .http.messages import Request
 from .models import Site, StoreKey
 from .options.table import Options
-from .request_response import KEY_HOST, KEY_METHOD, KEY_ROOT, Request
 from .routing.current_routes import AppRoutes
 from .warn_once import WarnOnce
 
@@ -75,12 +75,12 @@ class SiteResolver:
 
         Behind a proxy, localhost is not a site: the public host has another name.
         """
-        key = request.key[KEY_HOST:KEY_METHOD]  # Host, scheme and root, not yet decoded: this is faster
+        key = (request.scheme, request.host, request.root)
         if self._routes_version == self._app_routes.version:
             own = self._own.get(key)
             if own is not None:
                 return own
-        if request.key[KEY_ROOT] and request.has_dynamic_root:
+        if request.root and request.has_dynamic_root:
             return None, "none"
         site, trust = self.resolve(request.scheme, request.host, request.root)
         if site is None:
@@ -89,14 +89,10 @@ class SiteResolver:
             trusted = (*self._allowed, *self._app_routes.trusted_hosts)
             if not urls.is_host_allowed(site.host, trusted):
                 return None, "none"
-        is_steady = not request.key[KEY_ROOT] and trust == "own" and (self._base is not None or not site.loopback)
+        is_steady = not request.root and trust == "own" and (self._base is not None or not site.loopback)
         if is_steady and len(self._own) < MAX_HOSTS:
             self._own[key] = site, trust
         return site, trust
-
-    def is_resolved_by_key(self, request: Request) -> bool:
-        """Whether every request of this key is for the same site, while the routes stay the same."""
-        return request.key[KEY_HOST:KEY_METHOD] in self._own
 
     def resolve(self, scheme: str, host: str, root: str) -> tuple[Site | None, HostTrust]:
         """The site of a scheme, Host and root path, or None; and what the Host is to the site."""

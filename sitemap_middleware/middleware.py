@@ -8,7 +8,6 @@ from collections.abc import Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from .adapters.adapter_choice import adapter_class
-from .adapters.disabled_middleware import disabled_class
 from .adapters.litestar_installation import app_around_route, install, installed_middleware, refuse_other_options
 from .exceptions import OptionError
 from .middleware_lookup import find_middleware
@@ -125,7 +124,6 @@ class SitemapMiddleware:
         else:
             store = open_store("memory://", "")
             self._metrics_report = metrics_reporter(None, "")
-            self.__class__ = disabled_class(type(self))  # type: ignore[arg-type] # a class is hashable
         self.service = SitemapService(routed_app, checked, store)
         self._metrics_report(self.service)
         if is_starlette(framework := app_layers_and_mounts.framework_app(routed_app)):

@@ -11,9 +11,7 @@ from typing import Final, NamedTuple
 from .documents.responses import text_response, with_body
 from .evidence.response_headers import ResponseHeaders
 from .exceptions import StoreError
-from .models import Site
-from .options.table import Options
-from .request_response import (
+from .http.messages import (
     PROBE_GRACE_SECONDS,
     PROBE_TIMEOUT_SECONDS,
     WRONG_HOST_STATUSES,
@@ -21,6 +19,8 @@ from .request_response import (
     Request,
     Response,
 )
+from .models import Site
+from .options.table import Options
 from .robots_parser import (
     DISALLOW_ALL,
     ROBOTS_PATH,

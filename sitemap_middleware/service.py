@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import unquote
 
 from . import urls
-from .captured_response import OBSERVED_STATUSES, CapturedResponse
 from .documents.handler import SitemapHandler
 from .documents.publisher import Publisher
 from .documents.reasons import NoSitemapReasons
 from .explanations_and_statistics import ServiceInspection
 from .fork_safety import WorkerId
 from .hosts import SiteResolver
+from .http.captured_response import OBSERVED_STATUSES, CapturedResponse
+from .http.forwarded_hosts import forwarded_hosts
+from .http.messages import DOCUMENT_SUFFIXES, Request
+from .http.reasons import COOKIE, FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
 from .listing.entries import EntryBuilder
 from .listing.policy import EvaluationContext, ListingPolicy
 from .listing.provider_reader import Providers
 from .models import Site
-from .observation.background_saving import ResponseBuffer
-from .observation.fault_log import FaultLog
-from .observation.parse_and_store import Ingester
-from .observation.probe_client import ProbeClient
-from .observation.refresh_on_demand import Refresher
-from .observation.tracked_page import TrackedPage
-from .observation.tracked_page_cache import TrackedPageCache
-from .observation.unvisited_page_prober import UnvisitedPageProber
-from .observation.varying_content_prober import VaryingContentProber
+from .observe.buffer import ResponseBuffer
+from .observe.fault_log import FaultLog
+from .observe.ingest import Ingester
+from .observe.probe_client import ProbeClient
+from .observe.refresh_on_demand import Refresher
+from .observe.tracker import RequestKey, TrackedPage, Tracker
+from .observe.unvisited_page_prober import UnvisitedPageProber
+from .observe.varying_content_prober import VaryingContentProber
 from .options.table import Options
 from .report.request_handler import ReportHandler
-from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
-from .request_response import DOCUMENT_SUFFIXES, Request
 from .robots import RobotsTxt
 from .robots_parser import ROBOTS_PATH
 from .routing.current_routes import AppRoutes
@@ -74,12 +74,7 @@ class SitemapService(ServiceInspection):
             on_shutdown=self.stop_background_work,
             on_exit=store.close,
         )
-        self.tracker: TrackedPageCache = TrackedPageCache(
-            buffer,
-            self.app_routes,
-            options.clock,
-            self.log_fault,
-        )
+        self.tracker: Tracker = Tracker(buffer, self.app_routes, options.clock, self.log_fault, self.ignore_reason)
         self.app_routes.on_change = self.tracker.require_track
         self.site_resolver: SiteResolver = SiteResolver(self.app_routes, options)
         self._store_clock = StoreClock(self._guarded_store, options.clock)
@@ -156,24 +151,22 @@ class SitemapService(ServiceInspection):
 
     # A page request
 
-    def observe(self, request: Request) -> TrackedPage | None:
+    def observe(self, request: Request, key: RequestKey) -> TrackedPage | None:
         """Track the page that a request is for, before the app runs; None if the request is not evidence.
 
         Only a request that an anonymous crawler could have sent for the whole page is
         evidence. Others are counted by reason.
+
+        Args:
+            request: the request.
+            key: by which the adapter looks up the page of the next such request.
         """
         try:
-            path, _, _, _, method, query = request.key
-            reason = (
-                request.ignore_reason()
-                if method == "GET" and not query
-                else ignore_reason_of_line(method, query=bool(query))
-            )
+            reason = self.ignore_reason(request)
             if reason is not None:
-                if not self.tracker.ignored.count_repeated(path, reason):
-                    self.tracker.ignored.count(request.path, reason)
+                self.tracker.ignored.count(request.path, reason)
                 return None
-            if len(path) > _MAX_PATH_CHARS or request.path == ROBOTS_PATH or self.report.handles(request):
+            if len(request.path) > _MAX_PATH_CHARS or request.path == ROBOTS_PATH or self.report.handles(request):
                 return None
             routes_version = self.app_routes.version
             site, trust = self.site_resolver.resolve_request(request)
@@ -183,23 +176,38 @@ class SitemapService(ServiceInspection):
             if self.varying_content_prober is not None:
                 self.varying_content_prober.remember_request(site, request)
             # Requests that may be for a sitemap document are never looked up, so `handles` sees each of them.
-            is_document = path.endswith(DOCUMENT_SUFFIXES) and self.sitemap_handler.may_be_document(request)
-            key = None if is_document else request.key
-            return self.tracker.track(key, site, request.path, routes_version, is_foreign_host=trust == "foreign")
+            is_document = self.sitemap_handler.may_be_document(request)
+            return self.tracker.track(
+                None if is_document else key, site, request.path, routes_version, is_foreign_host=trust == "foreign"
+            )
         except Exception as error:
             self.log_fault("a request could not be observed", error)
             return None
 
-    def ignore_reason_of_hosts(self, request: Request, forwarded_hosts: Iterable[str]) -> IgnoreReason | None:
+    def ignores(self, path: str, *, has_cookie: bool) -> bool:
+        """Whether a request surely is of no use, by its path below the root: then it is counted.
+
+        It spares the request of a visitor who carries a cookie to be read as a whole.
+        """
+        if not has_cookie or path.endswith(DOCUMENT_SUFFIXES) or (self.report.marker or "\0") in path:
+            return False
+        self.tracker.ignored.count(path, COOKIE)
+        return True
+
+    def ignore_reason(self, request: Request) -> IgnoreReason | None:
+        """Why a request is not evidence, by its line, its headers and its user; None if it is."""
+        return (
+            ignore_reason_of_line(request.method, query=bool(request.query))
+            or request.ignore_reason()
+            or self._ignore_reason_of_hosts(request)
+        )
+
+    def _ignore_reason_of_hosts(self, request: Request) -> IgnoreReason | None:
         """Why a request is not evidence if its Host is the site's own, but other headers name a foreign host.
 
         An app that trusts those headers answers for the foreign host.
-
-        Args:
-            request: the request.
-            forwarded_hosts: the hosts that X-Forwarded-Host and similar headers name.
         """
-        others = {host for host in forwarded_hosts if host.lower() != request.host.lower()}
+        others = {host for host in forwarded_hosts(request.headers) if host.lower() != request.host.lower()}
         if not others:
             return None
         site, trust = self.site_resolver.resolve_request(request)

@@ -12,10 +12,10 @@ from xml.etree import ElementTree as ET
 from .cli.in_process_app_client import Fetch, running_app
 from .exceptions import OptionError, SitemapError
 from .explanation import Explanation
+from .http.messages import GENERATING_HEADER, TEST_CLIENT_WAIT_SECONDS
 from .middleware import SitemapMiddleware
 from .models import Site
 from .protocol_detection import detect_protocol
-from .request_response import GENERATING_HEADER, TEST_CLIENT_WAIT_SECONDS
 from .service import SitemapService
 from .urls import parse_base_url
 

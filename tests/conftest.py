@@ -18,7 +18,7 @@ import pytest
 from coverage import Coverage
 from hypothesis import HealthCheck, settings
 
-from sitemap_middleware.observation import saving_at_exit
+from sitemap_middleware.observe import saving_at_exit
 
 EXAMPLES = {"few": 15, "short": 60, "long": 20_000}
 """The number of examples of each profile. Only the long one has others in each run: a change must pass or fail alike."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
 
-from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.dates import CLOCK_SKEW_SECONDS
 from sitemap_middleware.evidence import observation_merge as merge
 from sitemap_middleware.evidence.lastmod import LastmodResult, lastmod
@@ -16,10 +15,11 @@ from sitemap_middleware.evidence.observations import Observation, at_merge
 from sitemap_middleware.evidence.page_verdict import page_verdict
 from sitemap_middleware.evidence.response_parser import FRACTIONS_PER_SECOND, ResponseParser
 from sitemap_middleware.evidence.site_signals import site_signals
+from sitemap_middleware.http.captured_response import CapturedResponse
 from sitemap_middleware.models import Page as Known
 from sitemap_middleware.models import Site as Place
-from sitemap_middleware.observation.sampling_schedule import BodySampler
-from sitemap_middleware.observation.varying_content_prober import (
+from sitemap_middleware.observe.sampler import BodySampler
+from sitemap_middleware.observe.varying_content_prober import (
     CHECKS_AT_FIRST_SIGHT,
     CHECKS_WHEN_CHANGED,
     PAUSE_SECONDS,
@@ -82,6 +82,11 @@ class Moment:
     dates: dict[str, dict[str, LastmodResult]]
     """By mode, the date of each listed page."""
     truth: dict[str, dict[str, PageTruth]]
+
+
+def _is_sampled(sampler: BodySampler, captured: CapturedResponse) -> bool:
+    schedule = sampler.find(captured.page_key)
+    return schedule is None or schedule.is_due(captured.at, captured.headers)
 
 
 def visits(site: Site, random: Random) -> Iterator[tuple[float, Page, int]]:
@@ -187,7 +192,7 @@ class Traffic:
             self._process_until(at)
             visit = self._visit(page, at, worker, random)
             sampler = self._samplers[worker]
-            if visit.captured.status == 200 and sampler.is_due(visit.captured):
+            if visit.captured.status == 200 and _is_sampled(sampler, visit.captured):
                 sampler.schedule(visit.captured)
                 visit.captured.body = visit.answer.body
             for _ in range(2 if random.random() < 0.01 else 1):  # 1 % are stored twice

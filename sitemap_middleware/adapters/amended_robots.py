@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, Any
 from anyio.to_thread import run_sync
 from starlette.types import Message, Receive, Scope, Send
 
-from ..request_response import Response
+from ..http.messages import Request, Response
 from ..robots_parser import MAX_ROBOTS_BYTES
-from .asgi_request import ASGIRequest
 from .asgi_response_sending import send_response
 from .event_loop_and_threads import thread_limiter
-from .wsgi_request import WSGIRequest
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -44,14 +42,16 @@ class _Body:
 
 def amended_wsgi(
     send: Callable[[Response, WSGIEnvironment, StartResponse], Iterable[bytes]],
-    request: WSGIRequest,
+    middleware: Any,
+    request: Request,
     environ: WSGIEnvironment,
     start_response: StartResponse,
 ) -> Iterable[bytes]:
-    """Answer a request for robots.txt in a WSGI app. With the first two arguments bound, this is a WSGI application.
+    """Answer a request for robots.txt in a WSGI app. With the first three arguments bound, this is a WSGI application.
 
     Args:
         send: sends a response of the middleware itself.
+        middleware: the middleware around the app.
         request: the request, as the service takes it.
         environ: the same request, for the app.
         start_response: the server's.
@@ -64,7 +64,7 @@ def amended_wsgi(
         started[:] = [(status, headers)]
         return parts.append
 
-    body: Any = request.adapter.app(environ, held_start)
+    body: Any = middleware.app(environ, held_start)
     response, chunks = None, iter(body)
     try:
         for chunk in chunks:
@@ -76,7 +76,7 @@ def amended_wsgi(
             with suppress(LookupError, TypeError, ValueError, AttributeError):  # what is malformed, the server refuses
                 status, headers = started[0]
                 answer = Response(int(status[:3]), [(name.lower(), value) for name, value in headers], b"".join(parts))
-                response = Context().run(request.adapter.service.sitemap_handler.amended, request, answer)
+                response = Context().run(middleware.service.sitemap_handler.amended, request, answer)
     except BaseException:
         _Body((), body).close()
         raise
@@ -87,8 +87,8 @@ def amended_wsgi(
     return parts if type(body) is list else _Body(chain(parts, chunks), body)
 
 
-async def amended_asgi(request: ASGIRequest, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a request for robots.txt in an ASGI app. With the first argument bound, this is an ASGI application."""
+async def amended_asgi(middleware: Any, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request for robots.txt in an ASGI app. With the first two arguments bound, this is an ASGI app."""
     held: list[Message] = []
     is_held, size = True, 0
 
@@ -105,20 +105,20 @@ async def amended_asgi(request: ASGIRequest, scope: Scope, receive: Receive, sen
         ):
             return
         is_held = False
-        response = await run_sync(Context().run, _amended, request, held, limiter=thread_limiter())
+        response = await run_sync(Context().run, _amended, middleware, request, held, limiter=thread_limiter())
         if response is not None:
             await send_response(response, scope, receive, send)
             return
         for part in held:
             await send(part)
 
-    await request.adapter.app(scope, receive, held_send)
+    await middleware.app(scope, receive, held_send)
     if is_held:  # the app did not end its response
         for part in held:
             await send(part)
 
 
-def _amended(request: ASGIRequest, messages: list[Message]) -> Response | None:
+def _amended(middleware: Any, request: Request, messages: list[Message]) -> Response | None:
     """What to send in place of the messages of a response. It may block."""
     start, *parts = messages
     with suppress(OSError, LookupError, TypeError, ValueError, AttributeError):  # what is malformed, the server refuses
@@ -132,5 +132,7 @@ def _amended(request: ASGIRequest, messages: list[Message]) -> Response | None:
         headers = [
             (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in start.get("headers", ())
         ]
-        return request.adapter.service.sitemap_handler.amended(request, Response(start["status"], headers, body))
+        answer = Response(start["status"], headers, body)
+        amended: Response | None = middleware.service.sitemap_handler.amended(request, answer)
+        return amended
     return None

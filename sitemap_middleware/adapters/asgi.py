@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextvars import Context
 from functools import partial
 from typing import Any
@@ -10,13 +10,13 @@ from typing import Any
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..http.messages import DOCUMENT_SUFFIXES, Request, Response
 from ..report.authorization_inputs import ReportRequest, RequestHeaders
-from ..request_response import DOCUMENT_SUFFIXES, KEY_PATH, RequestKey, Response
 from ..routing.framework_detection import EXTENSION_NAME
 from ..routing.starlette_routes import set_state
 from ..service import SitemapService
 from .amended_robots import amended_asgi
-from .asgi_request import ASGIRequest, host_of, key_with_defaults, request_of_scope
+from .asgi_exchange import ASGIExchange, key_of
 from .asgi_response_sending import send_response
 from .event_loop_and_threads import run_in_thread, thread_limiter
 
@@ -32,97 +32,51 @@ class ASGIMiddleware:
     _unwind: Callable[[], None]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        key: RequestKey
-        request: ASGIRequest | None
-        app = self.app  # Python calls a local variable faster than an attribute that is no method
+        app, exchange = self.app, None
         try:
-            if scope["type"] != "http":
+            if scope["type"] != "http" or not self.service.options.enabled:
                 send = self._send_of_other_scope(scope, send)
-                app, request = self.app, None
-            else:
-                headers = scope["headers"]
-                try:
-                    name, host = headers[0]
-                    if name != b"host":  # most clients and servers put it first
-                        host = host_of(headers)
-                    key = (
-                        scope["path"],
-                        host,
-                        scope["scheme"],
-                        scope["root_path"],
-                        scope["method"],
-                        scope["query_string"],
-                    )
-                except (LookupError, TypeError):
-                    key = key_with_defaults(scope) if isinstance(headers, Collection) else ()
-                tracker = self.service.tracker
-                entry = tracker.tracked_pages.get(key)
-                if entry is None:
-                    app, request = await self._app_and_request(scope, key, send)
-                else:
-                    page, key = entry
-                    clock = tracker.clock  # local like `app`
-                    if (  # the rule of `Pause`, written out here because a call takes time
-                        (pause := page.last_answer.pause) is not None
-                        and pause[2] is key
-                        and pause[0] <= clock() < pause[1]
-                    ):
-                        tracker.repeated += 1
-                        request = None
-                    else:
-                        request = ASGIRequest()  # made here, and without an `__init__`, because each call takes time
-                        request.adapter = self
-                        request.scope = scope
-                        request.key = key
-                        request.fields = tuple(headers)
-                        request.observer = None
-                        request.tracked_page = page
-                        request.server_send = send
+                app = self.app
+            elif (key := key_of(scope)) is not None:
+                exchange = ASGIExchange(self, scope, key, send)
+                exchange.page = self.service.tracker.pages.get(key)
+                if exchange.page is None:
+                    app = await self._app_of_untracked(exchange)
         except Exception as error:
-            app, request = self.app, None
+            app, exchange = self.app, None
             self.service.log_fault("a request could not be looked at", error)
-        if request is None:
+        if exchange is None or exchange.page is None:
             await app(scope, receive, send)
-        else:
-            try:
-                await app(scope, receive, request.send)
-            except Exception:
-                request.retract()
-                raise
+            return
+        try:
+            await app(scope, receive, exchange.send)
+        except Exception:
+            exchange.retract()
+            raise
 
-    async def _app_and_request(self, scope: Scope, key: RequestKey, send: Send) -> tuple[ASGIApp, ASGIRequest | None]:
-        """Return the app to call for a page not tracked yet, and the request if its response will be observed.
-
-        Args:
-            scope: the request's.
-            key: the request's; empty if its headers can be read only once, and so are left to the app.
-            send: the server's.
-        """
-        self._bind_app(scope)
-        if not key:
-            return self.app, None
-        request = request_of_scope(scope, key, self)
-        response = await self.own_response(request)
+    async def _app_of_untracked(self, exchange: ASGIExchange) -> ASGIApp:
+        """The app to call for a request whose page is not tracked yet. Its page is set if it is to be observed."""
+        self._bind_app(exchange.scope)
+        if exchange.is_useless():
+            return self.app
+        request = exchange.request()
+        response = await self.own_response(request, exchange.scope)
         if response is not None:
-            return partial(send_response, response), None
+            return partial(send_response, response)
         if self.service.sitemap_handler.amends(request):
-            return partial(amended_asgi, request), None
-        page = self.service.observe(request)
-        if page is None:
-            return self.app, None
-        request.tracked_page, request.server_send = page, send
-        return self.app, request
+            return partial(amended_asgi, self, request)
+        exchange.page = self.service.observe(request, exchange.key)
+        return self.app
 
-    async def own_response(self, request: ASGIRequest) -> Response | None:
+    async def own_response(self, request: Request, scope: Scope) -> Response | None:
         """The response to a request for a document, robots.txt or the report; None if the app is to answer."""
-        path = request.key[KEY_PATH]
-        if path.endswith(DOCUMENT_SUFFIXES):
+        if request.path.endswith(DOCUMENT_SUFFIXES):
             return await self._document_response(request)
         marker = self.service.report.marker
-        return None if marker is None or marker not in path else await self._report_response(request)
+        return None if marker is None or marker not in request.path else await self._report_response(request, scope)
 
-    async def _document_response(self, request: ASGIRequest) -> Response | None:
-        """The response to a request whose path may be a document's; None if the app is to answer."""
+    async def _document_response(self, request: Request) -> Response | None:
+        """The response if the request is for a sitemap document or robots.txt; None if the app is to answer."""
         handler = self.service.sitemap_handler
         response: Response | None = handler.cached_response(request)
         if response is None and handler.handles(request):
@@ -130,9 +84,9 @@ class ASGIMiddleware:
             response = await run_sync(Context().run, handler.handle, request, limiter=thread_limiter())
         return response
 
-    async def _report_response(self, request: ASGIRequest) -> Response | None:
+    async def _report_response(self, request: Request, scope: Scope) -> Response | None:
         """The response if the request is for the report and may read it; None if the app is to answer."""
-        asked = ReportRequest(request.path, RequestHeaders(request.decoded_headers()), scope=request.scope)
+        asked = ReportRequest(request.path, RequestHeaders(request.headers), scope=scope)
         return await self.service.report.answer_async(request, asked, partial(run_sync, limiter=thread_limiter()))
 
     def _bind_app(self, scope: Scope) -> None:

@@ -11,7 +11,7 @@ from anyio.to_thread import run_sync
 from starlette.types import Receive, Scope, Send
 
 from ..documents.responses import encode_headers
-from ..request_response import Response
+from ..http.messages import Response
 
 
 async def send_response(response: Response, _: Scope, receive: Receive, send: Send) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..request_response import Response
+from ..http.messages import Response
 
 _ENDLESS_MEDIA_TYPES: Final = (
     "text/event-stream",

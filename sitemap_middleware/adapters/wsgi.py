@@ -8,12 +8,12 @@ from functools import cache, partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from ..http.messages import DOCUMENT_SUFFIXES, Request, Response
 from ..report.authorization_inputs import ReportRequest, RequestHeaders
-from ..request_response import DOCUMENT_SUFFIXES, KEY_PATH, Response
 from ..service import SitemapService
 from .amended_robots import amended_wsgi
 from .wsgi_body import observed_body
-from .wsgi_request import WSGIRequest, key_with_defaults, request_of_environ
+from .wsgi_exchange import WSGIExchange, key_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -39,86 +39,57 @@ class WSGIMiddleware:
     _unwind: Callable[[], None]
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        request: WSGIRequest | None
-        app = self.app  # Python calls a local variable faster than an attribute that is no method
+        app, exchange = self.app, None
         try:
-            try:
-                key = (
-                    environ["PATH_INFO"],
-                    environ["HTTP_HOST"],
-                    environ["wsgi.url_scheme"],
-                    environ["SCRIPT_NAME"],
-                    environ["REQUEST_METHOD"],
-                    environ["QUERY_STRING"],
-                )
-            except KeyError:
-                key = key_with_defaults(environ)
-            tracker = self.service.tracker
-            entry = tracker.tracked_pages.get(key)
-            if entry is None:
-                app, request = self._app_and_request(request_of_environ(environ, key, self), start_response)
-            else:
-                page, key = entry
-                clock = tracker.clock  # local like `app`
-                if (  # the rule of `Pause`, written out here because a call takes time
-                    (pause := page.last_answer.pause) is not None and pause[2] is key and pause[0] <= clock() < pause[1]
-                ):
-                    tracker.repeated += 1
-                    request = None
-                else:
-                    request = WSGIRequest()  # made here, and without an `__init__`, because each call takes time
-                    request.adapter = self
-                    request.environ = environ
-                    request.key = key
-                    request.fields = environ.copy()
-                    request.observer = None
-                    request.passes_body = False
-                    request.tracked_page = page
-                    request.server_start_response = start_response
+            if self.service.options.enabled:
+                exchange = WSGIExchange(self, environ, key_of(environ), start_response)
+                exchange.page = self.service.tracker.pages.get(exchange.key)
+                if exchange.page is None:
+                    app = self._app_of_untracked(exchange)
+            elif self._original_attributes:
+                self._unwind()
+                app = self.app
         except Exception as error:
-            app, request = self.app, None
+            app, exchange = self.app, None
             self.service.log_fault("a request could not be looked at", error)
-        if request is None:
+        if exchange is None or exchange.page is None:
             return app(environ, start_response)
         try:
-            body = app(environ, request.start_response)
+            body = app(environ, exchange.start_response)
         except BaseException:
-            request.retract()
+            exchange.retract()
             raise
-        if request.passes_body:
+        if not exchange.reads_body:
             return body
         try:
-            body = observed_body(body, request, environ)
+            body = observed_body(body, exchange, environ)
         except Exception as error:
             self.service.log_fault("a body could not be sampled", error)
         return body
 
-    def _app_and_request(
-        self, request: WSGIRequest, start_response: StartResponse
-    ) -> tuple[WSGIApplication, WSGIRequest | None]:
-        """Return the app to call for a page not tracked yet, and the request if its response will be observed."""
+    def _app_of_untracked(self, exchange: WSGIExchange) -> WSGIApplication:
+        """The app to call for a request whose page is not tracked yet. Its page is set if it is to be observed."""
         if self._original_attributes:
             self._unwind()
-        response = self.own_response(request)
+        if exchange.is_useless():
+            return self.app
+        request = exchange.request()
+        response = self.own_response(request, exchange.environ)
         if response is not None:
-            return partial(_send_response, response), None
+            return partial(_send_response, response)
         if self.service.sitemap_handler.amends(request):
-            return partial(amended_wsgi, _send_response, request), None
-        page = self.service.observe(request)
-        if page is None:
-            return self.app, None
-        request.tracked_page, request.server_start_response = page, start_response
-        return self.app, request
+            return partial(amended_wsgi, _send_response, self, request)
+        exchange.page = self.service.observe(request, exchange.key)
+        return self.app
 
-    def own_response(self, request: WSGIRequest) -> Response | None:
+    def own_response(self, request: Request, environ: WSGIEnvironment) -> Response | None:
         """The response to a request for a document, robots.txt or the report; None if the app is to answer."""
-        path = request.key[KEY_PATH]
-        if path.endswith(DOCUMENT_SUFFIXES):
+        if request.path.endswith(DOCUMENT_SUFFIXES):
             return self._document_response(request)
         marker = self.service.report.marker
-        return None if marker is None or marker not in path else self._report_response(request)
+        return None if marker is None or marker not in request.path else self._report_response(request, environ)
 
-    def _document_response(self, request: WSGIRequest) -> Response | None:
+    def _document_response(self, request: Request) -> Response | None:
         """The response if the request is for a sitemap document or robots.txt; None if the app is to answer."""
         handler = self.service.sitemap_handler
         response = handler.cached_response(request)
@@ -127,7 +98,7 @@ class WSGIMiddleware:
             response = Context().run(handler.handle, request)
         return response
 
-    def _report_response(self, request: WSGIRequest) -> Response | None:
+    def _report_response(self, request: Request, environ: WSGIEnvironment) -> Response | None:
         """The response if the request is for the report and may read it; None if the app is to answer."""
-        asked = ReportRequest(request.path, RequestHeaders(request.decoded_headers()), environ=request.environ)
+        asked = ReportRequest(request.path, RequestHeaders(request.headers), environ=environ)
         return self.service.report.answer(request, asked)

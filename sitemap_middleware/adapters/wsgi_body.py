@@ -11,7 +11,7 @@ from functools import cache
 from types import GeneratorType
 from typing import Any, Final, Protocol
 
-from ..captured_response import MAX_HTML_BYTES
+from ..http.captured_response import MAX_HTML_BYTES
 
 
 class BodyListener(Protocol):

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from .. import request_response
-from ..captured_response import MAX_HTML_BYTES
 from ..exceptions import SitemapError
+from ..http import messages
+from ..http.captured_response import MAX_HTML_BYTES
 from ..models import Site
 from ..robots_parser import ROBOTS_PATH
 from .answers import check_content_type, check_document_response
@@ -22,7 +22,7 @@ from .run import Run
 
 _READ_BYTES: Final = 65_536
 
-Fetch = Callable[[str, str, str], request_response.Response]
+Fetch = Callable[[str, str, str], messages.Response]
 """Requests a decoded path below the root, with an Accept-Encoding of "gzip" or "identity", and a query as written."""
 
 

@@ -18,7 +18,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
-from ..captured_response import MAX_HTML_BYTES
+from ..http.captured_response import MAX_HTML_BYTES
 from ..robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH
 from .document import Decompressor
 from .responses import PRODUCT, Failure, Response, Robots, follow

@@ -25,8 +25,8 @@ from ..check.rules import FAMILIES, RULES, Severity, ignored_codes
 from ..check.runner import DEFAULT_MAX_DOCUMENTS, Comparison, Result, Settings, check_sitemap
 from ..check.sources import AppPages, AppSource, Fetch, FileSource, Source
 from ..check.urls import check_loc, is_local
+from ..http.messages import DOCUMENT_SUFFIXES, Response
 from ..middleware import SitemapMiddleware
-from ..request_response import DOCUMENT_SUFFIXES, Response
 from ..stores.default import only_existing_files
 from ..urls import parse_base_url
 from . import missing_library_message

@@ -11,10 +11,10 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from ..adapters.asgi import ASGIMiddleware
 from ..exceptions import SitemapError, StoreError, ValuesError
+from ..http.messages import AsyncCollector
 from ..listing.candidates import SiteSnapshot
 from ..middleware import SitemapMiddleware
 from ..models import Site
-from ..request_response import AsyncCollector
 from ..robots_parser import ROBOTS_PATH
 from ..service import SitemapService
 from ..stores.base import StoreExtras

@@ -18,11 +18,11 @@ from anyio import Event
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from werkzeug.test import Client
 
+from ..adapters.asgi_client import ResponseCollector
 from ..adapters.event_loop_and_threads import collect_on_loop
-from ..adapters.in_process_asgi_client import ResponseCollector
 from ..exceptions import SitemapError
+from ..http.messages import PROBE_USER_AGENT, WAIT_SECONDS_KEY, AsyncCollector, Response
 from ..models import Site
-from ..request_response import PROBE_USER_AGENT, WAIT_SECONDS_KEY, AsyncCollector, Response
 
 
 class Fetch(Protocol):

@@ -14,8 +14,8 @@ from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 from ..exceptions import SitemapError
+from ..http.messages import GENERATING_HEADER, Response
 from ..models import Site
-from ..request_response import GENERATING_HEADER, Response
 from .in_process_app_client import Fetch
 
 RETRY_SECONDS: Final = 1.0

@@ -10,14 +10,15 @@ from django.core.exceptions import MiddlewareNotUsed
 
 from .. import middleware as core
 from .get_response_as_app import get_response_as_app
-from .requests import asgi_request, wsgi_request
+from .requests import asgi_exchange, wsgi_exchange
 from .responses import amended_response, amended_response_async, http_response, observe_response
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
 
-    from ..observation.tracked_page import TrackedPage
+    from ..adapters.asgi_exchange import ASGIExchange
+    from ..adapters.wsgi_exchange import WSGIExchange
 
 
 class SitemapMiddleware:
@@ -46,48 +47,49 @@ class SitemapMiddleware:
     def __call__(self, request: HttpRequest) -> Any:
         if self._is_async:
             return self._respond(request)
-        app, own, page, response = self.app, None, None, None
+        app, exchange, own, response = self.app, None, None, None
         try:
-            own = wsgi_request(request, app)
-            page = self._tracked_page(own)
-            if page is None:
-                response = app.own_response(own)
+            exchange = wsgi_exchange(request, app)
+            if self._is_untracked(exchange):
+                own = exchange.request()
+                response = app.own_response(own, exchange.environ)
                 if response is None:
-                    page = app.service.observe(own)
+                    exchange.page = app.service.observe(own, exchange.key)
         except Exception as error:
             app.service.log_fault("a request could not be looked at", error)
         if response is not None:
             return http_response(response, is_async=False)
         answer = self.get_response(request)
-        if own is not None and page is None and app.service.sitemap_handler.amends(own):
-            return amended_response(answer, own)
-        if page is not None:
-            observe_response(answer, own, page)
+        if own is not None and app.service.sitemap_handler.amends(own):
+            return amended_response(answer, app, own)
+        if exchange is not None:
+            observe_response(answer, exchange)
         return answer
 
     async def _respond(self, request: HttpRequest) -> HttpResponseBase:
         """The same in async mode."""
-        app, own, page, response = self.app, None, None, None
+        app, exchange, own, response = self.app, None, None, None
         try:
-            own = asgi_request(request, app)
-            page = self._tracked_page(own)
-            if page is None:
-                response = await app.own_response(own)
+            exchange = asgi_exchange(request, app)
+            if self._is_untracked(exchange):
+                own = exchange.request()
+                response = await app.own_response(own, exchange.scope)
                 if response is None:
-                    page = app.service.observe(own)
+                    exchange.page = app.service.observe(own, exchange.key)
         except Exception as error:
             app.service.log_fault("a request could not be looked at", error)
         if response is not None:
             return http_response(response, is_async=True)
         answer: HttpResponseBase = await self.get_response(request)
-        if own is not None and page is None and app.service.sitemap_handler.amends(own):
-            return await amended_response_async(answer, own)
-        if page is not None:
-            observe_response(answer, own, page)
+        if own is not None and app.service.sitemap_handler.amends(own):
+            return await amended_response_async(answer, app, own)
+        if exchange is not None:
+            observe_response(answer, exchange)
         return answer
 
-    def _tracked_page(self, own: Any) -> TrackedPage | None:
-        page, _ = self.app.service.tracker.tracked_pages.get(own.key) or (None, None)
-        if page is None and self.app._original_attributes:
+    def _is_untracked(self, exchange: ASGIExchange | WSGIExchange) -> bool:
+        """Whether the page of a request is not known yet. Else it is set."""
+        exchange.page = self.app.service.tracker.pages.get(exchange.key)
+        if exchange.page is None and self.app._original_attributes:
             self.app._unwind()
-        return page
+        return exchange.page is None

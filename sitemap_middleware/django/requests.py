@@ -1,4 +1,4 @@
-"""Makes the adapters' requests of Django's `HttpRequest`.
+"""Makes the adapters' exchanges of Django's `HttpRequest`.
 
 In sync mode, a request is read as WSGI gives it, in async mode as ASGI does. Either server may use either mode: Django
 changes the mode for middleware that has only one.
@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..adapters.asgi_request import ASGIRequest, key_with_defaults, request_of_scope
-from ..adapters.wsgi_request import WSGIRequest, request_of
-from ..request_response import TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY
+from ..adapters.asgi_exchange import ASGIExchange
+from ..adapters.asgi_exchange import key_of as asgi_key
+from ..adapters.wsgi_exchange import WSGIExchange
+from ..adapters.wsgi_exchange import key_of as wsgi_key
+from ..http.messages import TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
 
-def wsgi_request(request: HttpRequest, app: Any) -> WSGIRequest:
+def wsgi_exchange(request: HttpRequest, app: Any) -> WSGIExchange:
     """A request in sync mode."""
     environ: dict[str, Any] = request.META
     path, root = environ["PATH_INFO"], environ["SCRIPT_NAME"]  # Django decodes them, and applies FORCE_SCRIPT_NAME
@@ -35,13 +37,18 @@ def wsgi_request(request: HttpRequest, app: Any) -> WSGIRequest:
             **environ,
             WAIT_SECONDS_KEY: TEST_CLIENT_WAIT_SECONDS,
         }  # tests keep to one thread and one transaction
-    return request_of(environ, app)
+    return WSGIExchange(app, environ, wsgi_key(environ), _no_server)
 
 
-def asgi_request(request: HttpRequest, app: Any) -> ASGIRequest:
+def asgi_exchange(request: HttpRequest, app: Any) -> ASGIExchange:
     """A request in async mode."""
     scope: dict[str, Any] = getattr(request, "scope", None) or _scope_of(request)
-    return request_of_scope(scope, key_with_defaults(scope), app)
+    return ASGIExchange(app, scope, asgi_key(scope) or (), _no_server)
+
+
+def _no_server(*_: Any, **__: Any) -> Any:
+    """Stands for the server's `send` and `start_response`: Django calls the server."""
+    raise NotImplementedError
 
 
 def _scope_of(request: HttpRequest) -> dict[str, Any]:

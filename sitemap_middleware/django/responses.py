@@ -13,63 +13,65 @@ from django.http import HttpResponse, StreamingHttpResponse
 
 from ..adapters.event_loop_and_threads import thread_limiter
 from ..adapters.wsgi_body import ObservedIterator, observed_body
-from ..request_response import Response
+from ..http.messages import Response
 
 if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
-    from ..observation.observer import Observer
-    from ..observation.tracked_page import TrackedPage
+    from ..adapters.asgi_exchange import ASGIExchange
+    from ..adapters.wsgi_exchange import WSGIExchange
+    from ..http.messages import Request
+    from ..observe.passing_response import PassingResponse
 
 
-def observe_response(answer: Any, own: Any, page: TrackedPage) -> None:
+def observe_response(answer: Any, exchange: ASGIExchange | WSGIExchange) -> None:
     """Observe a response of the project, which is returned to Django unchanged.
 
     Args:
         answer: the response.
-        own: the request, as an adapter reads it.
-        page: the page that was requested.
+        exchange: the request, as an adapter reads it. Nothing is observed if its page is not tracked.
     """
     try:
-        own.tracked_page = page
-        observer = own.observer = page.on_response_start(answer.status_code, list(answer.items()), own)
-        if observer is None or observer.chunks is None:
+        if exchange.page is None:
+            return
+        passing = exchange.passing = exchange.page.started(answer.status_code, list(answer.items()), exchange)
+        if passing is None or not passing.is_reading:
             return
         if not answer.streaming:
-            observer.on_chunk(answer.content)
-            observer.on_end()
+            passing.on_chunk(answer.content)
+            passing.on_end()
         elif (file := getattr(answer, "file_to_stream", None)) is not None:
-            observed_body(file, observer, {"wsgi.file_wrapper": type(file)})  # the server may send it in a faster way
+            observed_body(file, passing, {"wsgi.file_wrapper": type(file)})  # the server may send it in a faster way
         elif answer.is_async:
-            answer.streaming_content = _observed_parts(answer.streaming_content, observer)
+            answer.streaming_content = _observed_parts(answer.streaming_content, passing)
         else:
-            answer.streaming_content = ObservedIterator(iter(answer.streaming_content), observer)
+            answer.streaming_content = ObservedIterator(iter(answer.streaming_content), passing)
     except Exception as error:
-        own.adapter.service.log_fault("a response could not be observed", error)
+        exchange.adapter.service.log_fault("a response could not be observed", error)
 
 
-async def _observed_parts(parts: AsyncIterator[bytes], observer: Observer) -> AsyncIterator[bytes]:
+async def _observed_parts(parts: AsyncIterator[bytes], passing: PassingResponse) -> AsyncIterator[bytes]:
     try:
         async for part in parts:
-            observer.on_chunk(part)
+            passing.on_chunk(part)
             yield part
     except BaseException:
-        observer.retract()
+        passing.retract()
         raise
-    observer.on_end()
+    passing.on_end()
 
 
-def amended_response(answer: Any, own: Any) -> Any:
+def amended_response(answer: Any, app: Any, own: Request) -> Any:
     """The project's response for robots.txt: as it is, with a line more, or replaced. See `SitemapHandler.amended`."""
     if answer.streaming:
         body = b"".join(answer.streaming_content)
         answer.streaming_content = [body]
     else:
         body = answer.content
-    return _in_place_of(answer, Context().run(_amended, answer, body, own))
+    return _in_place_of(answer, Context().run(_amended, answer, body, app, own))
 
 
-async def amended_response_async(answer: Any, own: Any) -> Any:
+async def amended_response_async(answer: Any, app: Any, own: Request) -> Any:
     """The same in async mode."""
     if not answer.streaming:
         body = answer.content
@@ -77,16 +79,16 @@ async def amended_response_async(answer: Any, own: Any) -> Any:
         parts = answer.streaming_content
         body = b"".join([part async for part in parts] if answer.is_async else parts)
         answer.streaming_content = _in_one_part(body) if answer.is_async else [body]
-    return _in_place_of(answer, await run_sync(Context().run, _amended, answer, body, own, limiter=thread_limiter()))
+    return _in_place_of(
+        answer, await run_sync(Context().run, _amended, answer, body, app, own, limiter=thread_limiter())
+    )
 
 
-def _amended(answer: Any, body: bytes, own: Any) -> Response | None:
+def _amended(answer: Any, body: bytes, app: Any, own: Request) -> Response | None:
     """What to send in place of a response of the project; None if that is sent as it is."""
     headers = [(name.lower(), value) for name, value in answer.items()]
     headers += [("set-cookie", cookie.OutputString()) for cookie in answer.cookies.values()]
-    found: Response | None = own.adapter.service.sitemap_handler.amended(
-        own, Response(answer.status_code, headers, body)
-    )
+    found: Response | None = app.service.sitemap_handler.amended(own, Response(answer.status_code, headers, body))
     return found
 
 

@@ -9,21 +9,20 @@ from typing import Final
 
 from ..exceptions import StoreError
 from ..hosts import SiteResolver
-from ..listing.policy import EvaluationContext
-from ..models import Site, StoreKey
-from ..observation.background_saving import ResponseBuffer
-from ..observation.parse_and_store import Ingester
-from ..observation.refresh_on_demand import Refresher
-from ..observation.unvisited_page_prober import UnvisitedPageProber
-from ..options.table import Options
-from ..request_response import (
+from ..http.messages import (
     DOCUMENT_SUFFIXES,
     GENERATING_HEADER,
-    KEY_PATH,
     TEST_CLIENT_WAIT_SECONDS,
     Request,
     Response,
 )
+from ..listing.policy import EvaluationContext
+from ..models import Site, StoreKey
+from ..observe.buffer import ResponseBuffer
+from ..observe.ingest import Ingester
+from ..observe.refresh_on_demand import Refresher
+from ..observe.unvisited_page_prober import UnvisitedPageProber
+from ..options.table import Options
 from ..robots import RETRY_SECONDS, RobotsTxt, RobotsUnknown
 from ..robots_parser import DISALLOW_ALL, ROBOTS_PATH
 from ..routing.current_routes import AppRoutes
@@ -131,7 +130,7 @@ class SitemapHandler:
     def amends(self, request: Request) -> bool:
         """Whether a request is for robots.txt, which the app answers, and `amended` adds to."""
         return (
-            request.key[KEY_PATH].endswith(ROBOTS_PATH)
+            request.path.endswith(ROBOTS_PATH)
             and request.path == ROBOTS_PATH
             and request.method in ("GET", "HEAD")
             and self._options.robots is True

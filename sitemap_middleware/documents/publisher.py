@@ -13,13 +13,13 @@ from typing import Any, Final, NamedTuple, cast
 
 from ..exceptions import StoreError, ValuesError
 from ..fork_safety import WorkerId, reset_after_fork
+from ..http.messages import TEST_CLIENT_WAIT_SECONDS, Request
 from ..listing.candidates import SiteSnapshot
 from ..listing.entries import EntryBuilder
 from ..listing.policy import EvaluationContext
 from ..listing.provider_item_queue import as_values_error
 from ..models import Site
 from ..options.table import Options
-from ..request_response import TEST_CLIENT_WAIT_SECONDS, Request
 from ..robots_parser import RobotsRules
 from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION, RouteTable
 from ..stores.base import UNLEARNED_PART, PartState, Store

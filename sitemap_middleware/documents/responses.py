@@ -11,8 +11,8 @@ from typing import Final
 from werkzeug.datastructures import Accept
 from werkzeug.http import parse_accept_header, parse_date, parse_etags
 
+from ..http.messages import Conditions, Response
 from ..models import Headers
-from ..request_response import Conditions, Response
 from .document import Document
 
 HeaderFields = list[tuple[str, str]]

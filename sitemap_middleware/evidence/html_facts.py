@@ -17,8 +17,8 @@ from urllib.parse import urljoin
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from ..captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from ..dates import w3c
+from ..http.captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from .content_digest import content_digest
 from .json_ld import dates_modified, parse_scripts
 from .observations import HtmlFacts

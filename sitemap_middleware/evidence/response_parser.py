@@ -9,8 +9,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from ..bounded_cache import BoundedCache
-from ..captured_response import MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
 from ..dates import parse_last_modified
+from ..http.captured_response import MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
 from ..urls import is_page_url, is_same_page, is_same_path
 from ..value_history import VOLATILE
 from . import html_facts

@@ -11,8 +11,8 @@ from ..entry import Entry
 from ..evidence.page_as_of import page_as_of
 from ..evidence.page_verdict import is_listable
 from ..evidence.soft_404 import NO_SOFT_NOT_FOUNDS, soft_not_founds
+from ..http.messages import AsyncCollector
 from ..models import Page, Provider, Route, Site
-from ..request_response import AsyncCollector
 from ..robots_parser import RobotsRules
 from ..routing.route_table import RouteTable
 from ..stores.base import UNLEARNED_PART, Store

@@ -17,9 +17,9 @@ from ..evidence import changefreq
 from ..evidence.changefreq import ChangefreqResult
 from ..evidence.lastmod import LastmodResult, futurity, lastmod
 from ..exceptions import ValuesError
+from ..http.messages import AsyncCollector
 from ..models import Page, Provider, Route, Site, SitemapUrl
 from ..options.table import Options
-from ..request_response import AsyncCollector
 from ..routing.route_table import RouteTable
 from ..sitemap_limits_and_value_checks import validate_date
 from ..warn_once import WarnOnce

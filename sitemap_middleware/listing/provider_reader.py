@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from ..exceptions import ValuesError, ValuesTimeout
 from ..fork_safety import reset_after_fork
+from ..http.messages import AsyncCollector
 from ..models import Context, PathBuilder, Provider, Route, Site
-from ..request_response import AsyncCollector
 from ..values_argument_check import unread
 from ..yield_to_other_threads import yield_to_other_threads
 from .async_provider_batches import iterate_in_own_loop

@@ -14,11 +14,11 @@ from ..documents.background import BackgroundJob, Unavailable
 from ..exceptions import StoreError, ValuesError
 from ..explanations_and_statistics import ServiceInspection
 from ..fork_safety import reset_after_fork
+from ..http.messages import Request
 from ..listing.candidates import SiteSnapshot
 from ..listing.changes_since import change_times
 from ..listing.listed_and_unlisted_urls import EvaluatedUrl
 from ..models import Site
-from ..request_response import Request
 from ..robots import RobotsUnknown
 from .evaluated_urls_database import PageRow, SiteIndex
 

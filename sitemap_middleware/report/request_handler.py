@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Final
 
-from ..request_response import KEY_PATH, Request, Response
+from ..http.messages import Request, Response
 from ..routing.app_layers_and_mounts import framework_app
 from ..routing.framework_detection import is_debug
 from ..urls import normal_host
@@ -43,7 +43,7 @@ class ReportHandler:
     def handles(self, request: Request) -> bool:
         """Whether a request is for the path of the report, or one below it."""
         path = self._path
-        if path is None or path not in request.key[KEY_PATH]:
+        if path is None or path not in request.path:
             return False
         return request.path == path or request.path.startswith(f"{path}/")
 

@@ -8,8 +8,8 @@ from urllib.parse import parse_qs
 
 from ..exceptions import StoreError
 from ..explanations_and_statistics import ServiceInspection
+from ..http.messages import Request, Response
 from ..models import Headers
-from ..request_response import KEY_QUERY, Request, Response
 from ..urls import is_loopback, normal_host, quote_path
 from .background_evaluation import EvaluationCache
 from .health import health
@@ -98,10 +98,8 @@ def _local_url(request: Request) -> str | None:
 
 def _arguments(request: Request) -> dict[str, str]:
     """The arguments of a request's query, the first of each name."""
-    query = request.key[KEY_QUERY] or ""
-    text = query.decode("latin-1") if isinstance(query, bytes) else str(query)
     try:
-        found = parse_qs(text[:MAX_QUERY_CHARS], max_num_fields=20, errors="replace")
+        found = parse_qs(request.query[:MAX_QUERY_CHARS], max_num_fields=20, errors="replace")
     except ValueError:
         return {}
     return {name: values[0] for name, values in found.items()}

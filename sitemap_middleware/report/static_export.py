@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..explanations_and_statistics import ServiceInspection
+from ..http.messages import AsyncCollector
 from ..models import Site
-from ..request_response import AsyncCollector
 from ..urls import quote_path
 from .background_evaluation import started_evaluation
 from .health import health

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.request_response import MAX_PROBE_BYTES
+from sitemap_middleware.http.messages import MAX_PROBE_BYTES
 
 from ..support.documents import locs
 from ..support.sample_sites import Clock, Page, SampleSite

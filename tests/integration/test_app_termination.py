@@ -16,15 +16,15 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError
+from sitemap_middleware.adapters.asgi_client import request_app
 from sitemap_middleware.adapters.event_loop_and_threads import AsyncBridge
-from sitemap_middleware.adapters.in_process_asgi_client import request_app
 from sitemap_middleware.exceptions import ValuesError
+from sitemap_middleware.http.messages import PROBE_TIMEOUT_SECONDS
 from sitemap_middleware.listing.provider_item_queue import BatchQueue
-from sitemap_middleware.observation.unvisited_page_prober import (
+from sitemap_middleware.observe.unvisited_page_prober import (
     RETRY_SECONDS,
     ROUND_INTERVAL_SECONDS,
 )
-from sitemap_middleware.request_response import PROBE_TIMEOUT_SECONDS
 from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ..support.documents import locs

@@ -15,7 +15,7 @@ from gunicorn.http.wsgi import FileWrapper as GunicornWrapper
 from waitress.buffers import ReadOnlyFileBasedBuffer
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.captured_response import MAX_HTML_BYTES
+from sitemap_middleware.http.captured_response import MAX_HTML_BYTES
 
 from ..support.documents import locs
 from ..support.sample_sites import Clock, Page, SampleSite

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import flask
@@ -13,17 +14,18 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Mount, Route
 
 from sitemap_middleware import SitemapMiddleware, hosts
-from sitemap_middleware.adapters import in_process_asgi_client
-from sitemap_middleware.captured_response import MAX_HTML_BYTES, CapturedResponse
+from sitemap_middleware.adapters import asgi_client
 from sitemap_middleware.documents.publisher import MAX_SITES
 from sitemap_middleware.hosts import MAX_FOREIGN_HOSTS, MAX_ROOTS
 from sitemap_middleware.hosts import MAX_HOSTS as NAMES
+from sitemap_middleware.http.captured_response import MAX_HTML_BYTES, CapturedResponse
 from sitemap_middleware.models import Site, StoreKey
-from sitemap_middleware.observation.background_saving import MAX_PENDING_BODY_BYTES, ResponseBuffer
+from sitemap_middleware.observe.buffer import MAX_PENDING_BODY_BYTES, ResponseBuffer
 from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
 
 from ..support.collection_sizes import collection_sizes
 from ..support.sample_sites import Page, SampleSite
+from ..support.url_flood import ENVIRON
 from ..support.wire import RequestSpec, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -73,35 +75,17 @@ def test_only_the_beginning_of_an_oversized_body_is_kept(
         [None, b"x"],
         ["text"],
     ):
-        request: Any = _Request()
-        page = sample.app.service.observe(request)
-        assert page is not None
-        observer = page.on_response_start(200, HTML, request)
-        assert observer is not None
-        assert observer.chunks is not None
-        for chunk in chunks:
-            observer.on_chunk(chunk)
-        observer.on_end()
-        observer.on_end()
+        sample.app.app = partial(_sends, chunks)
+        assert list(sample.app({**ENVIRON, "PATH_INFO": "/", "HTTP_HOST": "testserver"}, lambda *_: bool)) == chunks
         sample.clock.pass_(100)
     sample.app.flush()
     assert sample.locs() == ["http://testserver/"]
     assert not caplog.records, "a body that is not bytes is the app's fault, and for the server to refuse"
 
 
-class _Request:
-    """A request for the home page, as the service reads it."""
-
-    key = ("/", "testserver", "http", "", "GET", "")
-    is_forwarded = False
-    fields = ()
-    method, scheme, host, root, path = "GET", "http", "testserver", "", "/"
-    conditions = ("GET", None, None, None)
-
-    routing_headers = ()
-
-    def ignore_reason(self) -> None:
-        """Counts."""
+def _sends(chunks: list[Any], _: Any, start_response: Any) -> Any:
+    start_response("200 OK", HTML)
+    return iter(chunks)
 
 
 # Sites, robots, routes
@@ -139,7 +123,7 @@ def test_a_robots_txt_that_fails_is_the_apps_to_answer(protocol: str) -> None:
 def test_hanging_robots_txt_does_not_delay_the_sitemap_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(in_process_asgi_client, "PROBE_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(asgi_client, "PROBE_TIMEOUT_SECONDS", 0.05)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         import asyncio

@@ -16,7 +16,7 @@ import pytest
 
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.models import PageLimits, Site
-from sitemap_middleware.observation.parse_and_store import save_observations
+from sitemap_middleware.observe.ingest import save_observations
 from sitemap_middleware.stores.sqlite import SQLiteStore
 from tests.servers.test_sitemap_clients import read_by_lxml, read_by_ultimate_sitemap_parser
 

@@ -17,7 +17,7 @@ from usp.web_client.requests_client import RequestsWebClient
 
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation.parse_and_store import save_observations
+from sitemap_middleware.observe.ingest import save_observations
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from ..apps.dated_site import DAY, PAGES

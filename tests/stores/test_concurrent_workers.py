@@ -17,7 +17,7 @@ import pytest
 from sitemap_middleware.evidence.observation_merge import merge
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.models import Page, StoreKey
-from sitemap_middleware.observation.parse_and_store import save_observations
+from sitemap_middleware.observe.ingest import save_observations
 from sitemap_middleware.stores import Store, open_store
 
 from ..support import postgres

@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.documents import handler, publisher
-from sitemap_middleware.observation.background_saving import MAX_PENDING_RESPONSES
+from sitemap_middleware.observe.buffer import MAX_PENDING_RESPONSES
 from sitemap_middleware.stores.base import SCHEMA_VERSION
 from sitemap_middleware.stores.breaker import MAX_BACKOFF_SECONDS
 

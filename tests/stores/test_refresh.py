@@ -23,7 +23,7 @@ from sitemap_middleware import OptionError, SitemapMiddleware, Store, StoreError
 from sitemap_middleware.documents import handler as sitemap_handler
 from sitemap_middleware.fork_safety import WorkerId
 from sitemap_middleware.models import StoreKey
-from sitemap_middleware.observation import refresh_on_demand
+from sitemap_middleware.observe import refresh_on_demand
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.requested_refreshes import MAX_PAGES, RefreshMarks, RefreshMarkStore
 from sitemap_middleware.stores.sqlite import MemoryStore
@@ -501,7 +501,7 @@ def failing(*_: Any) -> bool:
 
 
 def test_without_a_thread_it_is_recorded_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemap_middleware.observation.refresh_on_demand.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("sitemap_middleware.observe.refresh_on_demand.WAIT_SECONDS", 0.05)
     shop, worker = memory()
     worker.listed()
     shop.items.append("sourdough")
@@ -510,7 +510,7 @@ def test_without_a_thread_it_is_recorded_later(monkeypatch: pytest.MonkeyPatch) 
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as patch:
-        patch.setattr("sitemap_middleware.observation.refresh_on_demand.threading.Thread", no_thread)
+        patch.setattr("sitemap_middleware.observe.refresh_on_demand.threading.Thread", no_thread)
         worker.app.refresh()
     assert "/items/sourdough" in worker.listed_later()
 
@@ -545,7 +545,7 @@ def test_on_a_server_with_one_thread_pages_wait_for_an_anonymous_request() -> No
 
 
 def test_it_does_not_wait_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemap_middleware.observation.refresh_on_demand.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("sitemap_middleware.observe.refresh_on_demand.WAIT_SECONDS", 0.05)
     shop, store = Shop(), SwitchableStore()
     worker = shop.worker(store)  # type: ignore[arg-type] # it has all methods
     worker.listed()

@@ -27,8 +27,8 @@ from sitemap_middleware import (
     sitemap,
     sitemap_in_test,
 )
+from sitemap_middleware.http.messages import GENERATING_HEADER, Response
 from sitemap_middleware.models import Site
-from sitemap_middleware.request_response import GENERATING_HEADER, Response
 from sitemap_middleware.sitemap_in_test import SitemapOf
 
 sitemap_of = pytest_plugin.sitemap_of  # as if the package were installed

@@ -13,10 +13,10 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters import in_process_asgi_client
-from sitemap_middleware.adapters.in_process_asgi_client import request_app
-from sitemap_middleware.adapters.in_process_wsgi_client import resolve_response
-from sitemap_middleware.request_response import Response
+from sitemap_middleware.adapters import asgi_client
+from sitemap_middleware.adapters.asgi_client import request_app
+from sitemap_middleware.adapters.wsgi_client import resolve_response
+from sitemap_middleware.http.messages import Response
 
 from ...support.documents import locs
 from ...support.wire import RequestSpec, asgi
@@ -27,7 +27,7 @@ HEADERS = [("Content-Type", "text/plain")]
 
 
 def asked_of_asgi(monkeypatch: pytest.MonkeyPatch, *messages: Any, swallows: bool = False) -> Future[Response | None]:
-    monkeypatch.setattr(in_process_asgi_client, "PROBE_TIMEOUT_SECONDS", 600)
+    monkeypatch.setattr(asgi_client, "PROBE_TIMEOUT_SECONDS", 600)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         for message in messages:
@@ -106,7 +106,7 @@ def test_what_servers_accept_is_a_response(messages: Any, monkeypatch: pytest.Mo
 
 
 def test_a_robots_txt_of_text_costs_no_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_process_asgi_client, "PROBE_TIMEOUT_SECONDS", 600)
+    monkeypatch.setattr(asgi_client, "PROBE_TIMEOUT_SECONDS", 600)
     pages = Starlette(routes=[Route("/", lambda _: HTMLResponse("A page"))])
 
     async def app(scope: Any, receive: Any, send: Any) -> None:

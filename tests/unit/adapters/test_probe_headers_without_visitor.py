@@ -18,7 +18,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.test import create_environ, run_wsgi_app
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters.probe_headers_without_visitor import PROBE_CLIENT_ADDRESS
+from sitemap_middleware.adapters.probe_headers import PROBE_CLIENT_ADDRESS
 from sitemap_middleware.proxy_header_names import ADDRESS_HEADERS
 
 from ...support.documents import locs

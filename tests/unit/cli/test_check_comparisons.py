@@ -18,8 +18,8 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.check.sources import AppPages
 from sitemap_middleware.cli.main import command, commands_for
+from sitemap_middleware.http.messages import Response
 from sitemap_middleware.models import Site
-from sitemap_middleware.request_response import Response
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from ...support.command_line import cli_runner

@@ -18,9 +18,9 @@ from sitemap_middleware.documents import publisher
 from sitemap_middleware.documents.xml import render_sitemap
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.exceptions import SitemapError
+from sitemap_middleware.http.messages import Response
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation.parse_and_store import save_observations
-from sitemap_middleware.request_response import Response
+from sitemap_middleware.observe.ingest import save_observations
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from ...apps.terminal_site import BASE, NOW

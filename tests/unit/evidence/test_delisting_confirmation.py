@@ -26,9 +26,9 @@ from sitemap_middleware.evidence.observation_merge import (
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.page_verdict import is_listable, page_verdict
 from sitemap_middleware.models import Page, UnconfirmedAnswer
-from sitemap_middleware.observation.parse_and_store import save_observations
+from sitemap_middleware.observe.ingest import save_observations
 from sitemap_middleware.stores.sqlite import MemoryStore
-from tests.unit.observation.test_varying_content_prober import Site
+from tests.unit.observe.test_varying_content_prober import Site
 
 from ...support.sample_sites import Page as Answer
 from ...support.sample_sites import SampleSite

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from sitemap_middleware.evidence.html_facts import (
     HEAD_CHARS,
     MAX_ATTRIBUTES,
@@ -17,6 +16,7 @@ from sitemap_middleware.evidence.html_facts import (
     parse_html,
 )
 from sitemap_middleware.evidence.observations import HtmlFacts
+from sitemap_middleware.http.captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES
 
 
 def reading(head: str = "", body: str = "<main><p>Text</p></main>") -> HtmlFacts:

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.captured_response import CapturedResponse
 from sitemap_middleware.dates import (
     CLOCK_SKEW_SECONDS,
     EARLIEST_DATE_SECONDS,
@@ -35,6 +34,7 @@ from sitemap_middleware.evidence.response_headers import canonical_links
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.evidence.robots_directives import parse_robots
 from sitemap_middleware.evidence.site_signals import SiteSignals, changed_since
+from sitemap_middleware.http.captured_response import CapturedResponse
 from sitemap_middleware.models import Page, Site, UnconfirmedAnswer
 from sitemap_middleware.value_history import VOLATILE, last_change, significant
 

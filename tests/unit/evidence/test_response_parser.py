@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from sitemap_middleware.captured_response import MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.response_parser import ResponseParser
+from sitemap_middleware.http.captured_response import MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
 from sitemap_middleware.models import Site
 from sitemap_middleware.value_history import VOLATILE
 

@@ -19,7 +19,7 @@ from sitemap_middleware.listing.candidates import (
 )
 from sitemap_middleware.listing.provider_reader import ProviderReport
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation.parse_and_store import save_observations
+from sitemap_middleware.observe.ingest import save_observations
 
 from ...support.sample_sites import Clock
 

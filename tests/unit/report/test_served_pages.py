@@ -233,7 +233,7 @@ def test_what_takes_long_is_evaluated_in_the_background(monkeypatch: pytest.Monk
     sample = shop("wsgi")
     jobs: list[Any] = []
     monkeypatch.setattr(
-        "sitemap_middleware.adapters.wsgi_request.WSGIRequest.run_in_background", lambda _, job: jobs.append(job)
+        "sitemap_middleware.adapters.wsgi_client.WSGIClient.run_in_background", lambda _, job: jobs.append(job)
     )
     assert "The pages are being evaluated" in Text(get(sample)).text
     assert get(sample, "/documents").status == get(sample, "/health").status == 200

@@ -1,0 +1,224 @@
+"""Requests a path from the ASGI app within the process, as a server would."""
+
+from __future__ import annotations
+
+import contextvars
+import math
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Protocol
+from urllib.parse import quote
+
+from anyio import CancelScope, Event, current_time, move_on_after
+from anyio.from_thread import run_sync as run_on_loop
+from starlette.types import ASGIApp, Message, Scope
+
+from ..http.messages import (
+    MAX_PROBE_BYTES,
+    PROBE_TIMEOUT_SECONDS,
+    ProbeRequest,
+    Request,
+    Response,
+    as_exception,
+)
+from .event_loop_and_threads import loop_caller, run_in_background, start_task
+from .probe_headers import headers_of_probe, probe_client_address
+from .truncated_response import is_endless, truncated_response
+
+CLEANUP_TIMEOUT_SECONDS: Final = 0.1
+"""Seconds that a complete response waits for the app to close its files. Else they may stay open."""
+
+_CONNECTION_KEYS: Final = ("asgi", "http_version", "scheme", "server", "app")
+"""The keys of a scope that are about the connection or the app rather than the one request."""
+
+_FINAL_STATUSES: Final = range(200, 1000)
+"""Statuses that servers let an app answer with (RFC 9110, section 15)."""
+
+
+class Adapter(Protocol):
+    """What a client needs of the middleware."""
+
+    app: ASGIApp
+    state: dict[str, Any] | None
+    """The lifespan state of the app; None if no lifespan was seen."""
+
+    @property
+    def service(self) -> Any: ...
+
+
+@dataclass(slots=True)
+class ASGIClient:
+    """Calls the app on its own event loop, as a server would."""
+
+    adapter: Adapter
+    scope: Scope
+    """The scope of a live request. Only what is about its connection is used."""
+    call_soon: Callable[..., object] = run_on_loop
+    """Has the event loop call a function: on the worker thread of a live request, on any thread of a detached one."""
+
+    def start_probe(self, request: Request, probe: ProbeRequest) -> Future[Response | None]:
+        future: Future[Response | None] = Future()
+        call = partial(
+            request_app,
+            self.adapter.app,
+            self._scope(request, probe),
+            future,
+            allow_truncated=probe.allow_truncated,
+        )
+        # in an empty context: without the live request's user and other variables
+        self.call_soon(contextvars.Context().run, start_task, call)
+        return future
+
+    def run_in_background(self, job: Callable[[], None]) -> None:
+        self.call_soon(run_in_background, job)
+
+    def detached(self) -> ASGIClient:
+        scope = {name: self.scope[name] for name in (*_CONNECTION_KEYS, "client", "state") if name in self.scope}
+        if "state" in scope:
+            scope["state"] = {}
+        return ASGIClient(self.adapter, scope, loop_caller())
+
+    def _scope(self, request: Request, probe: ProbeRequest) -> Scope:
+        """The scope of a request of the middleware itself. It holds nothing of the visitor's."""
+        full_path = f"{request.root}{probe.path}"
+        scope: Scope = {name: self.scope[name] for name in _CONNECTION_KEYS if name in self.scope}
+        if self.adapter.state is not None:
+            scope["state"] = dict(self.adapter.state)  # servers give each request its own copy
+        elif "state" in self.scope:
+            scope["state"] = {}
+        address, port = self.scope.get("client") or (None, 0)
+        headers = headers_of_probe(probe, request, self.adapter.service.app_routes.root_path)
+        own: Scope = {
+            "type": "http",
+            "method": "GET",
+            "scheme": probe.scheme or scope.get("scheme", "http"),
+            "path": full_path,
+            "raw_path": quote(full_path).encode(),
+            "query_string": b"",
+            "root_path": request.root,
+            "extensions": {},
+            "client": (probe_client_address(request.headers, address), port),
+            "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers],
+        }
+        scope.update(own)
+        return scope
+
+
+async def request_app(app: ASGIApp, scope: Scope, future: Future[Response | None], *, allow_truncated: bool) -> None:
+    """Call the app, with a deadline, and set the result of the future when the app has returned.
+
+    What the app does after its response, in background tasks, has no deadline. The
+    result waits for these only for `CLEANUP_TIMEOUT_SECONDS`.
+    """
+    deadline = CancelScope(deadline=current_time() + PROBE_TIMEOUT_SECONDS)
+    has_returned = Event()
+
+    async def set_result() -> None:
+        with move_on_after(CLEANUP_TIMEOUT_SECONDS):
+            await has_returned.wait()
+        if not future.done():
+            future.set_result(collector.response())
+
+    def on_complete() -> None:
+        deadline.deadline = math.inf
+        start_task(set_result)
+
+    collector = ResponseCollector(MAX_PROBE_BYTES, on_endless=deadline.cancel, on_complete=on_complete)
+    failure: Exception = RuntimeError("the app did not answer")
+    try:
+        with deadline:
+            await app(scope, collector.receive, collector.send)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # Trio ends if a system task raises; a cancelled task of asyncio ends here anyway
+        failure = as_exception(error)
+    finally:
+        has_returned.set()
+        if future.done():
+            pass
+        elif collector.is_complete:
+            future.set_result(collector.response())
+        elif deadline.cancel_called:
+            future.set_result(
+                truncated_response(collector.response(), too_long=collector.is_too_long, allowed=allow_truncated)
+            )
+        else:
+            future.set_exception(failure)
+
+
+class ResponseCollector:
+    """The `receive` and `send` of a request without a body, whose client disconnects when the response is complete.
+
+    Some apps wait for the disconnect before they return (ASGI, "Disconnect - receive event").
+    """
+
+    def __init__(
+        self,
+        max_bytes: int | None = None,
+        *,
+        on_endless: Callable[[], object] = bool,
+        on_complete: Callable[[], object] = bool,
+    ) -> None:
+        """Collect nothing yet.
+
+        Args:
+            max_bytes: the longest body; None if any length will do.
+            on_endless: called if the body is longer, or has no end. It stops the app.
+            on_complete: called when the app has sent the whole response.
+        """
+        self.status: int = 0
+        self._headers: list[tuple[str, str]] = []
+        self._parts: list[bytes] = []
+        self._max_bytes = max_bytes
+        self._size = 0
+        self._on_endless = on_endless
+        self._on_complete = on_complete
+        self._requested = False
+        self._completed = Event()
+
+    async def receive(self) -> Message:
+        if not self._requested:
+            self._requested = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await self._completed.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        """Take a message. Raises an exception if it is malformed, as servers do, so that the app fails at once."""
+        if message["type"] == "http.response.start":
+            status = int(message["status"])
+            if self.status or status not in _FINAL_STATUSES:
+                raise RuntimeError(f"the app started a response of status {status} after one of {self.status}")
+            self._headers = [
+                (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in message.get("headers", ())
+            ]
+            self.status = status
+            if self._max_bytes is not None and is_endless(dict(self._headers).get("content-type", "").lower()):
+                self._on_endless()
+        elif message["type"] == "http.response.body":
+            body = message.get("body", b"")
+            if not isinstance(body, bytes | bytearray | memoryview) or not self.status:
+                raise TypeError(f"the app sent a body of type {type(body).__name__} after status {self.status}")
+            self._parts.append(bytes(body))  # a copy: the app may reuse its buffer
+            self._size += len(self._parts[-1])
+            if self.is_too_long:
+                self._on_endless()
+            elif not message.get("more_body", False) and not self._completed.is_set():
+                self._completed.set()
+                self._on_complete()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the app has sent the whole response."""
+        return self._completed.is_set()
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the body is longer than `max_bytes`."""
+        return self._max_bytes is not None and self._size > self._max_bytes
+
+    def response(self) -> Response:
+        """The response so far."""
+        return Response(self.status, self._headers, b"".join(self._parts))

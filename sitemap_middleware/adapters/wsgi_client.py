@@ -1,0 +1,153 @@
+"""Requests a path from the WSGI app within the process, as a server would."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextvars import Context
+from dataclasses import dataclass
+from functools import partial
+from io import BytesIO
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+from ..http.messages import (
+    MAX_PROBE_BYTES,
+    PROBE_TIMEOUT_SECONDS,
+    ProbeRequest,
+    Request,
+    Response,
+    as_exception,
+)
+from .probe_headers import headers_of_probe, probe_client_address
+from .truncated_response import is_endless, truncated_response
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
+
+log: logging.Logger = logging.getLogger("sitemap_middleware")
+
+_CONNECTION_KEYS: Final = (
+    "HTTPS",
+    "REMOTE_PORT",
+    "SERVER_NAME",
+    "SERVER_PORT",
+    "SERVER_PROTOCOL",
+    "SERVER_SOFTWARE",
+    "wsgi.errors",
+    "wsgi.file_wrapper",
+    "wsgi.input_terminated",
+    "wsgi.multiprocess",
+    "wsgi.multithread",
+    "wsgi.run_once",
+    "wsgi.url_scheme",
+    "wsgi.version",
+)
+"""The keys of an environ that are about the connection rather than the one request."""
+
+
+@dataclass(slots=True)
+class WSGIClient:
+    """Calls the app on a thread, as a server would."""
+
+    adapter: Any
+    """The middleware."""
+    environ: WSGIEnvironment
+    """The environ of a live request. Only what is about its connection is used."""
+
+    def start_probe(self, request: Request, probe: ProbeRequest) -> Future[Response | None]:
+        future: Future[Response | None] = Future()
+        environ = self._environ(request, probe)
+        call = partial(resolve_response, self.adapter.app, environ, future, allow_truncated=probe.allow_truncated)
+        run_in_context = Context().run  # without the live request's context variables, such as its user
+        if request.runs_probes_inline:
+            run_in_context(call)
+        else:
+            threading.Thread(target=run_in_context, args=(call,), name="sitemap-request", daemon=True).start()
+        return future
+
+    def run_in_background(self, job: Callable[[], None]) -> None:
+        threading.Thread(target=Context().run, args=(_run_logged, job), name="sitemap-background", daemon=True).start()
+
+    def detached(self) -> WSGIClient:
+        keys = (*_CONNECTION_KEYS, "REMOTE_ADDR")
+        plain = {key: self.environ[key] for key in keys if isinstance(self.environ.get(key), str | int | float | tuple)}
+        return WSGIClient(self.adapter, plain | {"wsgi.errors": sys.stderr})
+
+    def _environ(self, request: Request, probe: ProbeRequest) -> WSGIEnvironment:
+        """The environ of a request of the middleware itself. It holds nothing of the visitor's."""
+        environ: WSGIEnvironment = {key: self.environ[key] for key in _CONNECTION_KEYS if key in self.environ}
+        environ |= {"REQUEST_METHOD": "GET", "QUERY_STRING": "", "wsgi.input": BytesIO()}
+        environ |= {"PATH_INFO": probe.path.encode().decode("latin-1"), "SCRIPT_NAME": _raw(request.root)}
+        environ["REMOTE_ADDR"] = probe_client_address(request.headers, self.environ.get("REMOTE_ADDR"))
+        if probe.scheme is not None:
+            environ.pop("HTTPS", None)
+            environ["wsgi.url_scheme"] = probe.scheme
+        headers = headers_of_probe(probe, request, self.adapter.service.app_routes.root_path)
+        return environ | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers}
+
+
+def _raw(text: str) -> str:
+    """Text as WSGI gives it: its bytes as Latin-1."""
+    return text.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+def _run_logged(job: Callable[[], None]) -> None:
+    try:
+        job()
+    except Exception:
+        log.exception("a background job of the sitemap failed")
+
+
+def resolve_response(
+    app: WSGIApplication, environ: WSGIEnvironment, future: Future[Response | None], *, allow_truncated: bool
+) -> None:
+    """Call the app, and set the result or the exception of the future."""
+    try:
+        future.set_result(_request_app(app, environ, allow_truncated=allow_truncated))
+    except BaseException as error:  # raised where the result is waited for
+        future.set_exception(as_exception(error))
+        if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+            raise  # the server is being stopped
+
+
+def _request_app(app: WSGIApplication, environ: WSGIEnvironment, *, allow_truncated: bool) -> Response | None:
+    """The app's response. If its body is endless, too long or too slow, see `truncated_response`."""
+    deadline = time.monotonic() + PROBE_TIMEOUT_SECONDS
+    started: list[tuple[str, list[tuple[str, str]]]] = []
+    parts: list[bytes] = []
+    size = 0
+
+    def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[[bytes], None]:  # noqa: ARG001 # apps pass it by name
+        started.append((status, headers))
+        return parts.append
+
+    chunks = app(environ, start_response)
+    try:
+        # The first, empty part has the headers checked before the first chunk, for which a stream may wait for ever.
+        for chunk in chain((b"",), chunks):
+            parts.append(chunk)
+            size += len(chunk)
+            if started and is_endless(dict(_response(*started[-1]).headers).get("content-type", "").lower()):
+                return _response(*started[-1])
+            if size > MAX_PROBE_BYTES or time.monotonic() > deadline:
+                return truncated_response(
+                    _response(*started[-1], b"".join(parts)),
+                    too_long=size > MAX_PROBE_BYTES,
+                    allowed=allow_truncated,
+                )
+        return _response(*started[-1], b"".join(parts))
+    finally:
+        if close := getattr(chunks, "close", None):
+            with contextlib.suppress(Exception):  # the response has been sent by then
+                close()
+
+
+def _response(status: str, headers: list[tuple[str, str]], body: bytes = b"") -> Response:
+    """Make a `Response` of the app's status line and headers."""
+    return Response(int(status[:3]), [(name.lower(), value) for name, value in headers], body)

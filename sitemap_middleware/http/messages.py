@@ -1,0 +1,196 @@
+"""Requests and responses as the service sees them, for both protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, Protocol
+
+from ..models import Context, Headers, RoutingHeaders
+from ..proxy_header_names import PROXY_HEADERS, is_proxy_header
+from .header_rules import is_routing_header
+from .reasons import IgnoreReason
+from .request_filter import ignore_reason_of_headers
+
+DOCUMENT_SUFFIXES: Final = (".xml", ".txt")
+"""How the paths of documents and of robots.txt end. This test alone rules out almost all other requests."""
+
+PROBE_USER_AGENT: Final = "sitemap-middleware"
+"""The User-Agent of the middleware's own requests, made to the app within the process."""
+
+WAIT_SECONDS_KEY: Final = "sitemap_middleware.wait_seconds"
+"""The key of an environ or a scope by which the command line sets `Request.wait_seconds`. Clients cannot send it."""
+
+SYNC_SERVER_WAIT_SECONDS: Final = 2.0
+"""`Request.wait_seconds` on a server with one thread."""
+
+TEST_CLIENT_WAIT_SECONDS: Final = 10.0
+"""`Request.wait_seconds` of a framework's test client."""
+
+PROBE_TIMEOUT_SECONDS: Final = 5.0
+"""Seconds that the app may take to answer one of the middleware's own requests."""
+
+PROBE_GRACE_SECONDS: Final = 1.0
+"""Seconds beyond `PROBE_TIMEOUT_SECONDS` for an app that was cancelled to stop. Then its request counts as hanging."""
+
+WRONG_HOST_STATUSES: Final = frozenset({400, 421})
+"""Statuses of an app that refuses the Host of the request."""
+
+MAX_PROBE_BYTES: Final = 1024 * 1024
+"""Bytes that are read of the body of a response to one of the middleware's own requests."""
+
+GENERATING_HEADER: Final = ("X-Sitemap-Status", "generating")
+"""The header of a 503 response if the document is being generated: the client should request it again."""
+
+Conditions = tuple[str, str | None, str | None, str | None]
+"""What a response with a document depends on: the method, Accept-Encoding, If-None-Match and If-Modified-Since."""
+
+
+LASTING_HEADERS: Final = PROXY_HEADERS | {"host"}
+"""The headers of a request that are kept after its end, for later requests of the middleware itself."""
+
+
+class AppTerminated(Exception):
+    """The app raised a `BaseException` such as `SystemExit`: it, or its server, was told to end."""
+
+
+def as_exception(error: BaseException) -> Exception:
+    """Return what the app raised, as an `Exception`: others would end the server or the task that waits for it."""
+    return error if isinstance(error, Exception) else AppTerminated(f"the app raised {type(error).__name__}")
+
+
+class ProbeRequest(NamedTuple):
+    """A request of the middleware itself to the app, made within the process."""
+
+    path: str
+    """Decoded, below the root."""
+    scheme: str | None = None
+    """Replaces the scheme of the live request."""
+    host: str | None = None
+    """Replaces the Host of the live request, and the public host that its headers state."""
+    keep_host: bool = False
+    """Whether to send the Host of the live request nevertheless."""
+    allow_truncated: bool = False
+    """Whether the beginning of a body that is too long is enough."""
+
+
+class AsyncCollector(Protocol):
+    """Collects the items of an async iterable for a caller that cannot await."""
+
+    def __call__(self, source: Any, context: Context | None, queue: Any, seconds: float) -> Generator[list[Any]]:
+        """Yield the items of a source in batches. One task reads all of it and puts the batches into the queue.
+
+        Args:
+            source: an async iterable, or an awaitable of any iterable.
+            context: the context in which the source is read.
+            queue: a `BatchQueue`.
+            seconds: the longest time without an item.
+
+        Raises:
+            ValuesTimeout: the source gave nothing for so many seconds.
+            ValuesError: anything else failed.
+        """
+
+
+class AppClient(Protocol):
+    """Requests pages from the app within the process, on a thread or the event loop on which the app can run."""
+
+    def start_probe(self, request: Request, probe: ProbeRequest) -> Future[Response | None]:
+        """As `Request.start_probe`."""
+
+    def run_in_background(self, job: Callable[[], None]) -> None:
+        """As `Request.run_in_background`."""
+
+    def detached(self) -> AppClient:
+        """A client to use after the request has ended. It keeps a few plain values, and nothing of the visitor."""
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """A request of either protocol, as it came. The adapters fill it."""
+
+    method: str
+    scheme: str
+    host: str
+    """Its Host; empty if there is none."""
+    root: str
+    """ASGI's root_path, WSGI's SCRIPT_NAME, decoded: where the app is mounted."""
+    path: str
+    """The decoded path below the root, as the app's router sees it."""
+    query: str
+    headers: Sequence[tuple[str, str]]
+    """With names in lower case."""
+    client: AppClient
+    max_hanging_requests: int
+    """The middleware's own requests that may hang at the same time without harm to the app."""
+    signed_in: IgnoreReason | None = None
+    """Why it is not evidence by what the server or the app knows of its visitor, besides the headers."""
+    has_dynamic_root: bool = False
+    """Whether the root contains path parameters: then clients can make up any number of roots."""
+    wait_seconds: float | None = None
+    """Seconds that it can wait for the middleware's own requests, if it has to make them itself.
+
+    None if they can be made by `run_in_background`."""
+    runs_probes_inline: bool = False
+    """Whether the middleware's own requests run on this request's thread, and so see the app's thread-locals."""
+    async_collector: AsyncCollector | None = None
+    """Collects from async iterables on the app's event loop; None if the app has none."""
+
+    def ignore_reason(self) -> IgnoreReason | None:
+        """Why it is not evidence, by its headers and its user; None if these are no reason."""
+        return ignore_reason_of_headers(self.headers) or self.signed_in
+
+    @property
+    def routing_headers(self) -> RoutingHeaders:
+        """Its headers that an app may believe to state the requested URL."""
+        return tuple(field for field in self.headers if is_routing_header(field[0]))
+
+    @property
+    def conditions(self) -> Conditions:
+        """What the response with a document depends on."""
+        fields = dict(self.headers)
+        return self.method, fields.get("accept-encoding"), fields.get("if-none-match"), fields.get("if-modified-since")
+
+    @property
+    def is_forwarded(self) -> bool:
+        """Whether a header such as X-Forwarded-For shows that a proxy forwards this request."""
+        return any(is_proxy_header(name) for name, _ in self.headers)
+
+    def start_probe(self, probe: ProbeRequest) -> Future[Response | None]:
+        """Request another path from the app, below the same root, as a crawler would.
+
+        The future is done when the app has answered or failed. Its result is None if
+        the app does not answer in time, or sends an endless body. It may never be done:
+        a thread on which the app hangs cannot be stopped. If `runs_probes_inline`, it is
+        done when this returns.
+        """
+        return self.client.start_probe(self, probe)
+
+    def run_in_background(self, job: Callable[[], None]) -> None:
+        """Run a job on a thread on which `start_probe` can be called.
+
+        Call it on the thread of `handle`; of a detached request, on any thread. Raises
+        RuntimeError if the app's event loop is closed.
+        """
+        self.client.run_in_background(job)
+
+    def detached(self) -> Request:
+        """A copy to use after this request has ended. Call it before the end, on the thread or loop of the app."""
+        headers = [field for field in self.headers if field[0] in LASTING_HEADERS]
+        return replace(self, headers=headers, client=self.client.detached(), signed_in=None, async_collector=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A response, ready to be sent by either adapter."""
+
+    status: int
+    headers: Headers
+    body: bytes = b""
+    parts: Generator[bytes] | None = None
+    """A long body, made part by part; `body` is then empty. The consumer closes it."""
+    is_slow: bool = False
+    """Whether the parts take so long to make that an event loop must not make them."""
+    encoded: Sequence[tuple[bytes, bytes]] = ()
+    """The headers as ASGI sends them, if the response is cached."""

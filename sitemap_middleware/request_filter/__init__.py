@@ -1,1 +1,0 @@
-"""Which requests count as evidence: those that an anonymous crawler could have sent for a whole page."""

@@ -1,0 +1,597 @@
+"""Which requests count as evidence: tables of what browsers, crawlers, proxies and scripts send, by either protocol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.adapters import asgi_exchange, wsgi_exchange
+from sitemap_middleware.http.accept_header import MAX_ACCEPT_CHARS, ignore_reason_of_accept
+from sitemap_middleware.http.header_rules import (
+    rule_for_header,
+)
+from sitemap_middleware.http.reasons import IGNORE_REASONS, MAX_NAME_CHARS, IgnoreReason
+from sitemap_middleware.http.uptime_monitors import MAX_AGENT_CHARS
+
+from ...support.sample_sites import Page, SampleSite
+from ...support.url_flood import ENVIRON, SCOPE
+from ...support.wire import Headers, RequestSpec
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+
+
+async def asgi_app(scope: Any, receive: Any, send: Any) -> None: ...
+
+
+def wsgi_app(environ: Any, start_response: Any) -> Any: ...
+
+
+ON_ASGI: Any = SitemapMiddleware(asgi_app, store="memory://")
+ON_WSGI: Any = SitemapMiddleware(wsgi_app, store="memory://")
+
+CHROME = """
+host: example.com
+connection: keep-alive
+cache-control: max-age=0
+sec-ch-ua: "Chromium";v="141", "Not?A_Brand";v="8"
+sec-ch-ua-mobile: ?0
+sec-ch-ua-platform: "Linux"
+upgrade-insecure-requests: 1
+user-agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36
+accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7
+sec-fetch-site: none
+sec-fetch-mode: navigate
+sec-fetch-user: ?1
+sec-fetch-dest: document
+accept-encoding: gzip, deflate, br, zstd
+accept-language: de-DE,de;q=0.9,en;q=0.8
+priority: u=0, i
+dnt: 1
+sec-gpc: 1
+save-data: on
+"""
+FIREFOX = """
+host: example.com
+user-agent: Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0
+accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8
+accept-language: en-US,en;q=0.5
+accept-encoding: gzip, deflate, br, zstd
+connection: keep-alive
+referer: https://www.google.com/
+upgrade-insecure-requests: 1
+sec-fetch-dest: document
+sec-fetch-mode: navigate
+sec-fetch-site: cross-site
+sec-fetch-user: ?1
+te: trailers
+"""
+PROXIES = {
+    "nginx": "x-real-ip: 192.0.2.1\nx-forwarded-for: 192.0.2.1\nx-forwarded-proto: https\nx-forwarded-host: example.com\nx-forwarded-port: 443\nx-request-id: 6f1c\nx-forwarded-prefix: /app\nx-forwarded-user-agent: x",
+    "nginx, certificates optional": "x-ssl-client-verify: NONE\nx-client-verify: NONE\nx-ssl-client-s-dn: ",
+    "Apache": "x-forwarded-server: example.com\nvia: 1.1 example.com\nx-remote-user: (null)\nx-forwarded-user: (null)\nx-ssl-client-verify: NONE",
+    "HAProxy, its own recipe": 'x-ssl: 1\nx-ssl-session_id: 6f1c\nx-ssl-client-verify: 0\nx-ssl-client-dn: ""\nx-ssl-client-cn: ""\nx-ssl-issuer: ""\nx-ssl-client-notbefore: ""\nx-haproxy-current-date: x',
+    "Cloudflare": 'cf-connecting-ip: 192.0.2.1\ncf-ipcountry: DE\ncf-ray: 8f\ncf-visitor: {"scheme":"https"}\ncdn-loop: cloudflare\ncf-ew-via: 15\ncf-worker: x\ncf-warp-tag-id: x\ntrue-client-ip: 192.0.2.1\ncf-verified-bot-category: x\ncf-cert-presented: false\ncf-cert-verified: false',
+    "AWS ALB": "x-amzn-trace-id: Root=1-67\nx-amzn-tls-version: TLSv1.3\nx-amzn-tls-cipher-suite: TLS_AES\nx-forwarded-for: 192.0.2.1",
+    "CloudFront": "x-amz-cf-id: x\ncloudfront-viewer-country: DE\ncloudfront-is-mobile-viewer: false\ncloudfront-viewer-address: x\ncloudfront-viewer-tls: x\ncloudfront-viewer-ja3-fingerprint: x\ncloudfront-forwarded-proto: https\nx-origin-verify: s3cret\nx-amz-date: x",
+    "Lambda": 'x-amzn-requestid: x\nx-amzn-lambda-context: {}\nx-amzn-request-context: {"identity":null}',
+    "GCP": "x-cloud-trace-context: x/1;o=1\ntraceparent: 00-1\nx-client-geo-location: DE\nforwarded: for=192.0.2.1",
+    "App Engine": "x-appengine-country: DE\nx-appengine-user-ip: 192.0.2.1\nx-appengine-https: on\nx-appengine-request-log-id: x\nx-appengine-default-version-hostname: x\nx-appengine-auth-domain: gmail.com\nx-appengine-user-is-admin: 0\nx-proxyuser-ip: 192.0.2.1",
+    "Azure": "x-arr-log-id: x\nx-arr-ssl: 2048|256|CN=x\nx-site-deployment-id: x\nwas-default-hostname: x\nx-original-url: /\ndisguised-host: x\nclient-ip: 192.0.2.1\nmax-forwards: 10\nx-appservice-proto: https\nx-forwarded-tlsversion: 1.3\nx-azure-ref: x\nx-azure-clientip: x\nx-azure-fdid: x\nx-waws-unencoded-url: /",
+    "Fly": "fly-client-ip: 192.0.2.1\nfly-region: fra\nfly-request-id: x\nfly-forwarded-port: 443\nfly-traceparent: x\nx-request-start: t=1",
+    "Heroku": "connect-time: 0\ntotal-route-time: 0\nx-request-start: 1\nvia: 1.1 vegur\nx-heroku-queue-wait-time: 1",
+    "Vercel": "x-vercel-id: fra1::x\nx-vercel-deployment-url: x\nx-vercel-forwarded-for: x\nx-vercel-ip-country: DE\nx-vercel-ja4-digest: x\nx-vercel-proxy-signature: Bearer x\nx-vercel-oidc-token: x\nx-vercel-proxied-for: x",
+    "Netlify": "x-nf-client-connection-ip: x\nx-nf-account-id: x\nx-nf-request-id: x\nx-country: DE\nx-language: de",
+    "Render, Railway, DigitalOcean": "rndr-id: x\nx-railway-edge: x\nx-railway-request-id: x\ndo-connecting-ip: x",
+    "Fastly, Akamai": "fastly-client-ip: x\nfastly-ssl: 1\nfastly-ff: x\nx-varnish: 1\nx-timer: x\nsurrogate-capability: key=1\nakamai-origin-hop: 1\nx-akamai-edgescape: x\nx-akamai-g2o-auth-data: x\nx-cache-key: x",
+    "Traefik": "x-forwarded-server: x\nx-real-ip: x",
+    "Istio": 'x-envoy-attempt-count: 1\nx-envoy-external-address: x\nx-envoy-peer-metadata-id: x\nx-envoy-peer-metadata: x\nx-envoy-decorator-operation: x\nx-envoy-internal: true\nx-b3-traceid: x\nx-forwarded-client-cert: By=spiffe://cluster.local/ns/a/sa/b;Hash=ab;Subject="";URI=spiffe://cluster.local/ns/c/sa/gateway, By=spiffe://cluster.local/ns/a/sa/c;Hash=cd;URI=spiffe://cluster.local/ns/a/sa/b',
+    "Linkerd": "l5d-client-id: default.ns.serviceaccount.identity.linkerd.cluster.local\nl5d-dst-canonical: x",
+    "Kong": "x-anonymous-consumer: true\nx-consumer-username: anonymous\nx-kong-request-id: x",
+    "IIS": "ms-aspnetcore-token: x",
+}
+CRAWLERS = {
+    "Googlebot": 'accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\nfrom: googlebot(at)googlebot.com\nuser-agent: Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)\naccept-encoding: gzip, deflate, br\namp-cache-transform: google;v="1..8"\nif-modified-since: Tue, 14 Nov 2023 22:13:20 GMT',
+    "Bingbot": "accept: */*\nfrom: bingbot(at)microsoft.com\nuser-agent: Mozilla/5.0 (compatible; bingbot/2.0)\npragma: no-cache\ncache-control: no-cache",
+    "curl": "accept: */*\nuser-agent: curl/8.5.0",
+    "wget": "accept: */*\naccept-encoding: identity\nuser-agent: Wget/1.21",
+    "Go": "user-agent: Go-http-client/1.1\naccept-encoding: gzip",
+    "Node's fetch": "accept: */*\naccept-language: *\nsec-fetch-mode: cors\nuser-agent: node",
+    "Java": "accept: text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2\nuser-agent: Java/1.8",
+    "a crawler that signs its requests": 'signature-agent: "https://bot.example"\nsignature-input: sig=()\nsignature: sig=:x:',
+    "old WebKit": "accept: application/xml,application/xhtml+xml,text/html;q=0.9,text/plain;q=0.8,image/png,*/*;q=0.5",
+    "no header": "",
+    "an empty Accept": "accept: ",
+    "any text": "accept: text/*",
+    "HTML and JSON alike": "accept: text/html, application/json",
+    "a page loaded ahead of time": CHROME.replace("document", "empty")
+    + "sec-purpose: prefetch;prerender\npurpose: prefetch",
+    "a preview": "x-purpose: preview",
+    "X-Moz": "x-moz: prefetch",
+    "XHTML": "accept: application/xhtml+xml",
+    "an author": "x-author: x\nx-authority: x\nx-forwarded-authority: x",
+    "an empty cookie": "cookie: ",
+    "what says that nobody is known": "x-ssl-verify: NONE\nx-ssl-dn: (null)\nx-role: anonymous\nx-logged-in: 0\nx-internal: false",
+    "a variant, for everybody": "x-country: DE\nx-lang: de\nx-currency: eur\nx-tenant: a\nx-org-id: 5\nx-theme: dark\nx-variant: b",
+    "names that only hold such a word": "x-mailer: a\nx-scoped: a\nx-internals: a\nx-subset: a\nx-rolesy: a\nx-spinning: 1"
+    "\nx-stafford: a\nx-signal: a\nx-hostname: a\nx-filename: a\nx-server-name: a\nx-draftsman: a\nx-tls-fingerprint: ja3",
+    "a WebSocket key": "sec-websocket-key: x\nsec-websocket-version: 13",
+}
+ANONYMOUS = {
+    "Chrome": CHROME,
+    "Firefox": FIREFOX,
+    **CRAWLERS,
+    **{f"behind {name}": CHROME + sent for name, sent in PROXIES.items()},
+}
+
+CREDENTIALS = """
+cookie: a=b
+COOKIE: a=b
+authorization: Basic YQ==
+proxy-authorization: Basic YQ==
+x-api-key: none
+x-apikey: 1
+api_key: 1
+apikey: 1
+x-auth-token: 0
+x-access-token: 1
+x-csrf-token: 1
+x-xsrf: 1
+x-session-id: 1
+session: 1
+tailscale-user-login: ada@example.com
+tailscale-user-name: Ada
+tailscale-name: Ada
+cf-access-jwt-assertion: e
+cf-access-authenticated-user-email: ada@example.com
+cf-access-client-id: x
+x-forwarded-email: ada@example.com
+x-forwarded-user: ada
+x-forwarded-preferred-username: ada
+x-forwarded-groups: staff
+x-forwarded-access-token: x
+x-remote-user: ada
+remote-user: ada
+remote_user: ada
+remote-groups: staff
+remote-name: Ada
+x-remote-group: staff
+x-auth-request-user: ada
+x-authenticated-userid: 1
+x-webauth-user: ada
+x-authentik-uid: 1
+x-vouch-user: ada
+x-amzn-oidc-identity: 1
+x-amzn-oidc-data: e
+x-amzn-oidc-accesstoken: e
+x-amzn-mtls-clientcert: x
+x-amzn-mtls-clientcert-subject: CN=Ada
+x-goog-authenticated-user-email: accounts.google.com:ada@example.com
+x-goog-authenticated-user-id: accounts.google.com:1
+x-goog-iap-jwt-assertion: e
+x-appengine-user-email: ada@example.com
+x-appengine-user-is-admin: 1
+x-ms-client-principal: e
+x-ms-client-principal-name: ada
+x-ms-token-aad-access-token: e
+x-iis-windowsauthtoken: 5
+x-arr-clientcert: MII
+x-ssl-client-verify: SUCCESS
+x-ssl-client-cert: MII
+x-ssl-client-s-dn: CN=Ada
+x-ssl-cert: MII
+ssl-client-subject-dn: CN=Ada
+x-client-verify: SUCCESS
+x-client-dn: CN=Ada
+x-client-id: 7
+client-cert: :MII:
+x-forwarded-tls-client-cert: MII
+x-forwarded-tls-client-cert-info: Subject
+x-forwarded-client-cert: Hash=ab;Subject="CN=Ada";URI=spiffe://cluster.local/ns/a/sa/b
+x-forwarded-client-cert: By=spiffe://cluster.local/ns/a/sa/b;Hash=ab
+x-tls-client-subject: CN=Ada
+x-mtls-subject: CN=Ada
+cf-cert-presented: true
+oidc_claim_sub: 1
+x-saml-name: ada
+x-sso-name: ada
+x-pomerium-claim-name: ada
+x-consumer-id: 1
+x-consumer-username: ada
+x-credential-identifier: ada
+x-login: ada
+x-signed-in: yes
+x-account-id: 7
+x-member: 7
+x-customer: 7
+x-principal: ada
+x-identity: ada
+x-device-id: 7
+x-admin: 1
+x-roles: admin
+x-uid: 7
+x-password: x
+x-secret: x
+x-impersonate: ada
+x-msisdn: 49
+x-wp-nonce: x
+dpop: e
+x-vercel-protection-bypass: x
+x-preview: 1
+shib-session-id: x
+eppn: ada@example.com
+x-ldap-name: ada
+sec-session-id: x
+x-ssl-verified: SUCCESS
+x-ssl-verify: SUCCESS
+x-tls-verify: SUCCESS
+ssl-verified: SUCCESS
+x-client-verified: SUCCESS
+x-verified: SUCCESS
+x-ssl-dn: CN=Ada
+x-ssl-s-dn: CN=Ada
+x-ssl-cn: Ada
+x-ssl-serial: 5
+x-tls-serial: 5
+x-ssl-fingerprint: ab
+x-ssl-sha1: ab
+x-ssl-pem: MII
+x-forwarded-dn: CN=Ada
+x-dn: CN=Ada
+x-cn: Ada
+x-distinguished-name: CN=Ada
+x-ldap-dn: CN=Ada
+x-spiffe-id: spiffe://x
+x-mail: ada@example.com
+mail: ada@example.com
+x-name: Ada
+x-display-name: Ada
+x-displayname: Ada
+x-givenname: Ada
+x-first-name: Ada
+x-nickname: ada
+x-nameid: ada
+x-sub: 7
+x-role: admin
+x-hasura-role: editor
+x-scope: read
+x-scopes: read
+x-permission: a
+x-permissions: a
+x-ticket: ST-1
+x-cas-ticket: ST-1
+x-vouch-success: true
+x-phpsessid: x
+x-sid: x
+sid: x
+x-sess: x
+x-logged-in: yes
+x-loggedin: 1
+is-logged-in: 1
+x-staff: 1
+x-is-staff: true
+x-internal: 1
+x-is-internal: true
+x-employee: 7
+x-employee-id: 7
+x-student-id: 7
+x-patient-id: 7
+x-otp: 123456
+x-pin: 1234
+x-signature: x
+x-hub-signature-256: sha256=x
+x-hmac: x
+x-sig: x
+x-draft: 1
+x-editor: 1
+x-paid: 1
+x-premium: 1
+x-access-level: 9
+x-phone: 49
+"""
+PARTIAL = """
+hx-request: true
+hx-boosted: true
+hx-target: main
+fx-request: true
+turbo-frame: list
+turbo-request-id: x
+x-turbo-request-id: x
+x-turbolinks: 1
+turbolinks-referrer: /
+x-up-version: 3.0
+x-up-target: main
+x-up-mode: modal
+x-inertia: true
+x-inertia-partial-data: posts
+x-inertia-version: 1
+datastar-request: true
+x-datastar: 1
+x-requested-with: XMLHttpRequest
+x-requested-with: fetch
+x-requested-by: x
+x-pjax: true
+x-pjax-container: #main
+x-fetch: 1
+x-fetch-mode: x
+x-livewire: true
+x-alpine-request: true
+x-ic-request: true
+x-barba: yes
+x-swup-fragment: 1
+x-partial: true
+x-render-partial: 1
+x-fragment: list
+x-frame: main
+x-ajax: 1
+x-is-ajax: 1
+x-microsoftajax: Delta=true
+x-unicorn: 1
+x-nextjs-data: 1
+next-router-state-tree: x
+rsc: 1
+x-sveltekit-invalidated: 1
+faces-request: partial/ajax
+wicket-ajax: true
+service-worker-navigation-preload: true
+sec-fetch-dest: empty
+sec-fetch-dest: iframe
+sec-fetch-dest: serviceworker
+"""
+OTHERS = {
+    "range": "range: bytes=0-1\nif-range: x\nrequest-range: bytes=0-1",
+    "method": "x-http-method-override: DELETE\nx-method-override: PUT\nx-http-method: PUT",
+}
+ACCEPTS = [
+    'application/activity+json, application/ld+json; profile="https://www.w3.org/ns/activitystreams", text/html;q=0.1',
+    'application/ld+json; profile="a, text/html;q=1"',
+    "text/event-stream",
+    "text/event-stream, text/html, application/json",
+    "text/html;q=0",
+    "text/html;q=0, */*",
+    "*/*, text/html;q=0.5",
+    "application/json",
+    "application/json, text/plain, */*",
+    "application/json;q=0.9, text/html;q=0.8",
+    "image/avif,image/webp,image/*,*/*;q=0.8",
+    "image/*, */*",
+    "text/css,*/*;q=0.1",
+    "text/markdown, text/html;q=0.9",
+    "text/*;q=0.3, */*;q=0.8",
+    "text/vnd.turbo-stream.html, application/json",
+    "text/html-partial+json, text/html;q=0.9",
+    "application/vnd.api+json",
+    "application/rss+xml, application/xml;q=0.9, */*;q=0.1",
+    "nonsense",
+    "text/html;q=0.0001, application/pdf",
+    "text/html," + "a/b," * MAX_ACCEPT_CHARS,
+]  # fmt: skip
+
+
+MONITORS = [
+    "kube-probe/1.29",
+    "ELB-HealthChecker/2.0",
+    "GoogleHC/1.0",
+    "Amazon-Route53-Health-Check-Service (ref 1-2; report http://amzn.to/1vsZADi)",
+    "Mozilla/5.0 (compatible;Cloudflare-Healthchecks/1.0;+https://www.cloudflare.com/; healthcheck-id: 1)",
+    "Envoy/HC",
+    "Consul Health Check",
+    "Edge Health Probe",
+    "HealthCheck/1.0",
+    "Load Balancer Agent",
+    "AlwaysOn",
+    "Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)",
+    "GoogleStackdriverMonitoring-UptimeChecks(https://cloud.google.com/monitoring)",
+    "Uptime-Kuma/1.23.0",
+    "Pingdom.com_bot_version_1.4_(http://www.pingdom.com/)",
+    "Blackbox Exporter/0.24.0",
+    "Prometheus/2.48.0",
+    "check_http/v2.3.3 (nagios-plugins 2.3.3)",
+    "KUBE-PROBE/1.30" + "x" * MAX_AGENT_CHARS,
+]
+
+
+def fields(text: str) -> Headers:
+    pairs = (line.partition(":") for line in text.strip().splitlines())
+    return [(name, value.strip()) for name, _, value in pairs]
+
+
+LINES = [
+    *(("credentials", line) for line in CREDENTIALS.strip().splitlines()),
+    *(("partial", line) for line in PARTIAL.strip().splitlines()),
+    *((reason, line) for reason, lines in OTHERS.items() for line in lines.splitlines()),
+    *(("accept", f"accept: {accept}") for accept in ACCEPTS),
+    *(("monitor", f"user-agent: {agent}") for agent in MONITORS),
+]
+
+
+def of_scope(headers: Any) -> IgnoreReason | None:
+    scope = {**SCOPE, "path": "/", "headers": headers}
+    exchange = asgi_exchange.ASGIExchange(ON_ASGI, scope, asgi_exchange.key_of(scope) or (), ON_ASGI)
+    return exchange.request().ignore_reason()
+
+
+def of_environ(environ: dict[str, Any]) -> IgnoreReason | None:
+    exchange = wsgi_exchange.WSGIExchange(ON_WSGI, environ, wsgi_exchange.key_of(environ), lambda *_: bool)
+    return exchange.request().ignore_reason()
+
+
+def refusals(headers: Headers) -> list[IgnoreReason | None]:
+    """The outcomes under both protocols, each twice, because the outcome for a name is cached."""
+    pairs = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
+    environ: dict[str, Any] = ENVIRON | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers}
+    matches = [
+        reason_found
+        for _ in range(2)
+        for reason_found in (
+            of_scope(pairs),
+            of_scope([list(pair) for pair in pairs]),  # as some servers send them
+            of_environ(environ),
+        )
+    ]
+    assert len({match and match.reason for match in matches}) == 1, matches
+    return matches
+
+
+@pytest.mark.parametrize("sent", ANONYMOUS.values(), ids=ANONYMOUS.keys())
+def test_requests_of_browsers_and_crawlers_count_behind_any_proxy(sent: str) -> None:
+    assert refusals(fields(sent))[0] is None
+
+
+@pytest.mark.parametrize("browser", [CHROME, ""], ids=["Chrome", "bare"])
+@pytest.mark.parametrize(("reason", "line"), LINES, ids=[line[:60] for _, line in LINES])
+def test_one_header_too_much_keeps_a_request_from_counting(reason: str, line: str, browser: str) -> None:
+    name = line.partition(":")[0].lower()
+    remaining = [pair for pair in fields(browser) if pair[0] != name]
+    for reason_found in refusals([*remaining, *fields(line)]):
+        assert reason_found is not None
+        assert reason_found.reason == reason
+        assert reason_found.detail
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "",
+        ", ,",
+        "*/*",
+        "text/*",
+        "TEXT/HTML",
+        "text/html;q=0.9,*/*;q=0.8",
+        "text/html;level=1",
+        "*",
+        "text/html;q=0.9,,*/*;q=0.8,",
+        "text/html;q=0.5, ;level=1",
+    ],
+)
+def test_an_accept_header_that_wants_html_counts(accept: str) -> None:
+    assert ignore_reason_of_accept(accept) is None
+
+
+@given(st.text(max_size=300), st.text(max_size=30))
+def test_no_header_raises_and_what_is_shown_is_printable(name: str, value: str) -> None:
+    rule = rule_for_header(name)
+    assert rule is None or (rule.reason.reason in IGNORE_REASONS and rule.reason.detail.isprintable())
+    environ = {f"HTTP_{name}": value}
+    of_environ(environ)
+    of_scope([(name.encode(), value.encode())])
+
+
+@pytest.mark.parametrize(
+    ("line", "detail"),
+    [
+        ("range: bytes=0-9", "asked for a part of the bytes by range"),
+        ("x-http-method: DELETE", "replaced the method by x-http-method"),
+        ("X_HTTP_Method_Override: DELETE", "replaced the method by x-http-method-override"),
+        ("X-Api-Key: 7", "carried x-api-key"),
+        ("cookie: a=b", "carried cookie"),
+        ("HX-Request: true", "asked for a part of the page by hx-request"),
+        ("accept: application/json", "asked for 'application/json', not for HTML"),
+        ("sec-fetch-dest: image", "was sent by a page for a part of it: Sec-Fetch-Dest is 'image'"),
+        ("user-agent: kube-probe/1.30", "was of a health check or an uptime monitor, by its User-Agent"),
+        (f"x-user-{'x' * MAX_NAME_CHARS}: 7", f"carried x-user-{'x' * (MAX_NAME_CHARS - 7)}"),
+    ],
+)
+def test_explain_names_the_ignored_requests(line: str, detail: str) -> None:
+    for reason_found in refusals(fields(line)):
+        assert reason_found is not None
+        assert reason_found.detail == detail
+
+
+# By the whole way
+
+
+@pytest.mark.slow
+@BOTH
+@pytest.mark.parametrize(("reason", "line"), LINES[::8], ids=[line[:60] for _, line in LINES[::8]])
+def test_listed_page_survives_answers_to_disqualified_requests(protocol: str, reason: str, line: str) -> None:
+    sample = SampleSite(protocol, {"/": Page(), "/new": Page()}, verify=False)
+    sample.visit("/")
+    sample.clock.pass_(7200)
+    for path in ("/", "/new"):
+        sample.pages[path] = Page(404)
+        sample.request(RequestSpec(path, headers=fields(line)))
+    assert sample.locs() == ["http://testserver/", "http://testserver/new"]
+    assert sample.app.stats()[f"ignored_{reason}"] == 2
+
+
+@pytest.mark.slow
+@BOTH
+@pytest.mark.parametrize("line", CREDENTIALS.strip().splitlines()[::4])
+def test_no_page_is_learned_from_identified_visitors(protocol: str, line: str) -> None:
+    sample = SampleSite(protocol, {"/p/{slug}": Page()}, learn="/p/{slug}", verify=False)
+    sample.request(RequestSpec("/p/private", headers=fields(line)))
+    sample.visit("/p/public")
+    assert sample.locs() == ["http://testserver/p/public"]
+
+
+@BOTH
+def test_ignored_requests_are_counted_by_reason_and_explained(protocol: str) -> None:
+    sample = SampleSite(protocol, {"/": Page(), "/about": Page()}, base_url="https://testserver", verify=False)
+    assert "did not count" not in str(sample.app.explain("/"))
+    sample.request("/", method="HEAD")
+    sample.request("/", query="a=b")
+    sample.request("/", host="testserver")
+    sample.request("/", host="stranger")
+    sample.request(RequestSpec("/", headers=[("x-api-key", "1")]))
+    sample.request(RequestSpec("/about", headers=[("x-api-key", "1")]))
+    sample.request(RequestSpec("/" + "x" * 300, headers=[("x-api-key", "1")]))
+    sample.app.flush()
+    counts = {name: count for name, count in sample.app.stats().items() if name.startswith("ignored_") and count}
+    assert counts == {"ignored_method": 1, "ignored_query": 1, "ignored_host": 1, "ignored_credentials": 3}
+    explanation = str(sample.app.explain("/about"))
+    assert (
+        "6 did not count as evidence: 1 with another method than GET, 1 with a query string, 3 with credentials"
+        in explanation
+    )
+    assert "the last of them for this page carried x-api-key" in explanation
+    assert "for this page was for a Host" in str(sample.app.explain("/"))
+    assert "this page" not in str(sample.app.explain("/" + "x" * 300))
+
+
+@BOTH
+def test_known_page_reports_no_ignored_requests_of_others(protocol: str) -> None:
+    sample = SampleSite(protocol, {"/": Page(), "/about": Page()}, verify=False)
+    sample.visit("/")
+    sample.request("/about", query="a=b")
+    assert "did not count" not in str(sample.app.explain("/"))
+
+
+@BOTH
+@pytest.mark.parametrize("agent", ["kube-probe/1.29", "curl/8.5.0"])
+@pytest.mark.parametrize("verify", [False, True])
+def test_a_health_check_that_is_polled_does_not_list_itself(protocol: str, agent: str, verify: bool) -> None:
+    ok = Page(body=b"ok")
+    sample = SampleSite(protocol, {"/": Page(), "/healthz": ok, "/api/health": ok, "/up": ok}, verify=verify)
+    for path in ("/healthz", "/api/health", "/up"):
+        sample.request(RequestSpec(path, headers=[("user-agent", agent)]))
+        sample.clock.pass_(10)
+        sample.request(RequestSpec(path, headers=[("user-agent", agent)]))
+    sample.app.flush()
+    assert sample.locs() == ["http://testserver/"]
+    assert "the option include lists it" in sample.app.explain("/healthz").reason
+
+
+@BOTH
+def test_a_health_check_that_include_names_is_listed(protocol: str) -> None:
+    sample = SampleSite(protocol, {"/": Page(), "/status": Page()}, include="/status", verify=False)
+    assert sample.locs() == ["http://testserver/", "http://testserver/status"]
+    sample.visit("/status")
+    assert sample.locs() == ["http://testserver/", "http://testserver/status"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "agents", [["GoogleHC/1.0"], ["GoogleHC/1.0", "Mozilla/5.0"], ["Mozilla/5.0", "GoogleHC/1.0"]], ids=" and ".join
+)
+def test_page_requested_only_by_a_monitor_is_not_learned(protocol: str, agents: list[str]) -> None:
+    sample = SampleSite(protocol, {"/p/{slug}": Page()}, learn="/p/{slug}", verify=False)
+    sample.request(RequestSpec("/p/polled", headers=[("user-agent", agent) for agent in agents]))
+    sample.visit("/p/visited")
+    assert sample.locs() == ["http://testserver/p/visited"]
+
+
+# What is remembered of names

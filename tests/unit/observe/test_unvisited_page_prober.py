@@ -1,0 +1,315 @@
+"""verify=True: routes that were never seen are asked for, in process, and listed by what they answer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import flask
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.adapters import wsgi_client
+from sitemap_middleware.adapters.probe_headers import PROBE_ACCEPT
+from sitemap_middleware.observe import unvisited_page_prober
+from sitemap_middleware.observe.unvisited_page_prober import (
+    RETRY_SECONDS,
+    ROUND_INTERVAL_SECONDS,
+    ROUND_TIMEOUT_SECONDS,
+)
+
+from ...support.documents import locs
+from ...support.sample_sites import Clock, Page, SampleSite
+from ...support.wire import RequestSpec, asgi, wsgi
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+LOCAL = "http://testserver"
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver's event loop ends with the request: no round may outlast it, however slow the machine."""
+    monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 60.0)
+
+
+class Asked(dict[str, Page]):
+    """Pages that record each request."""
+
+    def __init__(self, pages: dict[str, Page]) -> None:
+        super().__init__(pages)
+        self.log: list[str] = []
+
+    def __getitem__(self, path: str) -> Page:
+        self.log.append(path)
+        return super().__getitem__(path)
+
+
+def site(protocol: str, pages: dict[str, Page], **options: Any) -> tuple[SampleSite, Asked]:
+    pages_requested = Asked(pages)
+    return SampleSite(protocol, pages_requested, verify=True, robots=False, **options), pages_requested
+
+
+@BOTH
+def test_only_pages_that_answer_with_html_enter_the_first_sitemap(protocol: str) -> None:
+    sample, pages_requested = site(
+        protocol,
+        {
+            "/": Page(),
+            "/about": Page(),
+            "/account": Page(302, [("location", "/login")]),
+            "/admin": Page(401),
+            "/data": Page(headers=[("content-type", "application/json")]),
+            "/broken": Page(500),
+            "/draft": Page(body=b"<!doctype html><meta name=robots content=noindex><p>Draft"),
+            "/missing": Page(404),
+            "/posts/{slug}": Page(),
+        },
+    )
+    assert sample.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
+    assert sorted(pages_requested.log) == sorted(set(pages_requested) - {"/posts/{slug}"})
+    assert sample.app.explain("/admin").reason == "it answered 401"
+    assert sample.app.explain("/draft").reason == "its robots meta tag says noindex"
+    assert sample.app.explain("/broken").reason == (
+        "it has not answered with a page yet: the last request of the middleware got 500"
+    )
+
+
+@BOTH
+def test_without_verify_the_app_is_not_probed(protocol: str) -> None:
+    pages_requested = Asked({"/": Page(), "/about": Page(404)})
+    sample = SampleSite(protocol, pages_requested, robots=False, verify=False)
+    assert sample.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
+    assert pages_requested.log == []
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "path",
+    ["/logout", "/sign-out", "/users/log_off", "/cache/clear", "/Unsubscribe", "/cron/nightly", "/newsletter/confirm"],
+)
+def test_route_named_like_an_action_is_never_probed(protocol: str, path: str) -> None:
+    sample, pages_requested = site(protocol, {"/": Page(), path: Page()})
+    assert sample.locs() == [f"{LOCAL}/"]
+    assert pages_requested.log == ["/"]
+    assert "is the name of an action" in sample.app.explain(path).reason
+    sample.visit(path)
+    assert f"{LOCAL}{path}" in sample.locs()
+
+
+@BOTH
+@pytest.mark.parametrize("path", ["/blogout", "/standings", "/important", "/updates", "/tasks-and-goals"])
+def test_a_route_that_only_contains_such_letters_is(protocol: str, path: str) -> None:
+    sample, _ = site(protocol, {path: Page()})
+    assert sample.locs() == [f"{LOCAL}{path}"]
+
+
+@BOTH
+def test_excluded_or_hidden_page_is_not_probed(protocol: str) -> None:
+    pages = {"/": Page(), "/marked": Page(), "/excluded": Page(), "/feed.rss": Page()}
+    marks = {"/marked": sitemap(exclude=True)}
+    sample, pages_requested = site(protocol, pages, marks=marks, exclude="/excluded")
+    assert sample.locs() == [f"{LOCAL}/"]
+    assert pages_requested.log == ["/"]
+
+
+NOINDEX = Page().with_headers(("x-robots-tag", "noindex"))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("answer", "stays"),
+    [
+        (Page(), True),
+        (Page(503), True),
+        (Page(429), True),
+        (Page(404), False),
+        (Page(410), False),
+        (Page(403), False),
+        (NOINDEX, False),
+        (Page(headers=[("content-type", "application/json")]), False),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("include", ["/posts/one", "/about", "/abo*"])
+def test_included_path_is_listed_at_once_and_probed(protocol: str, include: str, answer: Page, *, stays: bool) -> None:
+    named = "/posts/one" if include == "/posts/one" else "/about"
+    pages = {"/": Page(), "/posts/{slug}": answer, "/about": answer}
+    sample, pages_requested = site(protocol, pages, include=include, exclude="/about" if named != "/about" else ())
+    sample.request("/sitemap.xml")
+    assert len(pages_requested.log) == 2
+    assert sample.locs() == [f"{LOCAL}/", *[f"{LOCAL}{named}"] * stays]
+
+
+@BOTH
+def test_path_that_is_disallowed_or_an_action_is_not_probed(protocol: str) -> None:
+    rules = Page(headers=[("content-type", "text/plain")], body=b"User-agent: *\nDisallow: /private\n")
+    pages_requested = Asked({"/": Page(), "/private": Page(), "/logout": Page(), "/robots.txt": rules})
+    sample = SampleSite(protocol, pages_requested, verify=True, include=("/private", "/logout"))
+    assert sample.locs() == [f"{LOCAL}/", f"{LOCAL}/logout"]
+    assert not {"/private", "/logout"} & set(pages_requested.log)
+
+
+@BOTH
+def test_what_went_away_after_it_was_verified_is_gone_at_once(protocol: str) -> None:
+    sample, pages_requested = site(protocol, {"/": Page(), "/about": Page()})
+    assert len(sample.locs()) == 2
+    pages_requested["/about"] = Page(410)
+    sample.clock.pass_(1)
+    sample.request("/about")
+    assert sample.locs() == [f"{LOCAL}/"]
+
+
+@BOTH
+def test_failed_probe_is_repeated_later(protocol: str) -> None:
+    sample, pages_requested = site(protocol, {"/": Page(), "/slow": Page(503)}, max_age=0)
+    assert sample.locs() == [f"{LOCAL}/"]
+    pages_requested["/slow"] = Page()
+    sample.clock.pass_(RETRY_SECONDS - 1)
+    assert sample.locs() == [f"{LOCAL}/"]
+    sample.clock.pass_(ROUND_INTERVAL_SECONDS)
+    assert sample.locs() == [f"{LOCAL}/", f"{LOCAL}/slow"]
+    assert pages_requested.log == ["/", "/slow", "/slow"]
+
+
+@BOTH
+def test_round_ends_on_time_and_the_next_one_continues(protocol: str) -> None:
+    clock = Clock()
+
+    class Slow(Asked):
+        def __getitem__(self, path: str) -> Page:
+            clock.pass_(ROUND_TIMEOUT_SECONDS * 0.4)
+            return super().__getitem__(path)
+
+    pages = Slow({f"/{name}": Page() for name in "abcdefg"})
+    sample = SampleSite(protocol, pages, verify=True, robots=False, clock=clock)
+    sample.app.service.unvisited_prober.wait = lambda _: None
+    assert sample.locs() == [f"{LOCAL}/{name}" for name in "abc"]
+    clock.pass_(ROUND_INTERVAL_SECONDS)
+    assert sample.locs() == [f"{LOCAL}/{name}" for name in "abcdef"]
+
+
+@BOTH
+def test_one_process_probes_for_all_that_share_a_store(protocol: str, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'pages.sqlite3'}"
+    clock = Clock()
+    first, pages_requested = site(protocol, {"/": Page(404), "/about": Page(500)}, store=store, clock=clock)
+    second, too = site(protocol, {"/": Page(404), "/about": Page(500)}, store=store, clock=clock)
+    first.request("/sitemap.xml")
+    second.request("/sitemap.xml")
+    assert pages_requested.log == ["/", "/about"]
+    assert too.log == []
+
+
+def test_pages_that_the_store_has_lost_are_requested_again_in_the_next_round(tmp_path: Path) -> None:
+    sample, _ = site("wsgi", {"/": Page(), "/about": Page()}, store=f"sqlite:///{tmp_path}/pages.sqlite3")
+    everything = sample.locs()
+    assert len(everything) == 2
+    for file in tmp_path.iterdir():
+        file.unlink()
+    sample.app.flush()
+    for _ in range(2):  # the first round finds out, and the next request shows what it found
+        sample.clock.pass_(ROUND_INTERVAL_SECONDS + 1)
+        sample.request(RequestSpec("/sitemap.xml"))
+        sample.app.flush()
+    assert sample.locs() == everything
+
+
+def endless(_: Any = None) -> Iterator[bytes]:
+    while True:
+        yield b"x" * 10_000
+
+
+def test_endless_answers_and_failures_delay_nobody_in_wsgi() -> None:
+    app = flask.Flask("site", static_folder=None)
+
+    def fails() -> str:
+        raise RuntimeError("not to be had")
+
+    app.testing = True  # so that the error comes through
+    app.add_url_rule("/endless", "endless", lambda: flask.Response(endless(), mimetype="text/html"))
+    app.add_url_rule("/fails", "fails", fails)
+    app.add_url_rule("/page", "page", lambda: "A page")
+    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
+    assert locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body) == [f"{LOCAL}/page"]
+    assert wrapped.explain("/fails").reason.endswith(
+        "the last request of the middleware ended early: the app raised RuntimeError"
+    )
+
+
+def test_a_slow_answer_without_end_is_cut_off_after_its_time_wsgi(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wsgi_client, "PROBE_TIMEOUT_SECONDS", 0.0)
+    app = flask.Flask("site", static_folder=None)
+    taken: list[int] = []
+
+    def drops() -> Iterator[bytes]:
+        for number in range(1_000):
+            taken.append(number)
+            yield b"<main>x"
+
+    app.add_url_rule("/drops", "drops", lambda: flask.Response(drops(), mimetype="text/html"))
+    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
+    assert wsgi(wrapped, RequestSpec("/sitemap.xml")).status == 404
+    assert len(taken) < 1_000
+
+
+def test_endless_answers_and_failures_delay_nobody_in_asgi() -> None:
+    def stream(_: Request) -> Response:
+        return StreamingResponse(endless(), media_type="text/html")
+
+    def fails(_: Request) -> Response:
+        raise RuntimeError("not to be had")
+
+    def page(_: Request) -> Response:
+        return HTMLResponse("A page")
+
+    app = Starlette(routes=[Route("/endless", stream), Route("/fails", fails), Route("/page", page)])
+    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
+    assert locs(asgi(wrapped, RequestSpec("/sitemap.xml")).body) == [f"{LOCAL}/page"]
+
+
+def test_app_is_probed_like_a_crawler_would() -> None:
+    app = flask.Flask("site", static_folder=None)
+    seen: list[dict[str, str]] = []
+
+    @app.get("/")
+    def home() -> str:
+        seen.append({**flask.request.headers, "query": flask.request.query_string.decode()})
+        return "A page"
+
+    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
+    wsgi(
+        wrapped,
+        RequestSpec("/sitemap.xml", headers=[("cookie", "session=1"), ("authorization", "Basic x")], query="a=b"),
+    )
+    assert seen == [{"Host": "testserver", "User-Agent": "sitemap-middleware", "Accept": PROBE_ACCEPT, "query": ""}]
+
+
+def test_second_request_does_not_wait_for_a_running_round() -> None:
+    app = flask.Flask("site", static_folder=None)
+    inside, go_on = threading.Event(), threading.Event()
+
+    @app.get("/")
+    def home() -> str:
+        inside.set()
+        go_on.wait(10)
+        return "A page"
+
+    clock = Clock()
+    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False, clock=clock)
+    first = threading.Thread(target=wsgi, args=(wrapped, RequestSpec("/sitemap.xml")))
+    first.start()
+    assert inside.wait(10)
+    clock.pass_(RETRY_SECONDS + ROUND_INTERVAL_SECONDS)
+    assert wsgi(wrapped, RequestSpec("/sitemap.xml")).status == 404
+    go_on.set()
+    first.join()
+    assert locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body) == [f"{LOCAL}/"]
+
+
+# Rounds on a server with one thread: each ends within its request
