@@ -34,22 +34,29 @@ def find_middleware(app: Any, kind: type[T]) -> T:
     Raises:
         MiddlewareLookupError: there is none, or more than one.
     """
-    level, seen = [app], dict[int, Any]()
-    while level and len(seen) < MAX_LAYERS:
-        layers = [layer for item in level for layer in _layers(item, kind, seen)]
-        found = [layer for layer in layers if isinstance(layer, kind)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            paths = ", ".join(str(middleware.service.options.path) for middleware in found)  # type: ignore[attr-defined] # of `kind`
-            raise MiddlewareLookupError(
-                f"{app!r} has {len(found)} SitemapMiddleware, with the paths {paths}; give the app, mounted or"
-                " wrapped, that has only the one you mean"
-            )
-        level = [mounted for layer in layers for mounted in _mounted_apps(layer)]
+    found = find_all(app, kind)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        paths = ", ".join(str(middleware.service.options.path) for middleware in found)  # type: ignore[attr-defined] # of `kind`
+        raise MiddlewareLookupError(
+            f"{app!r} has {len(found)} SitemapMiddleware, with the paths {paths}; give the app, mounted or"
+            " wrapped, that has only the one you mean"
+        )
     raise MiddlewareLookupError(
         f"{app!r} has no SitemapMiddleware; {ADD_MIDDLEWARE_HINT}; if it is around the app, give the outermost app"
     )
+
+
+def find_all(app: Any, kind: type[T]) -> list[T]:
+    """The middleware of a class that is around an app or in it, the outermost first; else that in its mounted apps."""
+    level, seen = [app], dict[int, Any]()
+    while level and len(seen) < MAX_LAYERS:
+        layers = [layer for item in level for layer in _layers(item, kind, seen)]
+        if found := [layer for layer in layers if isinstance(layer, kind)]:
+            return found
+        level = [mounted for layer in layers for mounted in _mounted_apps(layer)]
+    return []
 
 
 def closure_values(layer: Any) -> list[Any]:

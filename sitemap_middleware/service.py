@@ -144,6 +144,10 @@ class SitemapService(ServiceInspection):
         """A service of the same app and store whose `base_url` is another site's."""
         return SitemapService(self.app_routes.app, replace(self.options, site=site), self.store)
 
+    def in_memory(self) -> SitemapService:
+        """A service of the same app that keeps what it learns in memory."""
+        return SitemapService(self.app_routes.app, self.options, MemoryStore())
+
     def unobserving(self) -> SitemapService:
         """A service of the same app that keeps what it observes to itself, and sends no requests."""
         options = replace(self.options, enabled=False, verify=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import importlib
 import inspect
 import os
@@ -16,23 +15,15 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from ..adapters.litestar_installation import installed_middleware
 from ..middleware import SitemapMiddleware
-from ..middleware_lookup import ADD_MIDDLEWARE_HINT, closure_values
-from ..routing import app_layers_and_mounts
-from ..routing.framework_detection import is_starlette
+from ..middleware_lookup import ADD_MIDDLEWARE_HINT, find_all
 from .terminal_output import CommandError, printable
-
-_MAX_LAYERS: Final = 100
-"""Layers of an app in which the middleware is searched."""
 
 _LIBRARY_FOLDERS: Final = tuple(
     f"{folder}{os.sep}"
     for folder in (Path(__file__).parents[1], *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")))
 )
 """Folders of code that is not the user's own."""
-
-_NAME_APP_HINT: Final = "name the app itself, without --factory or parentheses"
 
 _MODULE_OR_FILE: Final = re.compile(r"[^\W\d][\w.]*|.+\.py")
 
@@ -41,18 +32,11 @@ _APP_NAME: Final = re.compile(rf"({_MODULE_OR_FILE.pattern}):(?![\\/])(.+)", re.
 _MAX_NAMES_IN_HINT: Final = 3
 
 _USUAL_APP_NAMES: Final = (
-    "app",
-    "application",
-    "create_app",
-    "make_app",
-    "get_app",
-    "build_app",
-    "asgi",
-    "wsgi",
-    "api",
-    "server",
+    *("app", "application", "create_app", "make_app", "get_app", "build_app", "asgi", "wsgi", "api", "server"),
 )
 """Usual names of apps and of app factories."""
+
+_Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def load_app(app: Any, *, factory: bool = False) -> tuple[Any, SitemapMiddleware]:
@@ -64,9 +48,12 @@ def load_app(app: Any, *, factory: bool = False) -> tuple[Any, SitemapMiddleware
     name = app if isinstance(app, str) else printable(repr(app))
     if isinstance(app, str):
         app, name = _import_app(app, factory=factory)
-    middleware = _find_middleware(app, name)
-    if middleware is not None:
-        return app, middleware
+    try:
+        found = find_all(app, SitemapMiddleware)
+    except Exception as error:
+        _fail(f"the middleware of {name} failed", error)
+    if found:
+        return app, found[0]
     if not callable(app):
         raise CommandError(f"{name} is {_describe_type(app)}, not an app: WSGI and ASGI apps are callable")
     if inspect.isfunction(app) and not inspect.iscoroutinefunction(app) and not _may_be_app(app):
@@ -85,11 +72,8 @@ def _import_app(name: str, *, factory: bool) -> tuple[Any, str]:
     if match is None:
         module, _, attribute = name.rpartition(".")
         or_attribute = f" or {module}:{attribute}" if module and attribute != "py" else ""
-        example = (
-            f"{name}:app{or_attribute}"
-            if _MODULE_OR_FILE.fullmatch(name)
-            else "app:app, shop.web:app or shop/web.py:app"
-        )
+        is_place = _MODULE_OR_FILE.fullmatch(name)
+        example = f"{name}:app{or_attribute}" if is_place else "app:app, shop.web:app or shop/web.py:app"
         raise CommandError(
             f"{name!r} does not name an app: give MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE, such as {example}"
         )
@@ -100,16 +84,21 @@ def _import_app(name: str, *, factory: bool) -> tuple[Any, str]:
     if arguments is None and (factory or _is_app_factory(app)):
         arguments = (), {}
         name += "()"
-    if arguments is not None:
-        if not callable(app):
-            raise CommandError(
-                f"{name.removesuffix('()')} is {_describe_type(app)}, not an app factory: {_NAME_APP_HINT}"
-            )
-        app = _call(functools.partial(app, *arguments[0], **arguments[1]), name)
-    return app, name
+    if arguments is None:
+        return app, name
+    if not callable(app):
+        kind = _describe_type(app)
+        raise CommandError(
+            f"{name.removesuffix('()')} is {kind}, not an app factory: name the app itself, without --factory or"
+            " parentheses"
+        )
+    try:
+        return app(*arguments[0], **arguments[1]), name
+    except (Exception, SystemExit) as error:
+        _fail(f"{name} failed", error)
 
 
-def _parse_attribute(expression: str, name: str) -> tuple[str, tuple[tuple[Any, ...], dict[str, Any]] | None]:
+def _parse_attribute(expression: str, name: str) -> tuple[str, _Arguments | None]:
     """Return the attribute, and the arguments if the expression is a call."""
     if not expression.endswith(")"):
         return expression, None
@@ -146,24 +135,21 @@ def _search_first(folder: Path) -> None:
 
 
 def _import_module(name: str) -> Any:
-    working_directory = Path.cwd()
-    _search_first(working_directory)
+    folder = Path.cwd()
+    _search_first(folder)
     try:
         return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name and f"{name}.".startswith(f"{error.name}."):
-            near = get_close_matches(error.name, _modules_in(working_directory), 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise CommandError(
-                f"no module named {error.name!r} in {working_directory} or on Python's module search path{hint}"
-            ) from error
-        _fail(f"module {name} cannot be imported", error)
     except (Exception, SystemExit) as error:
-        _fail(f"module {name} cannot be imported", error)
-
-
-def _modules_in(folder: Path) -> list[str]:
-    return [*(path.stem for path in folder.glob("*.py")), *(path.parent.name for path in folder.glob("*/*.py"))]
+        is_itself = isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}.")
+        if not is_itself:
+            _fail(f"module {name} cannot be imported", error)
+        modules = [*(path.stem for path in folder.glob("*.py")), *(path.parent.name for path in folder.glob("*/*.py"))]
+        near = get_close_matches(str(error.name), modules, 1)  # type: ignore[union-attr] # a ModuleNotFoundError
+        hint = f"; did you mean {near[0]}?" if near else ""
+        missing = error.name  # type: ignore[union-attr] # as above
+        raise CommandError(
+            f"no module named {missing!r} in {folder} or on Python's module search path{hint}"
+        ) from error
 
 
 def _find_attribute(module: Any, module_name: str, attribute: str) -> Any:
@@ -193,9 +179,7 @@ def _is_nameable(value: object) -> bool:
 
 def _is_app_factory(value: Any) -> bool:
     """Whether it is a function that can be called without arguments. An app cannot."""
-    if not inspect.isfunction(value) or inspect.iscoroutinefunction(value):
-        return False
-    return not _required_parameters(value)
+    return inspect.isfunction(value) and not inspect.iscoroutinefunction(value) and not _required_parameters(value)
 
 
 def _may_be_app(function: Callable[..., Any]) -> bool:
@@ -212,50 +196,10 @@ def _required_parameters(function: Callable[..., Any]) -> list[inspect.Parameter
     ]
 
 
-def _call(function: Callable[[], Any], name: str) -> Any:
-    """Call a function of the user's; raise its error as a `CommandError`."""
-    try:
-        return function()
-    except (Exception, SystemExit) as error:
-        _fail(f"{name} failed", error)
-
-
-def _find_middleware(app: Any, name: str) -> SitemapMiddleware | None:
-    """Return the outermost SitemapMiddleware among an app's layers."""
-    waiting, seen = [app], dict[int, Any]()
-    while waiting and len(seen) < _MAX_LAYERS:
-        layer = waiting.pop(0)
-        if layer is None or id(layer) in seen:
-            continue
-        seen[id(layer)] = layer
-        installed = installed_middleware(layer)
-        if isinstance(installed, SitemapMiddleware):
-            return installed
-        if isinstance(layer, SitemapMiddleware):
-            return layer
-        # Starlette builds its middleware on the first request. The app keeps what is built here: requests of a command
-        # must go through the very middleware that it configures.
-        if is_starlette(layer) and hasattr(layer, "build_middleware_stack"):
-            if layer.middleware_stack is None:
-                layer.middleware_stack = _call(layer.build_middleware_stack, f"the middleware of {name}")
-            middleware = _find_middleware(layer.middleware_stack, name)
-            if middleware is not None:
-                middleware.service.app_routes.bind(layer)
-                return middleware
-        # What Django makes of MIDDLEWARE, when the app is constructed.
-        waiting += [
-            *app_layers_and_mounts.layers(layer),
-            *closure_values(layer),
-            getattr(layer, "_middleware_chain", None),
-        ]
-    return None
-
-
 def _fail(what: str, error: BaseException) -> NoReturn:
     """Raise a `CommandError` of one line, with the error and the line of the user's own code that caused it."""
     if isinstance(error, SyntaxError):
-        message = error.msg
-        place = f"{error.filename}, line {error.lineno}"
+        message, place = error.msg, f"{error.filename}, line {error.lineno}"
     else:
         message = str(error)
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]

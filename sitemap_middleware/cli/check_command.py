@@ -316,20 +316,17 @@ def _web() -> tuple[Any, Any]:
 
 
 def _check_app(app: Any, checked: Check, **options: Any) -> Result:
-    target = open_target(app, **options, serving=True)
+    target = open_target(app, **options)
     site = target.main_site()
     if not target.service.options.enabled:
         raise CommandError(f"there is no sitemap: {target.service.not_served_reason()}")
-    try:
-        with target.started() as started:
-            fetch = started.client(site)
-            started.complete_routes(site)
-            source = AppSource(fetch, site, target.service.options.path)
-            with _unobserved(fetch, target.middleware) as fetch_page:
-                pages = AppPages(fetch_page, site)
-                return asyncio.run(checked(source, pages, lambda: _known_urls(started)))
-    finally:
-        target.middleware.close()
+    with target.started() as started:
+        fetch = started.client(site)
+        started.complete_routes(site)
+        source = AppSource(fetch, site, target.service.options.path)
+        with _unobserved(fetch, target.middleware) as fetch_page:
+            pages = AppPages(fetch_page, site)
+            return asyncio.run(checked(source, pages, lambda: _known_urls(started)))
 
 
 @contextlib.contextmanager

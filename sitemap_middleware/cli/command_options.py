@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 import click
 
+from ..dates import timestamp_of
+from .terminal_output import CommandError
+
 _APP_EXAMPLE: Final = "such as app:app or shop/web.py:app"
 
 _USUAL_STORES: Final = ("sitemap.sqlite3", "instance/sitemap.sqlite3")
 """The files in which apps keep their pages if nothing names another store: the second is that of Flask."""
+
+_AGE: Final = re.compile(r"(\d{1,6})\s*([mhdw])")
+
+_UNIT_SECONDS: Final = {"m": 60, "h": 60 * 60, "d": 24 * 60 * 60, "w": 7 * 24 * 60 * 60}
 
 
 class NameWithHint(click.types.StringParamType):
@@ -68,6 +77,35 @@ def app_options(metavar: str = "APP") -> Callable[[Callable[..., None]], Callabl
         return wrapped
 
     return decorate
+
+
+def inspection_options(wrapped: Callable[..., None]) -> Callable[..., None]:
+    """Add the argument and the options of the commands that look at an app."""
+    no_requests = click.option(
+        "--no-requests",
+        is_flag=True,
+        help="Do not request the app's sitemap first, for which the middleware requests pages it has not seen.",
+    )
+    as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    return app_options()(no_requests(as_json(wrapped)))
+
+
+def parse_since(text: str, now: int) -> int:
+    """Return the POSIX time of an age, such as "7d", or of a date or datetime, in UTC unless it says otherwise.
+
+    Raises `CommandError` if it is neither, or in the future.
+    """
+    if age := _AGE.fullmatch(text.strip()):
+        return max(0, now - int(age[1]) * _UNIT_SECONDS[age[2]])
+    try:
+        moment = int(timestamp_of(datetime.fromisoformat(text.strip())))
+    except (ValueError, OverflowError):
+        raise CommandError(
+            f"--since={text!r} is no moment; give an age such as 24h, 7d or 2w, or a date such as 2026-01-31"
+        ) from None
+    if moment > now:
+        raise CommandError(f"--since={text!r} is in the future")
+    return moment
 
 
 def output_options(wrapped: Callable[..., None]) -> Callable[..., None]:

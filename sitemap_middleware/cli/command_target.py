@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from ..adapters.asgi import ASGIMiddleware
@@ -25,6 +25,9 @@ from .in_process_app_client import MAX_WAIT_SECONDS, Fetch, RunningApp, running_
 from .results_as_text import base_url_of_key
 from .terminal_output import CommandError
 
+INSPECTION_WAIT_SECONDS: Final = 60.0
+"""Seconds for which the middleware may request pages of the app before a command looks at what it knows."""
+
 
 @contextlib.contextmanager
 def reporting_errors() -> Iterator[None]:
@@ -36,17 +39,16 @@ def reporting_errors() -> Iterator[None]:
         raise CommandError(str(error)) from error
 
 
-def open_target(
-    app: Any, *, base_url: str | None, root_path: str | None, factory: bool = False, serving: bool = False
-) -> Target:
+def open_target(app: Any, *, base_url: str | None, root_path: str | None, factory: bool = False) -> Target:
     """Load an app for a command. Invalid options are rejected before the app is imported.
+
+    If nothing names the site, it is the only site of the store. The app then serves the sitemap of that site.
 
     Args:
         app: the app, or its name as `module:attribute`.
         base_url: the option --base-url. Its path is the root path.
         root_path: the option --root-path.
         factory: whether the name is that of an app factory, even if it does not look like one.
-        serving: whether `base_url` is also the default of the middleware's own option.
 
     Raises:
         CommandError: an option is invalid, or the app cannot be loaded.
@@ -64,14 +66,20 @@ def open_target(
     if site is not None and allowed and middleware.service.site_resolver.refuses(site.host):
         names = ", ".join(allowed)
         raise CommandError(f"--base-url={base_url!r} names a host that allowed_hosts refuses: it allows {names}")
-    if serving and site is not None and middleware.settings["base_url"].source in ("environment", "default"):
+    is_guessed = False
+    if site is None and middleware.service.options.site is None and not middleware.service.site_resolver.named_sites():
+        keys = _stored_keys(middleware.service)
+        if is_guessed := len(keys) == 1:
+            site = parse_base_url(base_url_of_key(*keys), "the store's site")
+            root, site = root or unquote(site.root), replace(site, root="")
+    if site is not None and middleware.settings["base_url"].source in ("environment", "default"):
         middleware.service = middleware.service.with_site(site)
     declared_root = root_of(middleware.service.app_routes.root_path)
     if root and declared_root and root != declared_root:
         raise CommandError(
             f"the app itself has root_path={declared_root!r}, which precedes {root!r}; leave --root-path off"
         )
-    return Target(app, middleware, site, root or "")
+    return Target(app, middleware, site, root or "", is_guessed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +89,11 @@ class Target:
     app: Any
     middleware: SitemapMiddleware
     site_option: Site | None
-    """The option --base-url, without its path."""
+    """The option --base-url, without its path; or the only site of the store."""
     root_option: str
     """The option --root-path, or the path of --base-url."""
+    is_site_guessed: bool
+    """Whether neither the options nor the app name the site, so that it is the only one of the store."""
     running: RunningApp | None = None
     """The app after its start, if the command starts it."""
 
@@ -99,14 +109,20 @@ class Target:
 
     @contextlib.contextmanager
     def started(self) -> Iterator[Target]:
-        """Provide the target with its app started, as under a server: its `values` may need what its lifespan makes."""
-        with running_app(self.app, asynchronous=isinstance(self.middleware, ASGIMiddleware)) as running:
-            try:
-                yield replace(self, running=running)
-            except ValuesError as error:
-                if running.failure is None:
-                    raise
-                raise CommandError(f"{error}; the app did not start: {running.failure}") from error
+        """Provide the target with its app started, as under a server: its `values` may need what its lifespan makes.
+
+        At the end, what the middleware has learned is saved.
+        """
+        try:
+            with running_app(self.app, asynchronous=isinstance(self.middleware, ASGIMiddleware)) as running:
+                try:
+                    yield replace(self, running=running)
+                except ValuesError as error:
+                    if running.failure is None:
+                        raise
+                    raise CommandError(f"{error}; the app did not start: {running.failure}") from error
+        finally:
+            self.middleware.close()
 
     def client(self, site: Site, wait_seconds: float = MAX_WAIT_SECONDS) -> Fetch:
         """See `RunningApp.client`. The target has to be `started`."""
@@ -127,7 +143,7 @@ class Target:
         mains = self._main_sites()
         if not self.site_option and not are_urls and self.service.site_resolver.refuses(mains[0].host):
             patterns = (*self.service.options.allowed_hosts, *self.service.app_routes.trusted_hosts)
-            known = (base_url_of_key(key) for key in self._stored_keys())
+            known = (base_url_of_key(key) for key in _stored_keys(self.service))
             host = f"https://{patterns[0].replace('*', 'www', 1)}"
             raise CommandError(
                 f"base_url is not set, and no host of the app is named in full, only {', '.join(patterns)}:"
@@ -158,16 +174,17 @@ class Target:
         return self.sites()[0]
 
     def _main_sites(self) -> list[Site]:
-        """Return the site of --base-url or base_url, else those of the hosts that are named in full, else localhost.
+        """Return the site of --base-url or base_url, else those of the hosts that are named in full.
 
-        A named host has the scheme under which the store has its pages, if it has any.
+        If there are none, it is localhost. A named host has the scheme under which the store has its pages, if it has
+        any.
         """
         if site := self.site_option or self.service.options.site:
             return [site]
         named = self.service.site_resolver.named_sites()
         if not named:
             return [Site("http", "localhost", loopback=True)]
-        stored = self._stored_keys()
+        stored = _stored_keys(self.service)
         as_http = [replace(site, scheme="http", root=self.root_option) for site in named]
         return [
             other
@@ -176,38 +193,47 @@ class Target:
             for site, other in zip(named, as_http, strict=True)
         ]
 
-    def _stored_keys(self) -> Collection[str]:
-        """Return the keys of the sites in the store; none if it cannot be read, or cannot list them."""
-        store, _ = open_readonly(self.service.store)
-        read_status = StoreExtras.of(store).status
-        try:
-            return () if read_status is None else read_status().sites
-        except StoreError:
-            return ()
-
-    def snapshots(self, *, are_urls: bool = False) -> tuple[list[SiteSnapshot], list[str]]:
+    def snapshots(self, *, are_urls: bool = False, requests: bool = False) -> tuple[list[SiteSnapshot], list[str]]:
         """Return a snapshot of each site, the one that the options name first; and notes on what is not known here.
 
-        If the command is about whole URLs, which name their sites, no note says which site was chosen.
+        Args:
+            are_urls: whether the command is about whole URLs: they name their sites, so no note says which one it is.
+            requests: whether the sitemaps are requested first, so that the middleware requests what it has not seen.
+
+        Raises:
+            StoreError: the store cannot be read.
         """
-        service, sites = self.service, self.sites(are_urls=are_urls)
+        sites = self.sites(are_urls=are_urls)
+        store, missing = open_readonly(self.service.store)
+        asks = requests and self.start_failure is None and self.service.not_served_reason() is None
+        if asks and missing:  # no store is made by looking at an app
+            self.middleware.service = self.service.in_memory()
+        service = self.service
         notes = dict[str, None]()  # ordered, each once
-        if self._is_site_unknown and not are_urls:
+        if (self._is_site_unknown or self.is_site_guessed) and not are_urls:
             about = ", ".join(site.base_url for site in self._main_sites())
             notes[f"base_url is not set, so this is about {about}; --base-url chooses another site"] = None
-        snapshots = [self._snapshot(site) for site in sites]
         if self.start_failure is not None:
             notes[f"the app did not start, so its values may fail: {self.start_failure}"] = None
-        if missing := open_readonly(service.store)[1]:
-            notes[missing] = None
         if not are_urls and (hint := self.other_site_hint(*sites)):
             notes[hint] = None
+        if asks:
+            for site in sites:
+                store.version(site.store_key)  # an app whose store does not work is not asked
+                try:
+                    self.client(site, INSPECTION_WAIT_SECONDS)(service.options.path, "identity")
+                except Exception as error:  # of a middleware of the app's own
+                    notes[f"the app's {service.options.path} cannot be requested: {error!r}"] = None
+            self.middleware.flush()
+        elif missing:
+            notes[missing] = None
+        snapshots = [self._snapshot(site) for site in sites]
         table = snapshots[0].table
         if not table.routes:
             notes["the app's routes cannot be read, so only pages that match include or learn are known"] = None
         if warning := service.not_served_reason():
             notes[warning] = None
-        if service.options.robots is True and not sites[0].root and table.may_answer(ROBOTS_PATH):
+        if not asks and service.options.robots is True and not sites[0].root and table.may_answer(ROBOTS_PATH):
             notes["the app's own robots.txt is not read here; pages that it disallows are not in the sitemap"] = None
         return snapshots, list(notes)
 
@@ -227,7 +253,7 @@ class Target:
             site: the site that the command is about.
             more: other sites that it is about.
         """
-        stored = self._stored_keys()
+        stored = _stored_keys(self.service)
         if site.store_key in stored:
             return ""
         own_keys = {other.store_key for other in more}
@@ -291,6 +317,16 @@ class Target:
                 return snapshot
         site, trust = self.service.site_resolver.resolve(parts.scheme, host, unquote(snapshots[0].site.root))
         return self._snapshot(site) if site is not None and trust == "own" else None
+
+
+def _stored_keys(service: SitemapService) -> Collection[str]:
+    """Return the keys of the sites in the store; none if it cannot be read, or cannot list them."""
+    store, _ = open_readonly(service.store)
+    read_status = StoreExtras.of(store).status
+    try:
+        return () if read_status is None else read_status().sites
+    except StoreError:
+        return ()
 
 
 def _is_same_host_key(site: Site, key: str) -> bool:

@@ -19,9 +19,8 @@ from ..crawler_logs.addresses import Identities, RangesError
 from ..crawler_logs.analysis import crawl_report
 from ..crawler_logs.visits import CrawlerLine, CrawlReport
 from . import missing_library_message
-from .command_options import command
+from .command_options import command, parse_since
 from .command_target import open_target, reporting_errors
-from .since_option import parse_since
 from .terminal_output import CommandError, console, print_line, print_notes, printable, progress
 
 _MAX_LINES: Final = 20
@@ -121,7 +120,7 @@ def _listed_by_app(app: Any, base_url: str | None) -> Iterator[tuple[list[str], 
     """The URLs that an app lists, a function that says why a page is not listed, and notes."""
     with open_target(app, base_url=base_url, root_path=None).started() as target:
         target.main_site()
-        snapshots, notes = target.snapshots()
+        snapshots, notes = target.snapshots(requests=True)
         listed, reasons = list[str](), dict[str, str]()
         for line in target.service.url_report(snapshots[:1]):
             if line.listed:

@@ -1,14 +1,15 @@
-"""The commands that only read: explain, list, changes, routes and status.
+"""The commands that look at an app or a store: explain, list, changes, routes and status.
 
-`explain`, `list`, `changes` and `routes` import the app, start it if it speaks ASGI, call its `values` and read its
-store. `status` reads a store. None of them requests pages or writes anything.
+`explain`, `list`, `changes` and `routes` import the app, start it if it speaks ASGI, request its sitemap, as a crawler
+would, and read its store. `status` reads a store, and requests and writes nothing.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,38 +23,45 @@ from ..stores.status import store_status
 from ..urls import without_password
 from . import results_as_json_and_csv, results_as_text
 from .app_loader import is_app_name, load_app
-from .command_options import NameWithHint, app_options, command, store_hint
+from .command_options import NameWithHint, command, inspection_options, parse_since, store_hint
 from .command_target import Target, open_target, reporting_errors
-from .since_option import parse_since
-from .terminal_output import CommandError, console, counted, print_line, print_notes, progress
+from .terminal_output import CommandError, Update, console, counted, print_line, print_notes, progress
 
 _QUERY_NOTE: Final = "a page with a query string is never listed; this is about the page without it"
 
 
+@contextlib.contextmanager
+def _looking_at(app: Any, what: str, options: dict[str, Any]) -> Iterator[tuple[Target, Update]]:
+    """Provide a started app, and a function that shows progress."""
+    with reporting_errors(), progress(what) as update, open_target(app, **options).started() as target:
+        yield target, update
+
+
+def _print_json(rows: object) -> None:
+    click.echo(json.dumps(rows, indent=2))
+
+
 @command.command()
-@app_options()
+@inspection_options
 @click.argument("pages", metavar="PAGE...", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: a list with one object for each PAGE.")
-def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
+def explain(app: Any, pages: tuple[str, ...], *, no_requests: bool, as_json: bool, **options: Any) -> None:
     """Show whether pages are listed, and why.
 
     For each PAGE, a URL or a path that starts with a slash: which rule decided, and what was observed.
     The exit status is 0 if all are listed, 1 if one is not, and 2 for an error.
     """
-    with reporting_errors(), progress("reading"), open_target(app, **options).started() as target:
-        snapshots, notes = target.snapshots(are_urls=not any(page.startswith("/") for page in pages))
+    with _looking_at(app, "reading", options) as (target, _):
+        are_urls = not any(page.startswith("/") for page in pages)
+        snapshots, notes = target.snapshots(are_urls=are_urls, requests=not no_requests)
         explanations, errors = _explain_pages(target, pages, snapshots)
-        failures = [
-            f"without an earlier sitemap, {target.service.options.path} answers 503 for all pages: {failure}"
-            for failure in dict.fromkeys(target.service.failing_values(snapshots))
-        ]
+        failures = [*dict.fromkeys(target.service.failing_values(snapshots))]
     if as_json and explanations:
         rows = [
             results_as_json_and_csv.explanation_as_json(explanation, [*failures, *notes])
             | ({"listed": False, "reason": _QUERY_NOTE} if has_query else {})
             for _, explanation, has_query in explanations
         ]
-        click.echo(json.dumps(rows, indent=2))
+        _print_json(rows)
     elif not as_json:
         for failure in failures:
             print_line(console(), f"warning: {failure}", "bold red")
@@ -86,31 +94,27 @@ def _explain_pages(
 
 
 @command.command(name="list")
-@app_options()
+@inspection_options
 @click.option("--not-listed", is_flag=True, help="Print the known pages that are not listed, with the reason.")
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
-@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
-def list_(app: Any, *, not_listed: bool, form: str | None, **options: Any) -> None:
-    """List the pages in the sitemap, with their dates.
-
-    A route without parameters appears after the app's /sitemap.xml was requested once.
-    """
-    with reporting_errors(), progress("pages read") as update, open_target(app, **options).started() as target:
-        snapshots, notes = target.snapshots()
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+def list_(app: Any, *, not_listed: bool, no_requests: bool, as_json: bool, as_csv: bool, **options: Any) -> None:
+    """List the pages in the sitemap, with their dates."""
+    with _looking_at(app, "pages read", options) as (target, update):
+        snapshots, notes = target.snapshots(requests=not no_requests)
         lines = [
             line for line in counted(target.service.url_report(snapshots), update) if line.listed is not not_listed
         ]
-    if form == "json":
-        click.echo(json.dumps(results_as_json_and_csv.pages_as_json(lines), indent=2))
-    elif form == "csv":
+    if as_csv:
         click.echo(results_as_json_and_csv.pages_as_csv(lines), nl=False)
+    elif as_json:
+        _print_json([line._asdict() for line in lines])
     else:
         results_as_text.print_pages(lines)
     print_notes(notes)
 
 
 @command.command()
-@app_options()
+@inspection_options
 @click.option(
     "--since",
     metavar="WHEN",
@@ -118,32 +122,30 @@ def list_(app: Any, *, not_listed: bool, form: str | None, **options: Any) -> No
     show_default=True,
     help="An age such as 24h, 7d or 2w, or a date or datetime such as 2026-01-31.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def changes(app: Any, *, since: str, as_json: bool, **options: Any) -> None:
+def changes(app: Any, *, since: str, no_requests: bool, as_json: bool, **options: Any) -> None:
     """Show what changed in the sitemap.
 
     New pages, pages that are no longer listed, and dates that moved, as far as the store has evidence of them.
     """
-    with reporting_errors(), progress("pages read"), open_target(app, **options).started() as target:
-        snapshots, notes = target.snapshots()
+    with _looking_at(app, "pages read", options) as (target, _):
+        snapshots, notes = target.snapshots(requests=not no_requests)
         moment = parse_since(since, snapshots[0].now)
         found = list(target.service.changes(snapshots, moment))
     if as_json:
-        click.echo(json.dumps(results_as_json_and_csv.changes_as_json(moment, found, notes), indent=2))
+        _print_json(results_as_json_and_csv.changes_as_json(moment, found, notes))
     else:
         results_as_text.print_changes(found, moment, notes)
 
 
 @command.command(name="routes")
-@app_options()
+@inspection_options
 @click.option(
     "--strict",
     is_flag=True,
     help="Exit with 1 if a route with parameters is neither enumerated, learned nor excluded, if values fail, if a"
     " pattern of an option matches nothing, or if the app does not start.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
+def routes_(app: Any, *, strict: bool, no_requests: bool, as_json: bool, **options: Any) -> None:
     """Show what becomes of every route.
 
     For each route: whether it is listed, why not, and how many of its pages were seen.
@@ -151,16 +153,15 @@ def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
     Routes with parameters that are neither enumerated, learned nor excluded are repeated at the end, and so are
     values that fail, and patterns of the options exclude, include and learn that match nothing.
     """
-    with reporting_errors(), progress("reading"), open_target(app, **options).started() as target:
-        snapshots, notes = target.snapshots()
+    with _looking_at(app, "reading", options) as (target, _):
+        snapshots, notes = target.snapshots(requests=not no_requests)
         reports = target.service.route_report(snapshots)
-    sitemap_path = target.service.options.path
+        sitemap_url = snapshots[0].site.base_url + target.service.options.path
     if as_json:
-        click.echo(
-            json.dumps(results_as_json_and_csv.route_report_as_json(snapshots, reports, notes, sitemap_path), indent=2)
-        )
+        site = snapshots[0].site.base_url
+        _print_json(results_as_json_and_csv.route_report_as_json(site, sitemap_url, reports, notes))
     else:
-        results_as_text.print_route_report(snapshots, reports, notes, sitemap_path)
+        results_as_text.print_route_report(sitemap_url, reports, notes)
     found = any(report.undecided or report.unmatched or report.failing for report in reports)
     sys.exit(1 if strict and (found or target.start_failure is not None) else 0)
 
@@ -181,39 +182,31 @@ def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
     """
     with reporting_errors():
         store, settings = _open_store(app)
+    options = results_as_json_and_csv.settings_as_json(settings)
     try:
         with reporting_errors():
-            store_contents = store_status(store, sites)
+            contents = store_status(store, sites)
     except CommandError:
-        if settings and as_json:
-            click.echo(json.dumps(results_as_json_and_csv.settings_as_json(settings), indent=2))
+        if options and as_json:
+            _print_json(options)
         else:
             results_as_text.print_settings(settings)
         raise
     if as_json:
-        contents = results_as_json_and_csv.status_as_json(store_contents)
-        click.echo(json.dumps(contents | results_as_json_and_csv.settings_as_json(settings), indent=2))
+        _print_json(results_as_json_and_csv.status_as_json(contents) | options)
     else:
-        results_as_text.print_status(store_contents)
+        results_as_text.print_status(contents)
         results_as_text.print_settings(settings)
-
-
-def open_named_store(target: Any) -> Store | None:
-    """Open the store that a path or a URL names; None if the target is an app or its name."""
-    if not isinstance(target, str):
-        return None
-    if "://" in target:
-        return open_store(target, "STORE")
-    file = Path(target)
-    return open_store(f"sqlite:///{file.absolute()}", "STORE") if file.is_file() and file.suffix != ".py" else None
 
 
 def _open_store(target: Any) -> tuple[Store, Collection[Setting]]:
     """Open the store that a path, a URL, an app or its name stands for. An app has settings, too."""
-    if (store := open_named_store(target)) is not None:
-        return store, ()
     if isinstance(target, str):
         file = Path(target)
+        if "://" in target:
+            return open_store(target, "STORE"), ()
+        if file.is_file() and file.suffix != ".py":
+            return open_store(f"sqlite:///{file.absolute()}", "STORE"), ()
         if file.is_dir():
             raise CommandError(f"{target} is a folder: give the store's file in it, such as {file / 'sitemap.sqlite3'}")
         if not is_app_name(target):

@@ -10,11 +10,10 @@ from typing import Any, Final, cast
 
 import click
 
-from . import build_command as _build  # noqa: F401 (adds a command)
 from . import check_command as _check  # noqa: F401 (adds a command)
 from . import crawlers_command as _crawlers  # noqa: F401 (adds a command)
+from . import export_commands as _export  # noqa: F401 (adds commands)
 from . import inspection_commands as _inspection  # noqa: F401 (adds commands)
-from . import report_command as _report  # noqa: F401 (adds a command)
 from .command_options import command
 
 __all__ = ["command", "commands_for"]

@@ -9,15 +9,11 @@ from typing import Any, Final
 
 from ..dates import w3c_from_timestamp
 from ..explanation import Explanation
-from ..listing.candidates import SiteSnapshot
 from ..listing.changes_since import PageChange
 from ..listing.listed_and_unlisted_urls import UrlReportLine
 from ..listing.route_report import RouteReport
 from ..options.sources import Setting
 from ..stores.status import StoreStatus
-from .sitemap_export import ExportedFile
-
-_PAGE_COLUMNS: Final = ("url", "listed", "reason", "lastmod", "lastmod_from", "route")
 
 _JSON_TYPES: Final = (bool, float, int, str, tuple, type(None))
 
@@ -45,12 +41,11 @@ def explanation_as_json(explanation: Explanation, notes: Sequence[str]) -> dict[
 
 
 def route_report_as_json(
-    snapshots: Sequence[SiteSnapshot], reports: Sequence[RouteReport], notes: Sequence[str], sitemap_path: str
+    site: str, sitemap_url: str, reports: Sequence[RouteReport], notes: Sequence[str]
 ) -> dict[str, Any]:
-    base_url = snapshots[0].site.base_url
     return {
-        "site": base_url,
-        "sitemap": base_url + sitemap_path,
+        "site": site,
+        "sitemap": sitemap_url,
         "routes": [
             {
                 "route": report.route.path,
@@ -104,14 +99,10 @@ def settings_as_json(settings: Collection[Setting]) -> dict[str, Any]:
     return {"options": options} if options else {}
 
 
-def pages_as_json(lines: Iterable[UrlReportLine]) -> list[dict[str, Any]]:
-    return [dict(zip(_PAGE_COLUMNS, line, strict=True)) for line in lines]
-
-
 def pages_as_csv(lines: Iterable[UrlReportLine]) -> str:
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
-    rows.writerow(_PAGE_COLUMNS)
+    rows.writerow(UrlReportLine._fields)
     rows.writerows(lines)
     return out.getvalue()
 
@@ -122,16 +113,3 @@ def changes_as_json(since: int, changes: Iterable[PageChange], notes: Sequence[s
         row = {"url": change.url, "at": change.at, "reason": change.reason}
         groups[change.kind].append(row | ({"last_good": change.last_good} if change.last_good else {}))
     return {"since": w3c_from_timestamp(since), **groups, "notes": list(notes)}
-
-
-def build_as_json(site: str, files: Sequence[ExportedFile]) -> dict[str, Any]:
-    return {
-        "site": site,
-        "urls": sum(file.urls for file in files),
-        "bytes": sum(file.size for file in files),
-        "gzip_bytes": sum(file.gzipped_size for file in files),
-        "files": [
-            {"file": str(file.path), "urls": file.urls, "bytes": file.size, "gzip_bytes": file.gzipped_size}
-            for file in files
-        ],
-    }

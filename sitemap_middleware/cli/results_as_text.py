@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from rich import box
-from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -17,14 +15,12 @@ from ..evidence.delisting_confirmation import confirmed_contradiction
 from ..evidence.observations import HTML_TYPES
 from ..evidence.page_timeline import histories
 from ..explanation import Explanation
-from ..listing.candidates import SiteSnapshot
 from ..listing.changes_since import PageChange
 from ..listing.listed_and_unlisted_urls import UrlReportLine
 from ..listing.route_report import RouteReport
 from ..options.sources import Setting
 from ..stores.status import StoreStatus
 from ..value_history import last_run
-from .sitemap_export import ExportedFile
 from .terminal_output import Row, console, print_line, print_rows, printable
 
 _UNDECIDED_ROUTES_HINT: Final = (
@@ -33,18 +29,19 @@ _UNDECIDED_ROUTES_HINT: Final = (
     " or name it in the option learn or exclude:"
 )
 
-_UNMATCHED_PATTERNS_HINT: Final = "these patterns match nothing:"
-
 _LAST_SEEN_NOTE: Final = "(or up to an hour later)"
 
 _CHANGE_HEADINGS: Final = {"new": "new", "dropped": "no longer listed", "changed": "changed"}
 """The headings of the groups of changes, in their order."""
 
-_MAX_NARROW_COLUMNS: Final = 16
-"""Width of a column of a narrow table, at most."""
+_MANY_PAGES: Final = 1000
+"""Pages from which on the bytes of a page mean something: a database has a size of its own."""
+
+_WIDE_COLUMNS: Final = 100
+"""Width of a terminal from which on the table of routes has a column for the reasons."""
 
 _MIN_REASON_COLUMNS: Final = 40
-"""Width of the column with the reasons in a table of routes, at least."""
+_MAX_SOURCE_COLUMNS: Final = 16
 
 
 def print_explanation(explanation: Explanation, notes: Sequence[str]) -> None:
@@ -93,71 +90,56 @@ def _history_lines(explanation: Explanation) -> Iterator[str]:
             yield f"  {stands}: {date.reason}"
 
 
-def print_route_report(
-    snapshots: Sequence[SiteSnapshot], reports: Sequence[RouteReport], notes: Sequence[str], sitemap_path: str
-) -> None:
+def print_route_report(sitemap_url: str, reports: Sequence[RouteReport], notes: Sequence[str]) -> None:
     out = console()
     pages_seen, pages_listed = sum(report.known for report in reports), sum(report.listed for report in reports)
     routes = sum(not report.is_pattern for report in reports)
-    heading = (
-        f"{snapshots[0].site.base_url}{sitemap_path}:"
-        f" routes {routes}, pages seen {pages_seen}, pages listed {pages_listed}"
-    )
-    print_line(out, heading, "bold")
-    out.print(_route_table(out, reports))
-    _print_warned_routes(out, _UNDECIDED_ROUTES_HINT, (report for report in reports if report.undecided))
-    _print_warned_routes(out, _UNMATCHED_PATTERNS_HINT, (report for report in reports if report.unmatched))
-    failing_hint = f"these values fail, so without an earlier sitemap {sitemap_path} answers 503 for all pages:"
-    _print_warned_routes(out, failing_hint, (report for report in reports if report.failing))
+    print_line(out, f"{sitemap_url}: routes {routes}, pages seen {pages_seen}, pages listed {pages_listed}", "bold")
+    _print_routes(out, reports)
+    undecided = [f"{report.route.path} ({report.route.endpoint})" for report in reports if report.undecided]
+    _print_warnings(out, _UNDECIDED_ROUTES_HINT, undecided)
+    unmatched = [report.verdict.reason for report in reports if report.unmatched]
+    _print_warnings(out, "these patterns match nothing:", unmatched)
+    failing = [report.verdict.reason for report in reports if report.failing]
+    _print_warnings(out, "these values fail, so the sitemap lacks their latest pages:", failing)
     for note in notes:
         print_line(out, f"note: {note}", "dim")
 
 
-def _print_warned_routes(out: Console, hint: str, reports: Iterable[RouteReport]) -> None:
-    for number, report in enumerate(reports):
-        if not number:
-            print_line(out, f"warning: {hint}", "yellow")
-        reason, route = report.verdict.reason, report.route
-        print_line(out, f"  {reason if report.unmatched or report.failing else f'{route.path} ({route.endpoint})'}")
+def _print_warnings(out: Console, hint: str, lines: Sequence[str]) -> None:
+    if lines:
+        print_line(out, f"warning: {hint}", "yellow")
+    for line in lines:
+        print_line(out, f"  {line}")
 
 
-def _route_table(out: Console, reports: Sequence[RouteReport]) -> Table:
-    """Build a table with one row for each route, and a column for the host if any route has one.
-
-    On a terminal that is too narrow for a column of reasons, they stand below the routes.
-    """
+def _print_routes(out: Console, reports: Sequence[RouteReport]) -> None:
+    """Print a table with a line for each route. On a terminal that is narrow, the reasons stand below the routes."""
+    is_narrow = out.is_terminal and out.width < _WIDE_COLUMNS
     has_hosts = any(report.route.host for report in reports)
-    columns = {
-        "route": [printable(report.route.path) for report in reports],
-        **({"host": [printable(report.route.host or "") for report in reports]} if has_hosts else {}),
-        "listed": ["yes" if report.verdict.listed else "no" for report in reports],
-        "why": [printable(report.verdict.reason) for report in reports],
-        "seen": [str(report.known) for report in reports],
-        "lastmod from": [_lastmod_sources(report) for report in reports],
-    }
-    widths = {name: max(map(cell_len, (name, *cells))) for name, cells in columns.items()}
-    table = Table(box=box.SIMPLE_HEAD if out.is_terminal else box.ASCII2, safe_box=True)
-    width_for_reasons = out.width - _table_width(widths) + widths["why"]
-    if width_for_reasons >= min(widths["why"], _MIN_REASON_COLUMNS) or not out.is_terminal:
-        widths["why"] = min(widths["why"], max(width_for_reasons, _MIN_REASON_COLUMNS))
-    else:
-        reasons = columns.pop("why")
-        columns["route"] = [f"{route}\n{reason}" for route, reason in zip(columns["route"], reasons, strict=True)]
-        widths = {name: min(widths[name], _MAX_NARROW_COLUMNS) for name in columns} | {"route": 0}
-        widths["route"] = max(out.width - _table_width(widths), _MAX_NARROW_COLUMNS)
-        table.leading = 1
-    out.width = max(out.width, _table_width(widths))
-    for name in columns:
-        table.add_column(name, width=widths[name], overflow="fold", justify="right" if name == "seen" else "left")
-    for report, cells in zip(reports, zip(*columns.values(), strict=True), strict=True):
+    table = Table(box=box.SIMPLE_HEAD if out.is_terminal else box.ASCII2, safe_box=True, leading=int(is_narrow))
+    table.add_column("route", overflow="fold", no_wrap=not out.is_terminal)
+    if has_hosts:
+        table.add_column("host", overflow="fold")
+    table.add_column("listed")
+    if not is_narrow:
+        table.add_column("why", overflow="fold", min_width=_MIN_REASON_COLUMNS)
+    table.add_column("seen", justify="right")
+    table.add_column("lastmod from", overflow="fold", max_width=_MAX_SOURCE_COLUMNS if is_narrow else None)
+    for report in reports:
+        route, reason = printable(report.route.path), printable(report.verdict.reason)
+        cells = [
+            f"{route}\n{reason}" if is_narrow else route,
+            *([printable(report.route.host or "")] if has_hosts else []),
+            "yes" if report.verdict.listed else "no",
+            *([] if is_narrow else [reason]),
+            str(report.known),
+            _lastmod_sources(report),
+        ]
         style = "yellow" if report.undecided or report.unmatched else "" if report.verdict.listed else "dim"
         table.add_row(*map(Text, cells), style=style)
-    return table
-
-
-def _table_width(widths: Mapping[str, int]) -> int:
-    """The width of a table with columns of these widths, their padding and the lines between."""
-    return sum(widths.values()) + 3 * len(widths) + 1
+    out.width = max(out.width, 0 if out.is_terminal else out.measure(table).minimum)
+    out.print(table)
 
 
 def _lastmod_sources(report: RouteReport) -> str:
@@ -175,7 +157,7 @@ def print_status(status: StoreStatus) -> None:
     if status.size is None:
         print_line(out, "size: not reported by this engine")
     else:
-        per_page = f", {status.size / status.pages:,.0f} a page" if status.pages else ""
+        per_page = f", {status.size / status.pages:,.0f} a page" if status.pages >= _MANY_PAGES else ""
         print_line(out, f"size: {status.size:,} bytes{per_page}")
     for site in status.sites:
         print_line(out, f"site {base_url_of_key(site.site)}", "bold")
@@ -225,25 +207,6 @@ def _change_row(change: PageChange) -> Row:
     if change.kind == "changed":
         return change.url, f"{change.at} ({change.reason})", ""
     return change.url, f"{change.reason}; its last good answer came between {change.last_good} and {change.at}", ""
-
-
-def print_build(site: str, files: Sequence[ExportedFile], folder: Path) -> None:
-    """Print the documents that were written, each with its size, and the totals."""
-    out = console()
-    print_rows(out, (_file_row(file, folder) for file in files))
-    urls, size = sum(file.urls for file in files), sum(file.size for file in files)
-    total = f"{_counted(urls, 'URL')} of {site}, {size:,} bytes: {2 * len(files)} files in {folder}"
-    print_line(out, total, "bold")
-
-
-def _file_row(file: ExportedFile, folder: Path) -> Row:
-    content = _counted(file.documents, "document") if file.documents else _counted(file.urls, "URL")
-    name = file.path.relative_to(folder)
-    return str(name), f"{content}, {file.size:,} bytes; {file.gzipped_size:,} bytes as {name.name}.gz", ""
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun if number == 1 else f'{noun}s'}"
 
 
 def base_url_of_key(key: str) -> str:

@@ -26,6 +26,9 @@ _MAX_ALIGNED_COLUMNS: Final = 60
 
 _T = TypeVar("_T")
 
+Update = Callable[[int, int | None], None]
+"""Shows how far a command is: the number of things done, and of all or None."""
+
 Row = tuple[str, str, str]
 """A text, what is said about it, and the style of both."""
 
@@ -103,11 +106,8 @@ def print_notes(notes: Sequence[str]) -> None:
 
 
 @contextlib.contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int | None], None]]:
-    """Show on a terminal, on standard error, that a command works; provide a function that says how far it is.
-
-    The function takes the number of things done, and the number of all or None.
-    """
+def progress(what: str) -> Iterator[Update]:
+    """Show on a terminal, on standard error, that a command works; provide a function that says how far it is."""
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
@@ -122,7 +122,7 @@ def progress(what: str) -> Iterator[Callable[[int, int | None], None]]:
         yield update
 
 
-def counted(things: Iterable[_T], update: Callable[[int, int | None], None]) -> Iterator[_T]:
+def counted(things: Iterable[_T], update: Update) -> Iterator[_T]:
     """Yield things, and say every so often how many there were."""
     for number, thing in enumerate(things):
         if number % 1000 == 0:

@@ -211,17 +211,20 @@ def test_development_server_is_found_by_its_port_in_the_store(host: str, root: s
     app.wsgi_app.close()
     name = "own_blog:create_app(base_url=None)"
     output = run("explain", name, "/").stdout
-    if cure == "http://localhost":  # which is what is looked up by itself
-        assert "first seen: " in output
-        return
-    assert "note: the store has no pages of http://localhost, but of other sites: give --base-url " + cure in output
+    assert f"loc: {cure}/" in output
+    assert "first seen: " in output
+    visit_blog("/")
+    output = run("explain", name, "/", "--no-requests").stdout
+    if cure != "http://localhost":  # which is what is looked up by itself
+        assert "note: the store has no pages of http://localhost, but of other sites: give --base-url " in output
     assert "first seen: " in run("explain", name, "/", "--base-url", cure).stdout
 
 
 def test_public_site_is_found_in_the_store_of_an_app_without_base_url() -> None:
     visit_blog("/")
     output = run("explain", "own_blog:create_app(base_url=None)", "/").stdout
-    assert "give --base-url https://blog.example" in output
+    assert "loc: https://blog.example/\n" in output
+    assert "note: base_url is not set, so this is about https://blog.example; --base-url chooses another" in output
 
 
 ONE_HOST = "own_blog:create_app(base_url=None, allowed_hosts=['a.example', '.b.example', 'localhost'])"

@@ -150,7 +150,7 @@ def test_explain_says_of_each_date_why_it_counts_or_not(given: str, first: str, 
 
         app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example")
     """)
-    assert run("explain", f"{name}:app", "/").exit_code == 1
+    assert run("explain", f"{name}:app", "/", "--no-requests").exit_code == 1
     site: Any = sys.modules[name].app
     site.test_client().get("/").get_data()
     site.wsgi_app.close()
@@ -524,8 +524,31 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_store_that_does_not_exist_is_not_made(store: Path) -> None:
-    answer = send_request("flask_shop", "explain", "/")
+    answer = send_request("flask_shop", "explain", "/", "--no-requests")
     assert f"note: no store exists at {store}" in answer.stdout
+    assert "note: no store exists" not in send_request("flask_shop", "explain", "/").stdout
+    assert not store.parent.exists()
+
+
+def test_what_the_app_was_not_asked_yet_is_requested(store: Path) -> None:
+    name = own("""
+        from flask import Flask
+        from sitemap_middleware import SitemapMiddleware
+
+        app = Flask(__name__, static_folder=None)
+        app.add_url_rule("/", "home", lambda: "<h1>Home</h1>")
+        app.add_url_rule("/closed", "closed", lambda: ("", 403))
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", robots=False)
+    """)
+    rows = listing(run("routes", f"{name}:app", "--json"))
+    assert {path: row["reason"] for path, row in rows.items()} == {
+        "/": "it answered 200 with text/html",
+        "/closed": "it answered 403",
+    }
+    assert [row["url"] for row in json.loads(run("list", f"{name}:app", "--json").stdout)] == ["https://shop.example/"]
+    del sys.modules[name]
+    answer = run("explain", f"{name}:app", "/", "--no-requests")
+    assert "/ is not listed: it was not requested yet: request /sitemap.xml once" in answer.stdout
     assert not store.parent.exists()
 
 
@@ -533,7 +556,8 @@ def test_memory_store_of_another_process_is_reported_as_unknown() -> None:
     name = own(NAMELESS.format(trusted=None))
     for name_of_command in ("routes", "changes"):
         assert (
-            "note: the store is memory://, so only the running app knows" in run(name_of_command, f"{name}:app").stdout
+            "note: the store is memory://, so only the running app knows"
+            in run(name_of_command, f"{name}:app", "--no-requests").stdout
         )
 
 

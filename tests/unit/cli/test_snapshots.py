@@ -47,7 +47,7 @@ UNSTYLED = {"list"}
 VARYING = {
     r"SQLite [\d.]+": "SQLite <version>",
     r"last written: \S+": "last written: <time>",
-    r"size: [\d,]+ bytes, [\d,]+ a page": "size: <bytes>",
+    r"size: [\d,]+ bytes": "size: <bytes>",
     r'"(version|bytes|bytes_per_page|gzip_bytes|last_written)": .*?(,?)$': r'"\1": <varies>\2',
     r"[\d,]+ bytes as": "<bytes> bytes as",
     r'"SQLite <version>.*"': '"SQLite <version>"',
