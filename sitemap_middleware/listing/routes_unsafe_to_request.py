@@ -1,7 +1,8 @@
 """Recognises, by the names of path and view, routes that are unsafe to request or are not pages.
 
-Three kinds of routes are neither requested nor listed before a visit: actions, which may change something; APIs,
-health checks and the like, which are for machines; and paths that are internal by convention. The position of a word
+Four kinds of routes are neither requested nor listed before a visit: actions, which may change something; APIs,
+health checks and the like, which are for machines; errors and the ends of flows; and paths that are internal by
+convention. The position of a word
 matters: `/cache/clear` is an action, `/clear-skies` a page.
 """
 
@@ -23,10 +24,10 @@ def _words(text: str) -> frozenset[str]:
 
 
 _STRONG_ACTIONS: Final = _words(
-    "ack acknowledge cleanup deactivate delete destroy disconnect dismiss erase gc impersonate invalidate kill "
-    "killall logoff logout migrate purge prune reboot reindex reload remove requeue resend reset restart retry "
-    "revoke rollback shutdown signoff signout terminate toggle truncate unfollow unlike unlink unsubscribe vacuum "
-    "webhook webhooks wipe abmelden ausloggen deconnexion loeschen supprimer eliminar borrar"
+    "ack acknowledge cleanup deactivate delete demote destroy disconnect dismiss erase gc impersonate increment "
+    "invalidate kill killall logoff logout migrate purge prune reboot reindex reload remove rename requeue resend reset "
+    "restart retry revoke rollback shutdown signoff signout terminate toggle truncate unfollow unlike unlink unpublish "
+    "unsubscribe vacuum webhook webhooks wipe abmelden ausloggen deconnexion loeschen supprimer eliminar borrar"
 )
 """Words that are an action if they are the first or the last word of a name."""
 
@@ -111,6 +112,29 @@ _HEALTH_CHECK_VIEWS: Final = _words(
 )
 """Names of views of health checks, without separators between words."""
 
+_MACHINE_ROOTS: Final = _words("health internal ops system")
+"""First segments of paths for the operators of the site, as those of `_API_ROOTS` are for programs."""
+
+_OPERATIONS_PARENTS: Final = _words(
+    "admin app backend common core infra internal main misc monitor monitoring ops probe probes server service site "
+    "sys system util utils web"
+)
+"""Segments below which one of `_NESTED_HEALTH_CHECK_LEAVES` is a health check: /misc/ping, /server/metrics."""
+
+_NESTED_HEALTH_CHECK_LEAVES: Final = _words("alive health heartbeat metrics ping prometheus up uptime")
+
+_ERROR_NAMES: Final = re.compile(
+    r"[45]\d\d|(?:server|internalserver|sentry)?errors?|(?:debug|test)?sentry(?:debug|test)?|(?:error|exception|fail|raise)"
+    r"(?:test)?|(?:raise|throw|trigger|test|force|cause)(?:an?)?(?:error|exception)|divisionbyzero|zerodivision"
+)
+"""Last segments that show an error, or cause one to test how it is reported: /500, /sentry-debug."""
+
+_FLOW_ENDS: Final = _words("closed done inactive posted sent submitted")
+"""Last words of the paths that a form leads to: /contact/sent, /accounts/login_link_sent."""
+
+_MAX_FLOW_WORDS: Final = 3
+"""Words of such a segment, at most. A longer one is a title."""
+
 _FILE_NAME: Final = re.compile(r"\.(?:aspx?|html?|json|php|txt)$")
 
 
@@ -125,25 +149,32 @@ def operations_reason(path: str, endpoint: str) -> str | None:
         path: decoded, without parameters.
         endpoint: what the framework calls the view.
     """
-    shown = [segment for segment in path.split("/") if segment]
-    segments = [_FILE_NAME.sub("", segment.lower().strip("_.")) for segment in shown]
-    for segment, bare in zip(shown, segments, strict=True):
-        if bare in _HEALTH_CHECK_SEGMENTS or segment.lower() in _HEALTH_CHECK_SEGMENTS:
-            return f"{segment!r} in its path is that of a health check or of operations"
-    if segments:
-        internal = shown[0][0] in "._" or segments[0] == "-"
-        machines = internal or segments[0] in _API_ROOTS or segments[0] in ("health", "ops", "internal", "system")
-        alone = len(segments) == 1 and (segments[0] in _OPERATIONS_ROOTS or shown[0].lower() in _OPERATIONS_ROOTS)
-        if (
-            alone
-            or segments[0] in _OPERATIONS_ONLY_ROOTS
-            or (machines and len(segments) > 1 and segments[-1] in _HEALTH_CHECK_LEAVES)
-        ):
-            return f"{shown[-1 if machines else 0]!r} in its path is that of a health check or of operations"
+    shown = _segments(path)
+    if (segment := _operations_segment(shown)) is not None:
+        return f"{segment!r} in its path is that of a health check or of operations"
     name = endpoint.rpartition(".")[2]
     if "".join(_WORD.findall(name)).lower() in _HEALTH_CHECK_VIEWS:
         return f"{name!r} is the name of a health check"
     return None
+
+
+def _operations_segment(shown: list[str]) -> str | None:
+    """The segment of a path that shows a health check, or another path for operators."""
+    segments = [_FILE_NAME.sub("", segment.lower().strip("_.")) for segment in shown]
+    for segment, bare in zip(shown, segments, strict=True):
+        if not _HEALTH_CHECK_SEGMENTS.isdisjoint((bare, segment.lower())):
+            return segment
+    if not segments:
+        return None
+    first, last = segments[0], segments[-1]
+    if first in _OPERATIONS_ONLY_ROOTS:
+        return shown[0]
+    if len(segments) == 1:
+        return None if _OPERATIONS_ROOTS.isdisjoint((first, shown[0].lower())) else shown[0]
+    machines = shown[0][0] in "._" or first == "-" or first in _API_ROOTS or first in _MACHINE_ROOTS
+    if machines and last in _HEALTH_CHECK_LEAVES:
+        return shown[-1]
+    return shown[-1] if segments[-2] in _OPERATIONS_PARENTS and last in _NESTED_HEALTH_CHECK_LEAVES else None
 
 
 @lru_cache(maxsize=20_000)
@@ -154,7 +185,7 @@ def unsafe_reason(path: str, endpoint: str) -> str | None:
         path: decoded, without parameters.
         endpoint: what the framework calls the view.
     """
-    segments = [segment for segment in path.split("/") if segment]
+    segments = _segments(path)
     for segment in segments:
         if segment[0] in "._" or segment == "-":
             return f"{segment!r} in its path is internal by convention"
@@ -168,8 +199,26 @@ def unsafe_reason(path: str, endpoint: str) -> str | None:
         return f"{segments[0]!r} in its path is that of a health check or of operations"
     if operators := operations_reason(path, endpoint):
         return operators
-    action = _action_in_path(segments) or _unsafe_view_name(endpoint)
-    return f"{action!r} is the name of an action" if action else None
+    if action := _action_in_path(segments) or _unsafe_view_name(endpoint):
+        return f"{action!r} is the name of an action"
+    return _end_reason(segments)
+
+
+def _segments(path: str) -> list[str]:
+    return [segment for segment in path.split("/") if segment]
+
+
+def _end_reason(segments: list[str]) -> str | None:
+    """Why the last segment of a path shows an error, or the end of a flow."""
+    if not segments or any(segment.lower() in _ARTICLE_ROOTS for segment in segments[:-1]):
+        return None
+    last = segments[-1]
+    words = _lower_words(last)
+    if _ERROR_NAMES.fullmatch("".join(words)):
+        return f"{last!r} is the name of an error"
+    if len(segments) > 1 and words and words[-1] in _FLOW_ENDS and len(words) <= _MAX_FLOW_WORDS:
+        return f"{last!r} is the end of a flow"
+    return None
 
 
 def _action_in_path(segments: list[str]) -> str | None:
@@ -197,7 +246,7 @@ def _action_in_path(segments: list[str]) -> str | None:
 def _ends_with_action(before: list[str], words: list[str]) -> bool:
     """Whether a path ends with an action: its last segment alone, or its last two together."""
     if not before:
-        return is_action(words)
+        return is_action(words) or words == ["open"]  # /jobs/open is a page
     if before[-1].lower() in _TOPIC_ROOTS:
         return False
     if len(words) == 1 and words[0] in NESTED_ACTIONS:

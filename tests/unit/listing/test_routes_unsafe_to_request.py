@@ -45,7 +45,9 @@ VERBS = """
 /server/reset /self-upgrade /git/pull /git_push /mark-as-read /messages/mark-all-as-read /notifications/read
 /donate-now /order-now /refund-order /claim-now /buy/now /cancel-order /orders/cancel /subscription/cancel
 /opt-out /optOut /forgetMe /deployNow /deploy-all /rescan /crawl /db-seed /account/delete /accounts/notify
-/notify /unlock /importar /exporter /sincronizar /aktualisieren /ausführen /deaktivieren /activer /ativar
+/unpublish /posts/unpublish /archive-old /close-month /renew-cert /wake /device/wake /dispatch /ship /checkin
+/check-in /increment /counter/increment /buy /go-live /maintenance-mode /grant /demote /users/demote /lock /door/lock
+/open /set-language /set-locale /rename /notify /unlock /importar /exporter /sincronizar /aktualisieren /ausführen /deaktivieren /activer /ativar
 """
 """Actions by kind and language: log out, delete, empty, send, pay, switch, run, change."""
 
@@ -73,7 +75,7 @@ PAGES = """
 
 REAL_PAGES = """
 /order-process /service /kickstart /start-up /stop-motion /exit-interview /change-management /block-party /posts
-/post /post-production /user-groups /server-hosting /ticket-shop /tickets /email-setup /quick-start /process /wake
+/post /post-production /user-groups /server-hosting /ticket-shop /tickets /email-setup /quick-start /process
 /contact /pricing /kontakt /ueber-uns /prix /precios /docs/deploy /help/refund /blog/scan /guides/transfer
 /products /services /team /careers /faq /terms /privacy /imprint /impressum /datenschutz /agb /versand
 /lieferung /zahlung /zahlungsarten /warenkorb /konto /anmelden /registrieren /suche /hilfe /presse /aktuelles
@@ -107,7 +109,7 @@ REAL_PAGES = """
 /self-storage /app /apps /git /git-basics /server /servers /updates/2024 /scan/results /account
 /account/settings /profile /settings /leave /leave-of-absence /close /closed /close-up /closing-times
 /empty-nest /on /off /power /power-tools /powerhouse /release-notes /releases /releases/latest /issue /issues
-/take-away /renew /renewables /lock /locksmith /accepted-papers /acceptance /terms-of-service /cookies
+/take-away /renew /renewables /locksmith /accepted-papers /acceptance /terms-of-service /cookies
 /cookie-policy /legal /security /sitemap /feed /events /wie-bestellen /comment-supprimer-un-compte
 /como-eliminar-cuenta /hilfe/abmelden /aide/supprimer /ayuda/eliminar /blog/löschen /blog/删除
 /как-удалить-аккаунт /exit /exits /exit-strategy /team/close-up /data /data-science /email-signature /mail-order
@@ -129,10 +131,11 @@ import_guide testimonials addons how_to_delete static view3 _
 HEALTH_CHECKS = """
 /health /healthz /livez /readyz /ping /metrics /version /heartbeat /up /status /alive /ready /stats.json
 /health/live /health/ready /health/db /api/health /api/v1/healthz /_health /__health__ /_ah/health /-/ready /x/healthz
-/health.html /healthcheck.php /Health /HEALTHZ/ /health-check/ /actuator/info /server-status /.health /internal/ping
+/misc/ping /app/health /server/metrics /en/app/health /health.html /healthcheck.php /Health /HEALTHZ/ /health-check/ /actuator/info /server-status /.health /internal/ping
 """
 
 NO_HEALTH_CHECKS = """
+/topics/health /category/health /insurance/health /sports/up /app /products/metrics
 / /health/nutrition /health-insurance /healthcare /status/incidents /version/2024 /pingpong /blog/health /about
 /metrics-that-matter /api /v1/users /logout /.well-known/security /ok /docs/ready /upcoming
 """
@@ -168,6 +171,26 @@ def test_api_path_is_not_a_page(path: str) -> None:
     reason = unsafe_reason(path, "view")
     assert reason is not None
     assert reason.split("'")[1] in path.split("/")
+
+
+ERRORS = "/500 /404 /error /errors/500 /server-error /sentry-debug/ /debug-sentry /sentry/error /raise-exception"
+FLOW_ENDS = "/accounts/login_link_sent/ /comments/posted/ /contact/sent/ /signup/closed/ /accounts/inactive/"
+NO_ENDS = "/closed /sent /blog/closed /news/we-are-closed /2024/500-days /docs/500 /600"
+
+
+@pytest.mark.parametrize("path", ERRORS.split())
+def test_path_of_an_error_waits_for_a_visit(path: str) -> None:
+    assert str(unsafe_reason(path, "view")).endswith("is the name of an error")
+
+
+@pytest.mark.parametrize("path", FLOW_ENDS.split())
+def test_end_of_a_flow_waits_for_a_visit(path: str) -> None:
+    assert str(unsafe_reason(path, "view")).endswith("is the end of a flow")
+
+
+@pytest.mark.parametrize("path", NO_ENDS.split())
+def test_titles_with_such_words_are_pages(path: str) -> None:
+    assert unsafe_reason(path, "view") is None
 
 
 @pytest.mark.parametrize("path", PAGES.split() + REAL_PAGES.split())
