@@ -25,9 +25,10 @@ def _words(text: str) -> frozenset[str]:
 
 _STRONG_ACTIONS: Final = _words(
     "ack acknowledge cleanup deactivate delete demote destroy disconnect dismiss erase gc impersonate increment "
-    "invalidate kill killall logoff logout migrate purge prune reboot reindex reload remove rename requeue resend reset "
-    "restart retry revoke rollback shutdown signoff signout terminate toggle truncate unfollow unlike unlink unpublish "
-    "unsubscribe vacuum webhook webhooks wipe abmelden ausloggen deconnexion loeschen supprimer eliminar borrar"
+    "invalidate kill killall logoff logout migrate purge prune reboot reindex reload remove rename requeue resend "
+    "reset restart retry revoke rollback shutdown signoff signout terminate toggle truncate unfollow unlike unlink "
+    "unpublish unsubscribe vacuum webhook webhooks wipe abmelden ausloggen deconnexion loeschen supprimer eliminar "
+    "borrar"
 )
 """Words that are an action if they are the first or the last word of a name."""
 

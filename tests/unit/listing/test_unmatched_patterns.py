@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-from itertools import product
 from typing import Any
 
 import pytest
-
-from sitemap_middleware.listing.unmatched_patterns import _overlaps, _tokens
-from sitemap_middleware.patterns import Pattern
 
 from ...support.sample_sites import Page, SampleSite
 
@@ -143,47 +139,3 @@ def test_unknown_routes_give_no_warning_of_patterns(caplog: pytest.LogCaptureFix
     sample = SampleSite("wsgi", {}, base_url="https://example.com", verify=False, exclude="/amdin/*")
     sample.request("/sitemap.xml")
     assert "matches no route" not in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "meet"),
-    [
-        ("/a", "/a", True),
-        ("/a", "/b", False),
-        ("/a", "/ab", False),
-        ("/*", "/a/b", True),
-        ("/*", "/", True),
-        ("*", "", True),
-        ("/<x>", "/a", True),
-        ("/<x>", "/", False),
-        ("/<x>", "/a/b", False),
-        ("/<path:x>", "/a/b", True),
-        ("/{x:path}", "/a/b", True),
-        ("/<x>", "/{y}", True),
-        ("/<x>/b", "/a/{y}", True),
-        ("/<x>/b", "/a/{y}/c", False),
-        ("/a<x>", "/{y}b", True),
-        ("/a/*/7", "/a/users/<id>", True),
-        ("/a/*/7", "/a/<id>", False),
-        ("/a/<b>/*", "/a/<c>/<d>", True),
-        ("/amdin/*", "/<page>", False),
-        ("/amdin/*", "/<page>/<part>", True),
-        ("/a+b", "/aab", False),
-        ("/a+b", "/a+b", True),
-        ("/x/*", "/<a>/y", True),
-        ("*/end", "/<a>/end", True),
-        ("*/end", "/<a>/edn", False),
-        ("/**", "/a", True),
-    ],
-)
-def test_whether_two_patterns_have_a_path_in_common(first: str, second: str, *, meet: bool) -> None:
-    assert _overlaps(_tokens(first), _tokens(second)) is meet
-    assert _overlaps(_tokens(second), _tokens(first)) is meet
-
-
-def test_overlapping_patterns_share_a_path() -> None:
-    texts = ["".join(parts) for size in range(4) for parts in product(("/", "a", "*", "<x>"), repeat=size)]
-    paths = ["".join(parts) for size in range(5) for parts in product("/a", repeat=size)]
-    taken = {text: {path for path in paths if Pattern(text).matches(path)} for text in texts}
-    for pattern, other in product(texts, texts):
-        assert _overlaps(_tokens(pattern), _tokens(other)) or not taken[pattern] & taken[other]
