@@ -200,42 +200,34 @@ class Page(NamedTuple):
     route: str
     first_seen: int
     last_seen: int
-    """When the deciding evidence was seen. The fields from here to `last_seen_fraction` hold this evidence."""
+    """When the deciding evidence was seen. The fields from here to `last_modified` hold this evidence."""
     status: int
     media_type: str = ""
-    noindex: bool = False
-    private: bool = False
-    obstacle: str = ""
+    refusal: str = ""
+    """Why its headers do not let it be listed, such as "its X-Robots-Tag says noindex"; empty if they do."""
     expires_at: int | None = None
-    canonical: str | None = None
+    """The unavailable_after of its X-Robots-Tag, in POSIX seconds."""
     last_modified: int | None = None
-    last_seen_fraction: int = 0
-    """How much later than `last_seen` that was, in 1/256 seconds."""
     last_modified_history: History = ()
     """The latest values of its Last-Modified, in POSIX seconds, and when each was sent."""
     read_at: int = 0
     """When its HTML was last read; 0 if never. The fields from here to `without_path` hold what it said."""
-    html_noindex: bool = False
-    html_canonical: str | None = None
-    stated_date: str | None = None
-    html_obstacle: str = ""
+    html_refusal: str = ""
+    """Why its HTML does not let it be listed; empty if it does."""
     html_expires_at: int | None = None
+    stated_date: str | None = None
     unread_reason: str = ""
     """Why its HTML was not read completely, such as "has more than 50,000 tags"; empty if it was."""
     without_path: int = 0
     """A digest of the content last read without the words of the page's own path; 0 if unknown."""
-    read_fraction: int = 0
-    """How much later than `read_at` that was, in 1/256 seconds."""
     content_history: History = ()
     """The latest digests of its content, and when each was seen."""
     stated_date_history: History = ()
     """The latest dates that it stated, in POSIX seconds, and when each was stated."""
     learned: bool = False
     """Whether it is known from traffic only. Learned pages are limited in number, and are forgotten in time."""
-    is_unconfirmed: bool = False
-    """Whether the deciding evidence itself may concern one visitor only: the page never had a good answer."""
     unconfirmed_answers: tuple[UnconfirmedAnswer, ...] = ()
-    """Answers since the deciding evidence that may concern one visitor only."""
+    """The first answer of each kind since the deciding evidence that may concern one visitor only."""
 
 
 class PageLimits(NamedTuple):

@@ -71,13 +71,6 @@ def _sorted_runs(runs: list[Run]) -> History:
     return tuple(runs)
 
 
-def without_future(history: History, now: int) -> History:
-    """The history without what was seen later than now, by a worker whose clock was ahead."""
-    if all(run.last <= now for run in history):
-        return history
-    return tuple(sorted([run._replace(last=min(run.last, now)) for run in history if run.first <= now], key=RUN_ORDER))
-
-
 def last_run(history: History) -> Run | None:
     """The run seen last, or None."""
     return history[-1] if history else None

@@ -9,11 +9,11 @@ from random import Random
 from typing import Final
 
 from sitemap_middleware.dates import CLOCK_SKEW_SECONDS
-from sitemap_middleware.evidence import observation_merge as merge
 from sitemap_middleware.evidence.lastmod import LastmodResult, lastmod
+from sitemap_middleware.evidence.merge import is_worth_writing, merge
 from sitemap_middleware.evidence.observations import Observation, at_merge
 from sitemap_middleware.evidence.page_verdict import page_verdict
-from sitemap_middleware.evidence.response_parser import FRACTIONS_PER_SECOND, ResponseParser
+from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.evidence.site_signals import site_signals
 from sitemap_middleware.http.captured_response import CapturedResponse
 from sitemap_middleware.models import Page as Known
@@ -121,15 +121,15 @@ class CachingParser(ResponseParser):
         body = None if captured.body is None else hash(OUTSIDE.sub(b"", captured.body, 1))
         key = path, captured.status, *captured.headers, body
         known = self._seen.get(key)
-        at, fraction = int(captured.at), int(captured.at % 1 * FRACTIONS_PER_SECOND)
+        at = int(captured.at)
         self._count += 1
         if known is not None and self._count % 50 and (known.last_modified or 0) <= at:
-            return known._replace(at=at, fraction=fraction)
+            return known._replace(at=at)
         observation = super().parse(captured, path, route, loc, **more)
         if (
             known is not None
             and (known.last_modified or 0) <= at
-            and observation != known._replace(at=at, fraction=fraction)
+            and observation != known._replace(at=at)
         ):
             raise AssertionError(f"a token outside the main content changed the reading of {captured.body!r}")
         if observation is not None and _parses_alike_later(observation, captured):
@@ -248,8 +248,8 @@ class Traffic:
                 self._wait(now + PAUSE_SECONDS, Recheck(visit.page, visit.worker, checks))
         for mode, known in self.known.items():
             if seen.html is not None and self._number % 8 == 0:  # as if the body were stored after the response
-                known[path] = merge.merge_if_changed(known.get(path), seen._replace(html=None))
-            known[path] = merge.merge_if_changed(known.get(path), seen)
+                known[path] = _merged(known.get(path), seen._replace(html=None))
+            known[path] = _merged(known.get(path), seen)
             if seen.status == 200:
                 truth = self.truth[mode][path]
                 truth.note_raw(seen.at, visit.captured.body, dict(visit.answer.headers).get("last-modified"))
@@ -270,20 +270,26 @@ class Traffic:
             return
         path, known = recheck.page.path, self.known[VERIFY]
         if recheck.digest not in (None, seen.html.digest):
-            known[path] = merge.merge_if_changed(known[path], seen._replace(html=seen.html._replace(digest=VOLATILE)))
+            known[path] = _merged(known[path], seen._replace(html=seen.html._replace(digest=VOLATILE)))
             return
-        known[path] = merge.merge_if_changed(known[path], seen)
+        known[path] = _merged(known[path], seen)
         if visit.answer.telling:
             self.truth[VERIFY][path].note(now, seen.at, visit.answer.epoch, by_middleware=True)
         if recheck.left > 1:
             self._wait(now + PAUSE_SECONDS, replace(recheck, left=recheck.left - 1, digest=seen.html.digest))
 
 
+def _merged(known: Known | None, seen: Observation) -> Known:
+    """Return what is stored of a page after one more observation."""
+    page = merge(known, seen)
+    return page if known is None or is_worth_writing(known, page) else known
+
+
 def dated(known: dict[str, Known], at: float, installed: tuple[int, ...] = ()) -> dict[str, LastmodResult]:
     """Return the date that the sitemap would give each listed page at a moment."""
     now = START + int(at)
     pages = [page._replace(learned="{" in page.route) for page in known.values()]
-    around = site_signals(pages, now=now, installed=installed)
+    around = site_signals(pages, installed=installed)
     return {
         path: lastmod(None, page, None, around, now)
         for path, page in zip(known, pages, strict=True)

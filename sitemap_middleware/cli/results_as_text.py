@@ -11,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 
 from ..dates import w3c_from_timestamp
-from ..evidence.delisting_confirmation import confirmed_contradiction
 from ..evidence.observations import HTML_TYPES
 from ..evidence.page_timeline import histories
 from ..explanation import Explanation
@@ -67,7 +66,7 @@ def observation_lines(explanation: Explanation) -> Iterator[str]:
     yield f"type: {page.media_type or 'none'}"
     if page.last_modified is not None:
         yield f"Last-Modified: {w3c_from_timestamp(page.last_modified)}"
-    if page.status != 200 or page.media_type not in HTML_TYPES or confirmed_contradiction(page) is not None:
+    if page.status != 200 or page.media_type not in HTML_TYPES:
         return
     if page.read_at:
         yield f"HTML read: {w3c_from_timestamp(page.read_at)}"

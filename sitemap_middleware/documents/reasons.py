@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import unquote
 
-from ..evidence.page_verdict import is_listable_elsewhere
+from ..evidence.page_verdict import other_canonical
 from ..exceptions import StoreError
 from ..listing.unmatched_patterns import unmatched_patterns
 from ..models import Page, Site
@@ -65,7 +65,7 @@ class NoSitemapReasons:
         page = self._page_with_other_canonical(site)
         if page is None:
             return f"{nothing}: no page is known that may be listed. The command sitemap-middleware routes says why."
-        canonical = page.canonical or page.html_canonical or ""
+        canonical = other_canonical(page) or ""
         self._warn_once(
             "canonical",
             "no page of %s is listed: pages name other URLs as canonical, such as %s, which names %s; %s",
@@ -129,6 +129,6 @@ class NoSitemapReasons:
         try:
             parts = self._store.parts(site.store_key)
             pages = (page for number in parts for page in self._store.part(site.store_key, number))
-            return next(filter(is_listable_elsewhere, islice(pages, MAX_PAGES_CHECKED)), None)
+            return next(filter(other_canonical, islice(pages, MAX_PAGES_CHECKED)), None)
         except StoreError:
             return None

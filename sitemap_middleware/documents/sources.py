@@ -7,7 +7,6 @@ from functools import partial
 from typing import Final
 
 from ..dates import SECONDS_PER_DAY, timestamp_of_w3c
-from ..evidence.page_as_of import page_as_of
 from ..evidence.page_verdict import expires_after
 from ..listing.entries import EntryBuilder
 from ..listing.policy import EvaluationContext
@@ -106,9 +105,8 @@ class PartSources:
 
         def entries(number: int) -> tuple[Iterable[SitemapUrl], int]:
             snapshot = evaluation.snapshot
-            now, stored = snapshot.now, snapshot.store.part(snapshot.site.store_key, number)
-            pages = [page_as_of(page, now) for page in stored]
-            until = self._valid_until(pages, now, hides_future=pages != stored)
+            pages = snapshot.store.part(snapshot.site.store_key, number)
+            until = self._valid_until(pages, snapshot.now)
             return self._entries.learned_entries(evaluation, pages), until
 
         return [
@@ -126,13 +124,15 @@ class PartSources:
             for key in [_key(evaluation, state, dated=True)]
         ]
 
-    def _valid_until(self, pages: Iterable[Page], now: int, *, hides_future: bool) -> int:
+    def _valid_until(self, pages: Iterable[Page], now: int) -> int:
         """When a part has to be rendered again if nobody visits its pages.
 
         Pages that are unavailable by their own account go at once. For all else it is rendered at most once in a while:
         each of its pages may be due at a time of its own.
         """
-        ends, dates, visits = [FOREVER], [now] if hides_future else [], []
+        ends: list[int] = [FOREVER]
+        dates: list[int] = []
+        visits: list[int] = []
         for page in pages:
             visits.append(page.last_seen)
             ends += expires_after(page, now)

@@ -4,16 +4,14 @@ A redirect by language or device, a 403 for one User-Agent, another media type: 
 only. The middleware asks the page itself, and that answer counts at once. Where it cannot ask, with `verify=False` or
 on one thread, the page stays until such an answer comes again, at least a minute later, with no good one in between.
 
-Of each kind and minute, only the latest answer is kept. So the order in which answers arrive does not matter.
+Of each kind, the first answer is kept. A page that is not good has nothing to protect: there the latest answer decides.
 """
 
 from __future__ import annotations
 
 import re
-from itertools import combinations
 from typing import Final
 
-from ..models import Page, UnconfirmedAnswer
 from .observations import Observation
 
 _CONCLUSIVE_STATUSES: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
@@ -24,9 +22,6 @@ _GONE_STATUSES: Final = frozenset({404, 410})
 
 CONFIRMATION_SECONDS: Final = 60
 """Time after which the same kind of answer confirms an earlier one."""
-
-MAX_ANSWERS: Final = 4
-"""Answers kept per page: the earliest and the latest of each kind suffice, because only a distance in time confirms."""
 
 _SIGN_IN_URL: Final = re.compile(
     r"""
@@ -72,11 +67,9 @@ def may_be_listed(observation: Observation) -> bool:
     return (
         observation.status == 200
         and observation.media_type in observation.listed_types
-        and not (observation.noindex or observation.private or observation.obstacle or observation.canonical)
+        and not observation.refusal
         and observation.expires_at is None
-        and (
-            html is None or not (html.noindex or html.canonical or html.instant_refresh or html.expires_at is not None)
-        )
+        and (html is None or not (html.refusal or html.expires_at is not None))
     )
 
 
@@ -106,41 +99,3 @@ def _sign_in_words(url: str) -> set[str]:
 def answer_kind(status: int) -> int:
     """The kind of an answer, by its cause: another media type (2), a redirect (3), a refusal (4), or 405."""
     return 405 if status == 405 else status // 100
-
-
-def add_answer(answers: tuple[UnconfirmedAnswer, ...], answer: UnconfirmedAnswer) -> tuple[UnconfirmedAnswer, ...]:
-    """The answers with one more, in the order of time."""
-    latest = {_slot(known): known for known in answers}
-    latest[_slot(answer)] = max(answer, latest.get(_slot(answer), answer))
-    ordered = sorted(latest.values())
-    return tuple(ordered if len(ordered) <= MAX_ANSWERS else (ordered[0], *ordered[1 - MAX_ANSWERS :]))
-
-
-def since(answers: tuple[UnconfirmedAnswer, ...], at: int) -> tuple[UnconfirmedAnswer, ...]:
-    """The answers that are not earlier than a good one, which has refuted those before it."""
-    return tuple(answer for answer in answers if answer.at >= at)
-
-
-def confirmed_answer(answers: tuple[UnconfirmedAnswer, ...]) -> UnconfirmedAnswer | None:
-    """The latest answer that an earlier one confirms, or None."""
-    pairs = ((earlier, later) for earlier, later in combinations(answers, 2) if _confirms(earlier, later))
-    return max((later for _, later in pairs), default=None)
-
-
-def confirmed_contradiction(page: Page) -> UnconfirmedAnswer | None:
-    """The confirmed answer that delists a page which was good before, or None."""
-    return None if page.is_unconfirmed or not page.unconfirmed_answers else confirmed_answer(page.unconfirmed_answers)
-
-
-def has_same_answers(before: tuple[UnconfirmedAnswer, ...], after: tuple[UnconfirmedAnswer, ...]) -> bool:
-    """Whether two sets hold the same kinds and minutes."""
-    return {*map(_slot, before)} == {*map(_slot, after)}
-
-
-def _slot(answer: UnconfirmedAnswer) -> tuple[int, int]:
-    return answer_kind(answer.status), answer.at // CONFIRMATION_SECONDS
-
-
-def _confirms(earlier: UnconfirmedAnswer, later: UnconfirmedAnswer) -> bool:
-    same_kind = answer_kind(earlier.status) == answer_kind(later.status)
-    return same_kind and later.at - earlier.at >= CONFIRMATION_SECONDS

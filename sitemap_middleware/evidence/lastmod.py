@@ -25,7 +25,6 @@ from ..models import Page
 from ..value_history import VOLATILE, History, last_change
 from .content_digest import differ_by_numbers
 from .generated_dates import changes_without_content, is_credible
-from .page_as_of import page_as_of
 from .site_signals import SiteSignals, depends_on_site_signals
 
 
@@ -63,8 +62,6 @@ def lastmod(
     """
     if developer_date is not None:
         return _by_developer(developer_date, now)
-    if page is not None:
-        page = page_as_of(page, now)
     if file_modified is None and (page is None or not depends_on_site_signals(page)):
         return _NO_LASTMOD
     reason = _NO_LASTMOD.source
@@ -86,7 +83,6 @@ def date_evidence(
         result: what `lastmod` returned for the page.
         page: this and the other arguments are those of `lastmod`.
     """
-    page = None if page is None else page_as_of(page, now)
     found = [other for other in _results(page, file_modified, signals, now) if other is not None]
     if result not in found and result != _NO_LASTMOD:
         found.insert(0, result)  # the developer's
@@ -101,7 +97,7 @@ def _results(
     yield _by_last_modified(page, file_modified, signals, now)
     if page is not None:
         yield _by_stated_date(page, signals, now)
-        yield _by_content_change(page, signals)
+        yield _by_content_change(page, signals, now)
 
 
 def futurity(developer_date: date, now: int) -> int:
@@ -174,7 +170,7 @@ def _by_stated_date(page: Page, signals: SiteSignals, now: int) -> LastmodResult
     return LastmodResult(page.stated_date, "the date that the page states")
 
 
-def _by_content_change(page: Page, signals: SiteSignals) -> LastmodResult | None:
+def _by_content_change(page: Page, signals: SiteSignals, now: int) -> LastmodResult | None:
     """The later end of the interval in which the content changed; only its day if the interval is longer than a day.
 
     For example, content A seen until Monday 10:00 and content B from Monday 15:00 on gives Monday 15:00. The later end
@@ -189,6 +185,8 @@ def _by_content_change(page: Page, signals: SiteSignals) -> LastmodResult | None
     if _may_be_daily_counter(own):
         return LastmodResult(None, "only numbers in its content changed, and they may change every day")
     earlier, later = change
+    if later > now:
+        return LastmodResult(None, "the observed change of its content is in the future, by a clock that was wrong")
     if not signals.is_distinguishable(later):
         return LastmodResult(None, f"the observed change of its content {_TOO_NEW_REASON}")
     source = "an observed change of its content"

@@ -38,6 +38,13 @@ class HtmlFacts(NamedTuple):
     without_path: int = 0
     """A digest of the content without the words of the page's own path; 0 if unknown."""
 
+    @property
+    def refusal(self) -> str:
+        """Why the HTML of an `Observation` does not let its page be listed; empty if it does."""
+        if self.noindex:
+            return "its robots meta tag says noindex"
+        return refresh_refusal(self.instant_refresh) or canonical_refusal(self.canonical)
+
 
 class Observation(NamedTuple):
     """What one response says about its page, parsed and checked."""
@@ -50,18 +57,12 @@ class Observation(NamedTuple):
     """POSIX seconds."""
     status: int
     media_type: str = ""
-    noindex: bool = False
-    private: bool = False
-    obstacle: str = ""
-    """Why a page with such headers cannot be listed, such as "is a download"; empty if it can."""
+    refusal: str = ""
+    """Why its headers do not let the page be listed, such as "its X-Robots-Tag says noindex"; empty if they do."""
     expires_at: int | None = None
     """The unavailable_after of its X-Robots-Tag, in POSIX seconds."""
-    canonical: str | None = None
-    """The canonical URL that its Link header names, if that is another page."""
     last_modified: int | None = None
     """A plausible Last-Modified, in POSIX seconds; see `dates.parse_last_modified`."""
-    fraction: int = 0
-    """How much later than `at` it was seen, in 1/256 seconds."""
     html: HtmlFacts | None = None
     """What its HTML says, if the body was sampled."""
     learned: bool = False
@@ -72,8 +73,6 @@ class Observation(NamedTuple):
     """Whether the prober sent the request."""
     denies_access: bool = False
     """Whether it denies access: a status such as 401 or 403, or a redirect to a login page."""
-    merged_at: int = 0
-    """When it is merged, by the store's clock; 0 if unknown. Later evidence comes from a clock that is ahead."""
     is_unusual: bool = False
     """Whether the request carried headers that this site's requests usually do not, and that the app may believe."""
     listed_types: frozenset[str] = INDEXABLE_TYPES
@@ -82,16 +81,26 @@ class Observation(NamedTuple):
     """Whether it is an HTML page whose head could have been read, and was not: the HTML may say noindex."""
 
 
-def refresh_obstacle(target: str | None) -> str:
-    """Why a page with an instant refresh cannot be listed, such as "leads to another page at once: /b"; else empty.
+_CANONICAL_REFUSAL: Final = "its canonical URL is another: "
 
-    Search engines treat an instant refresh as a redirect.
-    """
-    return "" if target is None else f"leads to another page at once: {target}"
+
+def refresh_refusal(target: str | None) -> str:
+    """Why a page with an instant refresh, which search engines treat as a redirect, is not listed; empty if it is."""
+    return "" if target is None else f"it leads to another page at once: {target}"
+
+
+def canonical_refusal(canonical: str | None) -> str:
+    """Why a page that names another URL as canonical (RFC 6596) is not listed; empty if it is."""
+    return "" if canonical is None else f"{_CANONICAL_REFUSAL}{canonical}"
+
+
+def refused_canonical(refusal: str) -> str | None:
+    """The other URL that a page with this refusal names as canonical; None if that is not the reason."""
+    return refusal.removeprefix(_CANONICAL_REFUSAL) if refusal.startswith(_CANONICAL_REFUSAL) else None
 
 
 def at_merge(observation: Observation, now: int) -> Observation:
-    """The observation as it is merged at a time.
+    """The observation as it is merged at a time: none is later than that.
 
     If it is dated long before, the worker's clock is behind the store's, or the store could not be reached. A worker
     whose clock is months behind would show new content at a time when the page had another, and the page would seem to
@@ -102,8 +111,8 @@ def at_merge(observation: Observation, now: int) -> Observation:
         now: the store's time, in POSIX seconds.
     """
     if observation.at >= now - MAX_DELAY_SECONDS:
-        return observation._replace(merged_at=now)
+        return observation._replace(at=min(observation.at, now))
     html = observation.html
     if html is not None:
         html = html._replace(digest=None, stated_date=None)
-    return observation._replace(merged_at=now, html=html, last_modified=None)
+    return observation._replace(html=html, last_modified=None)

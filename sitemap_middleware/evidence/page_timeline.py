@@ -8,7 +8,6 @@ from ..dates import w3c_from_timestamp
 from ..explanation import PageEvent
 from ..models import Page
 from ..value_history import VOLATILE, History
-from .delisting_confirmation import confirmed_contradiction
 from .page_verdict import describe_answer, page_verdict
 
 WriteTime = Callable[[int], str]
@@ -53,8 +52,9 @@ def page_events(page: Page, dropped: int | None, write_time: WriteTime = w3c_fro
             what = what if name == "content" else f"{name} {what}"
             seen = f"was first seen, and last at {write_time(run.last)}" if run.was_repeated else "was seen once"
             events.append(PageEvent(run.first, f"{what} {seen}"))
-    note = ", not yet confirmed" if confirmed_contradiction(page) is None else ""
-    events += [PageEvent(answer.at, f"{describe_answer(answer)}{note}") for answer in page.unconfirmed_answers]
+    events += [
+        PageEvent(answer.at, f"{describe_answer(answer)}, not yet confirmed") for answer in page.unconfirmed_answers
+    ]
     events.append(PageEvent(page.last_seen, f"latest evidence: it answered {page.status}"))
     if dropped is not None:
         events.append(PageEvent(dropped, "no longer listed, at this time or before"))
@@ -63,11 +63,9 @@ def page_events(page: Page, dropped: int | None, write_time: WriteTime = w3c_fro
 
 def dropped_between(page: Page, media_types: Collection[str], now: int) -> tuple[int, int] | None:
     """Between which times a page that is not listed ceased to be good; None if the evidence does not tell."""
-    if (answer := confirmed_contradiction(page)) is not None:
-        return page.last_seen, answer.at
     ends = [end for end in (page.expires_at, page.html_expires_at) if end is not None and end <= now]
     if ends and page_verdict(page, media_types, min(ends) - 1).listed:
         return page.last_seen, min(ends)
-    if page.status == 200 or not page.content_history or page.html_noindex or page.html_obstacle or page.html_canonical:
+    if page.status == 200 or not page.content_history or page.html_refusal:
         return None
     return page.content_history[-1].last, page.last_seen

@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 
 from ..dates import w3c_from_timestamp
 from ..models import Page, UnconfirmedAnswer
-from .delisting_confirmation import confirmed_contradiction
-from .observations import INDEXABLE_TYPES
+from .observations import INDEXABLE_TYPES, refused_canonical
 
 
 class Verdict(NamedTuple):
@@ -36,7 +35,7 @@ def page_verdict(page: Page, media_types: Collection[str] = INDEXABLE_TYPES, now
     if excluded is not None:
         return excluded
     ok = f"it answered 200 with {page.media_type}"
-    if page.unconfirmed_answers and not page.is_unconfirmed:
+    if page.unconfirmed_answers:
         answer = page.unconfirmed_answers[0]
         return Verdict(
             True,
@@ -54,30 +53,15 @@ def _exclusion(page: Page, media_types: Collection[str], now: int) -> Verdict | 
     Search engines drop a page that answers with an error, says noindex, or names another page as canonical (RFC 6596).
     A URL in a sitemap that contradicts its page costs the sitemap trust.
     """
-    reason, kind = None, ""
     if page.status != 200:
-        reason = f"it answered {page.status}"
-    elif page.media_type not in media_types:
-        reason, kind = (
-            f"it is {page.media_type or 'of no stated type'}, not a page",
-            "it is of another type than a page",
-        )
-    elif page.noindex:
-        reason = "its X-Robots-Tag says noindex"
-    elif page.html_noindex:
-        reason = "its robots meta tag says noindex"
-    elif page.private:  # RFC 9111, section 5.2.2.7: the response is meant for one user
-        reason = "its Cache-Control says private"
-    elif obstacle := page.obstacle or page.html_obstacle:
-        reason, kind = f"it {obstacle}", f"it {obstacle.partition(':')[0]}"
-    elif _has_expired(page, now):
-        reason = "its unavailable_after has passed"
-    elif canonical := page.canonical or page.html_canonical:
-        reason, kind = f"its canonical URL is another: {canonical}", "its canonical URL is another"
-    elif answer := confirmed_contradiction(page):
-        reason = f"{describe_answer(answer)} at {w3c_from_timestamp(answer.at)} confirms an earlier one of that kind"
-        kind = "repeated answers show that it is no longer a page"
-    return None if reason is None else Verdict(False, reason, kind=kind)
+        return Verdict(False, f"it answered {page.status}")
+    if page.media_type not in media_types:
+        reason = f"it is {page.media_type or 'of no stated type'}, not a page"
+        return Verdict(False, reason, kind="it is of another type than a page")
+    if _has_expired(page, now):
+        return Verdict(False, "its unavailable_after has passed")
+    refusal = page.refusal or page.html_refusal
+    return Verdict(False, refusal, kind=refusal.partition(": ")[0]) if refusal else None
 
 
 def describe_answer(answer: UnconfirmedAnswer) -> str:
@@ -87,20 +71,19 @@ def describe_answer(answer: UnconfirmedAnswer) -> str:
 
 def is_listable(page: Page) -> bool:
     """Whether the page could be listed, whatever `media_types` says. A learned page is stored only while that is so."""
-    elsewhere = page.canonical or page.html_canonical or page.obstacle or page.html_obstacle
     return (
         page.status == 200
-        and not (page.noindex or page.html_noindex or page.private or elsewhere)
+        and not (page.refusal or page.html_refusal)
         and (page.expires_at is page.html_expires_at is None or not _has_expired(page, page.last_seen))
-        and (not page.unconfirmed_answers or confirmed_contradiction(page) is None)
     )
 
 
-def is_listable_elsewhere(page: Page) -> bool:
-    """Whether only a canonical link to another URL keeps the page from being listed."""
-    return bool(page.canonical or page.html_canonical) and is_listable(
-        page._replace(canonical=None, html_canonical=None)
-    )
+def other_canonical(page: Page) -> str | None:
+    """The other URL that a page names as canonical, if only that keeps it from being listed; else None."""
+    if not is_listable(page._replace(refusal="", html_refusal="")):
+        return None
+    found = [refused_canonical(refusal) for refusal in (page.refusal, page.html_refusal) if refusal]
+    return found[0] if all(found) and found else None
 
 
 def _has_expired(page: Page, now: int) -> bool:

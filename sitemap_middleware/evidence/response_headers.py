@@ -84,15 +84,20 @@ class ResponseHeaders:
         return parse_robots(values, agents=True) if values else RobotsDirectives()
 
     @property
-    def obstacle(self) -> str:
-        """Why a page with these headers cannot be listed, such as "is a download"; empty if it can.
+    def refusal(self) -> str:
+        """Why a page with these headers is not listed, whatever its URL; empty if it may be.
 
-        `Vary: *` means that the response depends on more than the request (RFC 9110, section 12.5.5).
+        A private response is meant for one user (RFC 9111, section 5.2.2.7). `Vary: *` means that the response depends
+        on more than the request (RFC 9110, section 12.5.5).
         """
+        if self.robots.noindex:
+            return "its X-Robots-Tag says noindex"
+        if self.private:
+            return "its Cache-Control says private"
         if self.get_last("content-disposition").partition(";")[0].strip().lower() == "attachment":
-            return "is a download (Content-Disposition: attachment)"
+            return "it is a download: Content-Disposition says attachment"
         if any("*" in map(str.strip, value.split(",")) for value in self.get_all("vary")):
-            return "differs from visitor to visitor in ways that no header names (Vary: *)"
+            return "it differs from visitor to visitor in ways that no header names: Vary is *"
         return ""
 
     @property

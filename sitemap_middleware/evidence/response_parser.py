@@ -16,16 +16,13 @@ from ..value_history import VOLATILE
 from . import html_facts
 from .body_decoding import decode_body, undecodable_reason
 from .delisting_confirmation import denies_access
-from .observations import HTML_TYPES, INDEXABLE_TYPES, HtmlFacts, Observation, refresh_obstacle
+from .observations import HTML_TYPES, INDEXABLE_TYPES, HtmlFacts, Observation, canonical_refusal, refresh_refusal
 from .response_headers import ResponseHeaders
 
 MAX_CACHED_HTML: Final = 4096
 """Parsed bodies cached at most; half as many are always kept."""
 
 UNREADABLE_FILE_REASON: Final = "was sent as a file that could not be read"
-
-FRACTIONS_PER_SECOND: Final = 256
-"""The unit of `Observation.fraction`: a byte in the store."""
 
 _MAX_URL_CHARS: Final = 2048
 
@@ -65,7 +62,7 @@ class ResponseParser:
         html = self._html_facts(captured, headers, media_type, loc, is_own_url)
         if html is not None and captured.is_volatile:
             html = html._replace(digest=VOLATILE)
-        robots, refresh = headers.robots, headers.instant_refresh
+        refresh = headers.instant_refresh
         if refresh is not None and is_own_url(refresh):
             refresh = None
         return Observation(
@@ -74,13 +71,11 @@ class ResponseParser:
             at=at,
             status=captured.status,
             media_type=media_type,
-            noindex=robots.noindex,
-            private=headers.private,
-            obstacle=headers.obstacle or refresh_obstacle(refresh),
-            expires_at=robots.expires_at,
-            canonical=_canonical_elsewhere(headers, loc, is_own_url),
+            refusal=headers.refusal
+            or refresh_refusal(refresh)
+            or canonical_refusal(_canonical_elsewhere(headers, loc, is_own_url)),
+            expires_at=headers.robots.expires_at,
             last_modified=parse_last_modified(headers.get_all("last-modified"), at),
-            fraction=int(captured.at % 1 * FRACTIONS_PER_SECOND),
             html=html,
             learned=learned,
             may_be_provided=may_be_provided,

@@ -16,7 +16,6 @@ from ..dates import timestamp_of_w3c
 from ..models import Page
 from ..value_history import History
 from .generated_dates import is_generated
-from .page_as_of import page_as_of
 from .soft_404 import NO_SOFT_NOT_FOUNDS, SoftNotFounds, soft_not_founds
 from .template_changes import TemplateChanges
 
@@ -43,8 +42,6 @@ class SiteSignals:
     soft_not_founds: SoftNotFounds = NO_SOFT_NOT_FOUNDS
     until: int | None = None
     """The time up to which the signals are known, if they come from a sample of the pages; None: all, up to now."""
-    is_complete: bool = True
-    """Whether all evidence counts: none was from the future, so that it would count later."""
 
     def deployed_at(self, moment: int) -> bool:
         """Whether the site's files, or an installed package's, were written to the server at this time."""
@@ -80,7 +77,6 @@ def site_signals(
     files: Iterable[int] = (),
     until: int | None = None,
     *,
-    now: int | None = None,
     installed: Collection[int] = (),
 ) -> SiteSignals:
     """The signals of a site.
@@ -89,16 +85,12 @@ def site_signals(
         pages: the observed pages, all or a sample, read once and in order. Only those that answer 200 count.
         files: modification times of the files that routes serve, in POSIX seconds.
         until: when the pages were read, if they are a sample.
-        now: POSIX seconds. Evidence later than that, of a worker whose clock was ahead, is ignored. None: all counts.
         installed: when packages were installed, in POSIX seconds.
     """
-    is_complete = True
     dates: list[Collection[int]] = [{moment} for moment in files]
     contents: defaultdict[str, list[History]] = defaultdict(list)
     learned: list[Page] = []
-    for stored in pages:
-        page = stored if now is None else page_as_of(stored, now)
-        is_complete = is_complete and page is stored
+    for page in pages:
         if page.status != 200:
             continue
         if page.last_modified_history and not is_generated(page.last_modified_history):
@@ -114,7 +106,6 @@ def site_signals(
         templates=TemplateChanges(contents),
         soft_not_founds=soft_not_founds(learned),
         until=until,
-        is_complete=is_complete,
     )
 
 

@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from ..entry import Entry
-from ..evidence.page_as_of import page_as_of
 from ..evidence.page_verdict import is_listable
 from ..evidence.soft_404 import NO_SOFT_NOT_FOUNDS, soft_not_founds
 from ..http.messages import AsyncCollector
@@ -43,9 +42,8 @@ class SiteSnapshot:
     """Reads async providers on the app's own event loop; None if that loop is out of reach."""
 
     def find_pages(self, paths: Collection[str]) -> dict[str, Page]:
-        """What was observed, as of now, of those of these percent-encoded paths that were."""
-        found = self.store.find(self.site.store_key, paths)
-        return {path: page_as_of(page, self.now) for path, page in found.items()}
+        """What was observed of those of these percent-encoded paths that were."""
+        return self.store.find(self.site.store_key, paths)
 
 
 class Candidate(NamedTuple):
@@ -124,7 +122,7 @@ class _ObservedPages:
         """All pages of the site; None if they are many."""
         if sum(state.pages for state in parts.values()) <= FEW_PAGES:
             pages = (page for number in parts for page in store.part(site, number))
-            self._all = {page.path: page_as_of(page, snapshot.now) for page in pages}
+            self._all = {page.path: page for page in pages}
 
     def find(self, paths: Collection[str]) -> Mapping[str, Page]:
         """The observed pages among these paths, and perhaps others."""
@@ -132,7 +130,7 @@ class _ObservedPages:
 
 
 def learned_candidates(snapshot: SiteSnapshot, pages: Collection[Page]) -> Iterator[Candidate]:
-    """Those of these pages, as of now, that are learned from traffic, in the order given.
+    """Those of these pages that are learned from traffic, in the order given.
 
     The pages are those of a part: of equal ones among them, which are soft 404s, each gets the page that is listed
     instead. So those of a large site are found whose signals come from some of its pages.
@@ -157,7 +155,7 @@ def stored_candidates(snapshot: SiteSnapshot, path: str | None = None) -> Iterat
     store, site = snapshot.store, snapshot.site.store_key
     for number in sorted(store.parts(site)):
         if number != UNLEARNED_PART:
-            pages = [page_as_of(page, snapshot.now) for page in store.part(site, number)]
+            pages = store.part(site, number)
             if path is None or any(page.path == path for page in pages):
                 candidates = learned_candidates(snapshot, pages)
                 yield from (candidate for candidate in candidates if path in (None, candidate.path))

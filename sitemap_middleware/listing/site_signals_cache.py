@@ -15,7 +15,6 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from ..bounded_cache import BoundedCache
-from ..evidence.page_as_of import page_as_of
 from ..evidence.site_signals import SiteSignals, site_signals
 from ..fork_safety import WorkerId
 from ..models import Page
@@ -67,8 +66,6 @@ class CachedSiteSignals:
 
     def __init__(self, record: SignalsRecord, compute: Callable[[], tuple[SiteSignals, frozenset[str]]]) -> None:
         self.record = record
-        self.is_complete: bool = True
-        """Whether all evidence counted. Some that is from the future, by a wrong clock, will count later."""
         self.sitemap_was_made: bool = False
         """Whether a request for the sitemap, in any process, has had signals computed, as far as the store shows."""
         self._compute = compute
@@ -120,8 +117,7 @@ class SiteSignalsCache:
         known = self._cached.get(owner)
         if known is None or known.record[:3] != (at, version, files):
             known = self._new(snapshot, parts, record, (at, version, files), saving=learning)
-            if known.is_complete:
-                self._cached.put(owner, known)
+            self._cached.put(owner, known)
         known.sitemap_was_made = known.sitemap_was_made or learning or record is not None
         return known
 
@@ -146,21 +142,18 @@ class SiteSignalsCache:
         signals, parent_paths = computed
         digest = _digest((signals.as_tuple(), sorted(signals.soft_not_founds.first_of.items()), sorted(parent_paths)))
         record = SignalsRecord(*wanted, digest)
-        if saving and signals.is_complete:
+        if saving:
             snapshot.store.save(snapshot.site.base_url, {_RECORD_NAME: json.dumps(record).encode()})
-        new = CachedSiteSignals(record, lambda: computed)
-        new.is_complete = signals.is_complete
-        return new
+        return CachedSiteSignals(record, lambda: computed)
 
 
 def _computed(snapshot: SiteSnapshot, parts: Parts, at: int) -> tuple[SiteSignals, frozenset[str]]:
     """The signals, at a time if they are those of a large site, and the paths that have others below them."""
-    now = at or snapshot.now
-    pages = [page_as_of(page, now) for page in in_pieces(_pages(snapshot, parts, whole=not at), PIECE_PAGES)]
+    pages = [*in_pieces(_pages(snapshot, parts, whole=not at), PIECE_PAGES)]
     # A file counts once: by the Last-Modified that was observed, else by its modification time.
     observed = {decode_path(page.path) for page in pages if page.last_modified is not None}
     file_times = [moment for path, moment in _file_times(snapshot) if path not in observed]
-    signals = site_signals(in_pieces(pages, PIECE_PAGES), file_times, at or None, now=now, installed=install_times())
+    signals = site_signals(in_pieces(pages, PIECE_PAGES), file_times, at or None, installed=install_times())
     return signals, hub_paths(decode_path(page.path) for page in pages)
 
 

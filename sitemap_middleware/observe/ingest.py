@@ -6,6 +6,7 @@ Runs on the background thread, and on a thread that flushes.
 from __future__ import annotations
 
 import logging
+import math
 import secrets
 import time
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from urllib.parse import unquote
 
 from ..bounded_cache import BoundedCache
 from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
-from ..evidence.batch_merge import MergedBatch, merge_batch
+from ..evidence.merge import MergedBatch, merge_batch
 from ..evidence.delisting_confirmation import is_refused_by_html, may_be_listed
 from ..evidence.observations import Observation, at_merge
 from ..evidence.response_parser import UNREADABLE_FILE_REASON, ResponseParser
@@ -129,8 +130,7 @@ class Ingester:
         for response in batch:
             if not (response.is_foreign_host or response.is_probe):
                 self._foreign_hosts.record_own_host(response)
-        if any(response.is_foreign_host for response in batch):  # each is compared with those before it
-            batch = sorted(batch, key=attrgetter("at"))
+        batch = sorted(batch, key=attrgetter("at"))  # of answers of one second, the last decides
         batch = _without_headers_of_samples(batch)
         by_site: dict[StoreKey, _SiteBatch] = {}
         pages: dict[tuple[str, str], CapturedResponse] = {}
@@ -260,7 +260,9 @@ class Ingester:
         for start in range(0, len(paths), WRITE_PAGES):
             of_pages = [by_path[path] for path in paths[start : start + WRITE_PAGES]]
             seen = [observation for of_page in of_pages for observation in of_page]
-            merged, refused = save_observations(self._store, site.store_key, seen, self._options.page_limits)
+            merged, refused = save_observations(
+                self._store, site.store_key, seen, self._options.page_limits, site_batch.now
+            )
             if prober is not None:
                 news = [path for path in merged.new_paths if path not in refused]
                 prober.enqueue(site, map(unquote, news), CHECKS_AT_FIRST_SIGHT)
@@ -322,7 +324,11 @@ class Ingester:
 
 
 def save_observations(
-    store: Store, site: StoreKey, observations: Sequence[Observation], limits: PageLimits = UNLIMITED
+    store: Store,
+    site: StoreKey,
+    observations: Sequence[Observation],
+    limits: PageLimits = UNLIMITED,
+    now: float = math.inf,
 ) -> tuple[MergedBatch, set[str]]:
     """Read pages, merge, and write what has changed; again if another worker has written to the site meanwhile.
 
@@ -332,7 +338,7 @@ def save_observations(
     until = time.monotonic() + CONTENTION_SECONDS
     while time.monotonic() < until:
         version = store.version(site)
-        merged = merge_batch(store.find(site, paths), observations)
+        merged = merge_batch(store.find(site, paths), observations, now)
         if not merged.pages:
             return merged, set()
         refused = store.write(site, version, merged.pages, limits)

@@ -87,12 +87,8 @@ class ForeignHosts:
 
 def _is_good(observation: Observation) -> bool:
     """Whether a response lets its page be listed."""
-    if observation.status != 200:
-        return False
-    if observation.noindex or observation.private or observation.canonical or observation.obstacle:
-        return False
     html = observation.html
-    return html is None or not (html.noindex or html.canonical or html.instant_refresh)
+    return observation.status == 200 and not observation.refusal and (html is None or not html.refusal)
 
 
 def _has_known_content(observation: Observation, page: Page | None) -> bool:

@@ -189,11 +189,8 @@ def _facts(stored: Page) -> Iterator[tuple[str, str]]:
     if stored.read_at:
         yield "HTML last read", time(stored.read_at)
     for name, value in (
-        ("X-Robots-Tag", "noindex" if stored.noindex else ""),
-        ("Robots meta tag", "noindex" if stored.html_noindex else ""),
-        ("Cache-Control", "private" if stored.private else ""),
-        ("Canonical URL", stored.canonical or stored.html_canonical or ""),
-        ("Not a page of its own", stored.obstacle or stored.html_obstacle),
+        ("Refused by its headers", stored.refusal),
+        ("Refused by its HTML", stored.html_refusal),
         ("Not read completely", stored.unread_reason),
     ):
         if value:

@@ -14,7 +14,7 @@ from random import Random
 
 import pytest
 
-from sitemap_middleware.evidence.observation_merge import merge
+from sitemap_middleware.evidence.merge import merge
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.models import Page, StoreKey
 from sitemap_middleware.observe.ingest import save_observations

@@ -17,7 +17,7 @@ from sitemap_middleware.evidence.delisting_confirmation import (
     confirmed_answer,
     denies_access,
 )
-from sitemap_middleware.evidence.observation_merge import (
+from sitemap_middleware.evidence.merge import (
     REFRESH_SECONDS,
     merge,
     merge_if_changed,

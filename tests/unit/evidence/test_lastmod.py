@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sitemap_middleware.dates import EARLIEST_DATE_SECONDS, w3c_from_timestamp
 from sitemap_middleware.evidence import generated_dates
 from sitemap_middleware.evidence.lastmod import date_evidence, lastmod
-from sitemap_middleware.evidence.observation_merge import merge, merge_if_changed
+from sitemap_middleware.evidence.merge import merge, merge_if_changed
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals
 from sitemap_middleware.models import Page

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sitemap_middleware.evidence.lastmod import lastmod
-from sitemap_middleware.evidence.observation_merge import merge_if_changed
+from sitemap_middleware.evidence.merge import merge_if_changed
 from sitemap_middleware.evidence.observations import MAX_DELAY_SECONDS, HtmlFacts, Observation, at_merge
 from sitemap_middleware.evidence.page_verdict import page_verdict
 from sitemap_middleware.models import Page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_middleware.evidence.observation_merge import merge
+from sitemap_middleware.evidence.merge import merge
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals, changed_since, depends_on_site_signals, deployments
 from sitemap_middleware.evidence.template_changes import TemplateChanges

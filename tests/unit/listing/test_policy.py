@@ -10,7 +10,7 @@ import flask
 import pytest
 
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
-from sitemap_middleware.evidence.observation_merge import merge
+from sitemap_middleware.evidence.merge import merge
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.page_verdict import Verdict
 from sitemap_middleware.evidence.site_signals import SiteSignals

@@ -27,7 +27,7 @@ from sitemap_middleware.evidence.delisting_confirmation import (
 )
 from sitemap_middleware.evidence.generated_dates import GENERATED_DATE_SECONDS
 from sitemap_middleware.evidence.lastmod import lastmod
-from sitemap_middleware.evidence.observation_merge import REFRESH_SECONDS, merge, merge_if_changed
+from sitemap_middleware.evidence.merge import REFRESH_SECONDS, merge, merge_if_changed
 from sitemap_middleware.evidence.observations import INDEXABLE_TYPES, HtmlFacts, Observation
 from sitemap_middleware.evidence.page_verdict import is_listable, page_verdict
 from sitemap_middleware.evidence.response_headers import canonical_links
