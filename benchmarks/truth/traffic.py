@@ -126,11 +126,7 @@ class CachingParser(ResponseParser):
         if known is not None and self._count % 50 and (known.last_modified or 0) <= at:
             return known._replace(at=at)
         observation = super().parse(captured, path, route, loc, **more)
-        if (
-            known is not None
-            and (known.last_modified or 0) <= at
-            and observation != known._replace(at=at)
-        ):
+        if known is not None and (known.last_modified or 0) <= at and observation != known._replace(at=at):
             raise AssertionError(f"a token outside the main content changed the reading of {captured.body!r}")
         if observation is not None and _parses_alike_later(observation, captured):
             if len(self._seen) >= 50_000:

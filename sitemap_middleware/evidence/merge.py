@@ -42,9 +42,7 @@ class MergedBatch(NamedTuple):
     """Pages whose headers did not count, because their HTML must be read first."""
 
 
-def merge_batch(
-    stored: Mapping[str, Page], observations: Iterable[Observation], now: float = math.inf
-) -> MergedBatch:
+def merge_batch(stored: Mapping[str, Page], observations: Iterable[Observation], now: float = math.inf) -> MergedBatch:
     """Merge observations into pages.
 
     An observation creates a learned page only if the page would be listed, since clients can request any number of
@@ -189,9 +187,13 @@ def _without_future(page: Page, now: float, at: int) -> Page:
 
 
 def is_worth_writing(before: Page, page: Page) -> bool:
-    """Whether more than the times of the last visit or reading changed, or one of these by `REFRESH_SECONDS`."""
+    """Whether more than the times of the last visit or reading changed, or one of these by `REFRESH_SECONDS`.
+
+    What arrives late may show that two values were served at one time, so all that it changes counts.
+    """
     return (
-        not 0 <= page.last_seen - before.last_seen < REFRESH_SECONDS
+        (page.last_seen == before.last_seen and page != before)
+        or not 0 <= page.last_seen - before.last_seen < REFRESH_SECONDS
         or not 0 <= page.read_at - before.read_at < REFRESH_SECONDS
         or _without_times(page) != _without_times(before)
         or _credible_dates(page) != _credible_dates(before)  # a date becomes so by a later visit
@@ -200,9 +202,7 @@ def is_worth_writing(before: Page, page: Page) -> bool:
 
 def _without_times(page: Page) -> object:
     """All about a page but when it, and each value of its histories, was last seen."""
-    bare = page._replace(
-        last_seen=0, read_at=0, last_modified_history=(), content_history=(), stated_date_history=()
-    )
+    bare = page._replace(last_seen=0, read_at=0, last_modified_history=(), content_history=(), stated_date_history=())
     histories = page.last_modified_history, page.content_history, page.stated_date_history
     return bare, [*map(significant, histories)]
 

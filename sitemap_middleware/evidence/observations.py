@@ -82,16 +82,23 @@ class Observation(NamedTuple):
 
 
 _CANONICAL_REFUSAL: Final = "its canonical URL is another: "
+_REFRESH_REFUSAL: Final = "it leads to another page at once: "
 
 
 def refresh_refusal(target: str | None) -> str:
     """Why a page with an instant refresh, which search engines treat as a redirect, is not listed; empty if it is."""
-    return "" if target is None else f"it leads to another page at once: {target}"
+    return "" if target is None else f"{_REFRESH_REFUSAL}{target}"
 
 
 def canonical_refusal(canonical: str | None) -> str:
     """Why a page that names another URL as canonical (RFC 6596) is not listed; empty if it is."""
     return "" if canonical is None else f"{_CANONICAL_REFUSAL}{canonical}"
+
+
+def refusal_kind(refusal: str) -> str:
+    """The refusal without the URL that it names."""
+    starts = [start for start in (_CANONICAL_REFUSAL, _REFRESH_REFUSAL) if refusal.startswith(start)]
+    return starts[0].removesuffix(": ") if starts else refusal
 
 
 def refused_canonical(refusal: str) -> str | None:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from ..dates import w3c_from_timestamp
 from ..models import Page, UnconfirmedAnswer
-from .observations import INDEXABLE_TYPES, refused_canonical
+from .observations import INDEXABLE_TYPES, refusal_kind, refused_canonical
 
 
 class Verdict(NamedTuple):
@@ -61,7 +61,7 @@ def _exclusion(page: Page, media_types: Collection[str], now: int) -> Verdict | 
     if _has_expired(page, now):
         return Verdict(False, "its unavailable_after has passed")
     refusal = page.refusal or page.html_refusal
-    return Verdict(False, refusal, kind=refusal.partition(": ")[0]) if refusal else None
+    return Verdict(False, refusal, kind=refusal_kind(refusal)) if refusal else None
 
 
 def describe_answer(answer: UnconfirmedAnswer) -> str:

@@ -95,9 +95,9 @@ class ResponseHeaders:
         if self.private:
             return "its Cache-Control says private"
         if self.get_last("content-disposition").partition(";")[0].strip().lower() == "attachment":
-            return "it is a download: Content-Disposition says attachment"
+            return "it is a download (Content-Disposition: attachment)"
         if any("*" in map(str.strip, value.split(",")) for value in self.get_all("vary")):
-            return "it differs from visitor to visitor in ways that no header names: Vary is *"
+            return "it differs from visitor to visitor in ways that no header names (Vary: *)"
         return ""
 
     @property

@@ -17,8 +17,8 @@ from urllib.parse import unquote
 
 from ..bounded_cache import BoundedCache
 from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
-from ..evidence.merge import MergedBatch, merge_batch
 from ..evidence.delisting_confirmation import is_refused_by_html, may_be_listed
+from ..evidence.merge import MergedBatch, merge_batch
 from ..evidence.observations import Observation, at_merge
 from ..evidence.response_parser import UNREADABLE_FILE_REASON, ResponseParser
 from ..exceptions import StoreError

@@ -164,7 +164,7 @@ def doubtful_evidence(observation: Observation, page: Page | None, names: Iterab
         page: what is known about its page.
         names: of the unusual headers.
     """
-    if page is None or not is_listable(page):
+    if page is None or page.media_type not in observation.listed_types or not is_listable(page):
         may_be_another_page = any(map(_PATH_NAME.search, names))
         return None if may_be_another_page or not may_be_listed(observation) else observation
     html = observation.html

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta, timezone
+from email.utils import formatdate
 
 import pytest
 
-from sitemap_middleware.dates import w3c, w3c_day_from_timestamp, w3c_from_timestamp
+from sitemap_middleware.dates import (
+    CLOCK_SKEW_SECONDS,
+    EARLIEST_DATE_SECONDS,
+    parse_last_modified,
+    w3c,
+    w3c_day_from_timestamp,
+    w3c_from_timestamp,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,3 +42,35 @@ def test_dates_are_written_in_utc(moment: date, text: str) -> None:
 def test_a_damaged_time_has_the_nearest_day_of_the_calendar(damaged: int, text: str) -> None:
     assert w3c_from_timestamp(damaged) == text
     assert w3c_day_from_timestamp(damaged) == text[:10]
+
+
+NOW = 1_750_000_000
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["Tue, 14 Nov 2023 22:13:20 GMT"], 1_700_000_000),
+        (["Tuesday, 14-Nov-23 22:13:20 GMT"], 1_700_000_000),
+        (["Tue Nov 14 22:13:20 2023"], 1_700_000_000),
+        ([" Tue, 14 Nov 2023 22:13:20 GMT "], 1_700_000_000),
+        (["Tue, 14 Nov 2023 22:13:20 GMT"] * 2, 1_700_000_000),
+        (["Tue, 14 Nov 2023 22:13:20 GMT", "Wed, 15 Nov 2023 22:13:20 GMT"], None),
+        ([], None),
+        ([""], None),
+        (["yesterday"], None),
+        (["Thu, 01 Jan 1970 00:00:00 GMT"], None),
+        (["Sat, 01 Jan 0000 00:00:00 GMT"], None),
+        (["Fri, 31 Dec 9999 23:59:59 GMT"], None),
+        (["Fri, 99 Foo 2023 99:99:99 GMT"], None),
+        (["\x00\xff\xfe"], None),
+        ([formatdate(EARLIEST_DATE_SECONDS, usegmt=True)], EARLIEST_DATE_SECONDS),
+        ([formatdate(EARLIEST_DATE_SECONDS - 1, usegmt=True)], None),
+        ([formatdate(NOW + CLOCK_SKEW_SECONDS, usegmt=True)], NOW + CLOCK_SKEW_SECONDS),
+        ([formatdate(NOW + CLOCK_SKEW_SECONDS + 1, usegmt=True)], None),
+        ([f"{formatdate(NOW, usegmt=True):<100}"], NOW),
+        ([f"{formatdate(NOW, usegmt=True):<101}"], None),
+    ],
+)
+def test_a_last_modified_is_plausible_or_nothing(values: list[str], expected: int | None) -> None:
+    assert parse_last_modified(values, NOW) == expected

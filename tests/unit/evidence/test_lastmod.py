@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from sitemap_middleware.dates import EARLIEST_DATE_SECONDS, w3c_from_timestamp
 from sitemap_middleware.evidence import generated_dates
 from sitemap_middleware.evidence.lastmod import date_evidence, lastmod
-from sitemap_middleware.evidence.merge import merge, merge_if_changed
+from sitemap_middleware.evidence.merge import is_worth_writing, merge
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals
 from sitemap_middleware.models import Page
-from sitemap_middleware.value_history import VOLATILE, History, Run, add_sighting, without_future
+from sitemap_middleware.value_history import VOLATILE, Run
 
 from ...support.observed_pages import signals_of
 
@@ -38,7 +38,7 @@ def page_of(path: str, *sights: tuple[int, int | None], content: int = 1) -> Pag
 
 
 def dates(pages: list[Page], now: int) -> dict[str, str | None]:
-    around = signals_of(pages, now=now)
+    around = signals_of(pages)
     return {page.path: lastmod(None, page, None, around, now).text for page in pages}
 
 
@@ -197,7 +197,8 @@ def found_over_time(kind: str, every: int, value: Callable[[int], int], content:
     for start in range(NOW, NOW + 10 * DAY, every):
         at = start + chance.randrange(every // 2)
         for later in (0, chance.choice([0, 3, 90])):
-            page = merge_if_changed(page, answer(kind, at + later, value(at + later), content(at + later)))
+            merged = merge(page, answer(kind, at + later, value(at + later), content(at + later)))
+            page = merged if page is None or is_worth_writing(page, merged) else page
             text = lastmod(None, page, None, EVERYWHERE, at + later).text
             if text is not None and text not in texts:
                 texts.append(text)
@@ -313,20 +314,6 @@ def test_change_seen_by_a_fast_clock_has_no_future_date(ahead: int) -> None:
     assert w3c_from_timestamp(NOW + DAY)[: len(text)] <= text <= w3c_from_timestamp(now + HOUR)
 
 
-histories = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 100)), max_size=12)
-
-
-@given(histories, st.integers(-1, 101))
-def test_a_history_known_by_a_moment_has_nothing_later(sights: list[tuple[int, int]], now: int) -> None:
-    history: History = ()
-    for value, at in sights:
-        history = add_sighting(history, value, at)
-    known = without_future(history, now)
-    assert all(run.first <= run.last <= now for run in known)
-    assert {run.value for run in known} == {run.value for run in history if run.first <= now}
-    assert without_future(history, 100) == history
-
-
 @given(
     st.lists(st.tuples(st.integers(-DAY, DAY), st.integers(-DAY, DAY), st.integers(0, 3)), min_size=1, max_size=12),
     st.integers(-DAY, DAY),
@@ -340,7 +327,7 @@ def test_no_lastmod_is_later_than_now(sights: list[tuple[int, int, int]], after:
         page = merge(page, seen)
     assert page is not None
     now = NOW + after
-    for around in (EVERYWHERE, signals_of([page], now=now)):
+    for around in (EVERYWHERE, signals_of([page])):
         text = lastmod(None, page, None, around, now).text
         assert text is None or text <= w3c_from_timestamp(now)
 
@@ -381,7 +368,7 @@ EDITED = (NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, 2), (NOW + 3 * HOUR, 2)
 
 
 def why(page: Page, *others: Page) -> str:
-    result = lastmod(None, page, None, signals_of([page, *others], now=NOW + DAY), NOW + DAY)
+    result = lastmod(None, page, None, signals_of([page, *others]), NOW + DAY)
     assert result.text is None
     return result.source
 
@@ -394,7 +381,7 @@ def test_edit_names_its_time_and_what_it_waits_for() -> None:
     )
     since = [read_at(f"/{which}", (NOW, which), (NOW + 4 * HOUR, which)) for which in range(10, 13)]
     page = read_at("/", *EDITED)
-    assert lastmod(None, page, None, signals_of([page, *since], now=NOW + DAY), NOW + DAY).text is not None
+    assert lastmod(None, page, None, signals_of([page, *since]), NOW + DAY).text is not None
 
 
 @pytest.mark.parametrize(
@@ -532,6 +519,6 @@ def test_a_developers_date_is_explained(declared: date, text: str | None, source
 
 
 def test_a_date_that_its_history_does_not_hold_is_not_credible() -> None:
-    moments = add_sighting(add_sighting((), NOW - 9 * DAY, NOW), NOW - 9 * DAY, NOW + HOUR)
+    moments = (Run(NOW - 9 * DAY, NOW, NOW + HOUR),)
     assert generated_dates.is_credible(moments, NOW - 9 * DAY)
     assert not generated_dates.is_credible(moments, NOW - 8 * DAY)

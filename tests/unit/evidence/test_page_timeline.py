@@ -62,8 +62,6 @@ def test_dates_are_named_with_what_they_are_of() -> None:
 def test_answers_that_wait_for_confirmation_are_named() -> None:
     known = page(unconfirmed_answers=(UnconfirmedAnswer(START + 5 * DAY, 403),))
     assert "5 an answer of 403, not yet confirmed" in lines(known)
-    answers = UnconfirmedAnswer(START + 5 * DAY, 403), UnconfirmedAnswer(START + 6 * DAY, 403)
-    assert {"5 an answer of 403", "6 an answer of 403"} <= {*lines(page(unconfirmed_answers=answers))}
 
 
 def test_times_are_written_as_asked() -> None:
@@ -81,17 +79,8 @@ def test_times_are_written_as_asked() -> None:
         ({"status": 404}, None),
         ({"content_history": runs((7, 0, 3))}, None),
         ({"expires_at": START + 8 * DAY}, (9, 8)),
-        (
-            {
-                "unconfirmed_answers": (
-                    UnconfirmedAnswer(START + 10 * DAY, 403),
-                    UnconfirmedAnswer(START + 11 * DAY, 403),
-                )
-            },
-            (9, 11),
-        ),
     ],
-    ids=["gone", "never good", "still good", "expired", "confirmed"],
+    ids=["gone", "never good", "still good", "expired"],
 )
 def test_when_a_page_went(facts: dict[str, object], between: tuple[int, int] | None) -> None:
     found = dropped_between(page(**facts), {"text/html"}, START + 12 * DAY)

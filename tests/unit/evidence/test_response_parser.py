@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sitemap_middleware.evidence.observations import Observation
+from sitemap_middleware.evidence.observations import Observation, refused_canonical
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.http.captured_response import MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
 from sitemap_middleware.models import Site
@@ -118,23 +118,32 @@ def test_last_modified_is_compared_with_the_time_of_the_response(value: str, exp
     ],
 )
 def test_link_header_names_the_canonical_page(link: str, canonical: str | None) -> None:
-    assert observation(200, ("link", link)).canonical == canonical
+    refusal = f"its canonical URL is another: {canonical}" if canonical else ""
+    assert observation(200, ("link", link)).refusal == refusal
 
 
 def test_long_canonical_is_cut() -> None:
-    target = observation(200, ("link", f'</{"x" * 3000}>; rel="canonical"')).canonical
+    target = refused_canonical(observation(200, ("link", f'</{"x" * 3000}>; rel="canonical"')).refusal)
     assert target is not None
     assert len(target) == 2048
 
 
-def test_headers_say_noindex_private_and_obstacles() -> None:
-    observed = observation(200, ("x-robots-tag", "noindex"), ("cache-control", "private"), ("vary", "*"))
-    assert (observed.noindex, observed.private) == (True, True)
-    assert "Vary: *" in observed.obstacle
+@pytest.mark.parametrize(
+    ("headers", "refusal"),
+    [
+        ([("x-robots-tag", "nofollow"), ("x-robots-tag", "noindex")], "its X-Robots-Tag says noindex"),
+        ([("cache-control", "private"), ("x-robots-tag",), ("x-robots-tag", 7)], "its Cache-Control says private"),
+        ([("refresh", "0; url=/other")], "it leads to another page at once: /other"),
+        ([("refresh", "0; url=/page")], ""),
+    ],
+)
+def test_headers_refuse_to_be_listed(headers: list[Any], refusal: str) -> None:
+    assert observation(200, *headers).refusal == refusal
+
+
+def test_headers_say_until_when_a_page_is_available() -> None:
     until = observation(200, ("x-robots-tag", "unavailable_after: 2025-06-16T00:00:00Z"))
     assert until.expires_at == 1_750_032_000
-    assert observation(200, ("refresh", "0; url=/other")).obstacle == "leads to another page at once: /other"
-    assert observation(200, ("refresh", "0; url=/page")).obstacle == ""
 
 
 # HTML

@@ -33,7 +33,7 @@ def unlisted(found: list[Page]) -> str:
         (pages("/tags/a", "/tags/b", "/tags/c", "/tags/d", "/tags/e"), "/tags/b /tags/c /tags/d /tags/e"),
         (pages(*(f"/tags/{n}" for n in "abcde"), without_path=0), ""),
         (pages(*(f"/tags/{n}" for n in "abcde"), learned=False), ""),
-        (pages(*(f"/tags/{n}" for n in "abcde"), noindex=True), ""),
+        (pages(*(f"/tags/{n}" for n in "abcde"), refusal="its X-Robots-Tag says noindex"), ""),
         (pages(*(f"/tags/{n}" for n in "abcde"), status=404), ""),
         (pages(*(f"/tags/{n}" for n in "abcde"), content=VOLATILE), ""),
         ([*pages("/tags/a", "/tags/b", "/tags/c"), *pages("/t/d", "/t/e", route="/t/<x>")], ""),

@@ -70,7 +70,7 @@ def seen(path: str, digest: int | None = 7, **more: Any) -> Observation:
         ([seen("/tags/a/"), seen("/tags/a", None)], None),
         ([seen("/tags/a/", None), seen("/tags/a")], None),
         ([seen("/tags/a/"), seen("/tags/a", status=404)], None),
-        ([seen("/tags/a/"), seen("/tags/a", noindex=True)], None),
+        ([seen("/tags/a/"), seen("/tags/a", refusal="its X-Robots-Tag says noindex")], None),
     ],
 )
 def test_page_of_the_other_trailing_slash_is_listed_once(pages: list[Observation], duplicate: str | None) -> None:
