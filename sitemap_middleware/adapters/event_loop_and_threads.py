@@ -14,8 +14,7 @@ from anyio.lowlevel import RunVar, checkpoint
 from anyio.to_thread import run_sync
 
 from ..exceptions import ValuesError
-from ..listing.async_provider_batches import iterate_in_batches
-from ..listing.provider_item_queue import BatchQueue, as_values_error
+from ..listing.provider_item_queue import BatchQueue, as_values_error, iterate_in_batches
 from ..models import Context
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")

@@ -82,8 +82,8 @@ def provider_candidates(
     site, observed = snapshot.site, _ObservedPages(snapshot)
     static = {route.path: route for route in snapshot.table.static(site) if route.settings.values is provider}
     for pages in providers.pages(site, provider, routes, snapshot.async_collector, report):
-        known = observed.find(pages.paths)
-        for page in pages.rows():
+        known = observed.find([page.path for page in pages])
+        for page in pages:
             candidate = _provided_candidate(snapshot, page, known, static, report)
             if candidate is not None:
                 yield candidate

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from itertools import chain
 
 from ..evidence.lastmod import date_evidence
 from ..evidence.page_timeline import dropped_between, page_events
@@ -37,35 +38,32 @@ def _explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Ex
     if loc is None:
         return Explanation(path, None, False, LOC_LENGTH_REASON)
     route = snapshot.table.find_route(snapshot.site, path)
-    report, candidate = _find_provided(entries, context, route, quoted)
+    report, candidate = None, None
     if route is None:
         candidate = _find_in_named_sections(entries, context, loc)
+    elif route.builder is not None:
+        report, candidate = _find_provided(entries, context, route, quoted)
+    else:
+        candidate = _find_candidate(context, route, quoted)
     if report is not None and report.failure:
         return Explanation(path, loc, False, str(report.failure), route=route)
     skipped = report.messages() if report else ()
-    if report is None and route is not None:
-        candidate = _find_candidate(snapshot, route, quoted)
-        if candidate is not None and context.site_signals.record.at and not route.static:
-            # The signals of a large site are those of a sample: the block of the page may show more than they do.
-            candidate = next(stored_candidates(snapshot, quoted), candidate)
     if candidate is None:
-        matching = None if route is not None else snapshot.table.matching_route(snapshot.site, path)
-        excluded = entries.policy.exclusion(found, path) if (found := route or matching) is not None else None
+        matching = route or snapshot.table.matching_route(snapshot.site, path)
+        excluded = entries.policy.exclusion(matching, path) if matching is not None else None
         reason = (
             excluded.reason
             if excluded
             else _no_candidate_reason(entries, snapshot, path, route=route, matching=matching, report=report)
         )
         page = snapshot.find_pages([quoted]).get(quoted)
-        return Explanation(path, loc, False, reason, route=route or matching, page=page, skipped=skipped)
+        return Explanation(path, loc, False, reason, route=matching, page=page, skipped=skipped)
+    route, page = candidate.route, candidate.page
     _, verdict = entries.policy.evaluate(context, candidate)
     if not verdict.listed:
-        return Explanation(
-            path, loc, False, verdict.reason, route=candidate.route, page=candidate.page, skipped=skipped
-        )
+        return Explanation(path, loc, False, verdict.reason, route=route, page=page, skipped=skipped)
     entry, lastmod, changefreq = entries.build_entry(context, loc, candidate)
-    route, signals = candidate.route, context.site_signals.signals
-    dates = date_evidence(lastmod, candidate.page, route.last_modified, signals, snapshot.now)
+    dates = date_evidence(lastmod, page, route.last_modified, context.site_signals.signals, snapshot.now)
     return Explanation(
         path,
         loc,
@@ -74,7 +72,7 @@ def _explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Ex
         entry,
         lastmod.source,
         route,
-        candidate.page,
+        page,
         None if changefreq is None else changefreq.source,
         skipped,
         dates=(*dates,),
@@ -82,15 +80,13 @@ def _explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Ex
 
 
 def _find_provided(
-    entries: EntryBuilder, context: EvaluationContext, route: Route | None, quoted: str
+    entries: EntryBuilder, context: EvaluationContext, route: Route, quoted: str
 ) -> tuple[ProviderReport | None, Candidate | None]:
     """Look up a percent-encoded path among the pages of its route's provider.
 
-    No report means that the route has no provider, or that it is excluded. The provider is read to its end, so that the
-    report counts all items that were left out.
+    No report means that the route is excluded. The provider is read to its end, so that the report counts all items
+    that were left out.
     """
-    if route is None or route.builder is None:
-        return None, None
     for provider, routes in context.providers.values():
         if provider is route.settings.values:
             report, candidates = entries.provider_candidates(context, provider, routes)
@@ -104,21 +100,21 @@ def _find_in_named_sections(entries: EntryBuilder, context: EvaluationContext, l
     """Look a loc up in the named sections. Sections that fail are skipped."""
     for provider, routes in context.providers.values():
         if provider.section is not None:
-            _, candidates = entries.provider_candidates(context, provider, routes)
-            matching = [candidate for candidate in candidates if candidate.loc == loc]
-            if matching:
-                return matching[0]
+            for candidate in entries.provider_candidates(context, provider, routes)[1]:
+                if candidate.loc == loc:
+                    return candidate
     return None
 
 
-def _find_candidate(snapshot: SiteSnapshot, route: Route | None, quoted: str) -> Candidate | None:
+def _find_candidate(context: EvaluationContext, route: Route, quoted: str) -> Candidate | None:
     """The candidate of a percent-encoded path that no provider gives: a static route, or a learned page."""
-    if route is None or route.builder is not None:
-        return None
+    snapshot = context.snapshot
     page = snapshot.find_pages([quoted]).get(quoted)
     if route.static:
         return Candidate(quoted, route, page)
-    return next(iter(learned_candidates(snapshot, [page])), None) if page else None
+    # Of equal pages, the other ones of its part decide which is listed.
+    found = chain(stored_candidates(snapshot, quoted), learned_candidates(snapshot, [page])) if page else iter(())
+    return next(found, None)
 
 
 def _no_candidate_reason(
@@ -132,8 +128,8 @@ def _no_candidate_reason(
 ) -> str:
     """Why no page is known for a decoded path.
 
-    `route` is the one whose pages are listed, and `report` that of its provider, if there are any. Without it,
-    `matching` is the route that answers, if there is one.
+    `route` is the one whose pages are listed, and `report` that of its provider, if there are any. `matching` is the
+    route that answers, if there is one.
     """
     shadowed = snapshot.table.shadowed(snapshot.site, path)
     if shadowed is not None:

@@ -23,7 +23,7 @@ _SCALAR_TYPES: Final = (str, Number, UUID, date, time, Enum)
 """Types of bare values. For other types it is unknown how the app writes them in a URL."""
 
 _TEXT_TYPES: Final = frozenset({str, int})
-UNCHANGING_TYPES: Final = frozenset({str, int, Entry})
+_UNCHANGING_TYPES: Final = frozenset({str, int, Entry})
 """Types of items that need not be copied."""
 _BYTES_TYPES: Final = (bytes, bytearray, memoryview)
 
@@ -69,7 +69,7 @@ def read_item(item: Any, names: Collection[str]) -> Any:
     """
     if type(item) is dict:
         return item.copy()
-    if type(item) in UNCHANGING_TYPES:
+    if type(item) in _UNCHANGING_TYPES:
         return item
     try:
         return _read_other_item(item, names)
@@ -112,6 +112,8 @@ def _read_other_item(item: Any, names: Collection[str]) -> Any:
 
 def item_params(item: Any, names: Collection[str]) -> dict[str, Any]:
     """The parameters that an item gives a route with these names. Raises `ValueError` if one is missing or unusable."""
+    if type(item) is dict:
+        return checked_params(item)
     needed = ", ".join(sorted(names))
     if isinstance(item, AttributeParams):
         for name in sorted(names):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
 from typing import Any, Final, NamedTuple
 
 from ..entry import EMPTY_ENTRY, Entry
@@ -75,74 +74,16 @@ class ProvidedPage(NamedTuple):
     """The loc, if the page is that of a named section."""
 
 
-class ProvidedPages(NamedTuple):
-    """Pages that a provider enumerates, as columns of equal lengths, in its order."""
-
-    paths: list[str]
-    """Percent-encoded."""
-    entries: list[Entry]
-    routes: list[Route] | Route
-    """The route of each, or the one route of all."""
-    locs: list[str | None] | None = None
-    """The loc of each that is a page of a named section; None if none is."""
-
-    def rows(self) -> Iterator[ProvidedPage]:
-        """The pages one by one."""
-        count = len(self.paths)
-        routes = [self.routes] * count if isinstance(self.routes, Route) else self.routes
-        locs = [None] * count if self.locs is None else self.locs
-        return map(ProvidedPage, self.paths, routes, self.entries, locs)
-
-    def select(self, wanted: Sequence[bool]) -> ProvidedPages:
-        """Those of the pages that are wanted."""
-        if all(wanted):
-            return self
-        rows = list(compress(self.rows(), wanted))
-        return _pages_of_rows(rows)
-
-
-def _pages_of_rows(rows: Sequence[ProvidedPage]) -> ProvidedPages:
-    """Pages as columns."""
-    return ProvidedPages(
-        [page.path for page in rows],
-        [page.entry for page in rows],
-        [page.route for page in rows],
-        [page.loc for page in rows] if any(page.loc for page in rows) else None,
-    )
-
-
-def pages_of_items(site: Site, items: Sequence[Any], builders: Builders, report: ProviderReport) -> ProvidedPages:
-    """The pages of some items. An item that fits none of the routes is reported."""
-    return _pages_of_rows([page for item in items for page in _pages_of_item(site, item, builders, report)])
-
-
-def _pages_of_item(site: Site, item: Any, builders: Builders, report: ProviderReport) -> Iterator[ProvidedPage]:
+def pages_of_item(site: Site, item: Any, builders: Builders, report: ProviderReport) -> Iterator[ProvidedPage]:
     """The pages of one item: one for each route that it fits. An item that fits none is reported."""
-    entry, params = EMPTY_ENTRY, item
-    if isinstance(item, Entry):
-        entry, params = item, item.params
-    elif isinstance(item, AttributeParams):
-        entry = entry_of_fields(item.fields)
-    reason = ""
-    fits = False
+    reason, fits = "", False
     for route, builder in builders:
-        page_entry, failure = entry, None
-        try:
-            path = builder.build(
-                checked_params(params) if type(params) is dict else item_params(params, builder.parameter_names)
-            )
-        except Exception as error:
-            failure = error
-            own_params, fields = split_fields(item, builder.parameter_names)
-            if fields:
-                try:
-                    path, page_entry, failure = builder.build(checked_params(own_params)), entry_of_fields(fields), None
-                except Exception as error_without_fields:
-                    failure = error_without_fields
-        if failure is not None:
-            reason = reason or f"{describe_error(failure)} ({route.path})"
-            continue
         loc: str | None = None
+        try:
+            path, entry = _path_and_entry(item, builder)
+        except Exception as error:
+            reason = reason or f"{describe_error(error)} ({route.path})"
+            continue
         if isinstance(builder, SectionBuilder):
             try:
                 path, loc = resolve_loc(site, path)
@@ -153,12 +94,27 @@ def _pages_of_item(site: Site, item: Any, builders: Builders, report: ProviderRe
         if quoted is None or (loc or loc_of(site, quoted)) is None:
             reason = UNREACHABLE_REASON if quoted is None else LOC_LENGTH_REASON
             continue
-        if not fits and page_entry.unusable_lastmod is not None:
-            report.count_undated(quoted, page_entry.unusable_lastmod)
+        if not fits and entry.unusable_lastmod is not None:
+            report.count_undated(quoted, entry.unusable_lastmod)
         fits = True
-        yield ProvidedPage(quoted, route, page_entry, loc)
+        yield ProvidedPage(quoted, route, entry, loc)
     if not fits:
         report.skip(item, reason)
+
+
+def _path_and_entry(item: Any, builder: PathBuilder) -> tuple[str, Entry]:
+    """The path that a router builds of an item, and what the item says of its page. Raises whatever the router does."""
+    names = builder.parameter_names
+    if isinstance(item, Entry):
+        return builder.build(item_params(item.params, names)), item
+    try:
+        path = builder.build(item_params(item, names))
+    except Exception:
+        params, fields = split_fields(item, names)
+        if not fields:
+            raise
+        return builder.build(checked_params(params)), entry_of_fields(fields)
+    return path, entry_of_fields(item.fields) if isinstance(item, AttributeParams) else EMPTY_ENTRY
 
 
 def _written_values(item: Any) -> list[str]:

@@ -1,16 +1,32 @@
-"""Hands the items of `values`, in batches, from the thread that calls the provider to the thread that renders them."""
+"""Hands the items of `values`, in batches, from the thread or event loop that reads them to the thread that lists them.
+
+A batch is put as soon as it is full or some time has passed, so that a slow provider is seen to go on.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections import deque
-from collections.abc import Callable, Collection, Iterable
-from itertools import islice
+import time
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Collection, Iterable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
+from dataclasses import dataclass
+from queue import Empty, Queue
 from typing import Any, Final
 
 from ..exceptions import ValuesError, ValuesTimeout
+from ..models import Context
 from ..yield_to_other_threads import yield_to_other_threads
-from .provider_item_parameters import UNCHANGING_TYPES, read_item
+from .provider_item_parameters import read_item
+
+MAX_BATCH_ITEMS: Final = 500
+"""Items of a batch, at most. Their paths take less than a millisecond, and their entries another."""
+
+THREAD_BATCH_SECONDS: Final = 0.1
+"""How long a thread fills a batch before it puts it."""
+
+LOOP_BATCH_SECONDS: Final = 0.01
+"""The same on an event loop: a source that never waits keeps the loop for so long."""
 
 _MAX_QUEUED_BATCHES: Final = 2
 """Batches that may wait to be taken."""
@@ -23,17 +39,22 @@ class ConsumerGone(Exception):
     """Raised in the producer once nobody takes batches any more."""
 
 
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The last thing in a queue."""
+
+    error: BaseException | None = None
+
+
 class BatchQueue:
-    """Batches that one thread puts and another takes."""
+    """Batches that one thread or task puts and a thread takes. The end, and an error, need no room."""
 
     def __init__(self, names: Collection[str] = ()) -> None:
         """`names`: the parameters that are read from items which are objects."""
         self._names = names
-        self._changed = threading.Condition()
-        self._batches: deque[Any] = deque()
+        self._batches = Queue[Any]()
+        self._room = threading.Semaphore(_MAX_QUEUED_BATCHES)
         self._cancelled = False
-        self._finished = False
-        self._error: BaseException | None = None
 
     # For the producer
 
@@ -41,31 +62,17 @@ class BatchQueue:
         """Read the attributes of an item on the producer's thread: an ORM object may be usable only there."""
         return read_item(item, self._names)
 
-    def put_items(self, items: Iterable[Any], max_items: int) -> None:
-        """Put items in batches of at most so many, smaller ones if the consumer has taken all before."""
-        names, waiting = self._names, self._batches
-        rest, ended = iter(items), False
-        unchanging: type | None = None  # of the latest item, as of most
-        while not ended:
-            batch: list[Any] = []
-            add = batch.append
-            for item in islice(rest, max_items):
-                kind = type(item)
-                if kind is unchanging:
-                    add(item)
-                elif kind in UNCHANGING_TYPES:
-                    unchanging = kind
-                    add(item)
-                else:
-                    add(read_item(item, names))
-                if not waiting:
-                    break
-            else:
-                ended = len(batch) < max_items
-            if batch:
+    def put_items(self, items: Iterable[Any]) -> None:
+        """Put items in batches. Raises `ConsumerGone`."""
+        batch, began = [], time.monotonic()
+        for item in items:
+            batch.append(read_item(item, self._names))
+            if len(batch) >= MAX_BATCH_ITEMS or time.monotonic() - began > THREAD_BATCH_SECONDS:
                 self.put(batch)
-            if len(batch) == max_items:
                 yield_to_other_threads()
+                batch, began = [], time.monotonic()
+        if batch:
+            self.put(batch)
 
     def run_producer(self, produce: Callable[[BatchQueue], None]) -> None:
         """Run a producer to its end, and finish the queue with its error if it fails."""
@@ -78,30 +85,24 @@ class BatchQueue:
 
     def finish(self, error: BaseException | None = None) -> None:
         """End the queue. An error reaches the consumer after the batches before it."""
-        self._error = error
-        with self._changed:
-            self._finished = True
-            self._changed.notify_all()
-
-    def try_put(self, batch: Any) -> bool:
-        """Put a batch if there is room; return whether there was. Raises `ConsumerGone`."""
-        with self._changed:
-            if self._cancelled:
-                raise ConsumerGone
-            if len(self._batches) >= _MAX_QUEUED_BATCHES:
-                return False
-            self._batches.append(batch)
-            self._changed.notify_all()
-            return True
+        self._batches.put(_End(error))
 
     def put(self, batch: Any) -> None:
         """Wait for room, and put a batch. Raises `ConsumerGone`."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._cancelled or len(self._batches) < _MAX_QUEUED_BATCHES)
-            if self._cancelled:
-                raise ConsumerGone
-            self._batches.append(batch)
-            self._changed.notify_all()
+        self._room.acquire()
+        self._add(batch)
+
+    def try_put(self, batch: Any) -> bool:
+        """Put a batch if there is room; return whether there was. Raises `ConsumerGone`."""
+        has_room = self._room.acquire(blocking=False)
+        if has_room:
+            self._add(batch)
+        return has_room
+
+    def _add(self, batch: Any) -> None:
+        if self._cancelled:
+            raise ConsumerGone
+        self._batches.put(batch)
 
     # For the consumer
 
@@ -112,23 +113,79 @@ class BatchQueue:
             ValuesTimeout: there is none within these seconds.
             ValuesError: the producer failed, or the queue was cancelled.
         """
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._batches or self._finished or self._cancelled, seconds):
-                raise ValuesTimeout(f"it gave nothing for {seconds:g} seconds")
-            if self._cancelled:
-                raise ValuesError("it was cancelled, because the app shuts down")
-            if self._batches:
-                self._changed.notify_all()
-                return self._batches.popleft()
-        if self._error is not None:
-            raise as_values_error(self._error)
+        try:
+            batch = self._batches.get(timeout=seconds)
+        except Empty:
+            raise ValuesTimeout(f"it gave nothing for {seconds:g} seconds") from None
+        if self._cancelled:
+            raise ValuesError("it was cancelled, because the app shuts down")
+        if not isinstance(batch, _End):
+            self._room.release()
+            return batch
+        if batch.error is not None:
+            raise as_values_error(batch.error)
         return None
 
     def cancel(self) -> None:
-        """Stop taking batches."""
-        with self._changed:
-            self._cancelled = True
-            self._changed.notify_all()
+        """Stop taking batches: wakes the producer and the consumer, whichever waits."""
+        self._cancelled = True
+        self._room.release()
+        self._batches.put(_End())
+
+
+async def iterate_in_batches(
+    source: Any,
+    context: Context | None,
+    read_item: Callable[[Any], Any],
+    put: Callable[[list[Any]], Awaitable[None]],
+    now: Callable[[], float],
+) -> None:
+    """Read all items of an async source within the app's context, and put them in batches.
+
+    This is one task from first to last: what a generator opens between two items, such as
+    a transaction or a timeout, must be closed in the task that opened it.
+    """
+    async with AsyncExitStack() as stack:
+        if isinstance(context, AbstractAsyncContextManager):
+            await stack.enter_async_context(context)
+        elif context is not None:
+            stack.enter_context(context)
+        if not isinstance(source, AsyncIterable):
+            source = await source
+        items = await stack.enter_async_context(aclosing(_iterate(source)))
+        batch, began = [], now()
+        async for item in items:
+            batch.append(read_item(item))
+            if len(batch) >= MAX_BATCH_ITEMS or not 0 <= now() - began < LOOP_BATCH_SECONDS:
+                await put(batch)
+                batch, began = [], now()
+        if batch:
+            await put(batch)
+
+
+def iterate_in_own_loop(source: Any, context: Context | None, queue: BatchQueue) -> None:
+    """Read an async source on a new event loop, in the calling thread, into a queue."""
+
+    async def put(batch: list[Any]) -> None:
+        queue.put(batch)  # this loop has nothing else to do
+
+    async def iterate() -> None:
+        await iterate_in_batches(source, context, queue.read_item, put, asyncio.get_running_loop().time)
+
+    asyncio.run(iterate())
+
+
+async def _iterate(source: Any) -> AsyncGenerator[Any]:
+    """The items of an iterable, sync or async."""
+    if not isinstance(source, AsyncIterable):
+        for item in source:
+            yield item
+        return
+    async with AsyncExitStack() as stack:
+        if isinstance(source, AsyncGenerator):
+            await stack.enter_async_context(aclosing(source))
+        async for item in source:
+            yield item
 
 
 def as_values_error(error: BaseException) -> ValuesError:

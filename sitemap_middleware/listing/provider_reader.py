@@ -11,7 +11,6 @@ import weakref
 from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from contextvars import Context as ContextVariables
-from dataclasses import dataclass
 from typing import Any, Final
 
 from ..exceptions import ValuesError, ValuesTimeout
@@ -20,9 +19,8 @@ from ..http.messages import AsyncCollector
 from ..models import Context, PathBuilder, Provider, Route, Site
 from ..values_argument_check import unread
 from ..yield_to_other_threads import yield_to_other_threads
-from .async_provider_batches import iterate_in_own_loop
-from .provider_item_paths import ProvidedPages, ProviderReport, pages_of_items
-from .provider_item_queue import BatchQueue, as_values_error
+from .provider_item_paths import ProvidedPage, ProviderReport, pages_of_item
+from .provider_item_queue import BatchQueue, as_values_error, iterate_in_own_loop
 
 ITEM_TIMEOUT_SECONDS: Final = 10.0
 """Seconds without an item after which a provider counts as hanging."""
@@ -35,13 +33,6 @@ MAX_PROVIDER_ITEMS: Final = 10_000_000
 
 RETRY_SECONDS: Final = 60.0
 """Seconds until a provider that hung is called again."""
-
-BATCH_ITEMS: Final = 1000
-"""Items that are worked on at a time: as many as a chunk of a document has. Their paths take a millisecond, and their
-entries another."""
-
-JOINED_SECONDS: Final = 1.0
-"""Seconds after which the items of a slow provider are used, however few they are."""
 
 
 class Providers:
@@ -74,7 +65,7 @@ class Providers:
         routes: Sequence[Route],
         async_collector: AsyncCollector | None,
         report: ProviderReport,
-    ) -> Iterator[ProvidedPages]:
+    ) -> Iterator[list[ProvidedPage]]:
         """The pages that a provider enumerates of its routes, each once, in batches.
 
         Args:
@@ -92,26 +83,19 @@ class Providers:
         paths = set[int]()
         try:
             with closing(self._items(provider, builders[0][1], names, async_collector)) as batches:
-                for batch in self._joined(batches):
+                for batch in batches:
                     report.count += len(batch)
-                    pages = pages_of_items(site, batch, builders, report)
+                    pages = []
+                    for item in batch:
+                        for page in pages_of_item(site, item, builders, report):
+                            if (key := hash(page.path)) not in paths:
+                                paths.add(key)
+                                pages.append(page)
                     yield_to_other_threads()  # building the entries takes as long again
-                    yield pages.select(_are_new([*map(hash, pages.paths)], paths))
+                    yield pages
         except ValuesError as error:
             raise ValuesError(f"the values of {provider.place} failed: {error}") from error.__cause__
         self._paths[site.store_key, provider] = paths
-
-    def _joined(self, batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
-        """Batches of `BATCH_ITEMS` items, or of those that came within a second: larger ones take less time."""
-        joined: list[Any] = []
-        began = self._clock()
-        for batch in batches:
-            joined += batch
-            if len(joined) >= BATCH_ITEMS or not 0 <= self._clock() - began < JOINED_SECONDS:
-                yield joined
-                joined, began = [], self._clock()
-        if joined:
-            yield joined
 
     def is_provided(self, site: Site, route: Route, path: str) -> bool | None:
         """Whether a route's provider gave a percent-encoded path when it was last read to its end.
@@ -130,27 +114,20 @@ class Providers:
     ) -> Generator[list[Any]]:
         """The items of a provider in batches, within its limits. All its failures are `ValuesError`s."""
         thread, timed_out_at = self._hanging.get(provider), self._timed_out.get(provider)
+        started_at, count = self._clock(), 0
         if thread is not None and thread.is_alive():
             raise ValuesError("it hangs: its last call has not returned")
-        if timed_out_at is not None and 0 <= self._clock() - timed_out_at < RETRY_SECONDS:
+        if timed_out_at is not None and 0 <= started_at - timed_out_at < RETRY_SECONDS:
             raise ValuesError(f"it hung, and is called again after {RETRY_SECONDS:g} seconds")
         try:
             with closing(self._batches(provider, builder, names, async_collector)) as batches:
-                yield from self._within_limits(batches)
+                for batch in batches:
+                    yield batch
+                    count += len(batch)
+                    _check_limits(count, self._clock() - started_at)
         except ValuesTimeout:
             self._timed_out[provider] = self._clock()
             raise
-
-    def _within_limits(self, batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
-        """Batches, up to the limits."""
-        started_at, count = self._clock(), 0
-        for batch in batches:
-            yield batch
-            count += len(batch)
-            if count > MAX_PROVIDER_ITEMS:
-                raise ValuesTimeout(f"it gave more than {MAX_PROVIDER_ITEMS} items, so it seems to have no end")
-            if self._clock() - started_at > PROVIDER_TIMEOUT_SECONDS:
-                raise ValuesTimeout(f"it did not end within {PROVIDER_TIMEOUT_SECONDS:g} seconds")
 
     def _batches(
         self, provider: Provider, builder: PathBuilder, names: Collection[str], async_collector: AsyncCollector | None
@@ -159,19 +136,33 @@ class Providers:
 
         It is called on a thread. If the call returns something async, that is read on an event loop.
         """
-        for batch in self._threaded(provider, names, lambda queue: self._produce(provider, builder, queue)):
-            if not isinstance(batch, _AsyncBatch):
-                yield batch
-                continue
+        asynchronous: list[Any] = []
+
+        def produce(queue: BatchQueue) -> None:
+            with ExitStack() as stack:
+                context = builder.context()
+                if isinstance(context, AbstractContextManager):
+                    stack.enter_context(context)
+                source = self._called(provider)
+                if isinstance(source, AsyncIterable | Awaitable) and not isinstance(source, Iterable):
+                    asynchronous.append(source)
+                    return
+                items = iter(source)
+                if isinstance(items, Generator):
+                    stack.enter_context(closing(items))
+                queue.put_items(items)
+
+        yield from self._threaded(provider, names, produce)
+        for source in asynchronous:
             context = _app_context(builder)
             if async_collector is None:
-                yield from self._threaded(provider, names, _in_own_loop(batch.source, context))
-            else:
-                with (
-                    self._queue(names) as queue,
-                    closing(async_collector(batch.source, context, queue, ITEM_TIMEOUT_SECONDS)) as batches,
-                ):
-                    yield from batches
+                yield from self._threaded(provider, names, _in_own_loop(source, context))
+                continue
+            with (
+                self._queue(names) as queue,
+                closing(async_collector(source, context, queue, ITEM_TIMEOUT_SECONDS)) as batches,
+            ):
+                yield from batches
 
     def _threaded(
         self, provider: Provider, names: Collection[str], produce: Callable[[BatchQueue], None]
@@ -203,54 +194,32 @@ class Providers:
             queue.cancel()
             self._queues.discard(queue)
 
-    def _produce(self, provider: Provider, builder: PathBuilder, queue: BatchQueue) -> None:
-        """Call the provider, and put its items. Runs on the provider's thread."""
-        with ExitStack() as stack:
-            context = builder.context()
-            if isinstance(context, AbstractContextManager):
-                stack.enter_context(context)
-            source = unread(provider.source)
-            if not isinstance(source, Iterable | AsyncIterable):
-                source = source()
-                self._refuse_exhausted(provider, source)
-            if isinstance(source, AsyncIterable | Awaitable) and not isinstance(source, Iterable):
-                queue.put(_AsyncBatch(source))
-                return
-            items = iter(source)
-            if isinstance(items, Generator):
-                stack.enter_context(closing(items))
-            queue.put_items(items, BATCH_ITEMS)
-
-    def _refuse_exhausted(self, provider: Provider, source: Any) -> None:
-        """Refuse the iterator that the callable returned before: it is exhausted."""
-        if not hasattr(source, "__next__") and not hasattr(source, "__anext__"):
-            return
-        previous = self._returned.get(provider)
-        if previous is not None and previous() is source:
-            raise ValuesError("it returned the same iterator again, which is exhausted; return a new one each time")
-        with suppress(TypeError):  # some iterators take no weak references
-            self._returned[provider] = weakref.ref(source)
+    def _called(self, provider: Provider) -> Any:
+        """What a provider enumerates. Refuses the iterator that a callable returned before: it is exhausted."""
+        source = unread(provider.source)
+        if isinstance(source, Iterable | AsyncIterable):
+            return source
+        source = source()
+        if hasattr(source, "__next__") or hasattr(source, "__anext__"):
+            previous = self._returned.get(provider)
+            if previous is not None and previous() is source:
+                raise ValuesError("it returned the same iterator again, which is exhausted; return a new one each time")
+            with suppress(TypeError):  # some iterators take no weak references
+                self._returned[provider] = weakref.ref(source)
+        return source
 
 
-def _are_new(hashes: list[int], known: set[int]) -> list[bool]:
-    """Whether each of these is new, and make it known."""
-    are_new = []
-    for found in hashes:
-        are_new.append(found not in known)
-        known.add(found)
-    return are_new
-
-
-@dataclass(frozen=True, slots=True)
-class _AsyncBatch:
-    """Put in place of a batch if a provider returned something async."""
-
-    source: Any
+def _check_limits(count: int, seconds: float) -> None:
+    """Raise `ValuesTimeout` if a provider has given too many items, or takes too long."""
+    if count > MAX_PROVIDER_ITEMS:
+        raise ValuesTimeout(f"it gave more than {MAX_PROVIDER_ITEMS} items, so it seems to have no end")
+    if seconds > PROVIDER_TIMEOUT_SECONDS:
+        raise ValuesTimeout(f"it did not end within {PROVIDER_TIMEOUT_SECONDS:g} seconds")
 
 
 def _in_own_loop(source: Any, context: Context | None) -> Callable[[BatchQueue], None]:
     """A producer that reads an async source on a separate event loop."""
-    return lambda queue: iterate_in_own_loop(source, context, queue.read_item, queue.put)
+    return lambda queue: iterate_in_own_loop(source, context, queue)
 
 
 def _app_context(builder: PathBuilder) -> Context | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -47,9 +47,6 @@ class RouteReport:
         return self.route.endpoint in _PATTERN_ENDPOINTS
 
 
-_UNREACHABLE: Final = Verdict(False, UNREACHABLE_REASON)
-
-
 @dataclass(slots=True)
 class _RouteTally:
     """Counts of one route's pages."""
@@ -57,36 +54,39 @@ class _RouteTally:
     route: Route
     known: int = 0
     provided: int = 0
-    verdict: Verdict = _UNREACHABLE
+    verdict: Verdict = Verdict(False, UNREACHABLE_REASON)  # noqa: RUF009 (a tuple does not change)
     lastmod: Counter[str] = field(default_factory=Counter)
+
+
+_Tallies = dict[tuple[bool, str], _RouteTally]
 
 
 def route_report(entries: EntryBuilder, options: Options, context: EvaluationContext) -> list[RouteReport]:
     """Report on each route that answers on this site, in the app's order, and then on each pattern of the options."""
     snapshot = context.snapshot
-    routes = [
-        *(route for route in snapshot.table.routes if route.answers_on(snapshot.site.routed)),
-        *snapshot.table.static(snapshot.site),
-        *(_pattern_routes(options) if snapshot.table.is_main(snapshot.site) else ()),
-    ]
-    tallies: dict[tuple[bool, str], _RouteTally] = {}
+    is_main = snapshot.table.is_main(snapshot.site)
+    routes = [route for route in snapshot.table.routes if route.answers_on(snapshot.site.routed)]
+    routes += snapshot.table.static(snapshot.site)
+    if is_main:  # the patterns by which pages are learned
+        patterns = [pattern for pattern in (*options.include, *options.learn) if not pattern.literal]
+        routes += [Route(pattern.text, "learned from traffic", static=False) for pattern in patterns]
+    tallies: _Tallies = {}
     for route in routes:
         tallies.setdefault((route.static, route.path), _RouteTally(route))
     provider_reports, elsewhere = {}, dict[str, str]()
-    for provider, routes in context.providers.values():
-        provider_reports[provider], candidates = entries.provider_candidates(context, provider, routes)
-        for candidate in candidates:
-            _count(tallies, entries, context, candidate)
-        elsewhere |= _routes_of_examples(snapshot, provider, routes)
-    for candidate in (*entries.route_candidates(context), *stored_candidates(snapshot)):
-        _count(tallies, entries, context, candidate)
-    reports = [
-        _with_pages_elsewhere(_report(entries.policy, options, context, tally, provider_reports), elsewhere)
-        for tally in tallies.values()
-    ]
-    return (
-        reports if not snapshot.table.is_main(snapshot.site) else _with_unmatched_patterns(reports, options, snapshot)
-    )
+    for provider, provided in context.providers.values():
+        provider_reports[provider], candidates = entries.provider_candidates(context, provider, provided)
+        _count(tallies, entries, context, candidates)
+        elsewhere |= _routes_of_examples(snapshot, provider, provided)
+    _count(tallies, entries, context, entries.route_candidates(context))
+    _count(tallies, entries, context, stored_candidates(snapshot))
+    reports = []
+    for tally in tallies.values():
+        report = _report(entries.policy, options, context, tally, provider_reports)
+        if report.undecided and (place := elsewhere.get(report.route.path)):
+            report = replace(report, verdict=Verdict(False, f"its pages are listed by {place}"), undecided=False)
+        reports.append(report)
+    return _with_unmatched_patterns(reports, options, snapshot) if is_main else reports
 
 
 def _routes_of_examples(snapshot: SiteSnapshot, provider: Provider, routes: Sequence[Route]) -> dict[str, str]:
@@ -97,34 +97,18 @@ def _routes_of_examples(snapshot: SiteSnapshot, provider: Provider, routes: Sequ
     return {route.path: provider.place for route in found if route is not None}
 
 
-def _with_pages_elsewhere(report: RouteReport, elsewhere: Mapping[str, str]) -> RouteReport:
-    """The report, which counts as decided if another route's provider enumerates its pages."""
-    place = elsewhere.get(report.route.path)
-    if place is None or not report.undecided:
-        return report
-    return replace(report, verdict=Verdict(False, f"its pages are listed by {place}"), undecided=False)
-
-
-def _pattern_routes(options: Options) -> list[Route]:
-    """The patterns by which pages are learned, each as a route."""
-    patterns = (*options.include, *options.learn)
-    return [Route(pattern.text, "learned from traffic", static=False) for pattern in patterns if not pattern.literal]
-
-
 def _count(
-    tallies: dict[tuple[bool, str], _RouteTally],
-    entries: EntryBuilder,
-    context: EvaluationContext,
-    candidate: Candidate,
+    tallies: _Tallies, entries: EntryBuilder, context: EvaluationContext, candidates: Iterable[Candidate]
 ) -> None:
-    route = candidate.route
-    tally = tallies.setdefault((route.static, route.path), _RouteTally(route))
-    tally.known += candidate.page is not None
-    tally.provided += candidate.entry is not None
-    loc, tally.verdict = entries.policy.evaluate(context, candidate)
-    if loc is not None:
-        lastmod = entries.build_entry(context, loc, candidate)[1]
-        tally.lastmod[lastmod.source if lastmod.text else ""] += 1
+    for candidate in candidates:
+        route = candidate.route
+        tally = tallies.setdefault((route.static, route.path), _RouteTally(route))
+        tally.known += candidate.page is not None
+        tally.provided += candidate.entry is not None
+        loc, tally.verdict = entries.policy.evaluate(context, candidate)
+        if loc is not None:
+            lastmod = entries.build_entry(context, loc, candidate)[1]
+            tally.lastmod[lastmod.source if lastmod.text else ""] += 1
 
 
 def _report(
@@ -134,24 +118,21 @@ def _report(
     tally: _RouteTally,
     provider_reports: Mapping[Provider, ProviderReport],
 ) -> RouteReport:
-    route, verdict, undecided, site = tally.route, tally.verdict, False, context.snapshot.site
+    route, verdict, listed = tally.route, tally.verdict, tally.lastmod.total()
+    undecided = failing = False
     if route.shadowed_by is not None:
-        return RouteReport(site, route, Verdict(False, shadowed_reason(route)))
-    listed = tally.lastmod.total()
-    provider_report = provider_reports.get(route.settings.values) if route.settings.values else None
-    if provider_report is not None and not route.static:
-        verdict = _provider_verdict(provider_report, tally.provided, listed)
-    elif not route.static:
-        verdict, undecided = _parametrised_verdict(policy, options, route, tally.known, listed)
-    failing = not route.static and provider_report is not None and provider_report.failure is not None
+        return RouteReport(context.snapshot.site, route, Verdict(False, shadowed_reason(route)))
+    if not route.static:
+        report = provider_reports.get(route.settings.values) if route.settings.values else None
+        if report is None:
+            verdict, undecided = _parametrised_verdict(policy, options, route, tally.known, listed)
+        elif report.failure:
+            verdict, failing = Verdict(False, str(report.failure)), True
+        else:
+            counts = f"values: {tally.provided} pages, {listed} listed"
+            verdict = Verdict(listed > 0, "; ".join((counts, *report.messages())))
+    site = context.snapshot.site
     return RouteReport(site, route, verdict, tally.known, listed, tally.lastmod, undecided, failing=failing)
-
-
-def _provider_verdict(report: ProviderReport, count: int, listed: int) -> Verdict:
-    """What becomes of a route whose provider enumerates its pages."""
-    if report.failure:
-        return Verdict(False, str(report.failure))
-    return Verdict(listed > 0, "; ".join((f"values: {count} pages, {listed} listed", *report.messages())))
 
 
 def _parametrised_verdict(
@@ -180,7 +161,7 @@ def _with_unmatched_patterns(reports: list[RouteReport], options: Options, snaps
     for report in reports:
         reason = None if report.verdict.listed else reasons.pop(report.route.path, None)
         marked.append(replace(report, verdict=Verdict(False, reason), unmatched=True) if reason else report)
-    routes = [Route(pattern, "named by an option", static=False) for pattern in reasons]
-    return marked + [
-        RouteReport(snapshot.site, route, Verdict(False, reasons[route.path]), unmatched=True) for route in routes
-    ]
+    for pattern, reason in reasons.items():
+        route = Route(pattern, "named by an option", static=False)
+        marked.append(RouteReport(snapshot.site, route, Verdict(False, reason), unmatched=True))
+    return marked

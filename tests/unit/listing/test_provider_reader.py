@@ -37,9 +37,8 @@ from sitemap_middleware.adapters.event_loop_and_threads import collect_on_loop
 from sitemap_middleware.documents import publisher
 from sitemap_middleware.exceptions import ValuesError, ValuesTimeout
 from sitemap_middleware.listing import provider_reader as providers
-from sitemap_middleware.listing.async_provider_batches import MAX_BATCH_ITEMS
 from sitemap_middleware.listing.provider_item_paths import ProviderReport
-from sitemap_middleware.listing.provider_item_queue import BatchQueue
+from sitemap_middleware.listing.provider_item_queue import MAX_BATCH_ITEMS, BatchQueue
 
 from ...support.documents import entries
 from ...support.sample_sites import Clock, Page, SampleSite
@@ -1432,7 +1431,7 @@ def test_a_thread_that_nobody_listens_to_any_more_ends() -> None:
     (own,) = service.sites()
     ((provider, routes),) = service.app_routes.reload().providers(own).values()
     pages = service.providers.pages(own, provider, routes, None, report)
-    assert next(pages).paths
+    assert next(pages)
     pages.close()
     assert ended.wait(30)
 
