@@ -30,6 +30,9 @@ _BYTES_TYPES: Final = (bytes, bytearray, memoryview)
 _ENTRY_FIELDS: Final = frozenset({"lastmod", "priority", "changefreq"})
 """The fields of an `Entry` that a mapping or an object may have besides the parameters."""
 
+_FIELD_TYPES: Final[Mapping[str, Any]] = {"priority": float | Decimal, "changefreq": str}
+"""The types that a field must have, for a column of its name may mean something else."""
+
 
 class AttributeParams(dict[str, Any]):
     """The attributes of an object that are named like parameters, and the reason for each that cannot be read."""
@@ -166,23 +169,15 @@ def entry_of_fields(fields: Mapping[str, Any]) -> Entry:
     """
     if not fields:
         return EMPTY_ENTRY
-    given = dict(fields)
-    if not isinstance(given.get("priority"), float | Decimal):
-        given.pop("priority", None)
-    if not isinstance(given.get("changefreq"), str):
-        given.pop("changefreq", None)
-    try:
-        return Entry({}, **given)
-    except OptionError:
-        valid = {name: value for name, value in given.items() if _is_valid(name, value)}
-        if "lastmod" in given and "lastmod" not in valid:
-            valid["lastmod"] = reprlib.repr(given["lastmod"])  # text that is not a date
-        return Entry({}, **valid)
-
-
-def _is_valid(name: str, value: Any) -> bool:
-    try:
-        Entry({}, **{name: value})
-    except OptionError:
-        return False
-    return True
+    usable: dict[str, Any] = {}
+    for name, value in fields.items():
+        if name in _FIELD_TYPES and not isinstance(value, _FIELD_TYPES[name]):
+            continue
+        try:
+            Entry({}, **{name: value})
+        except OptionError:
+            if name == "lastmod":
+                usable[name] = reprlib.repr(value)  # text that is not a date
+        else:
+            usable[name] = value
+    return Entry({}, **usable)

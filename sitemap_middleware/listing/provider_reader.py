@@ -34,6 +34,12 @@ MAX_PROVIDER_ITEMS: Final = 10_000_000
 RETRY_SECONDS: Final = 60.0
 """Seconds until a provider that hung is called again."""
 
+JOINED_ITEMS: Final = 1000
+"""Items that are worked on at a time."""
+
+JOINED_SECONDS: Final = 1.0
+"""Seconds after which the items of a slow provider are used, however few they are."""
+
 
 class Providers:
     """Calls providers, and remembers which of them hang, and which paths they gave."""
@@ -83,7 +89,7 @@ class Providers:
         paths = set[int]()
         try:
             with closing(self._items(provider, builders[0][1], names, async_collector)) as batches:
-                for batch in batches:
+                for batch in self._joined(batches):
                     report.count += len(batch)
                     pages = []
                     for item in batch:
@@ -96,6 +102,18 @@ class Providers:
         except ValuesError as error:
             raise ValuesError(f"the values of {provider.place} failed: {error}") from error.__cause__
         self._paths[site.store_key, provider] = paths
+
+    def _joined(self, batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
+        """Batches of `JOINED_ITEMS` items, or of those that came within a second: each is one request to the store."""
+        joined: list[Any] = []
+        began = self._clock()
+        for batch in batches:
+            joined += batch
+            if len(joined) >= JOINED_ITEMS or not 0 <= self._clock() - began < JOINED_SECONDS:
+                yield joined
+                joined, began = [], self._clock()
+        if joined:
+            yield joined
 
     def is_provided(self, site: Site, route: Route, path: str) -> bool | None:
         """Whether a route's provider gave a percent-encoded path when it was last read to its end.

@@ -409,16 +409,6 @@ def test_a_page_that_is_not_enumerated_is_never_listed(protocol: str) -> None:
         assert site.app.explain("/posts/three").reason == "its route has values, and they do not include it"
 
 
-@BOTH
-def test_many_enumerated_pages_with_one_content_are_pages_still(protocol: str) -> None:
-    posts = [{"slug": f"{number}"} for number in range(9)]
-    site = SampleSite(protocol, {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=posts)})
-    for _ in range(2):
-        site.visit(*(f"/posts/{number}" for number in range(9)))
-        site.clock.pass_(2 * DAY)
-    assert len(site.locs()) == 9
-
-
 def test_provided_page_is_not_dropped_as_a_slash_variant() -> None:
     site = Site(Starlette(routes=[Route("/docs/{name:path}", a_view([{"name": "a"}, {"name": "a/"}]))]))
     site.request("/docs/a")
@@ -553,21 +543,6 @@ def test_a_value_is_written_as_its_base_class_writes_it(given: dict[str, Any], w
     on_page, on_route = Site(on_flask([Entry({"slug": "one"}, **given)])), flask.Flask("site", static_folder=None)
     on_route.add_url_rule("/posts/<slug>", "post", text([{"slug": "one"}], **given))
     assert on_page.entries() == Site(on_route).entries() == {PAGES[0]: written}
-
-
-class NoNumber(float):
-    def __float__(self) -> float:
-        raise RuntimeError("no")
-
-
-def test_a_priority_that_cannot_be_read_is_refused() -> None:
-    with pytest.raises(OptionError, match="give a number"):
-        Entry({"slug": "one"}, priority=NoNumber(0.5))
-
-
-def test_text_of_any_class_makes_a_path_or_is_left_out() -> None:
-    for listed in (on_flask([{"slug": OwnText("one")}]), on_flask([OwnText("one")])):
-        assert Site(listed).entries().keys() <= {PAGES[0], f"{LOCAL}/posts/%3C&%3E"}
 
 
 class Post(Entry):
@@ -1490,10 +1465,6 @@ def test_values_of_a_view_win_over_learning_of_its_blueprint() -> None:
     assert site.locs() == PAGES
 
 
-def test_a_callable_whose_signature_cannot_be_told_is_taken() -> None:
-    assert callable(sitemap(values=dict)(text()))
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -1525,17 +1496,6 @@ def test_an_entry_that_cannot_be_is_refused_with_the_cure(make: Any, message: st
     with pytest.raises(OptionError) as raised:
         make()
     assert message in str(raised.value)
-
-
-def test_an_entry_is_a_value() -> None:
-    params = {"slug": "a"}
-    entry = Entry(params, priority=0)
-    params["slug"] = "b"
-    assert entry == Entry({"slug": "a"}, priority=0.0)
-    assert entry != Entry({"slug": "b"}, priority=0.0)
-    assert repr(entry) == "Entry(params={'slug': 'a'}, lastmod=None, priority=0.0, changefreq=None)"
-    with pytest.raises(AttributeError):
-        entry.priority = 1.0  # type: ignore[misc] # that is what is tried
 
 
 # For people
