@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import quote, unquote
 
 from anyio import Event
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+from anyio.from_thread import start_blocking_portal
 from werkzeug.test import Client
 
 from ..adapters.asgi_client import ResponseCollector
@@ -23,6 +23,13 @@ from ..adapters.event_loop_and_threads import collect_on_loop
 from ..exceptions import SitemapError
 from ..http.messages import PROBE_USER_AGENT, WAIT_SECONDS_KEY, AsyncCollector, Response
 from ..models import Site
+
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+MAX_WAIT_SECONDS: Final = 600.0
+"""Seconds for which the middleware may request pages of the app before it responds."""
+
+Message = MutableMapping[str, Any]
 
 
 class Fetch(Protocol):
@@ -33,48 +40,18 @@ class Fetch(Protocol):
         ...
 
 
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-
-MAX_WAIT_SECONDS: Final = 600.0
-"""Seconds for which the middleware may request pages of the app before it responds."""
-
-Message = MutableMapping[str, Any]
-
-
-@contextlib.contextmanager
-def running_app(app: Any, *, asynchronous: bool) -> Iterator[RunningApp]:
-    """Provide an app that runs as under a server: an ASGI app is started, and shut down at the end.
-
-    Args:
-        app: the app.
-        asynchronous: whether the app speaks ASGI.
-    """
-    if not asynchronous:
-        with ThreadPoolExecutor(1, "sitemap_middleware-app") as executor:
-            yield RunningApp(functools.partial(_send_wsgi, executor, app))
-        return
-    with start_blocking_portal() as portal:
-        lifespan = portal.call(_create_lifespan)
-        portal.start_task_soon(lifespan.run, app)
-        portal.call(lifespan.started.wait)
-        try:
-            yield RunningApp(
-                functools.partial(_send_asgi, portal, lifespan, app),
-                functools.partial(collect_on_loop, portal.call),
-                lifespan.failure,
-            )
-        finally:
-            portal.call(lifespan.shut_down)
-
-
 class _PageRequest(NamedTuple):
     """A request for a page of an app."""
 
     site: Site
     path: str
     encoding: str
+    query: str
     wait_seconds: float
-    query: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"User-Agent": PROBE_USER_AGENT, "Accept": "*/*", "Accept-Encoding": self.encoding}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +76,33 @@ class RunningApp:
         """
         if self.failure is not None:
             raise SitemapError(f"the app did not start: {self.failure}")
-        return lambda path, encoding, query="": self._send(_PageRequest(site, path, encoding, wait_seconds, query))
+        return lambda path, encoding, query="": self._send(_PageRequest(site, path, encoding, query, wait_seconds))
+
+
+@contextlib.contextmanager
+def running_app(app: Any, *, asynchronous: bool) -> Iterator[RunningApp]:
+    """Provide an app that runs as under a server: an ASGI app is started, and shut down at the end.
+
+    Args:
+        app: the app.
+        asynchronous: whether the app speaks ASGI.
+    """
+    if not asynchronous:
+        with ThreadPoolExecutor(1, "sitemap_middleware-app") as executor:
+            yield RunningApp(functools.partial(_send_wsgi, executor, app))
+        return
+    with start_blocking_portal() as portal:
+        lifespan = portal.call(_Lifespan)  # on the event loop, to which its events are bound
+        portal.start_task_soon(lifespan.run, app)
+        portal.call(lifespan.started.wait)
+        try:
+            yield RunningApp(
+                lambda request: portal.call(_call_asgi, app, request, lifespan.state),
+                functools.partial(collect_on_loop, portal.call),
+                lifespan.failure,
+            )
+        finally:
+            portal.call(lifespan.shut_down)
 
 
 def _send_wsgi(executor: Executor, app: Any, request: _PageRequest) -> Response:
@@ -120,24 +123,18 @@ def _call_wsgi(app: Any, request: _PageRequest) -> Response:
         quote(request.path),
         base_url=f"{site.scheme}://{site.host}{site.root}/",
         query_string=request.query,
-        headers=_headers(request),
+        headers=request.headers,
         environ_overrides={WAIT_SECONDS_KEY: request.wait_seconds},
     )
     return Response(response.status_code, [(name.lower(), value) for name, value in response.headers], response.data)
 
 
-def _send_asgi(portal: BlockingPortal, lifespan: _Lifespan, app: Any, request: _PageRequest) -> Response:
-    response: Response = portal.call(_call_asgi, app, request, lifespan.state)
-    return response
-
-
 async def _call_asgi(app: Any, request: _PageRequest, state: Mapping[str, Any]) -> Response:
-    site = request.site
+    site, root = request.site, unquote(request.site.root)
     host, _, port = site.host.rpartition(":")
     if not (host and port.isdigit()):
         host, port = site.host, str(_DEFAULT_PORTS[site.scheme])
-    root = unquote(site.root)
-    headers = {"Host": site.host, **_headers(request)}
+    headers = {"Host": site.host, **request.headers}
     scope: dict[str, Any] = {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.4"},
@@ -157,10 +154,6 @@ async def _call_asgi(app: Any, request: _PageRequest, state: Mapping[str, Any]) 
     collector = ResponseCollector()
     await app(scope, collector.receive, collector.send)
     return collector.response()
-
-
-def _headers(request: _PageRequest) -> dict[str, str]:
-    return {"User-Agent": PROBE_USER_AGENT, "Accept": "*/*", "Accept-Encoding": request.encoding}
 
 
 class _Lifespan:
@@ -204,8 +197,3 @@ class _Lifespan:
             traceback = str(message.get("message", "")).strip()
             self.failure = traceback.splitlines()[-1] if traceback else "no reason given"
         self.started.set()
-
-
-async def _create_lifespan() -> _Lifespan:
-    """Create it on the event loop, because its events are bound to that loop."""
-    return _Lifespan()

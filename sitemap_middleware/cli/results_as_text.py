@@ -122,7 +122,8 @@ def _print_routes(out: Console, reports: Sequence[RouteReport]) -> None:
         table.add_column("host", overflow="fold")
     table.add_column("listed")
     if not is_narrow:
-        table.add_column("why", overflow="fold", min_width=_MIN_REASON_COLUMNS)
+        longest = max((len(report.verdict.reason) for report in reports), default=0)
+        table.add_column("why", overflow="fold", min_width=min(longest, _MIN_REASON_COLUMNS))
     table.add_column("seen", justify="right")
     table.add_column("lastmod from", overflow="fold", max_width=_MAX_SOURCE_COLUMNS if is_narrow else None)
     for report in reports:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import os
 import re
@@ -25,14 +26,6 @@ MAX_ROUNDS: Final = 5
 """Times that all documents are requested, at most, because the index has changed meanwhile."""
 
 _LOC: Final = re.compile(rb"<loc>([^<]*)</loc>")
-
-
-class File(NamedTuple):
-    """One document to write."""
-
-    path: Path
-    body: bytes
-    gzipped_body: bytes
 
 
 class ExportedFile(NamedTuple):
@@ -79,19 +72,26 @@ def export(
         SitemapError: the app does not serve the sitemap, or not all of its documents.
         OSError: a file cannot be written.
     """
-    fetcher = _DocumentFetcher(fetch, site, folder, pause)
-    sitemap = fetcher.fetch_file(path)
-    document_paths, written, missing = list[str](), list[ExportedFile](), None
+    read = functools.partial(_read, fetch, site.base_url, pause)
+    sitemap, document_paths = read(path), list[str]()
+    written, missing = list[ExportedFile](), None
     for _ in range(MAX_ROUNDS):
-        document_paths = list(_document_paths(sitemap.body, site))
-        written, missing = _write_documents(fetcher, document_paths, on_progress)
-        earlier, sitemap = sitemap, fetcher.fetch_file(path)
-        if sitemap.body == earlier.body:
+        document_paths = list(_document_paths(gzip.decompress(sitemap), site))
+        on_progress(0, len(document_paths) + 1)
+        written, missing = [], None
+        for count, document in enumerate(document_paths, 1):
+            try:
+                written.append(_write(folder, document, read(document)))
+            except _DocumentMissing as error:  # an error only if the index still names it when it is fetched again
+                missing = error
+            on_progress(count, len(document_paths) + 1)
+        earlier, sitemap = sitemap, read(path)
+        if gzip.decompress(sitemap) == gzip.decompress(earlier):
             break
     if missing is not None:
         raise missing
-    previous_files = _previously_exported(sitemap.path, site, folder)
-    written.append(_write(sitemap))
+    previous_files = _previously_exported(folder / path.lstrip("/"), site, folder)
+    written.append(_write(folder, path, sitemap))
     on_progress(len(document_paths) + 1, len(document_paths) + 1)
     current_files = {path for file in written for path in (file.path, _gzipped(file.path))}
     for file in previous_files:
@@ -100,52 +100,25 @@ def export(
     return written
 
 
-def _write_documents(
-    fetcher: _DocumentFetcher, paths: list[str], on_progress: Callable[[int, int | None], None]
-) -> tuple[list[ExportedFile], _DocumentMissing | None]:
-    """Fetch and write documents; return the files, and the error of one that is missing."""
-    total = len(paths) + 1
-    on_progress(0, total)
-    written: list[ExportedFile] = []
-    missing: _DocumentMissing | None = None
-    for count, path in enumerate(paths, 1):
-        try:
-            written.append(_write(fetcher.fetch_file(path)))
-        except _DocumentMissing as error:  # an error only if the index still names it when it is fetched again
-            missing = error
-        on_progress(count, total)
-    return written, missing
-
-
-class _DocumentFetcher:
-    """Fetches documents from the app."""
-
-    def __init__(self, fetch: Fetch, site: Site, folder: Path, pause: Callable[[float], None]) -> None:
-        self._fetch = fetch
-        self._base_url = site.base_url
-        self._folder = folder
-        self._pause = pause
-
-    def fetch_file(self, path: str) -> File:
-        """Fetch a document; wait while the app is generating it."""
-        response = self._fetch(path, "gzip")
-        while response.status == 503 and _is_generating(response):
-            self._pause(RETRY_SECONDS)
-            response = self._fetch(path, "gzip")
-        if response.status != 200:
-            error_class = _DocumentMissing if response.status == 404 else SitemapError
-            reason = response.body.decode("utf-8", "replace").strip()
-            raise error_class(f"the app answered {response.status} for {path}: {reason}")
-        if dict(response.headers).get("content-encoding") != "gzip":
-            raise SitemapError(f"the app has a route for {path}, so SitemapMiddleware does not serve it")
-        body = gzip.decompress(response.body)
-        first_loc = _LOC.search(body)
-        if first_loc and not first_loc[1].startswith(f"{self._base_url}/".encode()):
-            raise SitemapError(
-                f"{path} lists {first_loc[1].decode('utf-8', 'replace')}, which is not a page of {self._base_url}:"
-                " give the site's own --base-url and --root-path"
-            )
-        return File(self._folder / path.lstrip("/"), body, response.body)
+def _read(fetch: Fetch, base_url: str, pause: Callable[[float], None], path: str) -> bytes:
+    """Fetch a document, gzipped; wait while the app is generating it."""
+    response = fetch(path, "gzip")
+    while response.status == 503 and _is_generating(response):
+        pause(RETRY_SECONDS)
+        response = fetch(path, "gzip")
+    if response.status != 200:
+        error_class = _DocumentMissing if response.status == 404 else SitemapError
+        reason = response.body.decode("utf-8", "replace").strip()
+        raise error_class(f"the app answered {response.status} for {path}: {reason}")
+    if dict(response.headers).get("content-encoding") != "gzip":
+        raise SitemapError(f"the app has a route for {path}, so SitemapMiddleware does not serve it")
+    first_loc = _LOC.search(gzip.decompress(response.body))
+    if first_loc and not first_loc[1].startswith(f"{base_url}/".encode()):
+        raise SitemapError(
+            f"{path} lists {first_loc[1].decode('utf-8', 'replace')}, which is not a page of {base_url}:"
+            " give the site's own --base-url and --root-path"
+        )
+    return response.body
 
 
 def _is_generating(response: Response) -> bool:
@@ -161,13 +134,12 @@ def _document_paths(body: bytes, site: Site) -> Iterator[str]:
             yield unquote((loc.text or "").removeprefix(site.base_url))
 
 
-def _write(file: File) -> ExportedFile:
-    file.path.parent.mkdir(parents=True, exist_ok=True)
-    gzipped_path = _gzipped(file.path)
-    _replace(gzipped_path, file.gzipped_body)
-    _replace(file.path, file.body)
-    urls, documents = file.body.count(b"<url>"), file.body.count(b"<sitemap>")
-    return ExportedFile(file.path, urls, documents, len(file.body), len(file.gzipped_body))
+def _write(folder: Path, document: str, gzipped: bytes) -> ExportedFile:
+    path, body = folder / document.lstrip("/"), gzip.decompress(gzipped)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _replace(_gzipped(path), gzipped)
+    _replace(path, body)
+    return ExportedFile(path, body.count(b"<url>"), body.count(b"<sitemap>"), len(body), len(gzipped))
 
 
 def _gzipped(path: Path) -> Path:

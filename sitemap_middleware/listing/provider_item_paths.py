@@ -55,7 +55,7 @@ class ProviderReport:
         lines: list[str] = []
         if self.skipped:
             shown = len(self.examples)
-            first = f"; the first {shown} are:" if shown < self.skipped else ""
+            first = f", such as the {shown} that follow" if shown < self.skipped else ""
             lines += [f"{self.skipped} of {self.count} items were left out{first}", *self.examples]
         if self.undated:
             example = self.undated_example

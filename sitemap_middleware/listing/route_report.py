@@ -129,7 +129,7 @@ def _report(
         elif report.failure:
             verdict, failing = Verdict(False, str(report.failure)), True
         else:
-            counts = f"values: {tally.provided} pages, {listed} listed"
+            counts = f"values: {tally.provided} page{'' if tally.provided == 1 else 's'}, {listed} listed"
             verdict = Verdict(listed > 0, "; ".join((counts, *report.messages())))
     site = context.snapshot.site
     return RouteReport(site, route, verdict, tally.known, listed, tally.lastmod, undecided, failing=failing)

@@ -20,7 +20,6 @@ from sitemap_middleware.check.sources import AppPages
 from sitemap_middleware.cli.main import command, commands_for
 from sitemap_middleware.http.messages import Response
 from sitemap_middleware.models import Site
-from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from ...support.command_line import cli_runner
 from ..check.web_site import Reply, WebSite, served, urlset
@@ -253,21 +252,6 @@ def test_page_that_was_seen_and_is_not_listed(tmp_path: Path) -> None:
     found = messages(check_app(app))
     assert found["coverage-not-listed", "/offer"] == "the page is left out: its robots meta tag says noindex"
     assert ("coverage-never-seen", "/") not in found
-
-
-@pytest.mark.parametrize("kind", ["flask", "starlette"])
-def test_requested_pages_leave_no_evidence(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So two equal runs find the same, and a visit of the linter is no visit."""
-    monkeypatch.setenv("SITEMAP_STORE", store := f"sqlite:///{tmp_path / 'sitemap.sqlite3'}")
-    options = {"base_url": BAKERY, "verify": False}
-    app = SitemapMiddleware(flask_bakery().wsgi_app if kind == "flask" else starlette_bakery(), **options)
-    app.service.store.check_writable()
-    first, second = check_app(app).stdout, check_app(app).stdout
-    assert "the page answers 410" in first
-    assert first == second
-    opened = SQLiteStore(store.removeprefix("sqlite:///"))
-    assert opened.parts(Site("https", "bakery.example").store_key) == {}
-    opened.close()
 
 
 def pages_of(answers: dict[str, tuple[int, str]], *, root: str = "") -> AppPages:

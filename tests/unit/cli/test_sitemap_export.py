@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import gzip
-import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 
-from sitemap_middleware.cli import sitemap_export as export_module
 from sitemap_middleware.cli.main import command
-from sitemap_middleware.cli.sitemap_export import export
-from sitemap_middleware.documents import publisher
+from sitemap_middleware.cli.sitemap_export import RETRY_SECONDS, export
 from sitemap_middleware.documents.xml import render_sitemap
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.exceptions import SitemapError
-from sitemap_middleware.http.messages import Response
+from sitemap_middleware.http.messages import GENERATING_HEADER, Response
 from sitemap_middleware.models import Site
 from sitemap_middleware.observe.ingest import save_observations
 from sitemap_middleware.stores.sqlite import SQLiteStore
@@ -133,27 +129,6 @@ def test_asgi_app_stays_alive_during_the_export(store: SQLiteStore, tmp_path: Pa
 
 
 FAILING = {
-    "an app that cannot start": (
-        """
-        from sitemap_middleware import SitemapMiddleware
-        from starlette.applications import Starlette
-        from starlette.responses import PlainTextResponse
-        from starlette.routing import Route
-        import contextlib
-
-        @contextlib.asynccontextmanager
-        async def lifespan(app):
-            raise OSError("no database")
-            yield
-
-        async def page(request):
-            return PlainTextResponse("page")
-
-        app = Starlette(routes=[Route("/", page)], lifespan=lifespan)
-        app.add_middleware(SitemapMiddleware, base_url="https://example.com")
-        """,
-        "the app did not start: OSError: no database",
-    ),
     "nothing to list": (
         """
         from sitemap_middleware import SitemapMiddleware
@@ -177,7 +152,6 @@ FAILING = {
         """,
         "the app has a route for /sitemap.xml, so SitemapMiddleware does not serve it",
     ),
-    "no middleware": ("import flask\napp = flask.Flask(__name__)\n", "has no SitemapMiddleware"),
 }
 
 
@@ -264,50 +238,7 @@ def test_missing_document_of_an_index_is_an_error(tmp_path: Path) -> None:
     assert not (tmp_path / "sitemap.xml").exists()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["flask", "starlette"])
-def test_values_that_take_long_are_built_to_their_end(kind: str, store: SQLiteStore, tmp_path: Path) -> None:
-    apps = {
-        "flask": """
-        app = flask.Flask(__name__)
-        app.add_url_rule("/posts/<int:number>", "post", sitemap(values=posts)(lambda number: "A post."))
-        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://example.com")
-        """,
-        "starlette": """
-        app = Starlette(routes=[Route("/posts/{number:int}", sitemap(values=posts)(lambda request: None))])
-        app.add_middleware(SitemapMiddleware, base_url="https://example.com")
-        """,
-    }
-    head = """
-    import flask, threading
-    from starlette.applications import Starlette
-    from starlette.routing import Route
-    from sitemap_middleware import SitemapMiddleware, sitemap
-
-    release = threading.Event()
-
-    def posts():
-        release.wait(30)
-        for number in range(15_000):
-            yield {"number": number}
-
-    """
-    name = own(textwrap.dedent(head) + textwrap.dedent(apps[kind]), f"own_slow_{kind}")
-    pauses = []
-
-    def pause(seconds: float) -> None:
-        pauses.append(seconds)
-        sys.modules[name].release.set()
-        time.sleep(0.05)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(export_module.export, "__kwdefaults__", {"pause": pause})
-        patch.setattr(publisher, "FIRST_WAIT_SECONDS", 0.0)
-        result = build(f"{name}:app", tmp_path / "public")
-    assert result.exit_code == 0, result.output
-    assert pauses
-    out = tmp_path / "public"
-    names = [loc.rpartition("/")[2] for loc in locs((out / "sitemap.xml").read_bytes())]
-    written_locs = [url for name in names for url in locs((out / name).read_bytes())]
-    assert len(names) == 2
-    assert written_locs == [f"https://example.com/posts/{number}" for number in range(15_000)]
+def test_documents_that_are_being_generated_are_waited_for(tmp_path: Path) -> None:
+    generating = Response(503, [(name.lower(), value) for name, value in [GENERATING_HEADER]], b"")
+    responses = {"/sitemap.xml": [generating, generating, MADE]}
+    assert exported(responses, tmp_path) == (["sitemap.xml"], [RETRY_SECONDS, RETRY_SECONDS])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import pty
 import subprocess
@@ -11,49 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from rich.console import Console
-
-from sitemap_middleware.cli.terminal_output import print_line, print_rows
 
 ROOT = Path(__file__).resolve().parents[3]
-URL = "https://shop.example/" + "a-long-path/" * 5
-
-
-def lines(width: int, *, terminal: bool = True) -> tuple[Console, io.StringIO]:
-    file = io.StringIO()
-    return Console(file=file, width=width, force_terminal=terminal, color_system=None), file
-
-
-def test_a_line_is_broken_between_words_and_indented() -> None:
-    out, file = lines(24)
-    print_line(out, "  one two three four five six seven")
-    assert file.getvalue().splitlines() == ["  one two three four", "      five six seven"]
-
-
-@pytest.mark.parametrize("text", [URL, f"loc: {URL}", f"see {URL} and others"])
-def test_a_url_is_in_one_piece(text: str) -> None:
-    out, file = lines(24)
-    print_line(out, text)
-    assert URL in file.getvalue()
-
-
-def test_rows_are_aligned_and_what_does_not_fit_stands_below() -> None:
-    out, file = lines(40)
-    print_rows(out, [("/a", "yes", ""), ("/about", "no", ""), ("/b", "", ""), ("/c", "because " * 8, "")])
-    assert file.getvalue().splitlines() == [
-        "/a      yes",
-        "/about  no",
-        "/b",
-        "/c",
-        "    because because because because",
-        "    because because because because",
-    ]
-
-
-def test_without_a_terminal_a_row_is_a_line() -> None:
-    out, file = lines(40, terminal=False)
-    print_rows(out, iter([("/a", "yes", ""), (URL, "because " * 8, "")]))
-    assert file.getvalue().splitlines() == ["/a  yes", f"{URL}  {('because ' * 8).rstrip()}"]
 
 
 APP = """

@@ -682,7 +682,7 @@ def test_first_skipped_items_are_named_in_one_warning(caplog: pytest.LogCaptureF
     assert site.app.stats()["skipped"] == 9
     assert len(caplog.records) == 1
     assert caplog.records[0].getMessage().endswith("; and 6 more")
-    assert site.app.explain("/posts/x").skipped[0] == "9 of 11 items were left out; the first 3 are:"
+    assert site.app.explain("/posts/x").skipped[0] == "9 of 11 items were left out, such as the 3 that follow"
     assert [line.partition(" ")[0] for line in site.app.explain("/posts/x").skipped] == ["9", *["{'id':"] * 3]
 
 
