@@ -12,7 +12,6 @@ import pytest
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
 from sitemap_middleware.evidence.merge import merge
 from sitemap_middleware.evidence.observations import Observation
-from sitemap_middleware.evidence.page_verdict import Verdict
 from sitemap_middleware.evidence.site_signals import SiteSignals
 from sitemap_middleware.listing import site_signals_cache
 from sitemap_middleware.listing.candidates import Candidate, SiteSnapshot, decode_path
@@ -332,12 +331,6 @@ def context(rules: str = "", *, made: bool = False) -> EvaluationContext:
     ("options", "candidate", "verdict"),
     [
         # never visited
-        ({}, Candidate("/page", route(), None), (False, "it was not requested yet: request /sitemap.xml once", True)),
-        (
-            {"verify": False},
-            Candidate("/page", route(), None),
-            (True, "it is a static route, and no response forbids it", False),
-        ),
         (
             {"verify": False},
             Candidate("/page", route(hidden=HiddenReason("it declares a redirect")), None),
@@ -347,16 +340,6 @@ def context(rules: str = "", *, made: bool = False) -> EvaluationContext:
             {"include": ["/page"]},
             Candidate("/page", route(hidden=HiddenReason("it declares a redirect")), None),
             (True, "the option include matches it, and no response forbids it", True),
-        ),
-        (
-            {"include": ["/page"], "verify": False},
-            Candidate("/page", route(), None),
-            (True, "the option include matches it, and no response forbids it", False),
-        ),
-        (
-            {"include": ["/logout"]},
-            Candidate("/logout", route("/logout"), None),
-            (True, "the option include matches it, and no response forbids it", False),
         ),
         (
             {"include": ["/items/{id}"], "verify": False},
@@ -384,40 +367,17 @@ def context(rules: str = "", *, made: bool = False) -> EvaluationContext:
             Candidate("/items/1", route("/items/{id}", static=False), observed("/items/1", learned=True)),
             (False, "the option exclude matches it: '/items/{id}'", False),
         ),
-        ({}, Candidate("/sitemap.xml", route("/sitemap.xml"), None), (False, "it is the sitemap itself", False)),
         # health checks
-        (
-            {},
-            Candidate("/healthz", route("/healthz"), observed("/healthz")),
-            (
-                False,
-                "'healthz' in its path is that of a health check or of operations; the option include lists it",
-                False,
-            ),
-        ),
-        (
-            {"include": ["/healthz"]},
-            Candidate("/healthz", route("/healthz"), observed("/healthz")),
-            (True, "it answered 200 with text/html", False),
-        ),
         (
             {},
             Candidate("/healthz", route("/healthz", last_modified=NOW), observed("/healthz")),
             (True, "it answered 200 with text/html", False),
         ),
         # observed
-        ({}, Candidate("/page", route(), observed()), (True, "it answered 200 with text/html", False)),
         (
             {},
             Candidate("/items/1", route("/items/{id}", static=False), observed("/items/1", learned=True), "/items/1/"),
             (False, "it is the same page as /items/1/", False),
-        ),
-        (
-            {},
-            Candidate(
-                "/items/1", route("/items/{id}", static=False), observed("/items/1", learned=True)._replace(last_seen=0)
-            ),
-            (False, "it was not visited in the last 365 days", False),
         ),
         # its HTML was not read
         (
@@ -466,16 +426,6 @@ def context(rules: str = "", *, made: bool = False) -> EvaluationContext:
         # given by the developer
         (
             {},
-            Candidate("/p/1", route("/p/{id}", static=False), None, entry=Entry({"id": 1})),
-            (True, "the values of its route include it, and no response forbids it", False),
-        ),
-        (
-            {},
-            Candidate("/p/1", route("/p/{id}", static=False), observed("/p/1", status=404), entry=Entry({"id": 1})),
-            (False, "it answered 404", False),
-        ),
-        (
-            {},
             Candidate(
                 "/p/1",
                 route("/p/{id}", static=False),
@@ -514,16 +464,6 @@ def test_reason_says_what_the_page_answered(made: bool, probed: dict[str, str], 
     candidate = Candidate("/page%20%C3%A9", route("/page é"), None)
     _, verdict = policy_of(probed).evaluate(context(made=made), candidate)
     assert verdict[:3] == (False, reason, True)
-
-
-def test_robots_txt_decides_last() -> None:
-    forbidding = context("User-agent: *\nDisallow: /page\n")
-    disallowed = (None, Verdict(False, "the app's robots.txt disallows it"))
-    assert policy_of(verify=False).evaluate(forbidding, Candidate("/page", route(), None)) == disallowed
-    assert policy_of().evaluate(forbidding, Candidate("/page", route(), None)) == disallowed
-    assert policy_of().evaluate(forbidding, Candidate("/page", route(), observed())) == disallowed
-    _, verdict = policy_of().evaluate(forbidding, Candidate("/page", route(), observed(status=404)))
-    assert "404" in verdict.reason
 
 
 @pytest.mark.parametrize("length", [2047, 2048])
