@@ -24,9 +24,6 @@ from ..value_history import VOLATILE, History, Run
 GENERATED_DATE_SECONDS: Final = 60
 """A date that was not seen to stay the same for so long may have been generated for its response."""
 
-UNSEEN_FACTOR: Final = 4
-"""If the gaps between visits are this many times the highest age of a date, the dates come from a cache."""
-
 ROUNDED_CLOCKS: Final = ((15 * 60, 2 * SECONDS_PER_DAY), (5 * 60, 20 * 60))
 """Pairs of seconds: a date that is a multiple of the first may be a rounded clock until it is as old as the second.
 
@@ -47,7 +44,7 @@ def is_credible(dates: History, value: int) -> bool:
       than workers' clocks do, or it is older than any such distance.
     """
     run = next((run for run in dates if run.value == value), None)
-    if run is None or (len(dates) > 1 and _is_cached_clock(dates)):
+    if run is None:
         return False
     if age := _required_age(value):
         return run.last - value >= age or any(other.last - other.first >= age for other in dates)
@@ -69,13 +66,6 @@ def is_generated(dates: History) -> bool:
 def _required_age(value: int) -> int:
     """The age from which a rounded date is credible; 0 if it is not rounded."""
     return next((age for step, age in ROUNDED_CLOCKS if value % step == 0), 0)
-
-
-def _is_cached_clock(dates: History) -> bool:
-    """Whether a cache makes the dates, each when it fetches the page. They are never old, even if visits are rare."""
-    oldest = max(GENERATED_DATE_SECONDS, *(last - value for value, _, last in dates))
-    gaps = sorted(later.first - earlier.last for earlier, later in pairwise(dates))
-    return gaps[len(gaps) // 2] >= UNSEEN_FACTOR * oldest
 
 
 def changes_without_content(dates: History, contents: History, deployed: Callable[[int], bool]) -> bool:

@@ -64,13 +64,6 @@ def test_date_that_was_never_seen_is_not_credible() -> None:
     assert not is_credible((), DATE)
 
 
-@pytest.mark.parametrize(("gap", "credible"), [(4 * 600 - 1, True), (4 * 600, False)])
-def test_dates_that_are_never_old_however_rare_the_visits_are_a_caches(gap: int, *, credible: bool) -> None:
-    first = Run(DATE, DATE + 100, DATE + 600)
-    second = Run(first.last + gap - 100, first.last + gap, first.last + gap + 100)
-    assert is_credible((first, second), DATE) is credible
-
-
 # Dates that change without the content
 
 

@@ -149,13 +149,6 @@ def test_stated_date_newer_than_other_pages_waits(until: int, text: str | None) 
 # Clocks
 
 
-@pytest.mark.parametrize("lifetime", [90, 600, 3000])
-def test_generation_time_of_a_cache_is_not_a_date(lifetime: int) -> None:
-    sights = [(at + late, at) for at in range(NOW, NOW + 4 * DAY, DAY) for late in (0, lifetime)]
-    assert not credible(page_of("/", *sights))
-    assert not credible(page_of("/", *sights[:4]))
-
-
 CLOCKS = {
     "now": lambda at: at,
     "half a minute ago": lambda at: at - 30,
@@ -291,11 +284,6 @@ def test_which_contents_show_that_a_date_moves_alone(contents: list[tuple[int, i
     assert not generated_dates.changes_without_content(dates[:2], tuple(Run(*run) for run in contents), lambda _: False)
 
 
-def test_page_edited_at_every_visit_is_trusted_if_a_date_was_ever_old() -> None:
-    sights = [(at + late, at) for at in range(NOW, NOW + 4 * DAY, DAY) for late in (0, 600)]
-    assert credible(page_of("/", *sights, (NOW + 4 * DAY - HOUR, NOW + 3 * DAY)))
-
-
 # What was seen while a clock was ahead
 
 
@@ -371,17 +359,6 @@ def why(page: Page, *others: Page) -> str:
     result = lastmod(None, page, None, signals_of([page, *others]), NOW + DAY)
     assert result.text is None
     return result.source
-
-
-def test_edit_names_its_time_and_what_it_waits_for() -> None:
-    reason = why(read_at("/", *EDITED), *OTHERS)
-    assert reason == (
-        f"its content changed at {w3c_from_timestamp(NOW + 2 * HOUR)}; it is dated once other pages have been read since, to tell an"
-        " edit from a template change"
-    )
-    since = [read_at(f"/{which}", (NOW, which), (NOW + 4 * HOUR, which)) for which in range(10, 13)]
-    page = read_at("/", *EDITED)
-    assert lastmod(None, page, None, signals_of([page, *since]), NOW + DAY).text is not None
 
 
 @pytest.mark.parametrize(
