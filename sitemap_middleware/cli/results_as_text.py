@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ..dates import w3c_from_timestamp
 from ..evidence.observations import HTML_TYPES
-from ..evidence.page_timeline import histories
+from ..evidence.page_verdict import histories
 from ..explanation import Explanation
 from ..listing.changes_since import PageChange
 from ..listing.listed_and_unlisted_urls import UrlReportLine

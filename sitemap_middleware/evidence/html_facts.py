@@ -19,8 +19,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from ..dates import w3c
 from ..http.captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES
-from .content_digest import content_digest
-from .json_ld import dates_modified, parse_scripts
+from .content_digest import content_digest, dates_modified, parse_scripts
 from .observations import HtmlFacts
 from .robots_directives import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
 

@@ -1,4 +1,4 @@
-"""`<lastmod>`: when a page last changed, by the best evidence there is.
+"""`<lastmod>`: when a page last changed, by the best evidence there is; and `changefreq="auto"`, from its changes.
 
 Google uses lastmod only from sites whose dates prove accurate (Google, "Build and submit a sitemap"), so a date that
 may be wrong is left out. Pure functions; every time is passed in, as POSIX seconds.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date, datetime
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from ..dates import (
@@ -21,7 +22,7 @@ from ..dates import (
     w3c_from_timestamp,
 )
 from ..explanation import DateEvidence
-from ..models import Page
+from ..models import Changefreq, Page
 from ..value_history import VOLATILE, History, last_change
 from .content_digest import differ_by_numbers
 from .generated_dates import changes_without_content, is_credible
@@ -224,3 +225,46 @@ def _undated_reason(contents: History) -> str:
     if not any(run.was_repeated for run in contents[:-1]):
         return "its content changed, and the one before was read only once"
     return "its contents alternate"
+
+
+# changefreq="auto"
+
+MIN_CHANGES: Final = 5
+"""Changes that a page must have shown before its changefreq is inferred."""
+
+_LONGEST_SECONDS: Final[tuple[tuple[Changefreq, float], ...]] = (
+    ("hourly", 5 * 3600),
+    ("daily", 3 * 86_400),
+    ("weekly", 15 * 86_400),
+    ("monthly", 105 * 86_400),
+    ("yearly", 2 * 366 * 86_400),
+)
+"""The longest time between two changes for each word. "always" and "never" are not inferred."""
+
+
+class ChangefreqResult(NamedTuple):
+    """An inferred changefreq, or None, and the evidence for that."""
+
+    word: Changefreq | None
+    source: str
+
+
+def changefreq(page: Page | None, signals: SiteSignals) -> ChangefreqResult:
+    """The changefreq of a page: by its Last-Modified if that is credible, else by its content."""
+    moments: list[int] = []
+    if page is not None:
+        dates, contents = page.last_modified_history, signals.own_content_history(page)
+        if (
+            page.last_modified is not None
+            and is_credible(dates, page.last_modified)
+            and not changes_without_content(dates, page.content_history, signals.deployed_at)
+        ):
+            moments = sorted(run.value for run in dates if not signals.deployed_at(run.value))
+        elif not any(run.value == VOLATILE for run in contents):
+            moments = sorted(run.first for run in contents)
+    if len(moments) <= MIN_CHANGES:
+        return ChangefreqResult(None, f"fewer than {MIN_CHANGES} changes of its own were observed")
+    gaps = sorted(later - earlier for earlier, later in pairwise(moments))
+    gap = gaps[len(gaps) // 2]
+    word = next((word for word, longest in _LONGEST_SECONDS if gap <= longest), None)
+    return ChangefreqResult(word, f"from {len(moments) - 1} changes, half of them within {gap / 3600:,.1f} hours")

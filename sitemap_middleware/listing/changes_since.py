@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Final, Literal, NamedTuple
 
 from ..dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_from_timestamp
-from ..evidence.page_timeline import dropped_between
+from ..evidence.page_verdict import dropped_between
 from ..models import Page
 from ..value_history import MAX_RUNS
 from .entries import EntryBuilder

@@ -13,9 +13,7 @@ from typing import Final, Literal
 
 from ..dates import w3c
 from ..entry import EMPTY_ENTRY
-from ..evidence import changefreq
-from ..evidence.changefreq import ChangefreqResult
-from ..evidence.lastmod import LastmodResult, futurity, lastmod
+from ..evidence.lastmod import ChangefreqResult, LastmodResult, changefreq, futurity, lastmod
 from ..exceptions import ValuesError
 from ..http.messages import AsyncCollector
 from ..models import Page, Provider, Route, Site, SitemapUrl
@@ -163,7 +161,7 @@ class EntryBuilder:
             wanted = auto_priority.priority(decode_path(candidate.path), route.static, context.parent_paths)
         word, changefreq_result = given.changefreq or route_changefreq(options, route), None
         if word == "auto":
-            changefreq_result = changefreq.changefreq(candidate.page, signals)
+            changefreq_result = changefreq(candidate.page, signals)
             word = changefreq_result.word
         return SitemapUrl(loc, lastmod_result.text, word, wanted), lastmod_result, changefreq_result
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import chain
 
 from ..evidence.lastmod import date_evidence
-from ..evidence.page_timeline import dropped_between, page_events
+from ..evidence.page_verdict import dropped_between, page_events
 from ..explanation import Explanation
 from ..models import Route
 from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, toggle_trailing_slash

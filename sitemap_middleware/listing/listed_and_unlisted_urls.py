@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..evidence.changefreq import ChangefreqResult
-from ..evidence.lastmod import LastmodResult
+from ..evidence.lastmod import ChangefreqResult, LastmodResult
 from ..evidence.page_verdict import Verdict
 from ..models import SitemapUrl
 from .candidates import Candidate, stored_candidates

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from ..dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_day_from_timestamp
-from ..evidence.page_timeline import histories, page_events, value_name, value_numbers
+from ..evidence.page_verdict import histories, page_events, value_name, value_numbers
 from ..explanations_and_statistics import ServiceInspection
 from ..models import Page
 from ..urls import quote_path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_middleware.evidence.changefreq import changefreq
+from sitemap_middleware.evidence.lastmod import changefreq
 from sitemap_middleware.evidence.site_signals import SiteSignals
 from sitemap_middleware.models import Page
 from sitemap_middleware.value_history import VOLATILE, Run

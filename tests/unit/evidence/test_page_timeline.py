@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_middleware.evidence.page_timeline import dropped_between, page_events
+from sitemap_middleware.evidence.page_verdict import dropped_between, page_events
 from sitemap_middleware.models import Page, UnconfirmedAnswer
 from sitemap_middleware.value_history import VOLATILE, History, Run
 
