@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Host, Mount, Route, Router
-from starlette.staticfiles import StaticFiles
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 from sitemap_middleware import SitemapMiddleware, models, sitemap
@@ -148,19 +146,6 @@ def test_an_app_that_takes_the_place_of_the_one_wrapped_is_read() -> None:
     assert [route.path for route in app_routes.reload().routes] == ["/a"]
     wrapper.app = flask_app("/b")
     assert [route.path for route in app_routes.reload().routes] == ["/b"]
-
-
-def test_files_are_looked_at_each_time(tmp_path: Path) -> None:
-    file = tmp_path / "a.html"
-    file.write_text("a")
-    os.utime(file, (1000, 1000))
-    app_routes = routes_of(
-        Starlette(routes=[Route("/", page), Mount("/files", StaticFiles(directory=tmp_path, html=True))])
-    )
-    known = app_routes.reload()
-    assert app_routes.reload() is known
-    os.utime(file, (2000, 2000))
-    assert [route.last_modified for route in app_routes.reload().routes] == [None, 2000]
 
 
 @pytest.mark.skipif(not hasattr(FastAPI, "frontend"), reason="FastAPI has no frontends yet")
