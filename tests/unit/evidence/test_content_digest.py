@@ -43,6 +43,8 @@ def json_ld(data: Any) -> str:
             for name in ("aside", "header")
         ),
         ("<main>3 a 5 b</main>", "<main>4 a 4 b</main>"),
+        ("<p title='An age'>One</p>", "<p title='An age'>Two</p>"),
+        (f"<main>{'long' * 20}</main>", f"<main>{'long' * 21}</main>"),
         (json_ld({"@type": "Product", "price": "4.50"}), json_ld({"@type": "Product", "price": "4.60"})),
         (json_ld([{"@graph": [{"headline": "Tea"}]}]), json_ld([{"@graph": [{"headline": "Milk"}]}])),
     ],
@@ -64,6 +66,8 @@ def test_every_part_of_the_content_counts_as_often_as_it_occurs(first: str, seco
         ("<p>Ad</p><article>One</article>", "<article>One</article>"),
         ("<main>One<main>two</main></main>", "<main>One two</main>"),
         ("<main>One<nav>Two</nav><script>3</script><p hidden>4</p></main>", "<main>One</main>"),
+        ("<main>One</main>", "<main>One<style>.x{}</style><noscript>no</noscript><template>t</template></main>"),
+        ("<main><p>One</p><p>two</p></main>", "<main>two\n <b>One</b></main>"),
         ("<p>One</p><aside>Two</aside><header>3</header><footer>4</footer>", "<p>One</p>"),
         (json_ld({"price": "4.50"}), json_ld({"price": 4.5})),
         (json_ld({"userInteractionCount": 1, "dateModified": "2024-05-01"}), json_ld({"userInteractionCount": 2})),

@@ -165,49 +165,6 @@ def test_what_a_page_states_of_its_modification(html: str, stated: str | None) -
     assert reading(html).stated_date == stated
 
 
-SAME = [
-    ("<main>One</main>", "<main>One</main><script>nonce = 7</script>"),
-    ("<main>One</main>", "<nav>Menu</nav><main>One</main><footer>(c) 2026</footer><aside>Ad 7</aside>"),
-    ("<main>One</main>", "<header>Hello</header><main><form><input type=hidden value=token>One</form></main>"),
-    ("<main>One</main>", "<div>Rotating ad</div><main>One</main>"),
-    ("<article>One</article>", "<p>Other</p><article>One</article>"),
-    ("<p>One</p>", "<nav>Menu</nav><p>One</p>"),
-    ("<main>One  two</main>", "<main>\n One\ttwo </main>"),
-    ('<main><a href="/x?t=1">x</a></main>', '<main><a href="/x?t=2">x</a></main>'),
-    ('<main><img src="/i.png?v=1"></main>', '<main><img src="/i.png?v=2"></main>'),
-    ("<main>One</main>", "<main>One<style>.x{}</style><noscript>no</noscript><template>t</template></main>"),
-    ("<main>One</main>", "<main>One<p hidden>secret</p></main>"),
-    ("<main>One, 3 minutes ago</main>", "<main>One, about 2 hours ago</main>"),
-    ('<main role="x">One</main>', "<div role=main>One</div>"),
-    ("<main>One two</main>", "<main><b>One</b> <i>two</i></main>"),
-    ("<main><p>One</p><p>two</p></main>", "<main><p>two</p><p>One</p></main>"),
-]
-
-
-@pytest.mark.parametrize(("first", "second"), SAME)
-def test_hidden_text_is_not_content(first: str, second: str) -> None:
-    assert digest(first) == digest(second)
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ("<main>One</main>", "<main>Two</main>"),
-        ('<main><a href="/x">x</a></main>', '<main><a href="/y">x</a></main>'),
-        ('<main><img src="/i.png"></main>', '<main><img src="/j.png"></main>'),
-        ("<main>One</main><main>Two</main>", "<main>One</main><main>Three</main>"),
-        ("<p>One</p>", "<p>Two</p>"),
-        ("<p title='An age'>One</p>", "<p title='An age'>Two</p>"),
-        (f"<p title='2026-11-21 13:17'>{'One ' * 9}</p>", f"<p title='2026-11-21 13:17'>{'Two ' * 9}</p>"),
-        ("<main>One two</main>", "<main>One two two</main>"),
-        ("<main>x</main>", '<main>x<img src="x"></main>'),
-        (f"<main>{'long' * 20}</main>", f"<main>{'long' * 21}</main>"),
-    ],
-)
-def test_what_a_reader_sees_is_content(first: str, second: str) -> None:
-    assert digest(first) != digest(second)
-
-
 WORDS = st.lists(st.text("abcdef", min_size=1), max_size=9).map(" ".join)
 
 
@@ -219,10 +176,6 @@ def test_template_change_makes_the_same_difference_on_every_page(first: str, sec
     }
     assert len(differences) == 1
     assert (differences == {0}) is (sorted(old.split()) == sorted(new.split()))
-
-
-def test_canonical_link_that_is_not_a_url_is_ignored() -> None:
-    assert digest('<main><a href="http://[">x</a></main>') == digest("<main>x</main>")
 
 
 @pytest.mark.parametrize(

@@ -100,31 +100,6 @@ def test_a_last_modified_that_is_the_time_of_the_served_file_needs_no_second_vis
     assert (served_file.text, served_file.source) == (w3c_from_timestamp(NOW - DAY), "Last-Modified")
 
 
-# Migrations: all pages bear one date, and are then edited one by one
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("clocks", [0, 40, 200])
-@pytest.mark.parametrize("every", [HOUR, 2 * DAY, 5 * DAY])
-def test_edits_after_a_migration_keep_their_own_dates(clocks: int, every: int) -> None:
-    """Those that are not edited yet bear none; and pages that bear the time of the answer change nothing of it."""
-    chance = random.Random(f"{clocks} {every}")
-    moved, end = NOW - 10 * DAY, NOW + 100 * DAY
-    edits = {f"/{which}": NOW + which * 2 * DAY + chance.randrange(DAY) for which in range(40)}
-    pages = []
-    for path, edited in edits.items():
-        visits = range(NOW + chance.randrange(every), end, every)
-        pages.append(page_of(path, *((at, edited if edited <= at else moved) for at in visits)))
-    pages += [
-        page_of(f"/clock{which}", *((at, at) for at in range(NOW + which, end, every)[:8])) for which in range(clocks)
-    ]
-    dates_by_path = dates(pages, end)
-    believed = [path for path, edited in edits.items() if dates_by_path[path] == w3c_from_timestamp(edited)]
-    assert all(dates_by_path[path] in (None, w3c_from_timestamp(edited)) for path, edited in edits.items())
-    assert len(believed) >= 36, "the last ones cannot be told from a deployment's that others have yet to show"
-    assert all(dates_by_path[f"/clock{which}"] is None for which in range(clocks))
-
-
 @pytest.mark.parametrize("minutes", [0, 10])
 @pytest.mark.parametrize("share", [0.6, 1])
 def test_files_that_are_copied_again_date_nothing(share: float, minutes: int) -> None:
@@ -262,26 +237,6 @@ def test_date_that_moves_without_content_is_not_a_date() -> None:
     assert not generated_dates.changes_without_content(
         page.last_modified_history, page.content_history, deployed.__contains__
     )
-
-
-@pytest.mark.parametrize(
-    ("contents", "alone"),
-    [
-        ([], False),
-        ([(1, 0, 99)], True),
-        ([(1, 5, 60)], True),
-        ([(1, 0, 15), (2, 20, 99)], True),
-        ([(1, 0, 99), (2, 15, 50)], False),
-        ([(VOLATILE, 0, 99)], False),
-        ([(1, 0, 15), (2, 20, 35), (3, 40, 55), (4, 60, 99)], False),
-    ],
-)
-def test_which_contents_show_that_a_date_moves_alone(contents: list[tuple[int, int, int]], *, alone: bool) -> None:
-    dates = tuple(Run(number, 20 * number, 20 * number + 10) for number in range(4))
-    assert (
-        generated_dates.changes_without_content(dates, tuple(Run(*run) for run in contents), lambda _: False) is alone
-    )
-    assert not generated_dates.changes_without_content(dates[:2], tuple(Run(*run) for run in contents), lambda _: False)
 
 
 # What was seen while a clock was ahead
@@ -493,9 +448,3 @@ def test_each_date_and_each_reason_for_none_is_explained(
 )
 def test_a_developers_date_is_explained(declared: date, text: str | None, source: str) -> None:
     assert lastmod(declared, None, None, EVERYWHERE, NOW) == (text, source)
-
-
-def test_a_date_that_its_history_does_not_hold_is_not_credible() -> None:
-    moments = (Run(NOW - 9 * DAY, NOW, NOW + HOUR),)
-    assert generated_dates.is_credible(moments, NOW - 9 * DAY)
-    assert not generated_dates.is_credible(moments, NOW - 8 * DAY)
