@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import unquote
@@ -98,6 +98,7 @@ class SitemapService(ServiceInspection):
             store_clock=self._store_clock,
             tracker=self.tracker,
             varying_content_prober=self.varying_content_prober,
+            asked_pages=self if options.verify else None,
             site_resolver=self.site_resolver,
         )
         self.unvisited_prober: UnvisitedPageProber = UnvisitedPageProber(
@@ -265,6 +266,20 @@ class SitemapService(ServiceInspection):
                 provided = table.providers(site).items()
                 names |= {name for name, (provider, _) in provided if provider is route.settings.values}
         return names
+
+    def may_ask(self, site: Site, path: str) -> bool:
+        """Whether a decoded path of a site may be requested from the app, so that its answer decides."""
+        return self._may_probe(site, path)
+
+    def ask(self, site: Site, paths: Iterable[str], *, is_contradicted: bool = False) -> None:
+        """Request decoded paths in the background; on a server with one thread, within the next sitemap request.
+
+        Pages that have just answered something else (`is_contradicted`) are given a second.
+        """
+        self.unvisited_prober.ask(site, paths, is_contradicted=is_contradicted)
+        live = None if self.varying_content_prober is None else self.varying_content_prober.live_request(site)
+        if live is not None:
+            self.unvisited_prober.probe_asked(live, site, waits=False)
 
     def _may_probe(self, site: Site, path: str) -> bool:
         """Whether a decoded path of a site may be requested from the app."""

@@ -20,8 +20,7 @@ from sitemap_middleware.models import Page as Known
 from sitemap_middleware.models import Site as Place
 from sitemap_middleware.observe.sampler import BodySampler
 from sitemap_middleware.observe.varying_content_prober import (
-    CHECKS_AT_FIRST_SIGHT,
-    CHECKS_WHEN_CHANGED,
+    CHECKS,
     PAUSE_SECONDS,
 )
 from sitemap_middleware.value_history import VOLATILE
@@ -240,8 +239,7 @@ class Traffic:
             before = self.known[VERIFY].get(path)
             run = next((run for run in before.content_history if run.value == digest), None) if before else None
             if run is None or not run.was_repeated:
-                checks = CHECKS_WHEN_CHANGED if before and before.content_history else CHECKS_AT_FIRST_SIGHT
-                self._wait(now + PAUSE_SECONDS, Recheck(visit.page, visit.worker, checks))
+                self._wait(now + PAUSE_SECONDS, Recheck(visit.page, visit.worker, CHECKS))
         for mode, known in self.known.items():
             if seen.html is not None and self._number % 8 == 0:  # as if the body were stored after the response
                 known[path] = _merged(known.get(path), seen._replace(html=None))

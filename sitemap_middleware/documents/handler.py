@@ -273,6 +273,7 @@ class SitemapHandler:
         rules = self._robots.rules(site, request, self._clock(), marks.everything)
         if self._options.verify:
             self._prober.probe(request, site, lambda: self._evaluation_context(site))
+            self._prober.probe_asked(request, site)
             self._refresher.request_pages(request, site, marks)
             self.flush()
         freshness = None

@@ -9,10 +9,10 @@ import logging
 import math
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import unquote
 
 from ..bounded_cache import BoundedCache
@@ -20,12 +20,12 @@ from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from ..evidence.delisting_confirmation import is_refused_by_html, may_be_listed
 from ..evidence.merge import MergedBatch, merge_batch
 from ..evidence.observations import Observation, at_merge
+from ..evidence.page_verdict import is_listable
 from ..evidence.response_parser import UNREADABLE_FILE_REASON, ResponseParser
 from ..exceptions import StoreError
 from ..fork_safety import WorkerId
 from ..hosts import SiteResolver
 from ..http.captured_response import CapturedResponse
-from ..http.header_rules import HOST_HEADERS
 from ..http.reasons import FOREIGN_HOST
 from ..listing.provider_reader import Providers
 from ..models import PageLimits, Route, Site, StoreKey
@@ -37,16 +37,18 @@ from ..stores.store_clock import StoreClock
 from ..urls import loc_of, quote_path
 from ..warn_once import WarnOnce
 from .asgi_pathsend_files import read_sent_file
+from .doubt import doubtful_evidence, is_doubtful
 from .tracker import Tracker
-from .trust_in_foreign_host_headers import ForeignHosts
-from .unusual_routing_headers import HOST, UsualHeaders, doubtful_evidence
-from .varying_content_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, VaryingContentProber
+from .varying_content_prober import CHECKS, VaryingContentProber
 
 CLEANUP_INTERVAL_SECONDS: Final = 60 * 60
 """Seconds between two deletions of a site's outdated pages."""
 
 MAX_SITES: Final = 2000
 """Sites whose last cleanup is remembered."""
+
+OWN_HOST_WINDOW_SECONDS: Final = 60 * 60
+"""Seconds for which a request for the site's own Host outweighs those for foreign ones."""
 
 WRITE_PAGES: Final = 500
 """Pages that are written at a time, so that others get their turn."""
@@ -67,25 +69,18 @@ class _SiteBatch:
     site: Site
     now: int
     """The store's time, in POSIX seconds."""
-    observations: list[Observation] = field(default_factory=list)
-    """Of responses to ordinary requests for the site's own Host."""
-    claims: list[tuple[CapturedResponse, Observation]] = field(default_factory=list)
-    """Of responses to requests with another Host, or with headers that claim another URL. A later response of the batch
-    may retract those for a foreign Host."""
+    seen: list[tuple[CapturedResponse, Observation]] = field(default_factory=list)
+    """The responses, and what each of them says."""
 
-    def add(self, response: CapturedResponse, observation: Observation) -> None:
-        if response.routing_headers or response.has_other_host:
-            self.claims.append((response, observation))
-        else:
-            self.observations.append(observation)
 
-    def retract_foreign(self, path: str) -> None:
-        """Take back what responses for a foreign Host said of a page."""
-        self.claims = [
-            (response, observation)
-            for response, observation in self.claims
-            if not (response.is_foreign_host and observation.path == path)
-        ]
+class AskedPages(Protocol):
+    """Pages that the middleware requests itself, because their answer decides."""
+
+    def may_ask(self, site: Site, path: str, /) -> bool:
+        """Whether it may request a decoded path."""
+
+    def ask(self, site: Site, paths: Iterable[str], /, *, is_contradicted: bool = False) -> None:
+        """Request decoded paths soon, at least a second later if they have just answered something else."""
 
 
 class Ingester:
@@ -101,8 +96,10 @@ class Ingester:
         store_clock: StoreClock,
         tracker: Tracker,
         varying_content_prober: VaryingContentProber | None,
+        asked_pages: AskedPages | None,
         site_resolver: SiteResolver,
     ) -> None:
+        """Wire the parts together. Without `verify` there is no prober, and no pages to ask."""
         self._app_routes = app_routes
         self._store = store
         self._providers = providers
@@ -110,10 +107,11 @@ class Ingester:
         self._store_clock = store_clock
         self._tracker = tracker
         self._varying_content_prober = varying_content_prober
+        self._asked_pages = asked_pages
         self._site_resolver = site_resolver
         self._parser = ResponseParser(options.media_types)
-        self._foreign_hosts = ForeignHosts()
-        self._usual_headers = UsualHeaders()
+        self._own_host_seen_at = BoundedCache[StoreKey, float](MAX_SITES)
+        """When a site's own Host was last requested."""
         self._worker_id = WorkerId()
         self._cleaned_up_at = BoundedCache[str, float](MAX_SITES)
         self._warn_once = WarnOnce()
@@ -129,26 +127,19 @@ class Ingester:
         table = self._app_routes.reload()
         for response in batch:
             if not (response.is_foreign_host or response.is_probe):
-                self._foreign_hosts.record_own_host(response)
-        batch = sorted(batch, key=attrgetter("at"))  # of answers of one second, the last decides
-        batch = _without_headers_of_samples(batch)
+                self._own_host_seen_at.put(response.site.store_key, response.at)
         by_site: dict[StoreKey, _SiteBatch] = {}
-        pages: dict[tuple[str, str], CapturedResponse] = {}
-        failures: dict[tuple[str, str], CapturedResponse] = {}
-        for response in batch:
+        batch = sorted(batch, key=attrgetter("at"))  # of answers of one second, the last decides
+        for response in _without_headers_of_samples(batch):
             key = response.site.store_key
             if key not in by_site:
                 by_site[key] = _SiteBatch(response.site, self._store_clock.now())
             observation = self._observation(response, table, by_site[key])
             if observation is not None:
                 by_site[key].site = response.site
-                by_site[key].add(response, observation)
-                (pages if may_be_listed(observation) else failures)[response.page_key] = response
-        for page_key, response in pages.items():
-            if page_key not in failures and not response.is_probe:
-                self._usual_headers.record(response)
+                by_site[key].seen.append((response, observation))
         for site_batch in by_site.values():
-            if (site_batch.observations or site_batch.claims) and self._has_pages(site_batch.site):
+            if site_batch.seen and self._has_pages(site_batch.site):
                 self._merge(site_batch)
 
     def _has_pages(self, site: Site) -> bool:
@@ -178,7 +169,7 @@ class Ingester:
         if (
             observation is not None
             and response.is_foreign_host
-            and not self._is_foreign_evidence(response, observation, route, site_batch)
+            and not self._is_foreign_evidence(response, observation)
         ):
             observation = None
         if response.body is not None:
@@ -231,28 +222,21 @@ class Ingester:
             self._warn_of_unreadable_html(loc, html.unread_reason)
         return observation
 
-    def _is_foreign_evidence(
-        self, response: CapturedResponse, observation: Observation, route: Route, site_batch: _SiteBatch
-    ) -> bool:
-        """Whether a response for a foreign Host counts. If not, it is counted, and retracted from the batch."""
-        is_probed = self._varying_content_prober is not None and route.static
-        if not self._foreign_hosts.is_in_question(response, observation, is_probed=is_probed):
+    def _is_foreign_evidence(self, response: CapturedResponse, observation: Observation) -> bool:
+        """Whether a response for a foreign Host counts: not while the site's own Host is requested as well."""
+        if response.is_probe:  # under the Host of the live request, because the app refused the site's own
+            return may_be_listed(observation)
+        own_at = self._own_host_seen_at.get(response.site.store_key)
+        if own_at is None or response.at - own_at >= OWN_HOST_WINDOW_SECONDS:
             return True
-        path = observation.path
-        page = self._store.find(site_batch.site.store_key, [path]).get(path)
-        if self._foreign_hosts.is_evidence(response, observation, page, is_probed=is_probed):
-            return True
-        # A sampled response arrives twice: first its headers alone, then with its body.
-        if response.body is None and not response.is_probe:
+        if response.body is None:  # a sampled response may arrive twice: first its headers alone, then with its body
             self._tracker.ignored.count(response.path, FOREIGN_HOST)
-        elif page is None:  # its headers, earlier in this batch, do not count either
-            site_batch.retract_foreign(path)
         return False
 
     def _merge(self, site_batch: _SiteBatch) -> None:
         """Merge observations into the store's pages; have the prober check those that are new or changed."""
         site, prober = site_batch.site, self._varying_content_prober
-        observations = [*site_batch.observations, *self._proven_claims(site_batch)]
+        observations, asks = self._evidence(site_batch)
         by_path: dict[str, list[Observation]] = {}
         for observation in observations:
             by_path.setdefault(observation.path, []).append(observation)
@@ -265,35 +249,49 @@ class Ingester:
             )
             if prober is not None:
                 news = [path for path in merged.new_paths if path not in refused]
-                prober.enqueue(site, map(unquote, news), CHECKS_AT_FIRST_SIGHT)
-                prober.enqueue(site, map(unquote, merged.changed_paths), CHECKS_WHEN_CHANGED)
-                prober.enqueue(site, map(unquote, merged.conflicting_paths), 1)
+                prober.enqueue(site, map(unquote, [*news, *merged.changed_paths]), CHECKS)
+            if self._asked_pages is not None and merged.conflicting_paths:
+                self._asked_pages.ask(site, map(unquote, merged.conflicting_paths), is_contradicted=True)
             for path in merged.unread_paths:
                 self._tracker.require_reading(site, unquote(path))
             self._count_refused(len(refused))
+        if self._asked_pages is not None and asks:
+            self._asked_pages.ask(site, asks)
         self.merged += len(observations)
         self._clean_up(site.store_key, site_batch.now)
 
-    def _proven_claims(self, site_batch: _SiteBatch) -> list[Observation]:
-        """What responses to requests with another Host, or with a header such as X-Original-URL, prove."""
-        proven: list[Observation] = []
-        doubtful: list[tuple[Observation, list[str]]] = []
-        for response, observation in site_batch.claims:
-            if names := self._usual_headers.unusual_names(response):
-                doubtful.append((observation, names))
-            else:
-                proven.append(observation)
-        if doubtful:
-            site = site_batch.site.store_key
-            pages = self._store.find(site, {observation.path for observation, _ in doubtful})
-            is_unknown_site = not (site_batch.observations or self._usual_headers.has_counted(site))
-            for claim, names in doubtful:
-                page = pages.get(claim.path)
-                # Without it, a site that only answers other hosts, and badly, would stay unknown.
-                is_first = page is None and is_unknown_site and HOST_HEADERS.issuperset({*names} - {HOST})
-                if evidence := claim if is_first else doubtful_evidence(claim, page, names):
-                    proven.append(evidence)
-        return proven
+    def _evidence(self, site_batch: _SiteBatch) -> tuple[list[Observation], list[str]]:
+        """What of the responses counts, and the decoded paths of the pages that the middleware is to ask itself.
+
+        It asks each learned page before that is listed, and each page about which a doubtful answer says something new.
+        """
+        site = site_batch.site
+        in_question = {
+            observation.path
+            for response, observation in site_batch.seen
+            if is_doubtful(response) or (observation.learned and not response.is_probe and may_be_listed(observation))
+        }
+        pages = self._store.find(site.store_key, in_question)
+        evidence: list[Observation] = []
+        asks: list[str] = []
+        for response, observation in site_batch.seen:
+            page = pages.get(observation.path)
+            may_ask = (
+                observation.path in in_question
+                and not response.is_probe
+                and self._asked_pages is not None
+                and self._asked_pages.may_ask(site, response.path)
+            )
+            counts: Observation | None = observation
+            if is_doubtful(response):
+                counts = doubtful_evidence(response, observation, page, may_ask=may_ask)
+            if may_ask and observation.learned and (page is None or not is_listable(page)):
+                counts = None
+            if counts is not None:
+                evidence.append(counts)
+            if may_ask and may_be_listed(observation) and (counts is None or counts.html != observation.html):
+                asks.append(response.path)
+        return evidence, asks
 
     def _count_refused(self, count: int) -> None:
         if count and not self.refused:
@@ -349,18 +347,12 @@ def save_observations(
 
 
 def _without_headers_of_samples(batch: list[CapturedResponse]) -> list[CapturedResponse]:
-    """Drop the headers-only copy of each response whose sample is in the batch.
-
-    A sampled response arrives twice: first its headers alone, then with its body. Both are kept if the request had
-    another Host or a header such as X-Original-URL: then each of them may count or not.
-    """
+    """Drop the headers-only copy of each response whose sample is in the batch: it arrives twice."""
     samples = {response.page_key: response for response in batch if _is_sample(response)}
     return [
         response
         for response in batch
         if _is_sample(response)
-        or response.has_other_host
-        or response.routing_headers
         or (sample := samples.get(response.page_key)) is None
         or sample.headers is not response.headers  # of another response
         or sample.at != response.at  # an equal response has followed

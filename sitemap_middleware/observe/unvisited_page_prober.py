@@ -1,6 +1,6 @@
 """Requests static routes that nobody has visited, so that they are listed only if they answer with a page.
 
-It also requests failed pages again, and the pages that `refresh` names.
+It also requests failed pages again, the pages that `refresh` names, and those whose own answer is to decide.
 
 A round of requests runs in the background after a request for the sitemap, or within it on a server with one thread.
 One of the processes that share a store does it.
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -56,11 +57,35 @@ MAX_REMEMBERED_PAGES: Final = 10_000
 """Pages whose last request is remembered."""
 
 
+MAX_ASKED_PAGES: Final = 2000
+"""Pages of one site that may wait to be asked."""
+
+CONTRADICTION_PAUSE_SECONDS: Final = 1.0
+"""Seconds before a page is asked that answered something else: pages are dated in whole seconds."""
+
+MAX_ASKED_SITES: Final = 1000
+"""Sites with pages that may wait."""
+
 _LEASE_NAME: Final = "verify"
 _REFRESH_LEASE_NAME: Final = "refresh"
+_ASK_LEASE_NAME: Final = "ask"
 
 _NOT_PROBED: Final = (-math.inf, 0, 0, "")
 """Stands for the last request of a page that was not requested yet."""
+
+
+class _Round:
+    """A round that runs, or is about to."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.has_begun = False
+        self._planned_at = time.monotonic()
+
+    def is_busy(self) -> bool:
+        """Whether another round must wait. One that does not begin was given to an event loop that has ended."""
+        is_late = time.monotonic() - self._planned_at >= FIRST_WAIT_SECONDS
+        return not self.done.is_set() and (self.has_begun or not is_late)
 
 
 class UnvisitedPageProber(BackgroundProber):
@@ -82,12 +107,15 @@ class UnvisitedPageProber(BackgroundProber):
         """When a page was last requested, how many times so far, the seconds to wait after the first time, and what the
         last request got if that is no evidence, else nothing; by the keys of site and page."""
         self._round_started_at: dict[str, float] = {}
+        self._asked: dict[str, dict[str, bool]] = {}
+        """The decoded paths that wait to be asked, by site; and whether they were contradicted."""
         super().__init__(options.clock, client, observe)
 
     def reset_after_fork(self) -> None:
         super().reset_after_fork()
-        self._round_locks = {_LEASE_NAME: threading.Lock(), _REFRESH_LEASE_NAME: threading.Lock()}
-        """A long round of unvisited pages does not delay the pages that `refresh` named."""
+        self._mutex = threading.Lock()
+        self._rounds: dict[str, _Round] = {}
+        """The last round of each kind: a long one of unvisited pages does not delay the pages that `refresh` named."""
 
     def failure_of(self, site: Site, path: str) -> str | None:
         """What this process's last request for a decoded path got, in words that follow "the request".
@@ -135,6 +163,45 @@ class UnvisitedPageProber(BackgroundProber):
         if due:
             self._start_round(request, site, _LEASE_NAME, lambda: self._run_round(request, site, due, _LEASE_NAME))
 
+    def ask(self, site: Site, paths: Iterable[str], *, is_contradicted: bool = False) -> None:
+        """Have the next `probe_asked` request decoded paths. If too many wait, others must be visited again.
+
+        Args:
+            site: the site of the pages.
+            paths: decoded.
+            is_contradicted: whether the pages have just answered something else.
+        """
+        waiting = self._asked.setdefault(site.store_key, {}) if len(self._asked) < MAX_ASKED_SITES else {}
+        for path in paths:
+            if len(waiting) < MAX_ASKED_PAGES:
+                waiting[path] = waiting.get(path, False) or is_contradicted
+
+    def probe_asked(self, request: Request, site: Site, *, waits: bool = True) -> None:
+        """Request the pages that were asked for, as `probe_again` does.
+
+        Args:
+            request: the request after which, or within which, this runs.
+            site: the site whose pages are requested.
+            waits: whether to wait for the end, up to `FIRST_WAIT_SECONDS`.
+        """
+        waiting = self._asked.get(site.store_key)
+        if waiting and not _sees_visitor(request):
+            self._start_round(
+                request, site, _ASK_LEASE_NAME, lambda: self._run_asked(request, site, waiting), waits=waits
+            )
+
+    def _run_asked(self, request: Request, site: Site, waiting: dict[str, bool]) -> None:
+        while waiting:
+            if request.wait_seconds is None and any(waiting.copy().values()):
+                self.wait(CONTRADICTION_PAUSE_SECONDS)
+            due = list(waiting)
+            done = self._run_round(request, site, due, _ASK_LEASE_NAME)
+            for path in due[:done]:
+                waiting.pop(path, None)
+            if done < len(due):
+                break
+        self._acquire_lease(site, _ASK_LEASE_NAME, 0)
+
     def probe_again(
         self, request: Request, site: Site, paths: Callable[[], list[str]], requested: Callable[[int, list[str]], None]
     ) -> None:
@@ -159,23 +226,32 @@ class UnvisitedPageProber(BackgroundProber):
         if not _sees_visitor(request):
             self._start_round(request, site, _REFRESH_LEASE_NAME, run_round)
 
-    def _start_round(self, request: Request, site: Site, lease: str, work: Callable[[], object]) -> None:
+    def _start_round(
+        self, request: Request, site: Site, lease: str, work: Callable[[], object], *, waits: bool = True
+    ) -> None:
         """Run a round within or after a request, unless one of its kind runs in any process; wait a moment."""
-        lock = self._round_locks[lease]
-        if not lock.acquire(blocking=False):
+        with self._mutex:
+            running, new = self._rounds.get(lease), _Round()
+            is_busy = running is not None and running.is_busy()
+            if not is_busy:
+                self._rounds[lease] = new
+        if running is not None and is_busy:
+            if waits and lease == _ASK_LEASE_NAME and request.wait_seconds is None:
+                running.done.wait(FIRST_WAIT_SECONDS)
             return
         if not self._acquire_lease(site, lease):
-            lock.release()
+            new.done.set()
             return
         self._closing.clear()
-        done = threading.Event()
 
         def run_round() -> None:
+            with self._mutex:
+                new.has_begun = self._rounds.get(lease) is new
             try:
-                work()
+                if new.has_begun:
+                    work()
             finally:
-                lock.release()
-                done.set()
+                new.done.set()
 
         if request.wait_seconds is not None:
             run_round()
@@ -183,9 +259,10 @@ class UnvisitedPageProber(BackgroundProber):
         try:
             request.run_in_background(run_round)
         except RuntimeError:  # the app's event loop has ended
-            lock.release()
+            new.done.set()
             return
-        done.wait(FIRST_WAIT_SECONDS)
+        if waits:
+            new.done.wait(FIRST_WAIT_SECONDS)
 
     def _is_due(self, site: Site, path: str, now: float) -> bool:
         """Whether an unverified page was not requested yet, or long enough ago."""

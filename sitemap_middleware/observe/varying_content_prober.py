@@ -17,12 +17,8 @@ from ..http.messages import Request
 from ..models import Site
 from .probe_client import BackgroundProber, ProbeClient, log, pause_after
 
-CHECKS_AT_FIRST_SIGHT: Final = 3
-"""Requests for a page that was seen for the first time."""
-
-CHECKS_WHEN_CHANGED: Final = 8
-"""Requests for a page whose content is new. If a page shows one of two variants at random, one change in 256 passes
-them all, and it dates the page only if that variant was stable before."""
+CHECKS: Final = 2
+"""Requests for a page whose content was seen for the first time: if they differ, the content varies by itself."""
 
 PAUSE_SECONDS: Final = 2.0
 """Seconds between two requests for one page: pages are dated in whole seconds."""
@@ -73,6 +69,10 @@ class VaryingContentProber(BackgroundProber):
         with self._lock:
             super().close()
             self._requests.clear()
+
+    def live_request(self, site: Site) -> Request | None:
+        """A live request for a site, to imitate in the background."""
+        return self._requests.get(site.store_key)
 
     def remember_request(self, site: Site, request: Request) -> None:
         """Keep a live request, from which the background job gets its requests once there are pages to check.

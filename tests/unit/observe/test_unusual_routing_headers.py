@@ -84,6 +84,7 @@ def test_one_request_with_an_unusual_header_delists_nothing(
     for answer in ANSWERS.values():
         asked(sample, "/a", answer, headers=[claim])
         assert listed(sample) == ["/", "/a", "/b"]
+        asked(sample, "/a")
     sample.clock.pass_(3600)  # so that contents are read again
     before = sample.entries()
     asked(sample, "/a", Page(body=b"<!doctype html><title>t</title><p>Another text."), headers=[claim])
