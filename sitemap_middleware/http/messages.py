@@ -16,8 +16,8 @@ from .request_filter import ignore_reason_of_headers
 DOCUMENT_SUFFIXES: Final = (".xml", ".txt")
 """How the paths of documents and of robots.txt end. This test alone rules out almost all other requests."""
 
-PROBE_USER_AGENT: Final = "sitemap-middleware"
-"""The User-Agent of the middleware's own requests, made to the app within the process."""
+PROBE_USER_AGENT: Final = "sitemap-middleware-bot/1.0"
+"""The User-Agent of the middleware's own requests, made to the app within the process. Analytics know it as a bot's."""
 
 WAIT_SECONDS_KEY: Final = "sitemap_middleware.wait_seconds"
 """The key of an environ or a scope by which the command line sets `Request.wait_seconds`. Clients cannot send it."""

@@ -285,7 +285,12 @@ class Ingester:
             counts: Observation | None = observation
             if is_doubtful(response):
                 counts = doubtful_evidence(response, observation, page, may_ask=may_ask)
-            if may_ask and observation.learned and (page is None or not is_listable(page)):
+            if (
+                may_ask
+                and observation.learned
+                and may_be_listed(observation)
+                and (page is None or not is_listable(page))
+            ):
                 counts = None
             if counts is not None:
                 evidence.append(counts)

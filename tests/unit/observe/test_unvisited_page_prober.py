@@ -287,7 +287,9 @@ def test_app_is_probed_like_a_crawler_would() -> None:
         wrapped,
         RequestSpec("/sitemap.xml", headers=[("cookie", "session=1"), ("authorization", "Basic x")], query="a=b"),
     )
-    assert seen == [{"Host": "testserver", "User-Agent": "sitemap-middleware", "Accept": PROBE_ACCEPT, "query": ""}]
+    assert seen == [
+        {"Host": "testserver", "User-Agent": "sitemap-middleware-bot/1.0", "Accept": PROBE_ACCEPT, "query": ""}
+    ]
 
 
 def test_second_request_does_not_wait_for_a_running_round() -> None:
