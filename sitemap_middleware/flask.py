@@ -14,7 +14,7 @@ from .middleware import SitemapMiddleware
 from .options.sources import CONSTRUCTOR_NAME
 from .options.table import refuse_unknown
 from .options.typed import SitemapOptions
-from .routing import app_layers_and_mounts
+from .routing import framework_detection
 from .routing.framework_detection import EXTENSION_NAME
 
 __all__ = ["Sitemap", "SitemapOptions"]
@@ -56,7 +56,7 @@ class Sitemap:
         _refuse_second(app)
         options = {**self._options, **options}
         inner = app.wsgi_app
-        routes = None if app_layers_and_mounts.framework_app(inner) is app else app  # an app around it may hide it
+        routes = None if framework_detection.framework_app(inner) is app else app  # an app around it may hide it
         middleware = SitemapMiddleware(inner, routes=routes, **options)
         app.wsgi_app = middleware  # type: ignore[method-assign] # as Flask's documentation says
         app.extensions[EXTENSION_NAME] = middleware
@@ -90,7 +90,7 @@ def _refuse_positional(arguments: tuple[object, ...]) -> None:
 
 def _refuse_second(app: Flask) -> None:
     """Raise `OptionError` if the app has a middleware, or another extension of the name."""
-    if any(isinstance(layer, SitemapMiddleware) for layer in app_layers_and_mounts.layers(app)):
+    if any(isinstance(layer, SitemapMiddleware) for layer in framework_detection.layers(app)):
         raise OptionError(f"Sitemap: {app!r} has a {CONSTRUCTOR_NAME} already; add it once, by init_app or by wsgi_app")
     other = app.extensions.get(EXTENSION_NAME)
     if other is not None:

@@ -16,7 +16,7 @@ from .options.table import OPTIONS, refuse_unknown, validate_options
 from .options.typed import SitemapOptions
 from .prometheus_and_opentelemetry import metrics_reporter
 from .protocol_detection import detect_protocol
-from .routing import app_layers_and_mounts
+from .routing import framework_detection
 from .routing.framework_detection import EXTENSION_NAME, FRAMEWORK_NAMES, framework_of, is_starlette
 from .separate_sitemap_per_test import isolated_class
 from .service import SitemapService
@@ -126,7 +126,7 @@ class SitemapMiddleware:
             self._metrics_report = metrics_reporter(None, "")
         self.service = SitemapService(routed_app, checked, store)
         self._metrics_report(self.service)
-        if is_starlette(framework := app_layers_and_mounts.framework_app(routed_app)):
+        if is_starlette(framework := framework_detection.framework_app(routed_app)):
             from .routing.starlette_routes import set_state
 
             set_state(framework, EXTENSION_NAME, self)
@@ -167,7 +167,7 @@ class SitemapMiddleware:
         """
         try:
             for name, original in self._original_attributes.items():
-                if name and any(layer is self for layer in app_layers_and_mounts.layers(getattr(self.app, name, None))):
+                if name and any(layer is self for layer in framework_detection.layers(getattr(self.app, name, None))):
                     self.app = original
             if isinstance(self.service.store, FallbackStore) and self.service.store.decide_if_tested():
                 self.__class__ = isolated_class(type(self))  # type: ignore[arg-type] # a class is hashable
@@ -244,12 +244,12 @@ class SitemapMiddleware:
 
 def _replaceable_attributes(app: Any) -> dict[str, Any]:
     """The callables of a Flask or Quart app that middleware replaces, by the names of their attributes."""
-    names = ("wsgi_app", "asgi_app") if app_layers_and_mounts.framework_app(app) is app else ()
+    names = ("wsgi_app", "asgi_app") if framework_detection.framework_app(app) is app else ()
     return {name: original for name in names if callable(original := getattr(app, name, None))}
 
 
 def _checked_routes(app: Any) -> Any:
-    if not app_layers_and_mounts.has_readable_routes(app):
+    if not framework_detection.has_readable_routes(app):
         raise OptionError(
             f"SitemapMiddleware: routes={app!r} has no routes that can be read; give the {FRAMEWORK_NAMES} app itself"
         )
@@ -261,7 +261,7 @@ def _framework_config(app: Any) -> tuple[Mapping[Any, Any], str]:
 
     Empty for other apps.
     """
-    framework = app_layers_and_mounts.framework_app(app)
+    framework = framework_detection.framework_app(app)
     if framework_of(framework) == "django":
         from .routing.django_routes import sitemap_settings
 
@@ -272,10 +272,10 @@ def _framework_config(app: Any) -> tuple[Mapping[Any, Any], str]:
 
 def _declared_root(app: Any, config: Mapping[Any, Any]) -> str:
     """The root path that the app or its configuration declares."""
-    return str(config.get("APPLICATION_ROOT") or app_layers_and_mounts.root_path(app) or "")
+    return str(config.get("APPLICATION_ROOT") or framework_detection.root_path(app) or "")
 
 
 def _make_store(setting: Setting, app: Any) -> Store:
     if setting.value is None:
-        return cast("Store", FallbackStore(app=app_layers_and_mounts.framework_app(app)))  # it looks methods up
+        return cast("Store", FallbackStore(app=framework_detection.framework_app(app)))  # it looks methods up
     return open_store(setting.value, setting.place)

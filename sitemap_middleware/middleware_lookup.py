@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from .exceptions import MiddlewareLookupError
 from .fork_safety import ForkSafeLock
-from .routing import app_layers_and_mounts
+from .routing import framework_detection
 from .routing.framework_detection import EXTENSION_NAME, INSTALLED_ATTRIBUTE, get_attribute, is_starlette
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ def _layers(app: Any, kind: type, seen: dict[int, Any]) -> Iterator[Any]:
     """An app, what it wraps, and the middleware that it knows; each layer once."""
     waiting = [app]
     while waiting and len(seen) < MAX_LAYERS:
-        for layer in app_layers_and_mounts.layers(waiting.pop(0)):
+        for layer in framework_detection.layers(waiting.pop(0)):
             if id(layer) in seen:
                 continue
             seen[id(layer)] = layer
@@ -129,7 +129,7 @@ def _created_class(cls: type, instance: Any) -> type:
 
 
 def _mounted_apps(layer: Any) -> Iterator[Any]:
-    yield from app_layers_and_mounts.mounted_apps(layer).values()
+    yield from framework_detection.mounted_apps(layer).values()
     if is_starlette(layer):
         for route in layer.routes:
             mounted = get_attribute(route, "app")

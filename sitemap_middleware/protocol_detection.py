@@ -7,7 +7,7 @@ import inspect
 from typing import Any, Final, Literal
 
 from .exceptions import OptionError
-from .routing import app_layers_and_mounts
+from .routing import framework_detection
 
 _GET_RESPONSE_MODULE: Final = "django.core.handlers.exception"
 """The module of the function that Django hands to its middleware."""
@@ -21,7 +21,7 @@ def detect_protocol(app: Any, routed_app: Any) -> Literal["asgi", "wsgi"]:
         raise OptionError(
             'SitemapMiddleware: in MIDDLEWARE of Django, its name is "sitemap_middleware.django.SitemapMiddleware"'
         )
-    for layer in (app, *app_layers_and_mounts.layers(app), *app_layers_and_mounts.layers(routed_app)):
+    for layer in (app, *framework_detection.layers(app), *framework_detection.layers(routed_app)):
         call = layer if inspect.isroutine(layer) or isinstance(layer, functools.partial) else type(layer).__call__
         if inspect.iscoroutinefunction(call):
             return "asgi"

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..exceptions import OptionError
-from ..routing.app_layers_and_mounts import layers
-from ..routing.framework_detection import EXTENSION_NAME, INSTALLED_ATTRIBUTE
+from ..routing.framework_detection import EXTENSION_NAME, INSTALLED_ATTRIBUTE, layers
 
 
 def app_around_route(app: Any) -> Any:

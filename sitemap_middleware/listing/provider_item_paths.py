@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from ..entry import EMPTY_ENTRY, Entry
 from ..exceptions import ValuesError
 from ..models import PathBuilder, Route, Site
-from ..routing.named_section_as_route import SectionBuilder
+from ..routing.route_table import SectionBuilder
 from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, resolve_loc
 from .provider_item_parameters import AttributeParams, checked_params, entry_of_fields, item_params, split_fields
 from .provider_item_queue import describe_error

@@ -9,8 +9,7 @@ from contextvars import Context
 from typing import TYPE_CHECKING, Any, Final
 
 from ..http.messages import Request, Response
-from ..routing.app_layers_and_mounts import framework_app
-from ..routing.framework_detection import is_debug
+from ..routing.framework_detection import framework_app, is_debug
 from ..urls import normal_host
 from ..warn_once import WarnOnce
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import unquote
 
-from bottle import HTTPResponse, Router
-
 from ..models import Route
 from ..sitemap_decorator import endpoint_name, settings_of
-from .reading import BasePathBuilder, Position
+from .framework_detection import bottle_module
+from .route_discovery import BasePathBuilder, Position
 
 _KNOWN_FILTERS: Final = ("int", "float", "path")
 _WIDE_REGEX: Final = re.compile(r"\.[*+]")
@@ -30,7 +29,7 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
             continue
         if route.method not in ("GET", "ANY"):
             continue
-        template, names = _template(route.rule)
+        template, names = _template(route.rule, bottle_module(app).Router.rule_syntax)
         matching = None if names else _matching_route(app, route.rule)
         settings = settings_of(route.callback)
         yield Route(
@@ -53,7 +52,7 @@ def _matching_route(app: Any, path: str) -> Any:
     """What Bottle's router finds for a GET of a decoded path; None if it finds nothing."""
     try:
         return app.router.match({"REQUEST_METHOD": "GET", "PATH_INFO": path})[0]
-    except HTTPResponse:
+    except bottle_module(app).HTTPResponse:
         return None
 
 
@@ -69,15 +68,16 @@ def _description(route: Any) -> str | None:
     return None if route is None else f"{route.rule} ({endpoint_name(route.callback)})"
 
 
-def _template(rule: str) -> tuple[str, tuple[str, ...]]:
+def _template(rule: str, syntax: re.Pattern[str]) -> tuple[str, tuple[str, ...]]:
     """A rule with parameters as Werkzeug writes them, and their names.
 
-    Bottle writes ``<name:filter:configuration>``, and ``:name#regex#`` in its old syntax.
+    Args:
+        rule: Bottle writes ``<name:filter:configuration>``, and ``:name#regex#`` in its old syntax.
     """
     pieces: list[str] = []
     names: list[str] = []
     end = anonymous = 0
-    for token in Router.rule_syntax.finditer(rule):
+    for token in syntax.finditer(rule):
         slashes, old_name, old_mark, old_regex, name, filter_name, configuration = token.groups()
         pieces.append(rule[end : token.start()])
         end = token.end()

@@ -12,8 +12,7 @@ from ..options.table import Options
 from ..sitemap_decorator import NO_SETTINGS
 from ..urls import bare_host, wildcard_of
 from ..warn_once import WarnOnce
-from .app_layers_and_mounts import framework_app, only_routes_answer, proxy_middleware, root_path
-from .framework_detection import framework_of
+from .framework_detection import framework_app, framework_of, only_routes_answer, proxy_middleware, root_path
 from .route_discovery import discover_routes, trusted_hosts
 from .route_table import RouteTable
 
@@ -89,7 +88,7 @@ class AppRoutes:
         """A new application context of Flask or Quart, or the database connections of Django; else None."""
         app = framework_app(self._app)
         if framework_of(app) == "django":
-            from .django_connection_cleanup import own_connections
+            from .django_urlconf import own_connections
 
             return own_connections()
         create = getattr(app, "app_context", None)

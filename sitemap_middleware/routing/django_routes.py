@@ -11,11 +11,9 @@ from django.views import generic
 
 from ..models import Context, HiddenReason, Route
 from ..sitemap_decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
-from .django_connection_cleanup import own_connections
 from .django_sitemaps import SETTING, sitemap_sections
-from .django_urlconf_walk import View, resolve, views
-from .prefix_index import PrefixIndex
-from .reading import BasePathBuilder, Position
+from .django_urlconf import View, own_connections, resolve, views
+from .route_discovery import BasePathBuilder, Position, PrefixIndex
 
 _MAX_DECORATORS: Final = 32
 """Decorators of one view that are looked through."""

@@ -21,9 +21,8 @@ from ..models import Context, Provider, Route, RouteSettings
 from ..sitemap_decorator import settings_of
 from ..sitemap_limits_and_value_checks import parse_date, validate_changefreq, validate_priority
 from ..warn_once import WarnOnce
-from .django_connection_cleanup import own_connections
-from .django_urlconf_walk import default_language, resolve
-from .reading import check_params
+from .django_urlconf import default_language, own_connections, resolve
+from .route_discovery import check_params
 
 SETTING = "SITEMAP_SITEMAPS"
 

@@ -12,7 +12,7 @@ from falcon.routing import CompiledRouter
 
 from ..models import Route
 from ..sitemap_decorator import endpoint_name, inherited_settings, merge_settings, settings_of
-from .reading import BasePathBuilder, Position
+from .route_discovery import BasePathBuilder, Position
 
 _FIELD: Final = re.compile(r"\{\s*(?P<name>\w+)\s*(?P<converter>:\s*\w+)?(?P<arguments>[^{}]*)\}")
 """A parameter of a template, whose converter may have arguments: ``{day:dt("%Y-%m-%d")}``."""

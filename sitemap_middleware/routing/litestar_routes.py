@@ -28,9 +28,8 @@ from ..sitemap_decorator import (
     merge_settings,
     settings_of,
 )
-from .app_layers_and_mounts import framework_app
-from .earlier_routes import restrict_to_free_paths
-from .reading import BasePathBuilder, Position
+from .framework_detection import framework_app
+from .route_discovery import BasePathBuilder, Position, restrict_to_free_paths
 
 _DOCUMENTATION_MODULES: Final = ("litestar.openapi.", "litestar._openapi.")
 """Beginnings of the modules whose handlers are Litestar's own documentation of the API."""

@@ -11,7 +11,7 @@ from pyramid.interfaces import IRoutesMapper
 
 from ..models import HiddenReason, Route, RouteSettings
 from ..sitemap_decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
-from .reading import BasePathBuilder, Position
+from .route_discovery import BasePathBuilder, Position
 
 _PARAMETER: Final = re.compile(r"\{(?P<name>[_a-zA-Z]\w*)(?::(?P<regex>[^{}]*(?:\{[^{}]*\}[^{}]*)*))?\}")
 """A parameter of a pattern, perhaps with a regular expression, which may have braces."""

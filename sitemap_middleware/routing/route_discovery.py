@@ -1,16 +1,23 @@
-"""Discovers the routes of an app, of those it wraps and of those mounted in it, by the readers of frameworks."""
+"""Discovers the routes of an app, and what the modules of the frameworks share to read them.
+
+The module of a framework has two functions: `read_routes(app, position)` yields the routes that answer GET in the order
+in which the router tries them, and `trusted_hosts(app)` gives the hosts that the app's own settings trust.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from ..models import Route
-from .app_layers_and_mounts import MAX_LAYERS, framework_app, layers, mounted_apps
-from .earlier_routes import restrict_to_free_paths
-from .framework_detection import framework_of
-from .reading import Position, RouteReader
+from ..models import Context, PathBuilder, Route
+from .framework_detection import MAX_LAYERS, framework_app, framework_of, layers, mounted_apps
+
+T = TypeVar("T")
+
+IsFree = Callable[[str], bool]
+"""Whether a decoded path is taken by none of the routes and mounts that come first."""
 
 
 def discover_routes(app: Any, known_hosts: Callable[[], tuple[str, ...]] = tuple) -> Iterator[Route]:
@@ -28,13 +35,14 @@ def trusted_hosts(app: Any) -> tuple[str, ...]:
     """The hosts that the app's own settings trust; ``.example.com`` stands for its subdomains."""
     app = framework_app(app)
     reader = _reader_of(app)
-    return reader.trusted_hosts(app) if reader is not None else ()
+    hosts: tuple[str, ...] = reader.trusted_hosts(app) if reader is not None else ()
+    return hosts
 
 
-def _reader_of(app: Any) -> RouteReader | None:
+def _reader_of(app: Any) -> Any:
     """The module that reads the routes of the app's framework, the only one that is imported; None if it has none."""
     framework = framework_of(app)
-    return framework and cast("RouteReader", import_module(f".{framework}_routes", __package__))
+    return framework and import_module(f".{framework}_routes", __package__)
 
 
 def _routes(app: Any, position: Position) -> Iterator[Route]:
@@ -63,3 +71,118 @@ def _outside(routes: Iterator[Route], prefixes: list[str]) -> Iterator[Route]:
         return not any(f"{path}/".startswith(f"{prefix}/") for prefix in before)
 
     return restrict_to_free_paths((route for route in routes if is_free(route.path)), is_free)
+
+
+class Position(NamedTuple):
+    """Where an app is mounted.
+
+    The module of a framework gets the routes of mounted apps by `below`: they may be of another framework.
+    """
+
+    discover: Callable[[Any, Position], Iterator[Route]]
+    """Yields the routes of any app."""
+    prefix: str = ""
+    host: str | None = None
+    """The host that the app is mounted for; None for every host."""
+    known_hosts: Callable[[], tuple[str, ...]] = tuple
+    """The hosts that the options and the app's settings name. Routes for a pattern of hosts are read for these."""
+    depth: int = 0
+
+    def below(self, app: Any, path: str = "", host: str | None = None) -> Iterator[Route]:
+        """The routes of an app that is mounted at a path of this one, and for a host if that is given."""
+        return self.discover(
+            app, self._replace(prefix=self.prefix + path, host=host or self.host, depth=self.depth + 1)
+        )
+
+
+class BasePathBuilder(ABC):
+    """Builds and matches the paths of one route with parameters.
+
+    A framework says how it writes a path, and whether a path leads to the route. A path that does not is never built.
+    """
+
+    def __init__(self, template: str, names: Iterable[str], prefix: str) -> None:
+        self._template = template
+        self._prefix = prefix
+        self.parameter_names: frozenset[str] = frozenset(names)
+
+    def build(self, params: Mapping[str, Any]) -> str:
+        """The decoded path for some parameters. Raises `ValueError` if they do not fit the route."""
+        check_params(params, self.parameter_names, self.parameter_names)
+        path = self.write_path(params)
+        if not self.leads_here(path):
+            raise ValueError(f"{self._prefix}{path} is not routed to {self._prefix}{self._template}")
+        return self._prefix + path
+
+    def matches(self, path: str) -> bool:
+        """Whether a decoded path is one of the route's."""
+        return path.startswith(self._prefix) and self.leads_here(path[len(self._prefix) :])
+
+    def context(self) -> Context | None:
+        """What `build` and `matches` run in: nothing."""
+        return None
+
+    @abstractmethod
+    def write_path(self, params: Mapping[str, Any]) -> str:
+        """The decoded path for the route's parameters, without the prefix."""
+
+    @abstractmethod
+    def leads_here(self, path: str) -> bool:
+        """Whether a decoded path, without the prefix, leads to this route."""
+
+
+def check_params(params: Mapping[str, Any], required: Iterable[str], known: Iterable[str]) -> None:
+    """Raise `ValueError` if parameters are missing, or are not the route's."""
+    if missing := set(required) - set(params):
+        raise ValueError(f"the route's {', '.join(sorted(missing))} is missing")
+    if unknown := set(params) - set(known):
+        raise ValueError(f"the route has no parameter {', '.join(sorted(map(str, unknown)))}")
+
+
+def restrict_to_free_paths(routes: Iterable[Route], is_free: IsFree) -> Iterator[Route]:
+    """Routes whose builders build only free paths."""
+    for route in routes:
+        yield route if route.builder is None else route._replace(builder=_RestrictedBuilder(route.builder, is_free))
+
+
+class _RestrictedBuilder:
+    """A builder that refuses paths which are not free."""
+
+    def __init__(self, builder: PathBuilder, is_free: IsFree) -> None:
+        self._builder = builder
+        self._is_free = is_free
+        self.parameter_names = builder.parameter_names
+        self.context: Callable[[], Context | None] = builder.context
+
+    def build(self, params: Mapping[str, Any]) -> str:
+        path = self._builder.build(params)
+        if not self._is_free(path):
+            raise ValueError(f"{path} leads to another route of the app")
+        return path
+
+    def matches(self, path: str) -> bool:
+        return self._is_free(path) and self._builder.matches(path)
+
+
+class PrefixIndex(Generic[T]):
+    """Finds the items that may match a path without trying each of them: an app may have 10,000 routes."""
+
+    def __init__(self) -> None:
+        self._items: dict[str, list[tuple[int, T]]] = {}
+        """By prefix: items, with their positions in the order in which all were added."""
+        self._lengths: set[int] = set()
+        self._count = 0
+
+    def __bool__(self) -> bool:
+        return self._count > 0
+
+    def add(self, prefix: str, item: T) -> None:
+        """Add an item that matches only paths with this prefix."""
+        self._count += 1
+        self._lengths.add(len(prefix))
+        self._items.setdefault(prefix, []).append((self._count, item))
+
+    def find(self, path: str) -> list[T]:
+        """The items whose prefix a path has, in the order in which they were added."""
+        found = [pair for length in self._lengths if length <= len(path) for pair in self._items.get(path[:length], ())]
+        return [item for _, item in sorted(found, key=lambda pair: pair[0])]

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from hashlib import blake2b
-from typing import Final
+from typing import Any, Final
 
 from ..models import Context, PathBuilder, Provider, Route, RouteSettings, Site
 from ..options.table import RESERVED_SECTIONS, Options
 from ..patterns import Pattern
 from ..sitemap_decorator import NO_SETTINGS
 from ..urls import bare_host
-from .named_section_as_route import named_section_route
-from .prefix_index import PrefixIndex
+from .route_discovery import PrefixIndex
 
 ROUTES_SECTION, LEARNED_SECTION = RESERVED_SECTIONS
 """The names of two sections, in the URLs of their documents. A provider's section gets another name."""
+
+LOC: Final = "loc"
+"""The only parameter of a named section: the path or the URL of a page."""
 
 _PARAMETER_START: Final = re.compile("[<{]")
 """The character that opens a parameter, in Werkzeug's and in Starlette's templates."""
@@ -227,3 +229,38 @@ def _settings_text(settings: RouteSettings) -> str:
         return ""
     lastmod = "callable" if callable(settings.lastmod) else settings.lastmod
     return f"{settings.priority} {settings.changefreq} {settings.exclude} {lastmod}"
+
+
+class SectionBuilder:
+    """Gives the items of a named section their parameter. The app's router takes no part in it."""
+
+    parameter_names: frozenset[str] = frozenset({LOC})
+
+    def __init__(self, new_context: Callable[[], Context | None]) -> None:
+        self._new_context = new_context
+
+    def build(self, params: Mapping[str, Any]) -> str:
+        """The path or URL as it was given. Raises `ValueError` if it is not text."""
+        loc = params.get(LOC)
+        if not isinstance(loc, str) or len(params) > 1:
+            raise ValueError('it does not say which page it is; give its path such as "/about", or Entry(loc="/about")')
+        return loc
+
+    def matches(self, path: str) -> bool:  # noqa: ARG002 (the contract of path builders)
+        """Never: only the provider knows the pages."""
+        return False
+
+    def context(self) -> Context | None:
+        """A new application context, or None if the app needs none."""
+        return self._new_context()
+
+
+def named_section_route(provider: Provider, new_context: Callable[[], Context | None]) -> Route:
+    """The route of a named section."""
+    return Route(
+        f"section {provider.section}",
+        provider.place,
+        static=False,
+        settings=RouteSettings(values=provider),
+        builder=SectionBuilder(new_context),
+    )

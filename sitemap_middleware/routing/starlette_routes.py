@@ -2,35 +2,48 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.datastructures import State
-from starlette.routing import Host, Mount, Router, compile_path, replace_params
+from starlette.responses import RedirectResponse
+from starlette.routing import BaseRoute, Host, Mount, Router, compile_path, replace_params
+from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
 
-from ..models import Route, RouteSettings, is_one_of
+from ..evidence.observations import INDEXABLE_TYPES
+from ..models import HiddenReason, Route, RouteSettings, is_one_of
 from ..sitemap_decorator import (
     ATTRIBUTE,
     NO_SETTINGS,
     endpoint_name,
     inherited_settings,
     merge_settings,
+    routers_with_settings,
     settings_of,
 )
 from ..warn_once import WarnOnce
-from .app_layers_and_mounts import layers
-from .declared_responses import DeclaredResponses
-from .earlier_routes import EarlierRoutes, IsFree, restrict_to_free_paths
-from .reading import BasePathBuilder, Position
-from .starlette_included_routers import IncludedRouters, flatten
+from .framework_detection import get_attribute, layers
+from .route_discovery import BasePathBuilder, IsFree, Position, PrefixIndex, restrict_to_free_paths
 from .static_html_files import html_files
 
 _INTERNAL_MODULE: Final = "fastapi.applications"
 """FastAPI makes `/docs`, `/redoc` and `/openapi.json` in its own module."""
 
 _warn_once: Final = WarnOnce()
+
+_NOT_IN_SCHEMA: Final = HiddenReason("it is left out of the API's schema")
+
+_PARAMETER_KINDS: Final = (
+    ("query_params", "query parameter"),
+    ("header_params", "header"),
+    ("cookie_params", "cookie"),
+    ("body_params", "body"),
+)
+"""Attributes of FastAPI's dependants, and what each holds."""
 
 
 def read_routes(app: Any, position: Position) -> Iterator[Route]:
@@ -228,3 +241,181 @@ class _PathBuilder(BasePathBuilder):
 
     def leads_here(self, path: str) -> bool:
         return self._regex.match(path) is not None and self._is_free(self._prefix + path)
+
+
+class _Earlier(NamedTuple):
+    position: int
+    regex: re.Pattern[str]
+    template: str
+    endpoint: object
+    """None for a mount."""
+    is_static: bool
+
+
+class EarlierRoutes:
+    """The routes and mounts of one app that were read so far, by the literal beginnings of their templates."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._routes: PrefixIndex[_Earlier] = PrefixIndex()
+        self._shadowing: PrefixIndex[_Earlier] = PrefixIndex()
+        """Those that may take the path of a later static route; of two static routes of one path the first answers."""
+        self._count = 0
+
+    def add(self, template: str, regex: re.Pattern[str], endpoint: object = None) -> None:
+        """Add a route, or a mount, which has no endpoint."""
+        self._count += 1
+        is_static = "{" not in template and endpoint is not None
+        route = _Earlier(self._count, regex, template, endpoint, is_static)
+        start = template.partition("{")[0]
+        self._routes.add(start, route)
+        if not is_static:
+            self._shadowing.add(start, route)
+
+    def add_unanswered(self, template: str, regex: re.Pattern[str], endpoint: object) -> None:
+        """Add a static route that takes GET requests and answers none."""
+        self._count += 1
+        self._shadowing.add(template, _Earlier(self._count, regex, template, endpoint, is_static=True))
+
+    def is_mounted(self, path: str) -> bool:
+        """Whether an earlier mount takes a path or template, without the prefix: no later route gets its requests."""
+        return any(route.endpoint is None and route.regex.match(path) for route in self._shadowing.find(path))
+
+    def shadowing(self, path: str) -> str | None:
+        """A description of the first route that takes a static route's path, without the prefix; None if none does."""
+        route = next((route for route in self._shadowing.find(path) if route.regex.match(path)), None)
+        if route is None:
+            return None
+        if route.endpoint is None:
+            return f"what is mounted at {self._prefix}{route.template.rstrip('/') or '/'}"
+        return f"{self._prefix}{route.template} ({endpoint_name(route.endpoint)})"
+
+    def is_free(self) -> IsFree:
+        """Tells whether none of the routes up to now takes a decoded path, given with the prefix."""
+        count, routes, prefix = self._count, self._routes, self._prefix
+
+        def is_free(path: str) -> bool:
+            below = path.removeprefix(prefix)
+            return not any(route.position <= count and route.regex.match(below) for route in routes.find(below))
+
+        return is_free
+
+    def with_shadowed(self, routes: Iterator[Route]) -> Iterator[Route]:
+        """Routes of a mounted app, each with the route that shadows it, if any."""
+        for route in routes:
+            name = self.shadowing(route.path.removeprefix(self._prefix)) if route.static else None
+            yield route._replace(shadowed_by=name) if name and route.shadowed_by is None else route
+
+
+def flatten(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
+    """Pairs of a route as it answers and as the app defines it.
+
+    FastAPI since 0.137 keeps an included router as one opaque route: its routes are yielded in its place.
+    """
+    iter_route_contexts = getattr(sys.modules.get("fastapi.routing"), "iter_route_contexts", None)
+    for route in routes:
+        if iter_route_contexts is None or get_attribute(route, "original_router") is None:
+            yield route, route
+            continue
+        for context in iter_route_contexts([route]):
+            # The attributes of a context are slow to read; those of its effective route are not.
+            yield getattr(context, "_effective_route", context), context.original_route
+
+
+class IncludedRouters:
+    """The settings of routers that are included in others, by endpoint or mounted app, and end of the path.
+
+    FastAPI before 0.137 copies the routes of an included router and forgets the
+    router. The copy has the same endpoint, and a path that ends with the original one.
+    """
+
+    def __init__(self) -> None:
+        self._settings: dict[int, list[tuple[int, int, str, RouteSettings]]] = {}
+        """By id of endpoint or app: length of the path, number of the router's routes, path, settings."""
+        for router, settings in routers_with_settings():
+            routes = list(flatten(getattr(router, "routes", ())))
+            for route, _ in routes:
+                path = get_attribute(route, "path") or ""
+                target = get_attribute(route, "endpoint") or get_attribute(route, "app")
+                self._settings.setdefault(id(target), []).append((len(path), len(routes), path, settings))
+
+    @property
+    def targets(self) -> Collection[int]:
+        """The ids of the endpoints and mounted apps of these routers."""
+        return self._settings
+
+    def settings(self, target: object, path: str) -> RouteSettings:
+        """The merged settings of the routers around an endpoint or app.
+
+        The nearest router comes first: its path is the shortest, or it has the fewest routes.
+        """
+        merged = NO_SETTINGS
+        for _, _, end, settings in sorted(self._settings.get(id(target), ()), key=lambda known: known[:2]):
+            if path.endswith(end):
+                merged = merge_settings(merged, settings)
+        return merged
+
+
+class DeclaredResponses:
+    """Why the declarations of FastAPI and Starlette hide a route until a response shows that it is a page.
+
+    Reasons are cached by response class, because many routes share a few.
+    """
+
+    def __init__(self) -> None:
+        self._of_classes: dict[type, HiddenReason | None] = {}
+        client = getattr(sys.modules.get("nicegui.client"), "Client", None)
+        self._nicegui_pages = getattr(client, "page_routes", ())
+        """The functions that NiceGUI's `ui.page` decorates. Their routes declare nothing."""
+
+    def hidden_reason(self, route: Any, original: Any, static: bool) -> HiddenReason | None:
+        """The reason of one route; None if it may be listed at once.
+
+        Args:
+            route: as it answers, with the settings of the routers that include it.
+            original: as the app defines it.
+            static: whether it has no parameters.
+        """
+        if type(original) is StarletteRoute:  # it declares nothing else
+            return None if original.include_in_schema else _NOT_IN_SCHEMA
+        if self._is_nicegui_page(getattr(original, "endpoint", None)):
+            return _required_parameter(original) if static else None
+        response_class = getattr(route, "response_class", None)
+        response_class = getattr(response_class, "value", response_class)  # the default is in a DefaultPlaceholder
+        if isinstance(response_class, type):
+            if response_class not in self._of_classes:
+                self._of_classes[response_class] = _not_a_page(response_class)
+            reason = self._of_classes[response_class]
+            if reason is not None:
+                return reason
+        if not getattr(route, "include_in_schema", True):
+            return _NOT_IN_SCHEMA
+        return _required_parameter(original) if static else None
+
+    def _is_nicegui_page(self, endpoint: Any) -> bool:
+        return bool(self._nicegui_pages) and getattr(endpoint, "__wrapped__", None) in self._nicegui_pages
+
+
+def _not_a_page(response_class: type) -> HiddenReason | None:
+    """The reason if responses of a class are not pages."""
+    if issubclass(response_class, RedirectResponse):
+        return HiddenReason("it declares a redirect", is_declared=True)
+    media_type = getattr(response_class, "media_type", None) or ""
+    if media_type and media_type.partition(";")[0] not in INDEXABLE_TYPES:
+        return HiddenReason(f"it declares a response of {media_type}", is_declared=True)
+    return None
+
+
+def _required_parameter(route: Any) -> HiddenReason | None:
+    """The reason if a FastAPI route answers a plain GET with an error, because a query, header or body is required."""
+    dependant = getattr(route, "dependant", None)
+    dependants = [dependant] if dependant is not None else []
+    for dependant in dependants:  # grows while it is read: dependencies have dependencies
+        dependants += dependant.dependencies
+        for kind, description in _PARAMETER_KINDS:
+            for field in getattr(dependant, kind):
+                # The name depends on FastAPI's version.
+                required = field.required if hasattr(field, "required") else field.field_info.is_required()
+                if required:
+                    return HiddenReason(f"it needs the {description} {field.alias!r}")
+    return None

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.machinery
+import importlib.util
+import sys
 from typing import Any
 
+import bottle
 import pytest
-from bottle import Bottle
+from bottle import Bottle, Router
 from flask import Flask
 
 from sitemap_middleware import SitemapMiddleware, sitemap
@@ -53,7 +57,7 @@ def listed(app: Any) -> list[str]:
     ],
 )
 def test_rules_are_written_as_in_options(rule: str, template: str, names: tuple[str, ...]) -> None:
-    assert _template(rule) == (template, names)
+    assert _template(rule, Router.rule_syntax) == (template, names)
 
 
 def test_the_first_route_that_takes_get_answers() -> None:
@@ -113,3 +117,17 @@ def test_a_bottle_app_in_a_dispatcher() -> None:
     site = wrapped(app)
     assert listed(site) == ["/blog/posts/one"]
     assert site.explain("/blog/posts/one").listed
+
+
+def test_a_copy_of_bottle_in_a_project_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = bottle.__file__
+    loader = importlib.machinery.SourceFileLoader("project.vendor.bottle", path)
+    spec = importlib.util.spec_from_file_location("project.vendor.bottle", path, loader=loader)
+    assert spec is not None
+    copy = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "project.vendor.bottle", copy)
+    loader.exec_module(copy)
+    app = copy.Bottle()
+    app.route("/about", callback=page)
+    app.route("/posts/<slug>", callback=sitemap(values=lambda: ["rye"])(view_of_page()))
+    assert listed(wrapped(app)) == ["/about", "/posts/rye"]

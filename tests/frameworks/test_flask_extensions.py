@@ -13,7 +13,7 @@ import pytest
 from dash import html
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.routing.app_layers_and_mounts import layers
+from sitemap_middleware.routing.framework_detection import layers
 
 from ..support.documents import entries, locs
 from ..support.wire import DRIVERS, RequestSpec

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
 
 from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
-from sitemap_middleware.routing.named_section_as_route import SectionBuilder
+from sitemap_middleware.routing.route_table import SectionBuilder
 from sitemap_middleware.sitemap_in_test import read_sitemap
 
 from ...support.documents import entries, locs

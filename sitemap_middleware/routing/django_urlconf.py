@@ -1,15 +1,17 @@
-"""Walks Django's URLconf, and yields its views in every language of `i18n_patterns`, for `django_routes`."""
+"""Walks Django's URLconf: its views in every language of `i18n_patterns`, and how it resolves paths."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice, product
 from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django.conf.urls.i18n import is_language_prefix_patterns_used
+from django.core.exceptions import SynchronousOnlyOperation
+from django.db import connections
 from django.http import HttpRequest
 from django.urls import Resolver404, ResolverMatch, URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import LocalePrefixPattern, RoutePattern
@@ -159,3 +161,13 @@ def resolve(path: str, language: str) -> ResolverMatch | None:
     with translation.override(language), suppress(Resolver404):
         return get_resolver().resolve(path)
     return None
+
+
+@contextmanager
+def own_connections() -> Iterator[None]:
+    """A context for the project's code on a thread of the middleware. Its end closes the thread's connections."""
+    try:
+        yield
+    finally:
+        with suppress(SynchronousOnlyOperation):  # on an event loop, Django's async queries use other threads
+            connections.close_all()
