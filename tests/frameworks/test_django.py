@@ -332,7 +332,7 @@ SECTIONS = {"posts": Posts, "pages": Pages()}
 def test_sitemap_classes_enumerate_the_pages_of_their_views(handler: Any, outside: bool) -> None:
     project = Project(SITE, handler=handler, outside=outside, SITEMAP_SITEMAPS=SECTIONS)
     project.listed()  # the sitemaps are read, and then the static pages have their priorities
-    until(lambda: project.entries()["/"])
+    until(lambda: project.entries()["/"] and project.entries()["/about/"] == {"priority": "0.5"})
     post = {"changefreq": "weekly", "priority": "0.6"}
     assert project.entries() == {
         "/": {"priority": "1.0"},
@@ -390,7 +390,7 @@ def test_the_decorator_comes_before_a_sitemap_class() -> None:
     about = sitemap(priority=0.9)(view_of_page())
     project = Project([path("", page, name="home"), path("about/", about, name="about")], SITEMAP_SITEMAPS=SECTIONS)
     project.urls.append(path("posts/<slug>/", sitemap(values=["own"])(view_of_page()), name="post"))
-    until(lambda: project.entries()["/"])
+    until(lambda: project.entries()["/"] and project.entries()["/about/"] == {"priority": "0.5"})
     assert project.entries() == {"/": {"priority": "1.0"}, "/about/": {"priority": "0.9"}, "/posts/own/": {}}
 
 
