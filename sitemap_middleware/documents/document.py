@@ -38,8 +38,6 @@ class Document(NamedTuple):
     gzipped_size: int
     lastmod: str | None
     """The latest lastmod of its entries."""
-    priority: float | None
-    """The priority of its entries, if all have the same."""
     since: int = 0
     """Since when it has been this document, in POSIX seconds: its Last-Modified."""
     gzipped: bytes = b""
@@ -65,26 +63,25 @@ def urlsets(entries: Iterable[SitemapUrl], name: str) -> Iterator[Document]:
         name: that of the first document. The others end in "-2", "-3" and so on, in place of "-1" if it has that.
     """
     lines: list[str] = []
-    size, lastmod, priorities, number = _URLSET_BYTES, "", set[float | None](), 1
+    size, lastmod, number = _URLSET_BYTES, "", 1
     for entry in in_pieces(entries, PIECE_ENTRIES):
         line = render_url(entry)
         if len(lines) == MAX_ENTRIES or size + len(line) > MAX_BYTES_PER_DOCUMENT:
-            yield _document(_numbered(name, number), URLSET, lines, lastmod, priorities)
-            lines, size, lastmod, priorities, number = [], _URLSET_BYTES, "", set(), number + 1
+            yield _document(_numbered(name, number), URLSET, lines, lastmod)
+            lines, size, lastmod, number = [], _URLSET_BYTES, "", number + 1
         lines.append(line)
         size += len(line)
-        priorities.add(entry.priority)
         if entry.lastmod is not None and entry.lastmod > lastmod:
             lastmod = entry.lastmod
     if lines:
-        yield _document(_numbered(name, number), URLSET, lines, lastmod, priorities)
+        yield _document(_numbered(name, number), URLSET, lines, lastmod)
 
 
 def sitemapindex(documents: Iterable[tuple[str, str | None]]) -> Document:
     """The index of documents, given as pairs of loc and lastmod."""
     pairs = list(documents)
     lastmod = max((lastmod or "" for _, lastmod in pairs), default="")
-    return _document("", SITEMAPINDEX, [render_sitemap(*pair) for pair in pairs], lastmod, set())
+    return _document("", SITEMAPINDEX, [render_sitemap(*pair) for pair in pairs], lastmod)
 
 
 def fit_together(documents: Sequence[Document]) -> bool:
@@ -100,7 +97,7 @@ def joined(documents: Sequence[Document]) -> Document:
     head, tail = URLSET
     lines = [gzip.decompress(document.gzipped).decode()[len(head) : -len(tail)] for document in documents]
     lastmod = max((document.lastmod or "" for document in documents), default="")
-    whole = _document("", URLSET, lines, lastmod, {document.priority for document in documents})
+    whole = _document("", URLSET, lines, lastmod)
     return whole._replace(entries=sum(document.entries for document in documents))
 
 
@@ -115,11 +112,8 @@ def _numbered(name: str, number: int) -> str:
     return f"{name.removesuffix('-1')}-{number}"
 
 
-def _document(
-    name: str, frame: tuple[str, str], lines: list[str], lastmod: str, priorities: set[float | None]
-) -> Document:
+def _document(name: str, frame: tuple[str, str], lines: list[str], lastmod: str) -> Document:
     head, tail = frame
     xml = "".join([head, *lines, tail]).encode("ascii")
     gzipped = gzip.compress(xml, 6, mtime=0)
-    priority = next(iter(priorities)) if len(priorities) == 1 else None
-    return Document(name, etag_of(xml), len(lines), len(xml), len(gzipped), lastmod or None, priority, gzipped=gzipped)
+    return Document(name, etag_of(xml), len(lines), len(xml), len(gzipped), lastmod or None, gzipped=gzipped)

@@ -11,14 +11,12 @@ import json
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from ..models import BaseURL, SitemapUrl
 from ..stores.base import Store
 from .document import Document, etag_of, urlsets
-
-SAVE_BYTES: Final = 512 * 1024
-"""Approximate number of bytes of documents that are saved at one time."""
 
 FOREVER: Final = 2**62
 """A POSIX time that is never reached."""
@@ -37,8 +35,6 @@ class Part(NamedTuple):
     """POSIX seconds at which they have to be rendered again because of time alone."""
     mark: str = ""
     """The token of the last `refresh` before them."""
-    slot: int = 0
-    """0 or 1: where their XML is in the store. The other slot has that of the previous ones, which are being read."""
     documents: tuple[Document, ...] = ()
 
 
@@ -75,7 +71,7 @@ class Saver(NamedTuple):
 
     def load_document(self, name: str, part: Part, number: int) -> Document | None:
         """A document of a part with its XML; None if the store has lost it, or has another one by now."""
-        document, record = part.documents[number], _xml_name(name, part.slot, number)
+        document, record = part.documents[number], _xml_name(name, number)
         gzipped = self.store.load(self.owner, [record]).get(record, b"")
         with suppress(OSError, EOFError, ValueError):  # what gzip raises for damaged data
             if etag_of(gzip.decompress(gzipped)) == document.etag:
@@ -99,7 +95,7 @@ class Saver(NamedTuple):
         timer: Callable[[], float],
         keep_on: Callable[[], None] = lambda: None,
     ) -> Part:
-        """Render a part and save it. The record that names its documents comes last: half a rendering changes nothing.
+        """Render a part, then save all of it at once.
 
         Args:
             source: the part.
@@ -108,26 +104,18 @@ class Saver(NamedTuple):
             timer: returns seconds, to measure how long it takes.
             keep_on: called after each document; raises an exception if this worker is to stop.
         """
-        began, slot = timer(), 0 if previous is None else 1 - previous.slot
+        began = timer()
         entries, until = source.entries()
-        documents: list[Document] = []
-        records: dict[str, bytes | None] = {}
-        size = 0
-        for number, document in enumerate(urlsets(entries, source.document)):
-            if number == source.max_documents:  # never, but for a site made of extremely long paths
-                break
-            documents.append(document.figures)
-            records[_xml_name(source.name, slot, number)] = document.gzipped
-            size += document.gzipped_size
-            if size >= SAVE_BYTES:
-                self.store.save(self.owner, records)
-                records, size = {}, 0
+        found: list[Document] = []
+        for document in islice(urlsets(entries, source.document), source.max_documents):
+            found.append(document)
             keep_on()
         at = now()
-        found = dated(documents, previous, at)
-        part = Part(source.key, at, max(0.0, timer() - began), until, source.mark, slot, found)
-        if previous is not None:
-            records |= {_xml_name(source.name, 1 - slot, number): None for number in range(len(previous.documents))}
+        documents = tuple(document.figures for document in dated(found, previous, at))
+        part = Part(source.key, at, max(0.0, timer() - began), until, source.mark, documents)
+        number_before = 0 if previous is None else len(previous.documents)
+        records: dict[str, bytes | None] = {_xml_name(source.name, number): None for number in range(number_before)}
+        records |= {_xml_name(source.name, number): document.gzipped for number, document in enumerate(found)}
         self.store.save(self.owner, {**records, _record_name(source.name): _encoded(part)})
         return part
 
@@ -145,22 +133,22 @@ def _encoded(part: Part) -> bytes:
 def _decoded(record: bytes) -> Part | None:
     """A part as it was saved; None if it was not, or cannot be decoded."""
     with suppress(ValueError, TypeError):
-        key, at, seconds, until, mark, slot, documents = json.loads(record)
-        part = Part(key, at, seconds, until, mark, slot, tuple(_document(*fields) for fields in documents))
+        key, at, seconds, until, mark, documents = json.loads(record)
+        part = Part(key, at, seconds, until, mark, tuple(_document(*fields) for fields in documents))
         if _has_types(part, Part("", 0.0)):
             return part
     return None
 
 
 def _document(*fields: Any) -> Document:
-    name, etag, entries, size, gzipped_size, lastmod, priority, since = fields
-    document = Document(name, etag, entries, size, gzipped_size, lastmod, priority, since)
-    if not _has_types(document._replace(lastmod=lastmod or "", priority=priority or 0.0), _SAMPLE):
+    name, etag, entries, size, gzipped_size, lastmod, since = fields
+    document = Document(name, etag, entries, size, gzipped_size, lastmod, since)
+    if not _has_types(document._replace(lastmod=lastmod or ""), _SAMPLE):
         raise TypeError("a document has other fields")
     return document
 
 
-_SAMPLE: Final = Document("", "", 0, 0, 0, "", 0.0)
+_SAMPLE: Final = Document("", "", 0, 0, 0, "")
 
 
 def _has_types(decoded: tuple[Any, ...], sample: tuple[Any, ...]) -> bool:
@@ -174,5 +162,5 @@ def _record_name(name: str) -> str:
     return f"documents/{name}"
 
 
-def _xml_name(name: str, slot: int, number: int) -> str:
-    return f"documents/{name}/{slot}/{number}"
+def _xml_name(name: str, number: int) -> str:
+    return f"documents/{name}/{number}"

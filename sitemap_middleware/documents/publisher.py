@@ -8,28 +8,24 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection
-from contextlib import suppress
 from typing import Any, Final, NamedTuple, cast
 
 from ..exceptions import StoreError, ValuesError
-from ..fork_safety import WorkerId, reset_after_fork
+from ..fork_safety import reset_after_fork
 from ..http.messages import TEST_CLIENT_WAIT_SECONDS, Request
 from ..listing.candidates import SiteSnapshot
 from ..listing.entries import EntryBuilder
-from ..listing.policy import EvaluationContext
-from ..listing.provider_item_queue import as_values_error
-from ..models import Site
+from ..models import BaseURL, Site
 from ..options.table import Options
 from ..robots_parser import RobotsRules
 from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION, RouteTable
 from ..stores.base import UNLEARNED_PART, PartState, Store
 from ..stores.requested_refreshes import RefreshMarks
 from ..stores.store_clock import StoreClock
-from ..warn_once import WarnOnce
-from .background import BackgroundJob, BeingGenerated, Postponed, Unavailable
+from .background import BeingGenerated, RenderedSite, Renderer, Unavailable
 from .document import Document, urlsets
 from .parts import Part, PartSource, Saver, dated
-from .site_documents import PublishedDocument, SiteDocuments
+from .site_documents import MissingXMLError, PublishedDocument, SiteDocuments
 from .sources import WAIT_SECONDS, PartSources, States
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -43,20 +39,8 @@ FIRST_WAIT_SECONDS: Final = 10.0
 DEADLINE_SECONDS: Final = 2.0
 """Seconds after which a request gets the last good document if the store is slow."""
 
-LEASE_SECONDS: Final = 60
-"""Seconds after which another worker takes over the rendering of a worker that stopped renewing its lease."""
-
-POLL_SECONDS: Final = 0.2
-"""How often a worker looks whether another one has rendered what it needs."""
-
 MAX_WAITED_PAGES: Final = 1000
 """Learned pages whose documents a request renders by itself. If more are stale, they are rendered in the background."""
-
-PAUSE_FACTOR: Final = 2
-"""The pause after a part was rendered in the background, as a multiple of the time that it took."""
-
-_HIGH_PRIORITY: Final = 0.5
-"""A site whose pages all have the same priority above this one gets a warning."""
 
 PROVIDER_FAILING_REASON: Final = "the values of a route fail, and the log says why"
 """What clients are told if there is no document because a provider fails."""
@@ -82,22 +66,17 @@ class _Inputs(NamedTuple):
 class _SiteSitemap:
     """What is known of the sitemap of one site."""
 
-    def __init__(self, path: str, now: float) -> None:
+    def __init__(self, base_url: BaseURL, path: str, now: float) -> None:
         self.lock = threading.Lock()
         """Held while the documents are brought up to date."""
         self.created_at = now
         self.documents = SiteDocuments(path)
+        self.rendered = RenderedSite(base_url)
         self.inputs: _Inputs | None = None
         """None if the next request must bring everything up to date."""
         self.fresh = _NEVER
         self.states: States = {}
         """The parts of the site in the store, as they were last read."""
-        self.parts: dict[str, Part] = {}
-        """What was rendered of each part, by its name."""
-        self.jobs: dict[str, BackgroundJob] = {}
-        """What is rendered in the background: "values" or "learned"."""
-        self.failing: dict[str, str] = {}
-        """Why providers fail, by the name of the part. Each was logged, and costs the site its own pages only."""
         self.values_age = 0.0
         self.is_lost = False
         """Whether the store has lost what it held of the site."""
@@ -113,12 +92,8 @@ class Publisher:
         self._options = options
         self._clock = options.clock
         self._store_clock = store_clock
-        self._worker_id = WorkerId()
-        self._warn_once = WarnOnce()
+        self._renderer = Renderer(store, store_clock, options.clock)
         self._sites: OrderedDict[str, _SiteSitemap] = OrderedDict()
-        self._closing = threading.Event()
-        self.rendered_parts: int = 0
-        """Parts of learned pages rendered since the process began."""
         self._stem = options.path.removesuffix(".xml")
         self._part_path = re.compile(re.escape(self._stem) + r"-(([A-Za-z0-9_.~-]+?)(-[1-9][0-9]{0,4})?)\.xml")
         self._section_names = frozenset(provider.section for provider in options.sections)
@@ -126,12 +101,11 @@ class Publisher:
 
     def reset_after_fork(self) -> None:
         """In a forked child: the parent's locks may be held for ever, and its threads are not here."""
-        self._closing = threading.Event()
         self._sites.clear()
 
     def close(self) -> None:
         """Render nothing more in the background: a server that shuts down waits for it."""
-        self._closing.set()
+        self._renderer.close()
 
     # Which paths are documents
 
@@ -218,8 +192,7 @@ class Publisher:
         try:
             now = self._store_clock.now()
             snapshot = SiteSnapshot(site, table, store, rules, now, request.async_collector)
-            self._refresh(sitemap, snapshot, request, marks)
-            document = documents.find(path, Saver(store, site.base_url), now)
+            document = self._find_current(sitemap, snapshot, request, marks, path)
             sitemap.fresh = self._limited(freshness, sitemap.inputs)
         except (StoreError, ValuesError, Unavailable) as error:
             sitemap.inputs = None  # XML may be missing from the store: the next request looks at everything
@@ -243,7 +216,12 @@ class Publisher:
     def failing_values(self, site: Site) -> str | None:
         """Why the pages of providers are as they were, or missing, in the documents of a site; None if none are."""
         sitemap = self._sites.get(site.base_url)
-        return None if sitemap is None else "; ".join(sorted({*sitemap.failing.values()})) or None
+        return None if sitemap is None else "; ".join(sorted({*sitemap.rendered.failing.values()})) or None
+
+    @property
+    def rendered_parts(self) -> int:
+        """Parts of learned pages rendered since the process began."""
+        return self._renderer.rendered_parts
 
     # Figures
 
@@ -275,12 +253,27 @@ class Publisher:
     def _sitemap_of(self, site: Site) -> _SiteSitemap:
         sitemap = self._sites.get(site.base_url)
         if sitemap is None:
-            sitemap = self._sites.setdefault(site.base_url, _SiteSitemap(self._options.path, self._clock()))
+            sitemap = self._sites.setdefault(
+                site.base_url, _SiteSitemap(site.base_url, self._options.path, self._clock())
+            )
             while len(self._sites) > MAX_SITES:
                 self._sites.popitem(last=False)
         return sitemap
 
     # Bringing the parts of a site up to date
+
+    def _find_current(
+        self, sitemap: _SiteSitemap, snapshot: SiteSnapshot, request: Request, marks: RefreshMarks, path: str
+    ) -> Document | None:
+        """The document of a path as it is now."""
+        saver = Saver(snapshot.store, snapshot.site.base_url)
+        self._refresh(sitemap, snapshot, request, marks)
+        try:
+            return sitemap.documents.find(path, saver, snapshot.now)
+        except MissingXMLError:  # another worker has rendered it again meanwhile, or the store has lost it
+            sitemap.inputs = None
+            self._refresh(sitemap, snapshot, request, marks)
+            return sitemap.documents.find(path, saver, snapshot.now)
 
     def _refresh(self, sitemap: _SiteSitemap, snapshot: SiteSnapshot, request: Request, marks: RefreshMarks) -> None:
         """Bring all parts up to date, unless nothing has changed since they were."""
@@ -301,25 +294,22 @@ class Publisher:
         routes = self._sources.routes(evaluation, states, marks)
         values = self._sources.values(evaluation, states, marks, is_expired=by_test)
         learned = self._sources.learned(evaluation, states)
-        saver, shared = Saver(store, snapshot.site.base_url), [*values, *learned]
+        saver, shared, rendered = Saver(store, snapshot.site.base_url), [*values, *learned], sitemap.rendered
         parts = saver.load([source.name for source in (routes, *shared)])
-        parts[routes.name] = self._routes(saver, routes, sitemap.parts.get(routes.name), parts.get(routes.name))
-        sitemap.parts = parts
-        for name in {*sitemap.failing} - {source.name for source in shared}:  # their routes are gone
-            sitemap.failing.pop(name, None)
-        self._refresh_values(sitemap, evaluation, values, request, by_test=by_test)
-        self._refresh_learned(sitemap, evaluation, learned, request, by_test=by_test)
+        parts[routes.name] = self._routes(saver, routes, rendered.parts.get(routes.name), parts.get(routes.name))
+        rendered.parts = parts
+        for name in {*rendered.failing} - {source.name for source in shared}:  # their routes are gone
+            rendered.failing.pop(name, None)
+        self._refresh_values(sitemap, values, request, by_test=by_test)
+        self._refresh_learned(rendered, learned, request, store, by_test=by_test)
         ordered = {source.name: part for source in (routes, *shared) if (part := parts.get(source.name)) is not None}
-        is_complete = all(source.name in parts or source.name in sitemap.failing for source in shared)
+        is_complete = all(source.name in parts or source.name in rendered.failing for source in shared)
         is_named = any(provider.section is not None for provider, _ in evaluation.providers.values())
         sitemap.documents.replace_parts(ordered, may_be_single=is_complete and not is_named)
-        if sitemap.failing and not sitemap.documents.listed:
+        if rendered.failing and not sitemap.documents.listed:
             raise Unavailable(PROVIDER_FAILING_REASON)
         sitemap.states = states
-        is_current = not any(source.is_due(parts.get(source.name)) for source in shared)
-        sitemap.inputs = inputs if is_current else None
-        if is_current:
-            self._warn_of_flat_priorities(sitemap.documents)
+        sitemap.inputs = None if any(source.is_due(parts.get(source.name)) for source in shared) else inputs
 
     def _note_loss(self, sitemap: _SiteSitemap, states: States, site: Site) -> None:
         """Note if the store has lost pages: only learned ones may go in the course of time."""
@@ -347,131 +337,34 @@ class Publisher:
         return part
 
     def _refresh_values(
-        self,
-        sitemap: _SiteSitemap,
-        evaluation: EvaluationContext,
-        sources: list[PartSource],
-        request: Request,
-        *,
-        by_test: bool,
+        self, sitemap: _SiteSitemap, sources: list[PartSource], request: Request, *, by_test: bool
     ) -> None:
         """Call the providers that are due, and wait a moment. Earlier documents stay until new ones are complete."""
-        known = [sitemap.parts.get(source.name) for source in sources]
+        rendered = sitemap.rendered
+        known = [rendered.parts.get(source.name) for source in sources]
         at = (sitemap.created_at if part is None else part.at for part in known)
         sitemap.values_age = max((max(0.0, self._clock() - moment) for moment in at), default=0.0)
         if not any(source.is_due(part) for source, part in zip(sources, known, strict=True)):
             return
-        job = self._in_background(sitemap, evaluation, sources, request)
+        job = self._renderer.start(rendered, sources, request)
         wait = 0.0 if sum(part.seconds for part in known if part is not None) > WAIT_SECONDS else WAIT_SECONDS
         job.done.wait(FIRST_WAIT_SECONDS if by_test or None in known else wait)
-        if any(source.name not in sitemap.parts and source.name not in sitemap.failing for source in sources):
+        if any(source.name not in rendered.parts and source.name not in rendered.failing for source in sources):
             raise job.error if isinstance(job.error, StoreError) else BeingGenerated
 
     def _refresh_learned(
-        self,
-        sitemap: _SiteSitemap,
-        evaluation: EvaluationContext,
-        sources: list[PartSource],
-        request: Request,
-        *,
-        by_test: bool,
+        self, rendered: RenderedSite, sources: list[PartSource], request: Request, store: Store, *, by_test: bool
     ) -> None:
         """Render stale parts: a few pages at once, more in the background while earlier documents are served."""
-        stale = [source for source in sources if source.is_due(sitemap.parts.get(source.name))]
+        stale = [source for source in sources if source.is_due(rendered.parts.get(source.name))]
         if sum(source.pages for source in stale) <= MAX_WAITED_PAGES:
-            saver = Saver(evaluation.snapshot.store, evaluation.snapshot.site.base_url)
-            for source in stale:
-                sitemap.parts[source.name] = saver.render(
-                    source, sitemap.parts.get(source.name), self._store_clock.now, self._clock
-                )
-                self.rendered_parts += 1
+            self._renderer.render_now(rendered, stale, store)
             return
-        job = self._in_background(sitemap, evaluation, stale, request)
-        is_new = not any(source.name in sitemap.parts for source in sources)
+        job = self._renderer.start(rendered, stale, request)
+        is_new = not any(source.name in rendered.parts for source in sources)
         job.done.wait(FIRST_WAIT_SECONDS if by_test or is_new else WAIT_SECONDS)
         if job.done.is_set() and isinstance(job.error, StoreError):
             raise job.error
-
-    # In the background
-
-    def _in_background(
-        self, sitemap: _SiteSitemap, evaluation: EvaluationContext, sources: list[PartSource], request: Request
-    ) -> BackgroundJob:
-        """Render parts after a request, or at the same time. The job that runs already, if there is one, is enough."""
-        kind = "learned" if sources[0].pages else "values"
-        job = sitemap.jobs.get(kind)
-        if job is None or job.done.is_set():
-            if self._closing.is_set():  # the app goes on; what ran before must end all the same
-                self._closing = threading.Event()
-            job = BackgroundJob(lambda: self._render(sitemap, evaluation, sources, self._closing))
-            sitemap.jobs[kind] = job
-            request.run_in_background(job.run)
-        return job
-
-    def _render(
-        self,
-        sitemap: _SiteSitemap,
-        evaluation: EvaluationContext,
-        sources: list[PartSource],
-        closing: threading.Event,
-    ) -> None:
-        """Render each of some parts, even if another one fails; then raise the first error."""
-        failed: list[Exception] = []
-        for source in sources:
-            try:
-                took = self._render_one(sitemap, evaluation, source, closing)
-            except Postponed:
-                raise
-            except StoreError as error:
-                failed.append(error)
-            except Exception as error:  # nor may a fault of the middleware remove earlier documents
-                if closing.is_set():
-                    raise Postponed from None  # the provider failed because the process ends
-                failed.append(as_values_error(error))
-                self._log_failure(sitemap, source.name, as_values_error(error))
-            else:
-                if sitemap.failing.pop(source.name, None) is not None:
-                    log.warning("the sitemap's values can be read again")
-                if source.pages and closing.wait(PAUSE_FACTOR * took):
-                    raise Postponed
-        if failed:
-            raise failed[0]
-
-    def _render_one(
-        self, sitemap: _SiteSitemap, evaluation: EvaluationContext, source: PartSource, closing: threading.Event
-    ) -> float:
-        """Render a part, or take what another worker renders meanwhile; return how many seconds it took."""
-        owner, job = evaluation.snapshot.site.base_url, f"render {source.name}"
-        saver, name = Saver(self._store, owner), source.name
-
-        def keep_on() -> None:
-            if closing.is_set() or not self._store.lease(owner, job, self._worker_id.name, LEASE_SECONDS):
-                raise Postponed
-
-        while True:
-            is_ours = self._store.lease(owner, job, self._worker_id.name, LEASE_SECONDS)
-            try:
-                part = saver.load([name]).get(name)
-                if part is not None and not source.is_due(part):
-                    sitemap.parts[name] = part
-                    return 0.0
-                if is_ours:
-                    part = saver.render(source, part, self._store_clock.now, self._clock, keep_on)
-                    sitemap.parts[name] = part
-                    self.rendered_parts += bool(source.pages)
-                    return part.seconds
-            finally:
-                if is_ours:
-                    with suppress(StoreError):  # the lease expires without this
-                        self._store.lease(owner, job, self._worker_id.name, 0)
-            if closing.wait(POLL_SECONDS):
-                raise Postponed
-
-    def _log_failure(self, sitemap: _SiteSitemap, name: str, error: ValuesError) -> None:
-        """Log that a provider fails, once until it works again."""
-        if name not in sitemap.failing:
-            log.warning("the sitemap shows the last good pages, or none: %s", error, exc_info=error.__cause__)
-        sitemap.failing[name] = str(error)
 
     def _limited(self, freshness: Freshness | None, inputs: _Inputs | None) -> Freshness:
         """How long documents may be served: not if something is still being rendered, nor past `max_age`."""
@@ -479,19 +372,6 @@ class Publisher:
             return _NEVER
         generation, since, until = freshness
         return generation, since, min(until, inputs.read_at + self._options.max_age)
-
-    def _warn_of_flat_priorities(self, documents: SiteDocuments) -> None:
-        """Warn, once, if all entries of a site have the same high priority."""
-        count, values = documents.entry_count(), {item.document.priority for item in documents.listed.values()}
-        priority = next(iter(values), None)
-        if count > 1 and len(values) == 1 and priority is not None and priority > _HIGH_PRIORITY:
-            self._warn_once(
-                "priority",
-                "all %d pages of the sitemap have priority %s: it is relative to the site's other pages, so it has no"
-                " effect; give different priorities, or none",
-                count,
-                priority,
-            )
 
 
 class _Patience:

@@ -19,6 +19,10 @@ _ROOT_RECORD: Final = "documents"
 """The name of the record that dates the sitemap itself: its ETag, and since when it has it."""
 
 
+class MissingXMLError(StoreError):
+    """The store does not have the XML of a document as it was listed. The next refresh finds or renders another."""
+
+
 class PublishedDocument(NamedTuple):
     """One XML file of a sitemap, as figures."""
 
@@ -111,7 +115,8 @@ class SiteDocuments:
             now: POSIX seconds.
 
         Raises:
-            StoreError: the store fails, or has lost the document. Then the next request renders it again.
+            MissingXMLError: the store has lost the XML of a document, or has that of a newer one.
+            StoreError: the store fails.
         """
         if path == self._path:
             return self._find_root(saver, now) if self.listed else None
@@ -175,7 +180,7 @@ class SiteDocuments:
             document = saver.load_document(item.part_name, item.part, item.number)
             if document is None:
                 saver.forget_if_same(item.part_name, item.part)
-                raise StoreError(f"the XML of {name} is missing from the store; it is rendered again")
+                raise MissingXMLError(f"the XML of {name} is missing from the store; it is rendered again")
             self._xml[name] = document
             size = sum(kept.gzipped_size for kept in self._xml.values())
             while size > MAX_CACHE_BYTES and len(self._xml) > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,10 @@ ENGINES |= {program: _in_redis(program) for program in PROGRAMS}
 
 
 @pytest.fixture(params=ENGINES)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return ENGINES[request.param](tmp_path)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    made = ENGINES[request.param](tmp_path)
+    yield made
+    made.close()
 
 
 def page(path: str = "/", **more: Any) -> Page:
