@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from functools import partial
 from typing import Final
 
@@ -29,7 +30,7 @@ from ..routing.current_routes import AppRoutes
 from ..routing.route_table import RouteTable
 from .background import BeingGenerated, Unavailable
 from .document import Document
-from .publisher import Publisher
+from .publisher import DEADLINE_SECONDS, Publisher
 from .reasons import (
     DISALLOWED_REASON,
     ROBOTS_UNKNOWN_REASON,
@@ -261,15 +262,30 @@ class SitemapHandler:
     def _find_document(
         self, site: Site, table: RouteTable, request: Request, path: str, *, serves_it: bool
     ) -> Document | None:
-        """The document of a path, up to date; None if there is none. It may block."""
+        """The document of a path, up to date; the last good one if that takes too long; None if there is none."""
+        find = partial(self._find_current, site, table, request, path, serves_it=serves_it)
+        last_good = self._publisher.last_document(site, path)
+        if last_good is None or request.wait_seconds is not None:  # tests and servers with one thread use no other
+            return find()
+        found: Future[Document | None] = Future()
+
+        def work() -> None:
+            try:
+                found.set_result(find())
+            except Exception as error:  # raised where the result is waited for
+                found.set_exception(error)
+
+        request.run_in_background(work)
+        wait((found,), DEADLINE_SECONDS)
+        return found.result() if found.done() else last_good
+
+    def _find_current(
+        self, site: Site, table: RouteTable, request: Request, path: str, *, serves_it: bool
+    ) -> Document | None:
+        """The document of a path, up to date; None if there is none. It takes as long as the store does."""
         began = self._clock()
         self.flush()
-        marks = self._refresher.load(site.store_key, FLUSH_WAIT_SECONDS)
-        if marks is None:  # one thread waits for a store that hangs, and others need not
-            last_good = self._publisher.last_document(site, path)
-            if last_good is not None:
-                return last_good
-            marks = self._refresher.last_loaded(site.store_key)
+        marks = self._refresher.load(site.store_key, FLUSH_WAIT_SECONDS) or self._refresher.last_loaded(site.store_key)
         rules = self._robots.rules(site, request, self._clock(), marks.everything)
         if self._options.verify:
             self._prober.probe(request, site, lambda: self._evaluation_context(site))

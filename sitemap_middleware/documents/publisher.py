@@ -37,7 +37,7 @@ FIRST_WAIT_SECONDS: Final = 10.0
 """Seconds that a request waits for documents that are being rendered if there are none to serve meanwhile."""
 
 DEADLINE_SECONDS: Final = 2.0
-"""Seconds after which a request gets the last good document if the store is slow."""
+"""Seconds after which a request gets the last good document. What it began goes on in the background."""
 
 MAX_WAITED_PAGES: Final = 1000
 """Learned pages whose documents a request renders by itself. If more are stale, they are rendered in the background."""
@@ -187,7 +187,8 @@ class Publisher:
             if last_good is None:
                 raise BeingGenerated
             return last_good
-        patience = _Patience(self._store, self._clock, began + DEADLINE_SECONDS if last_good else math.inf)
+        may_wait = last_good is None or request.wait_seconds is None  # then another thread waits, as long as it likes
+        patience = _Patience(self._store, self._clock, math.inf if may_wait else began + DEADLINE_SECONDS)
         store = cast("Store", patience)
         try:
             now = self._store_clock.now()
@@ -375,7 +376,7 @@ class Publisher:
 
 
 class _Patience:
-    """A store whose calls fail from some time on, so that a request gets the last good document instead of waiting."""
+    """A store whose calls fail from some time on: where no other thread can wait for a slow one."""
 
     def __init__(self, store: Store, clock: Callable[[], float], ends_at: float) -> None:
         self._store = store
