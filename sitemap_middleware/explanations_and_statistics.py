@@ -97,7 +97,7 @@ class ServiceInspection:
             return Explanation(path, explanation.loc, False, "it is robots.txt, which is no page")
         if snapshot.table.has_explicit_route(path):
             return explanation
-        if self._publisher.is_document_path(path, snapshot.table.provider_names):
+        if self._publisher.paths.have(path, snapshot.table.provider_names):
             return Explanation(
                 path, explanation.loc, False, "it is a document of the sitemap, which the middleware serves"
             )

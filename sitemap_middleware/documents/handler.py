@@ -112,7 +112,7 @@ class SitemapHandler:
     def may_be_document(self, request: Request) -> bool:
         """Whether a request may be for a document or robots.txt, by its path alone. If not, it never will be."""
         path = request.path
-        return path.endswith(DOCUMENT_SUFFIXES) and (path == ROBOTS_PATH or self._publisher.may_be_document_path(path))
+        return path.endswith(DOCUMENT_SUFFIXES) and (path == ROBOTS_PATH or self._publisher.paths.may_have(path))
 
     def handles(self, request: Request) -> bool:
         """Whether the middleware may answer this request, by its method and path. It costs almost nothing."""
@@ -122,7 +122,7 @@ class SitemapHandler:
                 return False
             if path == ROBOTS_PATH:
                 return self._options.disallows_all
-            is_document = self._publisher.is_document_path(path, self._app_routes.table.provider_names)
+            is_document = self._publisher.paths.have(path, self._app_routes.table.provider_names)
             return is_document and not self._app_routes.keeps(path, "SitemapMiddleware")
         except Exception as error:
             self._on_error("a request could not be looked at", error)

@@ -119,6 +119,24 @@ class Saver(NamedTuple):
         self.store.save(self.owner, {**records, _record_name(source.name): _encoded(part)})
         return part
 
+    def render_here(self, source: PartSource, previous: Part | None, stored: Part | None, now: float) -> Part:
+        """Render a part in each worker, and save only what is known of it, so that all date it alike.
+
+        Args:
+            source: the part.
+            previous: what this worker rendered before.
+            stored: what is known of it in the store.
+            now: POSIX seconds.
+        """
+        if previous is not None and not source.is_due(previous):
+            return previous
+        entries, _ = source.entries()
+        part = Part(source.key, now, mark=source.mark, documents=dated(urlsets(entries, source.document), stored, now))
+        figures = tuple(document.figures for document in part.documents)
+        if stored is None or stored.documents != figures:
+            self.save(source.name, part._replace(documents=figures))
+        return part
+
 
 def dated(documents: Iterable[Document], previous: Part | None, now: float) -> tuple[Document, ...]:
     """The documents of a part, each with its date."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple, cast
 
 from ..exceptions import StoreError, ValuesError
@@ -18,14 +17,14 @@ from ..listing.entries import EntryBuilder
 from ..models import BaseURL, Site
 from ..options.table import Options
 from ..robots_parser import RobotsRules
-from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION, RouteTable
+from ..routing.route_table import RouteTable
 from ..stores.base import UNLEARNED_PART, PartState, Store
 from ..stores.requested_refreshes import RefreshMarks
 from ..stores.store_clock import StoreClock
 from .background import BeingGenerated, RenderedSite, Renderer, Unavailable
-from .document import Document, urlsets
-from .parts import Part, PartSource, Saver, dated
-from .site_documents import MissingXMLError, PublishedDocument, SiteDocuments
+from .document import Document
+from .parts import PartSource, Saver
+from .site_documents import DocumentPaths, MissingXMLError, PublishedDocument, SiteDocuments
 from .sources import WAIT_SECONDS, PartSources, States
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -94,9 +93,7 @@ class Publisher:
         self._store_clock = store_clock
         self._renderer = Renderer(store, store_clock, options.clock)
         self._sites: OrderedDict[str, _SiteSitemap] = OrderedDict()
-        self._stem = options.path.removesuffix(".xml")
-        self._part_path = re.compile(re.escape(self._stem) + r"-(([A-Za-z0-9_.~-]+?)(-[1-9][0-9]{0,4})?)\.xml")
-        self._section_names = frozenset(provider.section for provider in options.sections)
+        self.paths = DocumentPaths(options)
         reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
@@ -106,23 +103,6 @@ class Publisher:
     def close(self) -> None:
         """Render nothing more in the background: a server that shuts down waits for it."""
         self._renderer.close()
-
-    # Which paths are documents
-
-    def may_be_document_path(self, path: str) -> bool:
-        """Whether a path could be that of a document, whatever the names of the sections are."""
-        return path.startswith(self._stem) and (
-            path == self._options.path or self._part_path.fullmatch(path) is not None
-        )
-
-    def is_document_path(self, path: str, provider_names: Collection[str]) -> bool:
-        """Whether a path is that of a document, given the names of the providers' sections."""
-        if not path.startswith(self._stem):
-            return False
-        part = self._part_path.fullmatch(path)
-        if part is None or part[3] is None:  # only the first document of a named section has no number
-            return path == self._options.path or (part is not None and part[2] in self._section_names)
-        return part[2] in (ROUTES_SECTION, LEARNED_SECTION, *provider_names)
 
     # Documents
 
@@ -297,7 +277,8 @@ class Publisher:
         learned = self._sources.learned(evaluation, states)
         saver, shared, rendered = Saver(store, snapshot.site.base_url), [*values, *learned], sitemap.rendered
         parts = saver.load([source.name for source in (routes, *shared)])
-        parts[routes.name] = self._routes(saver, routes, rendered.parts.get(routes.name), parts.get(routes.name))
+        previous, stored = rendered.parts.get(routes.name), parts.get(routes.name)
+        parts[routes.name] = saver.render_here(routes, previous, stored, self._store_clock.now())
         rendered.parts = parts
         for name in {*rendered.failing} - {source.name for source in shared}:  # their routes are gone
             rendered.failing.pop(name, None)
@@ -323,19 +304,6 @@ class Publisher:
                 site.base_url,
             )
             sitemap.is_lost = True
-
-    def _routes(self, saver: Saver, source: PartSource, previous: Part | None, stored: Part | None) -> Part:
-        """The static routes. Each worker renders them; what is known of them is stored so that all date them alike."""
-        if previous is not None and not source.is_due(previous):
-            return previous
-        entries, _ = source.entries()
-        now = self._store_clock.now()
-        documents = dated(urlsets(entries, source.document), stored, now)
-        part = Part(source.key, now, mark=source.mark, documents=documents)
-        figures = tuple(document.figures for document in part.documents)
-        if stored is None or stored.documents != figures:
-            saver.save(source.name, part._replace(documents=figures))
-        return part
 
     def _refresh_values(
         self, sitemap: _SiteSitemap, sources: list[PartSource], request: Request, *, by_test: bool

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import OrderedDict
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Final, NamedTuple
 
 from ..exceptions import StoreError
+from ..options.table import Options
+from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION
 from ..urls import quote_path
 from .document import Document, fit_together, joined, sitemapindex
 from .parts import Part, Saver
@@ -21,6 +25,29 @@ _ROOT_RECORD: Final = "documents"
 
 class MissingXMLError(StoreError):
     """The store does not have the XML of a document as it was listed. The next refresh finds or renders another."""
+
+
+class DocumentPaths:
+    """Which paths are those of documents, whether they exist or not."""
+
+    def __init__(self, options: Options) -> None:
+        self._root = options.path
+        self._stem = options.path.removesuffix(".xml")
+        self._part = re.compile(re.escape(self._stem) + r"-(([A-Za-z0-9_.~-]+?)(-[1-9][0-9]{0,4})?)\.xml")
+        self._section_names = frozenset(provider.section for provider in options.sections)
+
+    def may_have(self, path: str) -> bool:
+        """Whether a path could be that of a document, whatever the names of the sections are."""
+        return path.startswith(self._stem) and (path == self._root or self._part.fullmatch(path) is not None)
+
+    def have(self, path: str, provider_names: Collection[str]) -> bool:
+        """Whether a path is that of a document, given the names of the providers' sections."""
+        if not path.startswith(self._stem):
+            return False
+        part = self._part.fullmatch(path)
+        if part is None or part[3] is None:  # only the first document of a named section has no number
+            return path == self._root or (part is not None and part[2] in self._section_names)
+        return part[2] in (ROUTES_SECTION, LEARNED_SECTION, *provider_names)
 
 
 class PublishedDocument(NamedTuple):

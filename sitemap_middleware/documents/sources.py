@@ -13,9 +13,10 @@ from ..listing.policy import EvaluationContext
 from ..models import Page, Provider, Route, SitemapUrl
 from ..options.table import Options
 from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION
-from ..stores.base import UNLEARNED_PART, PartState
+from ..stores.base import PIECE_PAGES, UNLEARNED_PART, PartState
 from ..stores.requested_refreshes import RefreshMarks
 from ..stores.store_clock import StoreClock
+from ..yield_to_other_threads import in_pieces
 from .parts import FOREVER, Part, PartSource
 
 WAIT_SECONDS: Final = 1.0
@@ -133,7 +134,7 @@ class PartSources:
         ends: list[int] = [FOREVER]
         dates: list[int] = []
         visits: list[int] = []
-        for page in pages:
+        for page in in_pieces(pages, PIECE_PAGES):
             visits.append(page.last_seen)
             ends += expires_after(page, now)
             if page.last_modified is not None and page.last_modified > now:

@@ -24,6 +24,9 @@ UNLIMITED: Final = PageLimits()
 PART_PAGES: Final = 10_000
 """The most pages of a part of learned pages."""
 
+PIECE_PAGES: Final = 500
+"""Pages that are decoded or looked at in a millisecond or two: then other threads, such as an event loop, may run."""
+
 UNLEARNED_PART: Final = 0
 """The part of all pages that are not learned, however many: those that routes and `values` name."""
 

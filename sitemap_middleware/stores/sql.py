@@ -23,8 +23,10 @@ from urllib.parse import quote, unquote
 
 from ..evidence.page_verdict import is_listable
 from ..models import Page, PageLimits, StoreKey
+from ..yield_to_other_threads import in_pieces
 from .base import (
     MAX_LEASE_SECONDS,
+    PIECE_PAGES,
     SCHEMA_VERSION,
     UNLIMITED,
     Owner,
@@ -146,7 +148,7 @@ class SqlStore(ABC):
     def find(self, site: StoreKey, paths: Collection[str]) -> dict[str, Page]:
         query = "SELECT path, data FROM @page WHERE site = ? AND path IN (?*)"
         rows = self._run(lambda cursor: self._select_each(cursor, query, number_of(site), paths), write=False)
-        return {page.path: page for page in map(decode_page, *_columns(rows, 2)) if page is not None}
+        return {path: page for path, data in rows if (page := decode_page(path, data)) is not None}
 
     def write(
         self, site: StoreKey, version: int, pages: Mapping[str, Page | None], limits: PageLimits = UNLIMITED
@@ -165,7 +167,7 @@ class SqlStore(ABC):
     def part(self, site: StoreKey, number: int) -> list[Page]:
         query = "SELECT path, data FROM @page WHERE site = ? AND part = ?"
         rows = self._run(lambda cursor: self._select(cursor, query, number_of(site), number), write=False)
-        pages = [page for page in map(decode_page, *_columns(rows, 2)) if page is not None]
+        pages = [page for path, data in in_pieces(rows, PIECE_PAGES) if (page := decode_page(path, data)) is not None]
         return sorted(pages, key=attrgetter("path"))  # a database may order texts by a language
 
     def forget(self, site: StoreKey, unseen_since: int, unlisted_since: int) -> int:
@@ -318,7 +320,3 @@ def _integers(values: Sequence[object]) -> tuple[Any, ...]:
     if any(type(value) is not int for value in values):
         raise DamagedError("a number in it is damaged")
     return tuple(values)
-
-
-def _columns(rows: Sequence[Sequence[Any]], count: int) -> list[list[Any]]:
-    return [[row[index] for row in rows] for index in range(count)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -500,21 +499,6 @@ def failing(*_: Any) -> bool:
     raise StoreError("it is down")
 
 
-def test_without_a_thread_it_is_recorded_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemap_middleware.observe.refresh_on_demand.WAIT_SECONDS", 0.05)
-    shop, worker = memory()
-    worker.listed()
-    shop.items.append("sourdough")
-
-    def no_thread(*_: Any, **__: Any) -> Any:
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("sitemap_middleware.observe.refresh_on_demand.threading.Thread", no_thread)
-        worker.app.refresh()
-    assert "/items/sourdough" in worker.listed_later()
-
-
 def test_too_many_pending_paths_stand_for_everything() -> None:
     shop, store = Shop(), SwitchableStore()
     worker = shop.worker(store, clock=Clock())  # type: ignore[arg-type] # it has all methods
@@ -566,19 +550,6 @@ def test_it_does_not_wait_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("run", [pytest.param(asyncio.run, id="asyncio"), pytest.param(trio.run, id="trio")])
-def test_on_an_event_loop_it_waits_for_a_tenth_of_the_time(
-    run: Callable[..., float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def within_a_loop() -> float:
-        return refresh_on_demand.patience_seconds()
-
-    assert run(within_a_loop) == 0.1 if run is trio.run else run(within_a_loop()) == 0.1
-    assert refresh_on_demand.patience_seconds() == 1.0
-    monkeypatch.delitem(sys.modules, "trio")
-    assert refresh_on_demand.patience_seconds() == 1.0
-
-
 def test_on_trio_it_does_not_wait_for_long_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refresh_on_demand, "WAIT_SECONDS", 60)
     store = SwitchableStore()
@@ -606,27 +577,6 @@ def test_what_an_outage_kept_pending_is_marked_before_the_store_is_closed(monkey
     assert "/items/sourdough" in second.listed_later()
 
 
-def test_closing_waits_for_what_is_being_marked_but_not_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refresh_on_demand, "WAIT_SECONDS", 0.05)
-    shop, store = Shop(), SwitchableStore()
-    worker = shop.worker(store)  # type: ignore[arg-type] # it has all methods
-    worker.listed()
-    store.continues.clear()
-    refresher = worker.app.service.refresher
-    refresher.refresh(None)
-    refresher.finish()
-    assert is_saving()
-    monkeypatch.setattr(refresh_on_demand, "WAIT_SECONDS", 60)
-    store.continues.set()
-    refresher.finish()
-    until(lambda: not is_saving())
-    assert marks_of(worker).everything
-
-
-def is_saving() -> bool:
-    return any(thread.name == "sitemap_middleware-refresh" for thread in threading.enumerate())
-
-
 def faulty(*_: Any) -> Any:
     raise LookupError("a fault")
 
@@ -643,17 +593,6 @@ def test_a_fault_while_it_is_recorded_is_logged_and_not_raised(
         "refresh could not be recorded",
     )
     assert record.exc_info
-
-
-def test_a_fault_while_it_is_recorded_does_not_stop_later_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    shop, worker = memory()
-    assert sorted(worker.listed()) == ALL
-    with monkeypatch.context() as patch:
-        patch.setattr(worker.app.service.app_routes, "reload", faulty)
-        worker.app.refresh("/offers")
-    shop.items.append("spelt")
-    worker.app.refresh("/items/spelt")
-    assert "/items/spelt" in worker.listed()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -708,12 +647,3 @@ def test_while_one_request_waits_for_the_store_others_do_not(
     store.may_answer.set()
     waiting.join(30)
     assert listed == worker.listed()
-
-
-def test_process_that_never_imported_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The middleware itself imports it only if an app needs it."""
-    shop = Shop()
-    worker = shop.worker(MemoryStore())
-    monkeypatch.delitem(sys.modules, "asyncio")
-    worker.app.refresh("/offers")
-    worker.app.close()
