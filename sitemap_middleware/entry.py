@@ -28,7 +28,7 @@ _FIELDS: Final = ("params", "lastmod", "priority", "changefreq")
 _EXAMPLE_ITEM: Final = "'slug': 'first-post'"
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, init=False)  # without slots: a subclass may have attributes of its own
 class Entry:
     """One page of a route with parameters, as `@sitemap(values=...)` enumerates it.
 

@@ -378,7 +378,8 @@ def _split_url(url: str) -> tuple[str, dict[str, str]]:
     for name, _ in options:
         if name not in _OWN_OPTIONS | _CLIENT_OPTIONS and not name.startswith("ssl_"):
             known = ", ".join(sorted(_OWN_OPTIONS | _CLIENT_OPTIONS))
-            raise ValueError(f"has an unknown option {name!r}; the options are {known} and those of TLS, ssl_...")
+            # The name is not repeated: it may be the rest of a password with a "&".
+            raise ValueError(f"has an unknown option; the options are {known} and those of TLS, ssl_...")
     own = {name: value for name, value in options if name in _OWN_OPTIONS}
     if not own.get("prefix", DEFAULT_KEY_PREFIX) or set(own.get("prefix", "")) & set("{}"):
         raise ValueError("has a prefix that is empty or contains a brace")

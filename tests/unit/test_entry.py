@@ -98,3 +98,12 @@ def test_the_error_of_a_number_as_date_names_each_accepted_form() -> None:
         Entry({"slug": "rye"}, lastmod=1_700_000_000)  # type: ignore[arg-type] # the mistake
     expected = 'is not a date; give a datetime.date, a datetime.datetime, or text such as "2024-05-01"'
     assert str(caught.value).endswith(f"lastmod=1700000000 {expected}")
+
+
+def test_a_subclass_may_have_attributes_of_its_own() -> None:
+    class Post(Entry):
+        def __init__(self, slug: str) -> None:
+            super().__init__({"slug": slug})
+            self.slug = slug
+
+    assert (Post("rye").slug, Post("rye").params) == ("rye", {"slug": "rye"})
