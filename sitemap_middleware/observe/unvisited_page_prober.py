@@ -53,6 +53,12 @@ RETRY_SECONDS: Final = 60 * 60
 MAX_RETRY_SECONDS: Final = 24 * 60 * 60
 """The longest time until a page is requested again."""
 
+MAX_REFUSED_IN_A_ROW: Final = 5
+"""Answers of 403 in a row after which a round ends: they may be a rate limiter's, and say nothing of the pages."""
+
+MAX_PAUSE_SECONDS: Final = 60 * 60
+"""The longest pause that a Retry-After can ask for."""
+
 MAX_REMEMBERED_PAGES: Final = 10_000
 """Pages whose last request is remembered."""
 
@@ -107,6 +113,10 @@ class UnvisitedPageProber(BackgroundProber):
         """When a page was last requested, how many times so far, the seconds to wait after the first time, and what the
         last request got if that is no evidence, else nothing; by the keys of site and page."""
         self._round_started_at: dict[str, float] = {}
+        self._paused_until: dict[str, float] = {}
+        """Until when no page of a site is requested, because the app limits the rate."""
+        self._refused: dict[str, list[CapturedResponse]] = {}
+        """The last answers of a site in a row that were 403."""
         self._asked: dict[str, dict[str, bool]] = {}
         """The decoded paths that wait to be asked, by site; and whether they were contradicted."""
         super().__init__(options.clock, client, observe)
@@ -292,6 +302,7 @@ class UnvisitedPageProber(BackgroundProber):
         finally:
             if probes is not None:
                 probes.finish(self._closing.is_set)
+            self._settle_refused(site)
 
     def _request_pages(
         self, request: Request, site: Site, due: list[str], lease: str, probes: ConcurrentProbes | None
@@ -311,6 +322,8 @@ class UnvisitedPageProber(BackgroundProber):
                 self.wait(pause_after(seconds_busy))
             now = self._clock()
             if self._closing.is_set() or not 0 <= now - started < time_limit:
+                return count
+            if now < self._paused_until.get(site.store_key, now) <= now + MAX_PAUSE_SECONDS:
                 return count
             if now - leased >= ROUND_INTERVAL_SECONDS / 2:
                 if not self._acquire_lease(site, lease):
@@ -358,6 +371,29 @@ class UnvisitedPageProber(BackgroundProber):
         return False
 
     def _observe_page(self, site: Site, response: CapturedResponse) -> None:
+        """Observe a response, unless the app limits the rate of requests, as many 403 in a row show as well."""
+        refused = self._refused.setdefault(site.store_key, [])
+        if response.status == 429:
+            self._paused_until[site.store_key] = self._clock() + _retry_after_seconds(response)
+            self._probed.pop((site.store_key, response.path), None)  # it is requested again when the pause is over
+        elif response.status != 403:
+            self._settle_refused(site)
+            self._observe_answer(site, response)
+        else:
+            refused.append(response)
+            if len(refused) >= MAX_REFUSED_IN_A_ROW:
+                self._paused_until[site.store_key] = self._clock() + ROUND_INTERVAL_SECONDS
+                for one in refused:
+                    self._fail(site, one.path, "got 403, as others did in a row")
+                refused.clear()
+
+    def _settle_refused(self, site: Site) -> None:
+        """Observe the few pages that answered 403 while others did not."""
+        refused = self._refused.pop(site.store_key, [])
+        for response in refused:
+            self._observe_answer(site, response)
+
+    def _observe_answer(self, site: Site, response: CapturedResponse) -> None:
         key = (site.store_key, response.path)
         if response.status not in OBSERVED_STATUSES:
             self._fail(site, response.path, f"got {response.status}")
@@ -373,6 +409,12 @@ class UnvisitedPageProber(BackgroundProber):
         with suppress(KeyError):
             at, times, wait, _ = self._probed[site.store_key, path]
             self._probed[site.store_key, path] = at, times, wait, failure
+
+
+def _retry_after_seconds(response: CapturedResponse) -> float:
+    """The seconds of a Retry-After; a minute if there is none, or a date."""
+    text = next((str(value) for name, value in response.headers if name == "retry-after"), "")
+    return min(float(text), MAX_PAUSE_SECONDS) if text.isdecimal() else ROUND_INTERVAL_SECONDS
 
 
 def _sees_visitor(request: Request) -> bool:

@@ -26,6 +26,7 @@ from sitemap_middleware.observe.unvisited_page_prober import (
 
 from ...support.documents import locs
 from ...support.sample_sites import Clock, Page, SampleSite
+from ...support.waiting import join_threads
 from ...support.wire import RequestSpec, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -315,3 +316,26 @@ def test_second_request_does_not_wait_for_a_running_round() -> None:
 
 
 # Rounds on a server with one thread: each ends within its request
+
+
+@pytest.mark.parametrize("status", [429, 403])
+def test_a_rate_limit_ends_the_round_and_takes_no_page_out(status: int) -> None:
+    app, asked = flask.Flask("limited", static_folder=None), list[str]()
+
+    def page() -> tuple[str, int, dict[str, str]]:
+        asked.append(flask.request.path)
+        return ("page", 200, {}) if len(asked) <= 3 or clock() > limited_until else ("", status, {"Retry-After": "90"})
+
+    for number in range(20):
+        app.add_url_rule(f"/{number:02}", f"page {number}", page)
+    clock = Clock()
+    limited_until = clock() + 80
+    site = SitemapMiddleware(app, store="memory://", clock=clock, robots=False, max_age=0)
+    wsgi(site, RequestSpec("/sitemap.xml"))
+    join_threads("sitemap-background")
+    assert len(asked) < 10
+    for _ in range(3):
+        clock.pass_(3700)
+        wsgi(site, RequestSpec("/sitemap.xml"))
+        join_threads("sitemap-background")
+    assert len(locs(wsgi(site, RequestSpec("/sitemap.xml")).body)) == 20
