@@ -62,7 +62,7 @@ def test_status_lists_a_store_by_site(file: Path) -> None:
     assert lines == [
         f"sqlite:///{file}",
         f"engine: SQLite {sqlite3.sqlite_version}",
-        f"size: {size:,} bytes, {size / 5:,.0f} a page",
+        f"size: {size:,} bytes",
         f"site {BASE}",
         "  pages seen: 5 (3 learned)",
         "  documents of learned pages: 1",
