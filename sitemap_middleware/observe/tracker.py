@@ -45,6 +45,9 @@ class Exchange(Protocol):
 
     key: RequestKey
 
+    def is_useless(self) -> bool:
+        """Whether the request is surely no evidence, by its cookie: then it is counted."""
+
     def request(self) -> Request:
         """The request, with what the app has made of its visitor by now."""
 
@@ -93,6 +96,8 @@ class TrackedPage:
         )
         if last is not None and is_repeated and last.at <= now < self._second_ends_at:
             tracker.repeated += 1
+            return None
+        if exchange.is_useless():
             return None
         request = exchange.request()
         if (reason := tracker.ignore_reason(request)) is not None:
