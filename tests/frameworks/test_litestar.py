@@ -360,7 +360,7 @@ def test_the_command_line_of_litestar_has_the_commands(tmp_path: Path) -> None:
     found = {
         route["route"]: route["reason"] for route in json.loads(result.stdout[result.stdout.index("{") :])["routes"]
     }
-    assert found["/"] == "it was not requested yet: request /sitemap.xml once"
+    assert found["/"] == "it answered 200 with text/html"
 
 
 def test_the_plugin_of_an_app_adds_its_commands() -> None:

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -103,49 +99,3 @@ def test_learned_pages_of_any_number_are_all_listed_once(count: int, tmp_path: P
         expected = {f"{site.base_url}/pages/{number}" for number in range(count)}
         assert read_by_lxml(site.base_url, port, "gzip").keys() == expected
         assert read_by_ultimate_sitemap_parser(site.base_url, "gzip").keys() == expected
-
-
-# A process that dies
-
-DYING = """
-import os, signal, sys
-import flask
-from pathlib import Path
-from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.rendering import provider_section, provider_section_scheduler
-from tests.support.documents import locs
-from tests.support.sample_sites import Clock
-from tests.support.wire import RequestSpec, wsgi
-
-provider_section._SAVE_BATCH_BYTES = 1
-provider_section_scheduler.WAIT_SECONDS = 60.0  # however slow the machine is
-dying, first, now = sys.argv[1] == "dies", int(sys.argv[2]), float(sys.argv[3])
-
-def posts():
-    for number in range(5000):
-        yield {"number": first + number}
-    if dying:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-app = flask.Flask("site", static_folder=None)
-app.add_url_rule("/posts/<int:number>", "post", sitemap(values=posts)(lambda number: "A post."))
-middleware = SitemapMiddleware(app, store="sqlite:///kept.sqlite3", clock=Clock(now), max_age=10)
-answer = wsgi(middleware, RequestSpec("/sitemap.xml"))
-print(answer.status, *locs(answer.body)[:1] if answer.status == 200 else [])
-"""
-
-
-def test_killed_process_leaves_finished_work_to_the_next_one(tmp_path: Path) -> None:
-    def run(*arguments: object) -> tuple[int, str]:
-        env = {**os.environ, "PYTHONPATH": str(servers.ROOT)}
-        command = [sys.executable, "-c", DYING, *map(str, arguments)]
-        done = subprocess.run(command, env=env, cwd=tmp_path, check=False, stdout=subprocess.PIPE, text=True)
-        return done.returncode, done.stdout.strip()
-
-    now = 1_750_000_000
-    assert run("dies", 0, now) == (-signal.SIGKILL, "")
-    assert run("lives", 1, now + 1) == (0, "503"), "the dead one's lease has not ended"
-    assert run("lives", 1, now + 60) == (0, "200 http://testserver/posts/1")
-    assert run("dies", 2, now + 80) == (-signal.SIGKILL, "")
-    assert run("lives", 3, now + 81) == (0, "200 http://testserver/posts/1")
-    assert run("lives", 3, now + 140) == (0, "200 http://testserver/posts/3")
