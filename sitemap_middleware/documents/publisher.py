@@ -290,14 +290,14 @@ class Publisher:
         sitemap.documents.replace_parts(ordered, may_be_single=is_complete and not is_named)
         if rendered.failing and not sitemap.documents.listed:
             raise Unavailable(PROVIDER_FAILING_REASON)
-        sitemap.states = states
         sitemap.inputs = None if any(source.is_due(parts.get(source.name)) for source in shared) else inputs
 
     def _note_loss(self, sitemap: _SiteSitemap, states: States, site: Site) -> None:
         """Note if the store has lost pages: only learned ones may go in the course of time."""
-        nothing = PartState(0, 0)
-        before, now = sitemap.states.get(UNLEARNED_PART, nothing), states.get(UNLEARNED_PART, nothing)
-        if now.pages < before.pages or now.version < before.version or (sitemap.states and not states):
+        nothing, earlier = PartState(0, 0), sitemap.states
+        sitemap.states = states  # at once: should the store fail now, the next request says nothing of it again
+        before, now = earlier.get(UNLEARNED_PART, nothing), states.get(UNLEARNED_PART, nothing)
+        if now.pages < before.pages or now.version < before.version or (earlier and not states):
             log.warning(
                 "the sitemap's store has lost what it held of %s: it was emptied, or an earlier copy took its place;"
                 " what was lost is learned again",

@@ -102,8 +102,8 @@ def test_a_client_reads_every_page_of_an_index_once_with_its_date(tmp_path: Path
     site = Site("http", f"127.0.0.1:{port}", loopback=True)
     store = SQLiteStore(tmp_path / "vast.sqlite3")
     now = int(time.time())
-    # Every second page bears a date, each another, over the last years.
-    dates = {number: now - 3 * DAY - 97 - number * 900 if number % 2 else None for number in range(MANY)}
+    # Every second page bears a date, each another, before the last month: a later one would count once it was seen to stay.
+    dates = {number: now - 33 * DAY - 97 - number * 900 if number % 2 else None for number in range(MANY)}
     save_observations(
         store,
         site.store_key,

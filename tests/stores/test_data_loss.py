@@ -77,7 +77,7 @@ LOSSES = (
     Loss("SQLite was cut to a half", SQLite, shortened(lambda size: size // 2), CUT),
     Loss("SQLite was cut to nothing beside its log", SQLite, lambda it: os.truncate(it.file, 0), [[]]),
     Loss("Redis was emptied", Redis, lambda it: it.say("FLUSHALL"), [[LOST]]),
-    Loss("Redis made room", Redis, evicted, [[LOST]]),
+    Loss("Redis made room", Redis, evicted, [[LOST], []]),
     Loss("PostgreSQL was emptied", PostgreSQL, lambda it: it.say(f"DROP SCHEMA {it.schema} CASCADE"), [[LOST]]),
 )  # fmt: skip
 
