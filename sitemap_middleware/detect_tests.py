@@ -7,24 +7,20 @@ import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any, Final
-
-_TEST_RUNNERS: Final = frozenset({"_pytest", "behave", "doctest", "nose2", "ward"})
-"""Packages that run tests. Their frames are on the stack while a test runs or its module is imported."""
+from typing import Any
 
 
 def current_test() -> str | None:
     """Return the name of the running test; an empty string between tests; None if this process runs no tests."""
-    pytest_test = os.environ.get("PYTEST_CURRENT_TEST")  # "tests/test_a.py::test_b (call)"
     # A server that a test starts inherits the environment, so check that pytest runs in this very process.
-    if pytest_test and "_pytest" in sys.modules:
-        return pytest_test.rpartition(" ")[0]
-    current = None
-    for frame in _stack_frames():
+    if "_pytest" in sys.modules and (test := os.environ.get("PYTEST_CURRENT_TEST")):
+        return test.rpartition(" ")[0]  # "tests/test_a.py::test_b (call)"
+    current = "" if "_pytest" in sys.modules and "PYTEST_VERSION" in os.environ else None
+    for frame in _stack_frames() if "unittest.case" in sys.modules else ():
         module = str(frame.f_globals.get("__name__"))
         if module == "unittest.case" and (name := _test_case_name(frame.f_locals.get("self"))):
             return name
-        if module.partition(".")[0] in _TEST_RUNNERS or (module.startswith("unittest.") and module != "unittest.mock"):
+        if module.startswith("unittest.") and module != "unittest.mock":
             current = ""
     return current
 

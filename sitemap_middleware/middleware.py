@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Coroutine, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast
 
 from .adapters.adapter_choice import adapter_class
 from .adapters.litestar_installation import app_around_route, install, installed_middleware, refuse_other_options
+from .detect_tests import current_test
 from .exceptions import OptionError
+from .fork_safety import ForkSafeLock
 from .middleware_lookup import find_middleware
 from .options.sources import CONFIG_PLACE, Setting, collect_settings, warn_of_unknown_keys
 from .options.table import OPTIONS, refuse_unknown, validate_options
@@ -18,7 +20,6 @@ from .prometheus_and_opentelemetry import metrics_reporter
 from .protocol_detection import detect_protocol
 from .routing import framework_detection
 from .routing.framework_detection import EXTENSION_NAME, FRAMEWORK_NAMES, framework_of, is_starlette
-from .separate_sitemap_per_test import isolated_class
 from .service import SitemapService
 from .stores import FallbackStore, Store, open_store
 
@@ -87,7 +88,8 @@ class SitemapMiddleware:
         OptionError: for an unknown option or an invalid value.
     """
 
-    service: SitemapService
+    _isolates_tests = False
+    """Whether this process runs tests, which was decided at the first request."""
 
     def __new__(cls, app: Any, *arguments: Any, **options: Any) -> Self:
         if arguments:
@@ -124,8 +126,9 @@ class SitemapMiddleware:
         else:
             store = open_store("memory://", "")
             self._metrics_report = metrics_reporter(None, "")
-        self.service = SitemapService(routed_app, checked, store)
-        self._metrics_report(self.service)
+        self._service = SitemapService(routed_app, checked, store)
+        self._test: str | None = None
+        self._metrics_report(self._service)
         if is_starlette(framework := framework_detection.framework_app(routed_app)):
             from .routing.starlette_routes import set_state
 
@@ -145,6 +148,22 @@ class SitemapMiddleware:
             OptionError: an option given to `add_middleware` is invalid.
         """
         return find_middleware(app, cls)
+
+    @property
+    def service(self) -> SitemapService:
+        """The parts behind the middleware. Each test of an app has its own, so that none influences the next."""
+        if self._isolates_tests and (test := current_test()):
+            with _RESET_LOCK:
+                if test != self._test:
+                    if self._test:
+                        self._service = self._service.for_next_test()
+                        self._metrics_report(self._service)
+                    self._test = test
+        return self._service
+
+    @service.setter
+    def service(self, service: SitemapService) -> None:
+        self._service = service
 
     @property
     def settings(self) -> Mapping[str, Setting]:
@@ -170,7 +189,7 @@ class SitemapMiddleware:
                 if name and any(layer is self for layer in framework_detection.layers(getattr(self.app, name, None))):
                     self.app = original
             if isinstance(self.service.store, FallbackStore) and self.service.store.decide_if_tested():
-                self.__class__ = isolated_class(type(self))  # type: ignore[arg-type] # a class is hashable
+                self._isolates_tests = True
         except Exception as error:  # other middleware in that place may raise anything
             self.service.log_fault("a request could not be looked at", error)
         self._original_attributes = {}  # empty: `_unwind` has been called
@@ -240,6 +259,9 @@ class SitemapMiddleware:
     def close(self) -> None:
         """Save pending observations and close the store. It reopens on the next request."""
         self.service.close()
+
+
+_RESET_LOCK: Final = ForkSafeLock()
 
 
 def _replaceable_attributes(app: Any) -> dict[str, Any]:

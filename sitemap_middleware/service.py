@@ -245,6 +245,11 @@ class SitemapService(ServiceInspection):
         except Exception as error:
             log.debug("store not closed: %s", error)
 
+    def for_next_test(self) -> SitemapService:
+        """A service with an empty store in memory in place of this one, whose pending observations are discarded."""
+        self.stop_background_work()
+        return self.in_memory()
+
     def stop_background_work(self) -> None:
         """Start no more background work, so that a server can shut down soon. Does not wait for running work."""
         for part in (self.unvisited_prober, self._publisher, self.providers, self.varying_content_prober):

@@ -10,8 +10,9 @@ from typing import Final
 from ..evidence.page_verdict import Verdict
 from ..models import Provider, Route, Site
 from ..options.table import Options
+from ..patterns import Pattern
 from ..urls import UNREACHABLE_REASON
-from .candidates import Candidate, SiteSnapshot, stored_candidates
+from .candidates import Candidate, SiteSnapshot, decode_path, stored_candidates
 from .entries import EntryBuilder
 from .policy import UNDECIDED_REASON, EvaluationContext, ListingPolicy, decided_reason, shadowed_reason
 from .provider_item_paths import ProviderReport
@@ -76,32 +77,47 @@ def route_report(entries: EntryBuilder, options: Options, context: EvaluationCon
     provider_reports, elsewhere = {}, dict[str, str]()
     for provider, provided in context.providers.values():
         provider_reports[provider], candidates = entries.provider_candidates(context, provider, provided)
-        _count(tallies, entries, context, candidates)
-        elsewhere |= _routes_of_examples(snapshot, provider, provided)
+        if provider.examples is None:
+            _count(tallies, entries, context, candidates)
+            continue
+        read = list(candidates)  # it is read to its end, and then its examples are those of all its routes
+        found = _routes_of_examples(snapshot, provider, provided)
+        elsewhere |= dict.fromkeys((route.path for route in found), provider.place)
+        _count(tallies, entries, context, read, found)
+        for route in provided if found and not provider_reports[provider].failure else ():  # it only stands for them
+            tallies.pop((route.static, route.path), None)
     _count(tallies, entries, context, entries.route_candidates(context))
     _count(tallies, entries, context, stored_candidates(snapshot))
     reports = []
     for tally in tallies.values():
         report = _report(entries.policy, options, context, tally, provider_reports)
         if report.undecided and (place := elsewhere.get(report.route.path)):
-            report = replace(report, verdict=Verdict(False, f"its pages are listed by {place}"), undecided=False)
+            verdict = Verdict(report.listed > 0, f"{report.listed} of its pages are listed, by {place}")
+            report = replace(report, verdict=verdict, undecided=False)
         reports.append(report)
     return _with_unmatched_patterns(reports, options, snapshot) if is_main else reports
 
 
-def _routes_of_examples(snapshot: SiteSnapshot, provider: Provider, routes: Sequence[Route]) -> dict[str, str]:
-    """The routes whose pages a provider of other routes enumerates, by path; and where that provider was declared."""
+def _routes_of_examples(snapshot: SiteSnapshot, provider: Provider, routes: Sequence[Route]) -> list[Route]:
+    """The routes whose pages a provider of other routes enumerates."""
     examples = provider.examples() if provider.examples else ()
     paths = (route.builder.build(item) for item in examples for route in routes if route.builder)
     found = (snapshot.table.matching_route(snapshot.site, path) for path in paths)
-    return {route.path: provider.place for route in found if route is not None}
+    return list({route.path: route for route in found if route is not None}.values())
 
 
 def _count(
-    tallies: _Tallies, entries: EntryBuilder, context: EvaluationContext, candidates: Iterable[Candidate]
+    tallies: _Tallies,
+    entries: EntryBuilder,
+    context: EvaluationContext,
+    candidates: Iterable[Candidate],
+    instead: Sequence[Route] = (),
 ) -> None:
+    """Count candidates, those that match one of some routes as pages of that route instead of their own."""
+    patterns = [(Pattern(route.path), route) for route in instead]
     for candidate in candidates:
-        route = candidate.route
+        path = decode_path(candidate.path) if patterns else ""
+        route = next((route for pattern, route in patterns if pattern.matches(path)), candidate.route)
         tally = tallies.setdefault((route.static, route.path), _RouteTally(route))
         tally.known += candidate.page is not None
         tally.provided += candidate.entry is not None

@@ -45,7 +45,7 @@ class SitemapSection:
     def route(self, prefix: str, host: str | None) -> Route:
         """The route that stands for all views with pages in this sitemap."""
         return Route(
-            f"{prefix}/<path:{self.name}>",
+            f"section {self.name}",
             type(self._instance()).__qualname__,
             static=False,
             host=host,

@@ -59,7 +59,9 @@ class RouteTable:
         self._named_section_routes = [named_section_route(provider, new_context) for provider in options.sections]
         self._builders: PrefixIndex[tuple[PathBuilder, Route]] = PrefixIndex()
         for builder, route in self._provided:
-            self._builders.add(_PARAMETER_START.split(route.path, maxsplit=1)[0], (builder, route))
+            stands_for_others = not route.path.startswith("/")  # such as that of a Django Sitemap
+            start = "" if stands_for_others else _PARAMETER_START.split(route.path, maxsplit=1)[0]
+            self._builders.add(start, (builder, route))
         self._named: dict[str, Route] = {}
         """Paths that the options give literally."""
         self._learned: PrefixIndex[tuple[Pattern, Route]] = PrefixIndex()
@@ -71,7 +73,7 @@ class RouteTable:
         self._secret = [
             pattern
             for route in self._templates.values()
-            if self._unsafe_secrets and not route.settings.learn
+            if self._unsafe_secrets and not route.settings.learn and route.path.startswith("/")
             if (pattern := Pattern(route.path)).secret and not pattern.is_too_wide
         ]
         """The templates with such a parameter."""
@@ -188,7 +190,8 @@ class RouteTable:
         fitting = [
             (len(pattern.prefix), route)
             for route in self._parametrised
-            if route.answers_on(site.routed) and (pattern := Pattern(route.path)).matches(path)
+            if route.path.startswith("/") and route.answers_on(site.routed)
+            if (pattern := Pattern(route.path)).matches(path)
         ]
         return max(fitting, key=lambda found: found[0])[1] if fitting else None
 
@@ -199,8 +202,7 @@ class RouteTable:
         templates = (
             template
             for template, route in self._templates.items()
-            if not (route.settings.values and route.settings.values.examples)
-            and path.startswith(_PARAMETER_START.split(template, maxsplit=1)[0])
+            if path.startswith(_PARAMETER_START.split(template, maxsplit=1)[0])
         )
         return any(Pattern(template).matches(path) for template in templates)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 import time
 from collections.abc import Iterator
 from typing import Final
@@ -12,70 +11,40 @@ from weakref import WeakKeyDictionary
 
 from starlette.staticfiles import StaticFiles
 
-from ..fork_safety import reset_after_fork
 from ..models import Route
 
 MAX_FILES: Final = 50_000
 """Files and folders read of one mount. The rest are not listed before they are visited."""
 
-
 RECHECK_SECONDS: Final = 60.0
 """Seconds after which a folder is read again. Its files may change at any time, and a walk takes milliseconds."""
 
 
-class _Folder:
-    """The HTML files of one `StaticFiles`, read at first by whoever needs them, and later on a thread of their own."""
-
-    def __init__(self, files: StaticFiles) -> None:
-        self._directories = [os.fspath(directory) for directory in files.all_directories]
-        self._follow_symlink: bool = files.follow_symlink
-        self._read_at = 0.0
-        self._pages: dict[str, tuple[str, int]] | None = None
-        """File and modification time in POSIX seconds, by the path below the mount."""
-        self.reset_after_fork()
-        reset_after_fork(self)
-
-    def reset_after_fork(self) -> None:
-        """In a forked child: the parent's thread is not there."""
-        self._is_being_read = False
-
-    def pages(self) -> dict[str, tuple[str, int]]:
-        """The pages as they were last read. If that was long ago, a thread begins to read them again."""
-        if self._pages is None:
-            self._read()
-        elif time.monotonic() - self._read_at >= RECHECK_SECONDS and not self._is_being_read:
-            self._is_being_read = True
-            try:
-                threading.Thread(target=self._read, name="sitemap-files", daemon=True).start()
-            except RuntimeError:  # the interpreter is shutting down
-                self._is_being_read = False
-        return self._pages or {}
-
-    def _read(self) -> None:
-        pages: dict[str, tuple[str, int]] = {}
-        try:
-            for directory in self._directories:
-                for file, entry in _files(directory, self._follow_symlink):
-                    path = _served_path(file)
-                    if path is not None and path not in pages:
-                        with contextlib.suppress(OSError):  # deleted meanwhile
-                            pages[path] = entry.path, int(entry.stat().st_mtime)
-            self._pages = pages
-        finally:
-            self._read_at = time.monotonic()
-            self._is_being_read = False
-
-
-_folders: Final[WeakKeyDictionary[StaticFiles, _Folder]] = WeakKeyDictionary()
+_read: Final[WeakKeyDictionary[StaticFiles, tuple[float, dict[str, tuple[str, int]]]]] = WeakKeyDictionary()
+"""When each `StaticFiles` was read, by `time.monotonic`, and its pages then."""
 
 
 def html_files(files: StaticFiles, prefix: str, host: str | None) -> Iterator[Route]:
     """The HTML files that a StaticFiles app serves, as static routes; none unless it is in HTML mode."""
     if not files.html:
         return
-    folder = _folders.get(files) or _folders.setdefault(files, _Folder(files))
-    for path, (file, last_modified) in folder.pages().items():
+    known = _read.get(files)
+    if known is None or time.monotonic() - known[0] >= RECHECK_SECONDS:
+        known = _read[files] = time.monotonic(), _pages(files)
+    for path, (file, last_modified) in known[1].items():
         yield Route(f"{prefix}/{path}", f"StaticFiles {file}", host=host, last_modified=last_modified)
+
+
+def _pages(files: StaticFiles) -> dict[str, tuple[str, int]]:
+    """File and modification time in POSIX seconds of each page, by its path below the mount."""
+    pages: dict[str, tuple[str, int]] = {}
+    for directory in files.all_directories:
+        for file, entry in _files(os.fspath(directory), files.follow_symlink):
+            path = _served_path(file)
+            if path is not None and path not in pages:
+                with contextlib.suppress(OSError):  # deleted meanwhile
+                    pages[path] = entry.path, int(entry.stat().st_mtime)
+    return pages
 
 
 def _files(top: str, follow_symlink: bool) -> Iterator[tuple[str, os.DirEntry[str]]]:
