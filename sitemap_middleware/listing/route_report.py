@@ -84,8 +84,9 @@ def route_report(entries: EntryBuilder, options: Options, context: EvaluationCon
         found = _routes_of_examples(snapshot, provider, provided)
         elsewhere |= dict.fromkeys((route.path for route in found), provider.place)
         _count(tallies, entries, context, read, found)
-        for route in provided if found and not provider_reports[provider].failure else ():  # it only stands for them
-            tallies.pop((route.static, route.path), None)
+        for key in [(route.static, route.path) for route in provided if provider_reports[provider].failure is None]:
+            if key in tallies and not tallies[key].provided:  # it only stands for others
+                del tallies[key]
     _count(tallies, entries, context, entries.route_candidates(context))
     _count(tallies, entries, context, stored_candidates(snapshot))
     reports = []
