@@ -182,7 +182,7 @@ def _by_content_change(page: Page, signals: SiteSignals, now: int) -> LastmodRes
     own = signals.own_content_history(page)
     change = last_change(own)
     if change is None:
-        return LastmodResult(None, _undated_reason(page.content_history))
+        return LastmodResult(None, _undated_reason(page.content_history, signals))
     if _may_be_daily_counter(own):
         return LastmodResult(None, "only numbers in its content changed, and they may change every day")
     earlier, later = change
@@ -212,11 +212,16 @@ def _may_be_daily_counter(history: History) -> bool:
     )
 
 
-def _undated_reason(contents: History) -> str:
+def _undated_reason(contents: History, signals: SiteSignals) -> str:
     """Why the changes of a page's content give no date."""
     change = last_change(contents)
     if change is not None:
         moment = w3c_from_timestamp(change[1])
+        if signals.needs_more_pages(change[1]):
+            return (
+                f"its content changed at {moment}; it is dated once other pages have been read since, to tell an edit"
+                " from a template change"
+            )
         return f"its content changed at {moment}, by an edit or by a template change: the evidence does not tell which"
     if any(run.value == VOLATILE for run in contents):
         return "its content differs from one request to the next"

@@ -52,8 +52,19 @@ class SiteSignals:
         """Whether the signals cover a time, so that an edit then can be told from a deployment."""
         return self.until is None or moment <= self.until
 
+    def needs_more_pages(self, moment: int) -> bool:
+        """Whether too few pages were read since a time to tell an edit then from a template change."""
+        ends = self.templates.ambiguous_since if self.templates else None
+        return ends is not None and moment >= ends
+
+    @property
+    def open_after(self) -> int | None:
+        """The time after which more evidence may still change the signals; None if the signals are complete."""
+        ends = self.templates.ambiguous_since if self.templates else None
+        return ends if self.until is None else min(self.until, self.until if ends is None else ends)
+
     def as_tuple(self) -> object:
-        """The signals without soft 404s; equal tuples mean equal signals."""
+        """The signals about the time before `open_after`, without soft 404s; equal tuples mean equal signals."""
         return self.deployments, self.templates.as_tuple() if self.templates else ()
 
     def own_content_history(self, page: Page) -> History:

@@ -12,7 +12,7 @@ A difference that several pages show at one time is a template change. One that 
 or an arm of an A/B test. Contents that differ only by such differences count as one content.
 
 A template may also change each page in another way. So an edit is not dated if unusually many pages changed around its
-time.
+time, or if too few were seen before and after it to tell.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from typing import Final, NamedTuple
 
 from ..value_history import OVERLAP_SECONDS, RUN_ORDER, VOLATILE, History, Run
 
-MIN_ROUTE_PAGES: Final = 5
-"""A route with fewer pages is compared together with other such routes."""
+MIN_SEEN_PAGES: Final = 5
+"""Pages that must have been seen before and after a time for a change then to count as an edit of one page."""
 
 MIN_SAME_PAGES: Final = 3
 """Pages that must show one content, or one difference at one time, for it not to be their own."""
@@ -71,7 +71,7 @@ class TemplateChanges:
         """
         by_group: defaultdict[str, list[History]] = defaultdict(list)
         for route, contents in contents_by_route.items():
-            by_group[route if len(contents) >= MIN_ROUTE_PAGES else ""].extend(contents)
+            by_group[route if len(contents) >= MIN_SEEN_PAGES else ""].extend(contents)
         every = [history for contents in by_group.values() for history in contents]
         counts = Counter(run.value for history in every for run in history)
         self._common = frozenset(value for value, count in counts.items() if count >= MIN_SAME_PAGES) - {VOLATILE}
@@ -80,13 +80,19 @@ class TemplateChanges:
         """`_shared`: differences that are not edits. `_flapping`: those of them that come and go. Without signs."""
         self._find_differences([runs for runs in map(self._own_runs, every) if len(runs) > 1])
         settled = {group: self._settled(contents) for group, contents in by_group.items()}
-        self._groups = {group: AmbiguousPeriods(contents) for group, contents in settled.items()}
-        self._site = AmbiguousPeriods([history for contents in settled.values() for history in contents])
+        self._groups = {group: AmbiguousPeriods(contents, min_seen=0) for group, contents in settled.items()}
+        pages = [history for contents in settled.values() for history in contents]
+        self._site = AmbiguousPeriods(pages, min_seen=min(MIN_SEEN_PAGES, len(pages)))
+
+    @property
+    def ambiguous_since(self) -> int | None:
+        """The time since which too few pages were read to tell edits from template changes; None if enough were."""
+        return self._site.ambiguous_since
 
     def as_tuple(self) -> object:
-        """The template changes; equal tuples mean equal results of `own_history`."""
-        groups = [(group, periods.turns) for group, periods in sorted(self._groups.items())]
-        return sorted(self._common), sorted(self._shared), sorted(self._flapping), self._site.turns, groups
+        """The template changes before `ambiguous_since`; equal tuples mean equal results of `own_history`."""
+        groups = [(group, periods.settled_turns()) for group, periods in sorted(self._groups.items())]
+        return sorted(self._common), sorted(self._shared), sorted(self._flapping), self._site.settled_turns(), groups
 
     def own_history(self, route: str, contents: History) -> History:
         """A page's content history without shared differences, from the last possible template change on.
@@ -167,12 +173,18 @@ class AmbiguousPeriods:
 
     A time is ambiguous if
 
+    - too few pages were seen before and after it to tell;
     - most pages that were seen before and after it changed around it;
     - many more pages changed around it than around other times.
     """
 
-    def __init__(self, histories: Sequence[History]) -> None:
-        """Find the ambiguous times in the contents of each page."""
+    def __init__(self, histories: Sequence[History], *, min_seen: int) -> None:
+        """Find the ambiguous times.
+
+        Args:
+            histories: the contents of each page.
+            min_seen: the pages that must have been seen before and after a time for it to be clear.
+        """
         turns: Counter[int] = Counter()
         seen: Counter[int] = Counter()
         changing_seconds = 0
@@ -188,25 +200,37 @@ class AmbiguousPeriods:
         mean = changing_seconds / max(1, max(seen, default=0) - min(seen, default=0))
         burst = max(MIN_BURST_PAGES, BURST_FACTOR * mean)
         alive = changed = 0
-        ambiguous = False
-        self.turns: list[int] = []
-        """The times at which the group becomes ambiguous and clear, in turn."""
+        ambiguous = self._begins_ambiguous = min_seen > 0
+        self._turns: list[int] = []
+        """The times at which the group becomes ambiguous and clear, in turn, beginning with `not _begins_ambiguous`."""
         for at in sorted({*seen, *turns}):
             alive += seen[at]
             changed += turns[at]
             is_ambiguous = (
-                changed >= burst
+                alive < min_seen
+                or changed >= burst
                 or (changed >= MIN_SAME_PAGES and changed >= TEMPLATE_CHANGE_SHARE * alive)
                 or (2 <= alive == changed and len(histories) >= MIN_SAME_PAGES)
             )
             if is_ambiguous is not ambiguous:
                 ambiguous = is_ambiguous
-                self.turns.append(at)
+                self._turns.append(at)
+
+    @property
+    def ambiguous_since(self) -> int | None:
+        """The time since which it is ambiguous; None if it is clear now."""
+        if self._begins_ambiguous is (len(self._turns) % 2 == 1):
+            return None
+        return self._turns[-1] if self._turns else 0
+
+    def settled_turns(self) -> object:
+        """The boundaries of the periods, without the start of an ambiguous period that is still open."""
+        return self._begins_ambiguous, self._turns if self.ambiguous_since is None else self._turns[:-1]
 
     def overlaps(self, start: int, end: int) -> bool:
         """Whether any time from start to end is ambiguous."""
-        first, last = bisect_left(self.turns, start + 1), bisect_left(self.turns, end + 1)
-        return first != last or first % 2 == 1
+        first, last = bisect_left(self._turns, start + 1), bisect_left(self._turns, end + 1)
+        return first != last or self._begins_ambiguous is (first % 2 == 0)
 
 
 def _gap(before: Iterable[Run], after: Run) -> tuple[int, int]:

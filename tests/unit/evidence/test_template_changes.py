@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitemap_middleware.evidence.template_changes import MIN_SAME_PAGES as MIN_PAGES
 from sitemap_middleware.evidence.template_changes import (
-    MIN_ROUTE_PAGES,
+    MIN_SEEN_PAGES,
     TemplateChanges,
 )
-from sitemap_middleware.evidence.template_changes import MIN_SAME_PAGES as MIN_PAGES
 from sitemap_middleware.value_history import OVERLAP_SECONDS, VOLATILE, History, add_sighting, last_change
 
 HOUR = 3600
@@ -52,10 +52,18 @@ def calm(count: int) -> list[History]:
 
 def test_edit_among_unchanged_pages_is_dated() -> None:
     edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
-    assert dated([edited, *calm(MIN_ROUTE_PAGES)]) == (5, 9)
+    assert dated([edited, *calm(MIN_SEEN_PAGES)]) == (5, 9)
 
 
-@given(st.data(), st.integers(MIN_ROUTE_PAGES, 20), st.integers(1, 2**64 - 1))
+def test_edit_is_dated_once_other_pages_were_seen_on_both_sides() -> None:
+    edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
+    early = [page((number(which), 0), (number(which), 7)) for which in range(1, 10)]
+    assert dated([edited, *early]) is None
+    assert dated([edited, *early, *calm(MIN_SEEN_PAGES - 2)]) is None
+    assert dated([edited, *early, *calm(MIN_SEEN_PAGES - 1)]) == (5, 9)
+
+
+@given(st.data(), st.integers(MIN_SEEN_PAGES, 20), st.integers(1, 2**64 - 1))
 def test_a_new_frame_on_every_page_changes_no_date(data: st.DataObject, count: int, frame: int) -> None:
     """Less than 60 % of them were edited before it: these keep their dates, and the others none."""
     max_edits = min(MIN_PAGES, math.ceil(0.6 * count)) - 1
@@ -73,16 +81,16 @@ def test_a_new_frame_on_every_page_changes_no_date(data: st.DataObject, count: i
 def test_an_edit_that_comes_with_a_new_frame_is_dated() -> None:
     pages = [
         page((number(which), 1), (number(which), 5), (number(which) + FRAME, 9), (number(which) + FRAME, 20))
-        for which in range(MIN_ROUTE_PAGES)
+        for which in range(MIN_SEEN_PAGES)
     ]
     edited = page((number(9), 1), (number(9), 5), (number(9, 1) + FRAME, 9), (number(9, 1) + FRAME, 20))
-    assert dated([edited, *pages, *calm(MIN_ROUTE_PAGES)]) == (5, 9)
+    assert dated([edited, *pages, *calm(MIN_SEEN_PAGES)]) == (5, 9)
 
 
 def test_changed_layout_dates_no_page_and_replaces_its_history() -> None:
     pages = [
         page((number(which), 1), (number(which), 5), (number(which, 1), 9), (number(which, 1), 20))
-        for which in range(MIN_ROUTE_PAGES)
+        for which in range(MIN_SEEN_PAGES)
     ]
     assert dated(pages) is None
     before = page(
@@ -94,10 +102,10 @@ def test_changed_layout_dates_no_page_and_replaces_its_history() -> None:
 def test_template_of_one_route_is_recognised_by_its_pages() -> None:
     shop = [
         page((number(which), 1), (number(which), 5), (number(which, 1), 9), (number(which, 1), 20))
-        for which in range(MIN_ROUTE_PAGES)
+        for which in range(MIN_SEEN_PAGES)
     ]
     pages = [*shop, *calm(50)]
-    assert dated(pages, routes=["/shop/{x}"] * MIN_ROUTE_PAGES + ["/{x}"] * 50) is None
+    assert dated(pages, routes=["/shop/{x}"] * MIN_SEEN_PAGES + ["/{x}"] * 50) is None
     assert dated(pages) is None, "many more pages changed than around other times"
 
 
@@ -105,11 +113,11 @@ def test_template_of_a_few_pages_is_recognised_among_pages_that_always_change() 
     """One page of the route differs at every visit, so four show its template: all that changed."""
     shop = [
         page((number(which), 1), (number(which), 5), (number(which, 1), 9), (number(which, 1), 20))
-        for which in range(MIN_ROUTE_PAGES - 1)
+        for which in range(MIN_SEEN_PAGES - 1)
     ]
     always_new = page(*((number(50, hour), hour) for hour in range(0, 20, 5)))
     pages = [*shop, always_new, *calm(50)]
-    routes = ["/shop/{x}"] * MIN_ROUTE_PAGES + ["/{x}"] * 50
+    routes = ["/shop/{x}"] * MIN_SEEN_PAGES + ["/{x}"] * 50
     assert [dated(pages, which, routes) for which in range(len(shop))] == [None] * len(shop)
 
 
@@ -118,7 +126,7 @@ def test_content_read_once_takes_away_no_date() -> None:
     sights = [(number(9), 1), (number(9), 3), (number(9, 1), 5), (number(9, 1), 7)]
     reworded = [
         page((number(which), 1), (number(which), 8), (number(which, 1), 12), (number(which, 1), 50))
-        for which in range(MIN_ROUTE_PAGES)
+        for which in range(MIN_SEEN_PAGES)
     ]
     assert dated([page(*sights), *reworded]) == (3, 5)
     sights.append((number(9, 2), 14))
@@ -139,7 +147,7 @@ def test_second_content_read_once_takes_the_date_away() -> None:
     ]
     reworded = [
         page((number(which), 1), (number(which), 8), (number(which, 1), 12), (number(which, 1), 50))
-        for which in range(MIN_ROUTE_PAGES)
+        for which in range(MIN_SEEN_PAGES)
     ]
     assert dated([page(*sights), *reworded]) is None
 
@@ -235,10 +243,10 @@ def test_passing_text_of_many_pages_is_not_their_content() -> None:
         for which in range(MIN_PAGES)
     ]
     edited = page((number(9), 1), (number(9), 5), (sorry, 6), (sorry, 7), (number(9, 1), 20), (number(9, 1), 30))
-    assert dated([edited, *pages, *calm(MIN_ROUTE_PAGES)]) == (5, 20)
-    assert dated([edited, *pages, *calm(MIN_ROUTE_PAGES)], 1) is None
+    assert dated([edited, *pages, *calm(MIN_SEEN_PAGES)]) == (5, 20)
+    assert dated([edited, *pages, *calm(MIN_SEEN_PAGES)], 1) is None
     only = page((sorry, 6), (sorry, 7))
-    assert dated([only, edited, *pages, *calm(MIN_ROUTE_PAGES)], 1) == (5, 20)
+    assert dated([only, edited, *pages, *calm(MIN_SEEN_PAGES)], 1) == (5, 20)
 
 
 def test_restored_content_is_not_hidden_by_a_newer_layout() -> None:
@@ -254,22 +262,22 @@ def test_volatile_pages_are_no_evidence_and_stay_volatile() -> None:
     moving = add_sighting(
         page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20)), VOLATILE, 10 * HOUR
     )
-    assert dated([moving, *calm(MIN_ROUTE_PAGES)]) is None
-    pages = [add_sighting(before, VOLATILE, HOUR) for before in calm(MIN_ROUTE_PAGES)]
+    assert dated([moving, *calm(MIN_SEEN_PAGES)]) is None
+    pages = [add_sighting(before, VOLATILE, HOUR) for before in calm(MIN_SEEN_PAGES)]
     edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
     assert dated([edited, *pages]) == (5, 9), "it is all there is"
 
 
 def test_page_only_seen_as_volatile_is_no_evidence() -> None:
     edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
-    moving = [add_sighting(add_sighting((), VOLATILE, 0), VOLATILE, 100 * HOUR) for _ in range(MIN_ROUTE_PAGES)]
-    assert dated([edited, *calm(MIN_ROUTE_PAGES - 1), *moving]) == (5, 9)
+    moving = [add_sighting(add_sighting((), VOLATILE, 0), VOLATILE, 100 * HOUR) for _ in range(MIN_SEEN_PAGES)]
+    assert dated([edited, *calm(MIN_SEEN_PAGES - 1), *moving]) == (5, 9)
 
 
 @pytest.mark.parametrize("late", [0, OVERLAP_SECONDS // 2])
 def test_restarting_workers_show_one_layout_change(late: int) -> None:
     pages = []
-    for which in range(2 * MIN_ROUTE_PAGES):
+    for which in range(2 * MIN_SEEN_PAGES):
         known = page((number(which), 1), (number(which), 10), (number(which) + FRAME, 10), (number(which) + FRAME, 30))
         pages.append(add_sighting(known, number(which), 10 * HOUR + late))
     assert all(dated(pages, which) is None for which in range(len(pages)))
