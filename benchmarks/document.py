@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -83,17 +84,32 @@ def _starlette_app(items: Sequence[Post]) -> Starlette:
     return Starlette(routes=[Route("/posts/{slug}", post)])
 
 
+def _joined(read: Callable[[str], bytes]) -> bytes:
+    """The sitemap, or all documents that its index names, as one."""
+    first = read(site.SITEMAP)
+    paths = re.findall(rb"<sitemap><loc>[a-z]+://[^/]+([^<]+)", gzip.decompress(first))
+    if not paths:
+        return first
+    return gzip.compress(b"".join(gzip.decompress(read(path.decode())) for path in paths), 1)
+
+
 def _wsgi_document(app: Any) -> bytes:
     middleware = SitemapMiddleware(app, base_url=site.BASE, store="memory://", verify=False, robots=False)
-    document = b"".join(site.send_request(middleware, encoding="gzip"))
+    document = _joined(lambda path: b"".join(site.send_request(middleware, path, "gzip")))
     middleware.close()
     return document
 
 
 def _asgi_document(app: Starlette) -> bytes:
     middleware = SitemapMiddleware(app, base_url=site.BASE, store="memory://", verify=False, robots=False)
+    document = _joined(partial(_asgi_response, middleware))
+    middleware.close()
+    return document
+
+
+def _asgi_response(middleware: SitemapMiddleware, path: str) -> bytes:
     headers = [(b"host", site.HOST.encode()), (b"accept-encoding", b"gzip")]
-    scope = {"type": "http", "method": "GET", "scheme": "https", "path": site.SITEMAP, "query_string": b""}
+    scope = {"type": "http", "method": "GET", "scheme": "https", "path": path, "query_string": b"", "headers": headers}
 
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": b"", "more_body": False}
@@ -104,10 +120,9 @@ def _asgi_document(app: Starlette) -> bytes:
         async def send(message: Any, sent: list[Any] = sent) -> None:
             sent.append(message)
 
-        asyncio.run(middleware({**scope, "headers": headers}, receive, send))
+        asyncio.run(middleware(scope, receive, send))
         if sent[0]["status"] == 200:
             break
-    middleware.close()
     assert sent[0]["status"] == 200, sent[0]
     return b"".join(message.get("body", b"") for message in sent[1:])
 
@@ -126,10 +141,8 @@ def _rows_document(file: Path, numbers: Iterator[int]) -> bytes:
     shutil.copy(file, copy)
     learned = site.LearnedSite(f"sqlite:///{copy}", 0)
     learned.now += 2 * site.DAY
-    parts = [b"".join(site.send_request(learned.middleware, path, "gzip")) for path in learned.documents()]
+    document = _joined(lambda path: b"".join(site.send_request(learned.middleware, path, "gzip")))
     learned.middleware.close()
     with suppress(OSError):
         copy.unlink()
-    if len(parts) == 1:
-        return parts[0]
-    return gzip.compress(b"".join(gzip.decompress(part) for part in parts), 1)
+    return document

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
+from zlib import crc32
 
 from sitemap_middleware import SitemapMiddleware
 
@@ -88,7 +89,10 @@ class LearnedSite:
             return [b"Not found"]
         start_response("200 OK", [("Content-Type", "text/html; charset=utf-8")])
         edition = self.editions.get(path, 0)
-        return [f"<!doctype html><title>{path}</title><p>{path}, edition {edition} of {edition}. {_TEXT}".encode()]
+        own = crc32(path.encode())  # pages that differ only by words of their paths count as soft 404s
+        return [
+            f"<!doctype html><title>{path}</title><p>{path}, edition {edition} of {edition}. o{own} {_TEXT}".encode()
+        ]
 
 
 def _ignore(status: str, headers: Any, exc_info: Any = None) -> None: ...
