@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from .entry import Entry
+    from .evidence.explanation import Explanation
     from .exceptions import MiddlewareLookupError, OptionError, SitemapError, StoreError
-    from .explanation import Explanation
     from .middleware import SitemapMiddleware
-    from .sitemap_decorator import sitemap
+    from .options.decorator import sitemap
+    from .options.entry import Entry
     from .stores import Store
 
 __all__ = [
@@ -26,15 +26,15 @@ __all__ = [
 ]
 
 _MODULES: Final = {
-    "Entry": "entry",
-    "Explanation": "explanation",
+    "Entry": "options.entry",
+    "Explanation": "evidence.explanation",
     "MiddlewareLookupError": "exceptions",
     "OptionError": "exceptions",
     "SitemapError": "exceptions",
     "SitemapMiddleware": "middleware",
     "Store": "stores",
     "StoreError": "exceptions",
-    "sitemap": "sitemap_decorator",
+    "sitemap": "options.decorator",
 }
 
 

@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast
 
 from .adapters.adapter_choice import adapter_class
 from .adapters.litestar_installation import app_around_route, install, installed_middleware, refuse_other_options
-from .detect_tests import current_test
+from .adapters.metrics import metrics_reporter
+from .adapters.middleware_lookup import find_middleware
+from .adapters.protocol_detection import detect_protocol
 from .exceptions import OptionError
-from .fork_safety import ForkSafeLock
-from .middleware_lookup import find_middleware
 from .options.sources import CONFIG_PLACE, Setting, collect_settings, warn_of_unknown_keys
 from .options.table import OPTIONS, refuse_unknown, validate_options
 from .options.typed import SitemapOptions
-from .prometheus_and_opentelemetry import metrics_reporter
-from .protocol_detection import detect_protocol
 from .routing import framework_detection
 from .routing.framework_detection import EXTENSION_NAME, FRAMEWORK_NAMES, framework_of, is_starlette
 from .service import SitemapService
 from .stores import FallbackStore, Store, open_store
+from .stores.detect_tests import current_test
+from .util import ForkSafeLock
 
 if TYPE_CHECKING:
     from typing import overload
 
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-    from .explanation import Explanation
+    from .evidence.explanation import Explanation
 
 
 class SitemapMiddleware:

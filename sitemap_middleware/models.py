@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final, Literal, NamedTuple, NewType, Protocol
 
-from .value_history import History
+from .evidence.value_history import History
 
 Changefreq = Literal["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"]
 

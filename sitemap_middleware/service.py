@@ -8,17 +8,17 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import unquote
 
-from . import urls
 from .documents.handler import SitemapHandler
 from .documents.publisher import Publisher
 from .documents.reasons import NoSitemapReasons
-from .explanations_and_statistics import ServiceInspection
-from .fork_safety import WorkerId
-from .hosts import SiteResolver
+from .documents.robots import RobotsTxt
+from .http import urls
 from .http.captured_response import OBSERVED_STATUSES, CapturedResponse
 from .http.forwarded_hosts import forwarded_hosts
 from .http.messages import DOCUMENT_SUFFIXES, Request
 from .http.reasons import COOKIE, FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
+from .http.robots_parser import ROBOTS_PATH
+from .inspection import ServiceInspection
 from .listing.entries import EntryBuilder
 from .listing.policy import EvaluationContext, ListingPolicy
 from .listing.provider_reader import Providers
@@ -33,14 +33,14 @@ from .observe.unvisited_page_prober import UnvisitedPageProber
 from .observe.varying_content_prober import VaryingContentProber
 from .options.table import Options
 from .report.request_handler import ReportHandler
-from .robots import RobotsTxt
-from .robots_parser import ROBOTS_PATH
 from .routing.current_routes import AppRoutes
+from .routing.hosts import SiteResolver
 from .stores.base import Store
 from .stores.breaker import with_circuit_breaker
 from .stores.requested_refreshes import RefreshMarkStore
 from .stores.sqlite import MemoryStore
 from .stores.store_clock import StoreClock
+from .util import WorkerId
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 

@@ -9,15 +9,15 @@ from typing import Any, Final, Protocol
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
+from .adapters.protocol_detection import detect_protocol
 from .cli.in_process_app_client import Fetch, running_app
+from .evidence.explanation import Explanation
 from .exceptions import OptionError, SitemapError
-from .explanation import Explanation
 from .http.messages import GENERATING_HEADER, TEST_CLIENT_WAIT_SECONDS
+from .http.urls import parse_base_url
 from .middleware import SitemapMiddleware
 from .models import Site
-from .protocol_detection import detect_protocol
 from .service import SitemapService
-from .urls import parse_base_url
 
 MAX_WAITS: Final = 6
 """How often a sitemap that is being generated is requested again. Each request waits ten seconds for it."""

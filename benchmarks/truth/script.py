@@ -12,7 +12,7 @@ from email.utils import formatdate
 from random import Random
 from typing import Final, NamedTuple
 
-from sitemap_middleware.dates import w3c_from_timestamp
+from sitemap_middleware.evidence.dates import w3c_from_timestamp
 
 from .ages import age
 

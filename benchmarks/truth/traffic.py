@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
 
-from sitemap_middleware.dates import CLOCK_SKEW_SECONDS
+from sitemap_middleware.evidence.dates import CLOCK_SKEW_SECONDS
 from sitemap_middleware.evidence.lastmod import LastmodResult, lastmod
 from sitemap_middleware.evidence.merge import is_worth_writing, merge
 from sitemap_middleware.evidence.observations import Observation, at_merge
 from sitemap_middleware.evidence.page_verdict import page_verdict
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.evidence.site_signals import site_signals
+from sitemap_middleware.evidence.value_history import VOLATILE
 from sitemap_middleware.http.captured_response import CapturedResponse
 from sitemap_middleware.models import Page as Known
 from sitemap_middleware.models import Site as Place
@@ -23,7 +24,6 @@ from sitemap_middleware.observe.varying_content_prober import (
     CHECKS,
     PAUSE_SECONDS,
 )
-from sitemap_middleware.value_history import VOLATILE
 
 from .script import HOUR, OUTSIDE, START, Answer, Page, Site
 

@@ -17,7 +17,7 @@ from anyio.to_thread import run_sync
 from starlette.types import Message, Receive, Scope, Send
 
 from ..http.messages import Request, Response
-from ..robots_parser import MAX_ROBOTS_BYTES
+from ..http.robots_parser import MAX_ROBOTS_BYTES
 from .asgi_response_sending import send_response
 from .event_loop_and_threads import thread_limiter
 

@@ -13,8 +13,8 @@ from ..http.messages import TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, Request
 from ..http.request_filter import ignore_reason_of_scope
 from ..observe.passing_response import PassingResponse
 from ..observe.tracker import RequestKey, TrackedPage
-from ..private_stdlib import mark_coroutine_function
 from ..service import SitemapService
+from ..util import mark_coroutine_function
 from .asgi_client import ASGIClient
 from .event_loop_and_threads import collect_on_loop
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from ..http.forwarded_hosts import HOST_PARAMETER
 from ..http.messages import PROBE_USER_AGENT, ProbeRequest, Request
-from ..proxy_header_names import ADDRESS_HEADERS, FORWARDING_HEADERS, SCHEME_HEADERS
+from ..http.proxy_header_names import ADDRESS_HEADERS, FORWARDING_HEADERS, SCHEME_HEADERS
 
 PROBE_ACCEPT: Final = "text/html,application/xhtml+xml,*/*;q=0.8"
 """The Accept header of the middleware's own requests. Some apps answer `*/*` alone with JSON."""

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from ..dates import SECONDS_PER_DAY
+from ..evidence.dates import SECONDS_PER_DAY
 from ..evidence.html_facts import parse_html
 from ..evidence.observations import HTML_TYPES, HtmlFacts
 from ..evidence.response_headers import ResponseHeaders
-from ..robots_parser import MAX_ROBOTS_BYTES
+from ..http.robots_parser import MAX_ROBOTS_BYTES
 from .entries import Kind
 from .findings import Finding, quoted, shortened
 from .hints import check_lastmod

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
+from ..evidence.dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from .findings import Finding, quoted
 from .hints import check_lastmod
 from .hreflang import XHTML, is_language_of_news

@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
-from ..robots_parser import MAX_ROBOTS_BYTES, RobotsRules, parse_robots_file
+from ..http.robots_parser import MAX_ROBOTS_BYTES, RobotsRules, parse_robots_file
 from .urls import resolved
 
 MAX_REDIRECTS: Final = 10

@@ -12,8 +12,8 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from ..exceptions import SitemapError
 from ..http import messages
 from ..http.captured_response import MAX_HTML_BYTES
+from ..http.robots_parser import ROBOTS_PATH
 from ..models import Site
-from ..robots_parser import ROBOTS_PATH
 from .answers import check_content_type, check_document_response
 from .database import DocumentRow
 from .document import Document

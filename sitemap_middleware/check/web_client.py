@@ -19,7 +19,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpx
 
 from ..http.captured_response import MAX_HTML_BYTES
-from ..robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH
+from ..http.robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH
 from .document import Decompressor
 from .responses import PRODUCT, Failure, Response, Robots, follow
 from .urls import check_loc, is_local

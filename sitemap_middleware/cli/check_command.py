@@ -26,9 +26,9 @@ from ..check.runner import DEFAULT_MAX_DOCUMENTS, Comparison, Result, Settings, 
 from ..check.sources import AppPages, AppSource, Fetch, FileSource, Source
 from ..check.urls import check_loc, is_local
 from ..http.messages import DOCUMENT_SUFFIXES, Response
+from ..http.urls import parse_base_url
 from ..middleware import SitemapMiddleware
 from ..stores.default import only_existing_files
-from ..urls import parse_base_url
 from . import missing_library_message
 from .app_loader import is_app_name
 from .command_options import command

@@ -10,7 +10,7 @@ from typing import Final
 
 import click
 
-from ..dates import timestamp_of
+from ..evidence.dates import timestamp_of
 from .terminal_output import CommandError
 
 _APP_EXAMPLE: Final = "such as app:app or shop/web.py:app"

@@ -12,14 +12,14 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from ..adapters.asgi import ASGIMiddleware
 from ..exceptions import SitemapError, StoreError, ValuesError
 from ..http.messages import AsyncCollector
+from ..http.robots_parser import ROBOTS_PATH
+from ..http.urls import ascii_host, normal_host, parse_base_url, root_of
 from ..listing.candidates import SiteSnapshot
 from ..middleware import SitemapMiddleware
 from ..models import Site
-from ..robots_parser import ROBOTS_PATH
 from ..service import SitemapService
 from ..stores.base import StoreExtras
 from ..stores.status import open_readonly
-from ..urls import ascii_host, normal_host, parse_base_url, root_of
 from .app_loader import load_app
 from .in_process_app_client import MAX_WAIT_SECONDS, Fetch, RunningApp, running_app
 from .results_as_text import base_url_of_key

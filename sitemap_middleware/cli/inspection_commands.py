@@ -15,12 +15,12 @@ from typing import Any, Final
 
 import click
 
-from ..explanation import Explanation
+from ..evidence.explanation import Explanation
+from ..http.urls import without_password
 from ..listing.candidates import SiteSnapshot
 from ..options.sources import Setting
 from ..stores import Store, open_store
 from ..stores.status import store_status
-from ..urls import without_password
 from . import results_as_json_and_csv, results_as_text
 from .app_loader import is_app_name, load_app
 from .command_options import NameWithHint, command, inspection_options, parse_since, store_hint

@@ -7,8 +7,8 @@ import io
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
-from ..dates import w3c_from_timestamp
-from ..explanation import Explanation
+from ..evidence.dates import w3c_from_timestamp
+from ..evidence.explanation import Explanation
 from ..listing.changes_since import PageChange
 from ..listing.listed_and_unlisted_urls import UrlReportLine
 from ..listing.route_report import RouteReport

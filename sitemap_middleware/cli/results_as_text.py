@@ -10,16 +10,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..dates import w3c_from_timestamp
+from ..evidence.dates import w3c_from_timestamp
+from ..evidence.explanation import Explanation
 from ..evidence.observations import HTML_TYPES
 from ..evidence.page_verdict import histories
-from ..explanation import Explanation
+from ..evidence.value_history import last_run
 from ..listing.changes_since import PageChange
 from ..listing.listed_and_unlisted_urls import UrlReportLine
 from ..listing.route_report import RouteReport
 from ..options.sources import Setting
 from ..stores.status import StoreStatus
-from ..value_history import last_run
 from .terminal_output import Row, console, print_line, print_rows, printable
 
 _UNDECIDED_ROUTES_HINT: Final = (

@@ -11,12 +11,12 @@ from functools import partial
 from typing import Final
 
 from ..exceptions import SitemapError, StoreError, ValuesError
-from ..fork_safety import WorkerId, reset_after_fork
 from ..http.messages import Request
 from ..listing.provider_item_queue import as_values_error
 from ..models import BaseURL
 from ..stores.base import Store
 from ..stores.store_clock import StoreClock
+from ..util import WorkerId, reset_after_fork
 from .parts import Part, PartSource, Saver
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")

@@ -11,8 +11,8 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from ..models import SitemapUrl
-from ..sitemap_limits_and_value_checks import MAX_BYTES_PER_DOCUMENT
-from ..yield_to_other_threads import in_pieces
+from ..options.value_checks import MAX_BYTES_PER_DOCUMENT
+from ..util import in_pieces
 from .xml import SITEMAPINDEX, URLSET, render_sitemap, render_url
 
 MAX_ENTRIES: Final = 10_000

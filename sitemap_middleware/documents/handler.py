@@ -9,7 +9,6 @@ from functools import partial
 from typing import Final
 
 from ..exceptions import StoreError
-from ..hosts import SiteResolver
 from ..http.messages import (
     DOCUMENT_SUFFIXES,
     GENERATING_HEADER,
@@ -17,6 +16,7 @@ from ..http.messages import (
     Request,
     Response,
 )
+from ..http.robots_parser import DISALLOW_ALL, ROBOTS_PATH
 from ..listing.policy import EvaluationContext
 from ..models import Site, StoreKey
 from ..observe.buffer import ResponseBuffer
@@ -24,9 +24,8 @@ from ..observe.ingest import Ingester
 from ..observe.refresh_on_demand import Refresher
 from ..observe.unvisited_page_prober import UnvisitedPageProber
 from ..options.table import Options
-from ..robots import RETRY_SECONDS, RobotsTxt, RobotsUnknown
-from ..robots_parser import DISALLOW_ALL, ROBOTS_PATH
 from ..routing.current_routes import AppRoutes
+from ..routing.hosts import SiteResolver
 from ..routing.route_table import RouteTable
 from .background import BeingGenerated, Unavailable
 from .document import Document
@@ -39,6 +38,7 @@ from .reasons import (
     NoSitemapReasons,
 )
 from .responses import HeaderFields, document_response, error_response, text_response
+from .robots import RETRY_SECONDS, RobotsTxt, RobotsUnknown
 
 FRESH_SECONDS: Final = 1.0
 """Seconds for which documents are served without reading the store."""

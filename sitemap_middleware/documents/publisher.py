@@ -10,17 +10,17 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, cast
 
 from ..exceptions import StoreError, ValuesError
-from ..fork_safety import reset_after_fork
 from ..http.messages import TEST_CLIENT_WAIT_SECONDS, Request
+from ..http.robots_parser import RobotsRules
 from ..listing.candidates import SiteSnapshot
 from ..listing.entries import EntryBuilder
 from ..models import BaseURL, Site
 from ..options.table import Options
-from ..robots_parser import RobotsRules
 from ..routing.route_table import RouteTable
 from ..stores.base import UNLEARNED_PART, PartState, Store
 from ..stores.requested_refreshes import RefreshMarks
 from ..stores.store_clock import StoreClock
+from ..util import reset_after_fork
 from .background import BeingGenerated, RenderedSite, Renderer, Unavailable
 from .document import Document
 from .parts import PartSource, Saver

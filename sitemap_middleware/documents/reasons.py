@@ -9,13 +9,13 @@ from urllib.parse import unquote
 
 from ..evidence.page_verdict import other_canonical
 from ..exceptions import StoreError
+from ..http.urls import canonical_hint
 from ..listing.unmatched_patterns import unmatched_patterns
 from ..models import Page, Site
 from ..options.table import Options
 from ..routing.route_table import RouteTable
 from ..stores.base import Store
-from ..urls import canonical_hint
-from ..warn_once import WarnOnce
+from ..util import WarnOnce
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 

@@ -10,9 +10,9 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from ..exceptions import StoreError
+from ..http.urls import quote_path
 from ..options.table import Options
 from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION
-from ..urls import quote_path
 from .document import Document, fit_together, joined, sitemapindex
 from .parts import Part, Saver
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from ..dates import SECONDS_PER_DAY, timestamp_of_w3c
+from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c
 from ..evidence.page_verdict import expires_after
 from ..listing.entries import EntryBuilder
 from ..listing.policy import EvaluationContext
@@ -16,7 +16,7 @@ from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION
 from ..stores.base import PIECE_PAGES, UNLEARNED_PART, PartState
 from ..stores.requested_refreshes import RefreshMarks
 from ..stores.store_clock import StoreClock
-from ..yield_to_other_threads import in_pieces
+from ..util import in_pieces
 from .parts import FOREVER, Part, PartSource
 
 WAIT_SECONDS: Final = 1.0

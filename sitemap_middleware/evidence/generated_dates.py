@@ -18,8 +18,8 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Final
 
-from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
-from ..value_history import VOLATILE, History, Run
+from .dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
+from .value_history import VOLATILE, History, Run
 
 GENERATED_DATE_SECONDS: Final = 60
 """A date that was not seen to stay the same for so long may have been generated for its response."""

@@ -17,9 +17,9 @@ from urllib.parse import urljoin
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from ..dates import w3c
 from ..http.captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from .content_digest import content_digest, dates_modified, parse_scripts
+from .dates import w3c
 from .observations import HtmlFacts
 from .robots_directives import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
 

@@ -11,7 +11,9 @@ from datetime import date, datetime
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from ..dates import (
+from ..models import Changefreq, Page
+from .content_digest import differ_by_numbers
+from .dates import (
     CLOCK_SKEW_SECONDS,
     EARLIEST_DATE_SECONDS,
     SECONDS_PER_DAY,
@@ -21,12 +23,10 @@ from ..dates import (
     w3c_day_from_timestamp,
     w3c_from_timestamp,
 )
-from ..explanation import DateEvidence
-from ..models import Changefreq, Page
-from ..value_history import VOLATILE, History, last_change
-from .content_digest import differ_by_numbers
+from .explanation import DateEvidence
 from .generated_dates import changes_without_content, is_credible
 from .site_signals import SiteSignals, depends_on_site_signals
+from .value_history import VOLATILE, History, last_change
 
 
 class LastmodResult(NamedTuple):

@@ -9,13 +9,13 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from ..dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
 from ..models import Page, UnconfirmedAnswer
-from ..value_history import VOLATILE, History, add_sighting, significant
+from .dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
 from .delisting_confirmation import CONFIRMATION_SECONDS, answer_kind, is_conclusive, needs_confirmation
 from .generated_dates import is_credible
 from .observations import HTML_TYPES, HtmlFacts, Observation
 from .page_verdict import is_listable
+from .value_history import VOLATILE, History, add_sighting, significant
 
 REFRESH_SECONDS: Final = 60 * 60
 """How long the last visit of an unchanged page may stay unwritten: one write an hour instead of one a visit."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Final, NamedTuple
 
-from ..dates import w3c_from_timestamp
-from ..explanation import PageEvent
 from ..models import Page, UnconfirmedAnswer
-from ..value_history import VOLATILE, History
+from .dates import w3c_from_timestamp
+from .explanation import PageEvent
 from .observations import INDEXABLE_TYPES, refusal_kind, refused_canonical
+from .value_history import VOLATILE, History
 
 
 class Verdict(NamedTuple):

@@ -8,16 +8,16 @@ from hashlib import blake2b
 from typing import Final
 from urllib.parse import urlsplit
 
-from ..bounded_cache import BoundedCache
-from ..dates import parse_last_modified
 from ..http.captured_response import MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
-from ..urls import is_page_url, is_same_page, is_same_path
-from ..value_history import VOLATILE
+from ..http.urls import is_page_url, is_same_page, is_same_path
+from ..util import BoundedCache
 from . import html_facts
 from .body_decoding import decode_body, undecodable_reason
+from .dates import parse_last_modified
 from .delisting_confirmation import denies_access
 from .observations import HTML_TYPES, INDEXABLE_TYPES, HtmlFacts, Observation, canonical_refusal, refresh_refusal
 from .response_headers import ResponseHeaders
+from .value_history import VOLATILE
 
 MAX_CACHED_HTML: Final = 4096
 """Parsed bodies cached at most; half as many are always kept."""

@@ -7,7 +7,7 @@ from calendar import timegm
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from ..dates import SECONDS_PER_DAY
+from .dates import SECONDS_PER_DAY
 
 _MAX_VALUE_CHARS: Final = 8192
 """Characters of a robots tag, or of a refresh, that are read."""

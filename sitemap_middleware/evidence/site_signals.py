@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..dates import timestamp_of_w3c
 from ..models import Page
-from ..value_history import History
+from .dates import timestamp_of_w3c
 from .generated_dates import is_generated
 from .soft_404 import NO_SOFT_NOT_FOUNDS, SoftNotFounds, soft_not_founds
 from .template_changes import TemplateChanges
+from .value_history import History
 
 DEPLOYMENT_RULES: Final = ((60, 0.2), (5 * 60, 0.5))
 """Dates of a deployment follow each other within so many seconds, and more than this share of the dated pages has one.

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from ..models import Page
-from ..value_history import VOLATILE
+from .value_history import VOLATILE
 
 MIN_EQUAL_PAGES: Final = 5
 """If a route has this many pages that are equal but for their own paths, only the first is listed. Fewer may be equal

@@ -24,7 +24,7 @@ from itertools import chain, combinations
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from ..value_history import OVERLAP_SECONDS, RUN_ORDER, VOLATILE, History, Run
+from .value_history import OVERLAP_SECONDS, RUN_ORDER, VOLATILE, History, Run
 
 MIN_SEEN_PAGES: Final = 5
 """Pages that must have been seen before and after a time for a change then to count as an edit of one page."""

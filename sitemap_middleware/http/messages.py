@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Protocol
 
 from ..models import Context, Headers, RoutingHeaders
-from ..proxy_header_names import PROXY_HEADERS, is_proxy_header
 from .header_rules import is_routing_header
+from .proxy_header_names import PROXY_HEADERS, is_proxy_header
 from .reasons import IgnoreReason
 from .request_filter import ignore_reason_of_headers
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from ..entry import Entry
 from ..evidence.page_verdict import is_listable
 from ..evidence.soft_404 import NO_SOFT_NOT_FOUNDS, soft_not_founds
 from ..http.messages import AsyncCollector
+from ..http.robots_parser import RobotsRules
+from ..http.urls import has_slash_like, quote_path, toggle_trailing_slash
 from ..models import Page, Provider, Route, Site
-from ..robots_parser import RobotsRules
+from ..options.entry import Entry
 from ..routing.route_table import RouteTable
 from ..stores.base import UNLEARNED_PART, Store
-from ..urls import has_slash_like, quote_path, toggle_trailing_slash
-from ..yield_to_other_threads import in_pieces
+from ..util import in_pieces
 from .provider_item_paths import ProvidedPage, ProviderReport
 from .provider_reader import Providers
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final, Literal, NamedTuple
 
-from ..dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_from_timestamp
+from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_from_timestamp
 from ..evidence.page_verdict import dropped_between
+from ..evidence.value_history import MAX_RUNS
 from ..models import Page
-from ..value_history import MAX_RUNS
 from .entries import EntryBuilder
 from .listed_and_unlisted_urls import EvaluatedUrl, UrlReportLine, evaluated_urls, report_line
 from .policy import EvaluationContext

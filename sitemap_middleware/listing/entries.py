@@ -11,16 +11,16 @@ from datetime import date
 from hashlib import blake2b
 from typing import Final, Literal
 
-from ..dates import w3c
-from ..entry import EMPTY_ENTRY
+from ..evidence.dates import w3c
 from ..evidence.lastmod import ChangefreqResult, LastmodResult, changefreq, futurity, lastmod
 from ..exceptions import ValuesError
 from ..http.messages import AsyncCollector
 from ..models import Page, Provider, Route, Site, SitemapUrl
+from ..options.entry import EMPTY_ENTRY
 from ..options.table import Options
+from ..options.value_checks import validate_date
 from ..routing.route_table import RouteTable
-from ..sitemap_limits_and_value_checks import validate_date
-from ..warn_once import WarnOnce
+from ..util import WarnOnce
 from . import auto_priority
 from .candidates import (
     Candidate,

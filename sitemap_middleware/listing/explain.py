@@ -6,11 +6,11 @@ from collections.abc import Collection
 from dataclasses import replace
 from itertools import chain
 
+from ..evidence.explanation import Explanation
 from ..evidence.lastmod import date_evidence
 from ..evidence.page_verdict import dropped_between, page_events
-from ..explanation import Explanation
+from ..http.urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, toggle_trailing_slash
 from ..models import Route
-from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, toggle_trailing_slash
 from .candidates import Candidate, SiteSnapshot, decode_path, learned_candidates, stored_candidates
 from .entries import EntryBuilder
 from .policy import UNDECIDED_REASON, EvaluationContext, decided_reason, shadowed_reason

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ..dates import SECONDS_PER_DAY
+from ..evidence.dates import SECONDS_PER_DAY
 from ..evidence.observations import HTML_TYPES
 from ..evidence.page_verdict import Verdict, page_verdict
+from ..http.urls import LOC_LENGTH_REASON, loc_of
 from ..models import Changefreq, Page, Provider, Route, Site
 from ..options.table import Options
-from ..urls import LOC_LENGTH_REASON, loc_of
 from .candidates import Candidate, SiteSnapshot, decode_path
 from .routes_unsafe_to_request import operations_reason, unsafe_reason
 from .site_signals_cache import CachedSiteSignals

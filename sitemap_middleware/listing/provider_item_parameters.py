@@ -15,8 +15,8 @@ from numbers import Number
 from typing import Any, Final
 from uuid import UUID
 
-from ..entry import EMPTY_ENTRY, Entry, copy_item, plain_entry
 from ..exceptions import OptionError
+from ..options.entry import EMPTY_ENTRY, Entry, copy_item, plain_entry
 from ..routing.framework_detection import get_attribute
 
 _SCALAR_TYPES: Final = (str, Number, UUID, date, time, Enum)

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from ..entry import EMPTY_ENTRY, Entry
 from ..exceptions import ValuesError
+from ..http.urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, resolve_loc
 from ..models import PathBuilder, Route, Site
+from ..options.entry import EMPTY_ENTRY, Entry
 from ..routing.route_table import SectionBuilder
-from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, resolve_loc
 from .provider_item_parameters import AttributeParams, checked_params, entry_of_fields, item_params, split_fields
 from .provider_item_queue import describe_error
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from ..exceptions import ValuesError, ValuesTimeout
 from ..models import Context
-from ..yield_to_other_threads import yield_to_other_threads
+from ..util import yield_to_other_threads
 from .provider_item_parameters import read_item
 
 MAX_BATCH_ITEMS: Final = 500

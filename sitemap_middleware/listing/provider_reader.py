@@ -14,11 +14,10 @@ from contextvars import Context as ContextVariables
 from typing import Any, Final
 
 from ..exceptions import ValuesError, ValuesTimeout
-from ..fork_safety import reset_after_fork
 from ..http.messages import AsyncCollector
 from ..models import Context, PathBuilder, Provider, Route, Site
-from ..values_argument_check import unread
-from ..yield_to_other_threads import yield_to_other_threads
+from ..options.values_argument import unread
+from ..util import reset_after_fork, yield_to_other_threads
 from .provider_item_paths import ProvidedPage, ProviderReport, pages_of_item
 from .provider_item_queue import BatchQueue, as_values_error, iterate_in_own_loop
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ..evidence.page_verdict import Verdict
+from ..http.urls import UNREACHABLE_REASON
 from ..models import Provider, Route, Site
+from ..options.patterns import Pattern
 from ..options.table import Options
-from ..patterns import Pattern
-from ..urls import UNREACHABLE_REASON
 from .candidates import Candidate, SiteSnapshot, decode_path, stored_candidates
 from .entries import EntryBuilder
 from .policy import UNDECIDED_REASON, EvaluationContext, ListingPolicy, decided_reason, shadowed_reason

@@ -14,12 +14,10 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from ..bounded_cache import BoundedCache
 from ..evidence.site_signals import SiteSignals, site_signals
-from ..fork_safety import WorkerId
 from ..models import Page
 from ..stores.base import UNLEARNED_PART, PartState
-from ..yield_to_other_threads import in_pieces
+from ..util import BoundedCache, WorkerId, in_pieces
 from .auto_priority import hub_paths
 from .candidates import PIECE_PAGES, SiteSnapshot, decode_path
 from .package_install_times import install_times

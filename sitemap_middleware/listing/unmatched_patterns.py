@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
+from ..options.patterns import Pattern
 from ..options.table import Options
-from ..patterns import Pattern
 from ..routing.route_table import RouteTable
 
 MAX_COMPARED_PATHS: Final = 5000

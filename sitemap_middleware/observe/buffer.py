@@ -16,8 +16,8 @@ from typing import Final
 
 from ..evidence.delisting_confirmation import is_conclusive
 from ..exceptions import StoreError
-from ..fork_safety import reset_after_fork
 from ..http.captured_response import CapturedResponse
+from ..util import reset_after_fork
 from .saving_at_exit import SHUTDOWN_TIMEOUT_SECONDS, buffers
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")

@@ -15,27 +15,25 @@ from operator import attrgetter
 from typing import Final, Protocol
 from urllib.parse import unquote
 
-from ..bounded_cache import BoundedCache
-from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
+from ..evidence.dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from ..evidence.delisting_confirmation import is_refused_by_html, may_be_listed
 from ..evidence.merge import MergedBatch, merge_batch
 from ..evidence.observations import Observation, at_merge
 from ..evidence.page_verdict import is_listable
 from ..evidence.response_parser import UNREADABLE_FILE_REASON, ResponseParser
 from ..exceptions import StoreError
-from ..fork_safety import WorkerId
-from ..hosts import SiteResolver
 from ..http.captured_response import CapturedResponse
 from ..http.reasons import FOREIGN_HOST
+from ..http.urls import loc_of, quote_path
 from ..listing.provider_reader import Providers
 from ..models import PageLimits, Route, Site, StoreKey
 from ..options.table import Options
 from ..routing.current_routes import AppRoutes
+from ..routing.hosts import SiteResolver
 from ..routing.route_table import RouteTable
 from ..stores.base import UNLIMITED, Store
 from ..stores.store_clock import StoreClock
-from ..urls import loc_of, quote_path
-from ..warn_once import WarnOnce
+from ..util import BoundedCache, WarnOnce, WorkerId
 from .asgi_pathsend_files import read_sent_file
 from .doubt import doubtful_evidence, is_doubtful
 from .tracker import Tracker

@@ -14,7 +14,6 @@ from concurrent.futures import Future
 from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from ..fork_safety import reset_after_fork
 from ..http.captured_response import CapturedResponse
 from ..http.messages import (
     PROBE_GRACE_SECONDS,
@@ -25,8 +24,9 @@ from ..http.messages import (
     Request,
     Response,
 )
+from ..http.urls import is_other_host, is_same_path, loc_of, quote_path
 from ..models import Site
-from ..urls import is_other_host, is_same_path, loc_of, quote_path
+from ..util import reset_after_fork
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from ..exceptions import OptionError, StoreError
-from ..fork_safety import ForkSafeLock, reset_after_fork
 from ..http.messages import TEST_CLIENT_WAIT_SECONDS, Request
+from ..http.urls import MAX_LOC_CHARS
 from ..models import Site, StoreKey
 from ..stores.requested_refreshes import MAX_PAGES, RefreshMarks, RefreshMarkStore
-from ..urls import MAX_LOC_CHARS
+from ..util import ForkSafeLock, reset_after_fork
 from .unvisited_page_prober import UnvisitedPageProber
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ..bounded_cache import BoundedCache
 from ..http.captured_response import CapturedResponse
 from ..models import RawHeaders
+from ..util import BoundedCache
 
 MIN_SAMPLE_INTERVAL_SECONDS: Final = 5.0
 MAX_SAMPLE_INTERVAL_SECONDS: Final = 15 * 60.0

@@ -11,7 +11,7 @@ import time
 import weakref
 from typing import Final, Protocol
 
-from ..private_stdlib import call_before_threads_are_joined
+from ..util import call_before_threads_are_joined
 
 SHUTDOWN_TIMEOUT_SECONDS: Final = 5.0
 """Seconds that the end of a process waits for the last flush of all buffers together."""

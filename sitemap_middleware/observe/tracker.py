@@ -12,12 +12,12 @@ from typing import Any, Final, Protocol
 
 from ..evidence.observations import HTML_TYPES
 from ..evidence.response_headers import ResponseHeaders
-from ..fork_safety import reset_after_fork
 from ..http.captured_response import OBSERVED_STATUSES, CapturedResponse
 from ..http.messages import Request
 from ..http.reasons import IgnoreReason
 from ..models import Site
 from ..routing.current_routes import AppRoutes
+from ..util import reset_after_fork
 from .buffer import ResponseBuffer
 from .fault_log import FaultLog
 from .ignored_request_counts import IgnoredRequests

@@ -17,7 +17,6 @@ from functools import partial
 from typing import Final
 
 from ..exceptions import StoreError
-from ..fork_safety import WorkerId
 from ..http.captured_response import OBSERVED_STATUSES, CapturedResponse
 from ..http.messages import PROBE_TIMEOUT_SECONDS, SYNC_SERVER_WAIT_SECONDS, AppTerminated, Request
 from ..listing.entries import EntryBuilder
@@ -25,6 +24,7 @@ from ..listing.policy import EvaluationContext
 from ..models import Site
 from ..options.table import Options
 from ..stores.base import Store
+from ..util import WorkerId
 from .concurrent_probes import ConcurrentProbes
 from .hanging_pages_in_store import HangingPages
 from .probe_client import (

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Protocol
 
 from ..exceptions import OptionError
-from ..sitemap_limits_and_value_checks import likely_name
-from ..urls import without_password
+from ..http.urls import without_password
+from .value_checks import likely_name
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 

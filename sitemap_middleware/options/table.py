@@ -12,12 +12,12 @@ from typing import Any, Final, Literal
 
 from ..evidence.observations import INDEXABLE_TYPES
 from ..exceptions import OptionError
+from ..http.urls import ascii_host, normal_host, parse_base_url, quote_path
 from ..models import Changefreq, PageLimits, Provider, Site
-from ..patterns import Pattern, Patterns
-from ..sitemap_limits_and_value_checks import unknown_option_error, validate_changefreq, validate_priority
-from ..urls import ascii_host, normal_host, parse_base_url, quote_path
-from ..values_argument_check import checked_values
+from .patterns import Pattern, Patterns
 from .sources import CONSTRUCTOR_NAME, FLAG_WORDS, Form, Setting
+from .value_checks import unknown_option_error, validate_changefreq, validate_priority
+from .values_argument import checked_values
 
 RESERVED_SECTIONS: Final = ("routes", "pages")
 """The names of the sections of static routes and of learned pages, in the URLs of their documents."""

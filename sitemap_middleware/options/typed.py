@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from ..models import Changefreq
     from ..report.authorization_inputs import ReportRequest
-    from ..sitemap_decorator import Values
     from ..stores import Store
+    from .decorator import Values
 
 
 class SitemapOptions(TypedDict, total=False):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, Final
 
-from ..urls import bare_host
+from ..http.urls import bare_host
 
 _VERSIONS_OF_PROXIES: Final = ("0.9", "1.0")
 

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ..documents.background import BackgroundJob, Unavailable
+from ..documents.robots import RobotsUnknown
 from ..exceptions import StoreError, ValuesError
-from ..explanations_and_statistics import ServiceInspection
-from ..fork_safety import reset_after_fork
 from ..http.messages import Request
+from ..inspection import ServiceInspection
 from ..listing.candidates import SiteSnapshot
 from ..listing.changes_since import change_times
 from ..listing.listed_and_unlisted_urls import EvaluatedUrl
 from ..models import Site
-from ..robots import RobotsUnknown
+from ..util import reset_after_fork
 from .evaluated_urls_database import PageRow, SiteIndex
 
 MAX_SITES: Final = 8

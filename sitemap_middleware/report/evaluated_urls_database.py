@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
 
-from ..dates import SECONDS_PER_DAY
+from ..evidence.dates import SECONDS_PER_DAY
 from ..listing.changes_since import ChangeTimes, PageChange, change_since
 from ..listing.listed_and_unlisted_urls import UrlReportLine
 

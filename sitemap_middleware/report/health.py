@@ -6,10 +6,10 @@ import os
 from typing import Any
 
 from ..exceptions import StoreError
-from ..explanations_and_statistics import ServiceInspection
-from ..figures import FIGURES
+from ..inspection import ServiceInspection
 from ..models import Site
 from ..stores.status import StoreStatus, store_status
+from .figures import FIGURES
 
 
 def health(service: ServiceInspection, site: Site, *, is_live: bool = True) -> dict[str, Any]:

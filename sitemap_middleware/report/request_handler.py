@@ -9,12 +9,12 @@ from contextvars import Context
 from typing import TYPE_CHECKING, Any, Final
 
 from ..http.messages import Request, Response
+from ..http.urls import normal_host
 from ..routing.framework_detection import framework_app, is_debug
-from ..urls import normal_host
-from ..warn_once import WarnOnce
+from ..util import WarnOnce
 
 if TYPE_CHECKING:
-    from ..explanations_and_statistics import ServiceInspection
+    from ..inspection import ServiceInspection
     from .authorization_inputs import ReportRequest
     from .served_pages import ReportPages
 

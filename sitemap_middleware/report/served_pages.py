@@ -7,10 +7,10 @@ from typing import Any, Final
 from urllib.parse import parse_qs
 
 from ..exceptions import StoreError
-from ..explanations_and_statistics import ServiceInspection
 from ..http.messages import Request, Response
+from ..http.urls import is_loopback, normal_host, quote_path
+from ..inspection import ServiceInspection
 from ..models import Headers
-from ..urls import is_loopback, normal_host, quote_path
 from .background_evaluation import EvaluationCache
 from .health import health
 from .report_page_links import NAMES, ServerLinks

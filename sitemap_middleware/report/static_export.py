@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ..explanations_and_statistics import ServiceInspection
 from ..http.messages import AsyncCollector
+from ..http.urls import quote_path
+from ..inspection import ServiceInspection
 from ..models import Site
-from ..urls import quote_path
 from .background_evaluation import started_evaluation
 from .health import health
 from .report_page_links import given

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
-from ..dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_day_from_timestamp
+from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_day_from_timestamp
 from ..evidence.page_verdict import histories, page_events, value_name, value_numbers
-from ..explanations_and_statistics import ServiceInspection
+from ..evidence.value_history import History
+from ..http.urls import quote_path
+from ..inspection import ServiceInspection
 from ..models import Page
-from ..urls import quote_path
-from ..value_history import History
 from .background_evaluation import Evaluation
 from .evaluated_urls_database import SORTS, PageQuery
 from .template_rendering import time

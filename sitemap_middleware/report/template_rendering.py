@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from ..dates import w3c_from_timestamp
+from ..evidence.dates import w3c_from_timestamp
 
 _FOLDER: Final = Path(__file__).parent
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from ..models import Route
-from ..sitemap_decorator import endpoint_name, settings_of
+from ..options.decorator import endpoint_name, settings_of
 from .framework_detection import bottle_module
 from .route_discovery import BasePathBuilder, Position
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, Final
 
+from ..http.urls import bare_host, wildcard_of
 from ..models import Context, Provider, Route
+from ..options.decorator import NO_SETTINGS
 from ..options.table import Options
-from ..sitemap_decorator import NO_SETTINGS
-from ..urls import bare_host, wildcard_of
-from ..warn_once import WarnOnce
+from ..util import WarnOnce
 from .framework_detection import framework_app, framework_of, only_routes_answer, proxy_middleware, root_path
 from .route_discovery import discover_routes, trusted_hosts
 from .route_table import RouteTable

@@ -10,7 +10,7 @@ from django.urls import get_resolver
 from django.views import generic
 
 from ..models import Context, HiddenReason, Route
-from ..sitemap_decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
+from ..options.decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
 from .django_sitemaps import SETTING, sitemap_sections
 from .django_urlconf import View, own_connections, resolve, views
 from .route_discovery import BasePathBuilder, Position, PrefixIndex

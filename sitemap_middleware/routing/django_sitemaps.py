@@ -18,9 +18,9 @@ from django.utils.module_loading import import_string
 
 from ..exceptions import OptionError
 from ..models import Context, Provider, Route, RouteSettings
-from ..sitemap_decorator import settings_of
-from ..sitemap_limits_and_value_checks import parse_date, validate_changefreq, validate_priority
-from ..warn_once import WarnOnce
+from ..options.decorator import settings_of
+from ..options.value_checks import parse_date, validate_changefreq, validate_priority
+from ..util import WarnOnce
 from .django_urlconf import default_language, own_connections, resolve
 from .route_discovery import check_params
 

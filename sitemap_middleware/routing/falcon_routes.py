@@ -11,7 +11,7 @@ from typing import Any, Final
 from falcon.routing import CompiledRouter
 
 from ..models import Route
-from ..sitemap_decorator import endpoint_name, inherited_settings, merge_settings, settings_of
+from ..options.decorator import endpoint_name, inherited_settings, merge_settings, settings_of
 from .route_discovery import BasePathBuilder, Position
 
 _FIELD: Final = re.compile(r"\{\s*(?P<name>\w+)\s*(?P<converter>:\s*\w+)?(?P<arguments>[^{}]*)\}")

@@ -18,7 +18,7 @@ from litestar.utils import normalize_path
 from ..evidence.observations import INDEXABLE_TYPES
 from ..exceptions import OptionError
 from ..models import HiddenReason, Route, RouteSettings
-from ..sitemap_decorator import (
+from ..options.decorator import (
     ATTRIBUTE,
     NO_SETTINGS,
     OPT_KEY,

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from pyramid.interfaces import IRoutesMapper
 
 from ..models import HiddenReason, Route, RouteSettings
-from ..sitemap_decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
+from ..options.decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
 from .route_discovery import BasePathBuilder, Position
 
 _PARAMETER: Final = re.compile(r"\{(?P<name>[_a-zA-Z]\w*)(?::(?P<regex>[^{}]*(?:\{[^{}]*\}[^{}]*)*))?\}")

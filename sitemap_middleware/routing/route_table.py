@@ -8,11 +8,11 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final
 
+from ..http.urls import bare_host
 from ..models import Context, PathBuilder, Provider, Route, RouteSettings, Site
+from ..options.decorator import NO_SETTINGS
+from ..options.patterns import Pattern
 from ..options.table import RESERVED_SECTIONS, Options
-from ..patterns import Pattern
-from ..sitemap_decorator import NO_SETTINGS
-from ..urls import bare_host
 from .route_discovery import PrefixIndex
 
 ROUTES_SECTION, LEARNED_SECTION = RESERVED_SECTIONS

@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 from ..evidence.observations import INDEXABLE_TYPES
 from ..models import HiddenReason, Route, RouteSettings, is_one_of
-from ..sitemap_decorator import (
+from ..options.decorator import (
     ATTRIBUTE,
     NO_SETTINGS,
     endpoint_name,
@@ -25,7 +25,7 @@ from ..sitemap_decorator import (
     routers_with_settings,
     settings_of,
 )
-from ..warn_once import WarnOnce
+from ..util import WarnOnce
 from .framework_detection import get_attribute, layers
 from .route_discovery import BasePathBuilder, IsFree, Position, PrefixIndex, restrict_to_free_paths
 from .static_html_files import html_files

@@ -11,9 +11,9 @@ from urllib.parse import unquote
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BuildError, MapAdapter, Rule
 
+from ..http.urls import ascii_host, bare_host
 from ..models import Context, HiddenReason, Route, RouteSettings
-from ..sitemap_decorator import NO_SETTINGS, endpoint_name, inherited_settings, merge_settings, settings_of
-from ..urls import ascii_host, bare_host
+from ..options.decorator import NO_SETTINGS, endpoint_name, inherited_settings, merge_settings, settings_of
 from .route_discovery import Position, check_params
 
 _API_MODULES: Final = ("flask_restx", "flask_restful")

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Protocol, cast
 
-from ..dates import w3c_from_timestamp
+from ..evidence.dates import w3c_from_timestamp
 from ..exceptions import StoreError
-from ..fork_safety import reset_after_fork
+from ..util import reset_after_fork
 from .base import STORE_METHODS, Store
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from ..detect_tests import is_tested
 from ..exceptions import StoreError
-from ..fork_safety import ForkSafeLock
+from ..util import ForkSafeLock
 from .base import STORE_METHODS, Store
+from .detect_tests import is_tested
 from .sqlite import MemoryStore, SQLiteStore
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")

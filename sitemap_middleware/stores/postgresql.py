@@ -17,8 +17,8 @@ import psycopg
 from psycopg import conninfo, errors
 
 from ..exceptions import StoreError
-from ..fork_safety import reset_after_fork
-from ..urls import hide_passwords, without_password
+from ..http.urls import hide_passwords, without_password
+from ..util import reset_after_fork
 from .base import SCHEMA_VERSION, EngineStatus
 from .sql import Cursor, SqlStore
 

@@ -31,9 +31,9 @@ from redis.retry import Retry
 
 from ..evidence.page_verdict import is_listable
 from ..exceptions import StoreError
-from ..fork_safety import reset_after_fork
+from ..http.urls import hide_passwords, without_password
 from ..models import Page, PageLimits, StoreKey
-from ..urls import hide_passwords, without_password
+from ..util import reset_after_fork
 from .base import (
     MAX_LEASE_SECONDS,
     SCHEMA_VERSION,

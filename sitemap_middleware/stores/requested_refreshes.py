@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final
 
-from ..fork_safety import WorkerId
 from ..models import StoreKey
+from ..util import WorkerId
 from .base import Store
 
 MAX_PAGES: Final = 100

@@ -23,7 +23,7 @@ from urllib.parse import quote, unquote
 
 from ..evidence.page_verdict import is_listable
 from ..models import Page, PageLimits, StoreKey
-from ..yield_to_other_threads import in_pieces
+from ..util import in_pieces
 from .base import (
     MAX_LEASE_SECONDS,
     PIECE_PAGES,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from ..exceptions import StoreError
-from ..fork_safety import ForkSafeLock, reset_after_fork
+from ..util import ForkSafeLock, reset_after_fork
 from .base import SCHEMA_VERSION, EngineStatus
 from .sql import Cursor, DamagedError, SqlStore
 

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from ..dates import CLOCK_SKEW_SECONDS
+from ..evidence.dates import CLOCK_SKEW_SECONDS
 from ..exceptions import StoreError
-from ..warn_once import WarnOnce
+from ..util import WarnOnce
 from .base import Store, StoreExtras
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")

@@ -8,7 +8,7 @@ from typing import Any, Final
 import flask
 
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
-from sitemap_middleware.dates import SECONDS_PER_DAY
+from sitemap_middleware.evidence.dates import SECONDS_PER_DAY
 
 from ..support.sample_sites import Clock
 from ..support.wire import RequestSpec, wsgi

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sitemap_middleware.http.urls import canonical_hint, is_same_page
 from sitemap_middleware.models import Site
-from sitemap_middleware.urls import canonical_hint, is_same_page
 
 from ..support.sample_sites import Page, SampleSite
 

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from sitemap_middleware.dates import w3c_from_timestamp
+from sitemap_middleware.evidence.dates import w3c_from_timestamp
 
 from ..support.sample_sites import Page, SampleSite
 

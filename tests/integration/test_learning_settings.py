@@ -14,7 +14,7 @@ from starlette.routing import Host, Mount, Route, Router
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.patterns import Pattern
+from sitemap_middleware.options.patterns import Pattern
 
 from ..support.documents import locs
 from ..support.wire import DRIVERS, RequestSpec

@@ -13,14 +13,15 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Mount, Route
 
-from sitemap_middleware import SitemapMiddleware, hosts
+from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters import asgi_client
 from sitemap_middleware.documents.publisher import MAX_SITES
-from sitemap_middleware.hosts import MAX_FOREIGN_HOSTS, MAX_ROOTS
-from sitemap_middleware.hosts import MAX_HOSTS as NAMES
 from sitemap_middleware.http.captured_response import MAX_HTML_BYTES, CapturedResponse
 from sitemap_middleware.models import Site, StoreKey
 from sitemap_middleware.observe.buffer import MAX_PENDING_BODY_BYTES, ResponseBuffer
+from sitemap_middleware.routing import hosts
+from sitemap_middleware.routing.hosts import MAX_FOREIGN_HOSTS, MAX_ROOTS
+from sitemap_middleware.routing.hosts import MAX_HOSTS as NAMES
 from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
 
 from ..support.collection_sizes import collection_sizes

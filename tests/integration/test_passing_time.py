@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitemap_middleware import sitemap
-from sitemap_middleware.dates import w3c_from_timestamp
+from sitemap_middleware.evidence.dates import w3c_from_timestamp
 
 from ..support.sample_sites import Clock, Page, SampleSite
 

@@ -20,12 +20,12 @@ from starlette.routing import Route
 
 from sitemap_middleware import OptionError, SitemapMiddleware, Store, StoreError, sitemap
 from sitemap_middleware.documents import handler as sitemap_handler
-from sitemap_middleware.fork_safety import WorkerId
 from sitemap_middleware.models import StoreKey
 from sitemap_middleware.observe import refresh_on_demand
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.requested_refreshes import MAX_PAGES, RefreshMarks, RefreshMarkStore
 from sitemap_middleware.stores.sqlite import MemoryStore
+from sitemap_middleware.util import WorkerId
 
 from ..support.documents import entries
 from ..support.sample_sites import Clock

@@ -7,7 +7,7 @@ from email.utils import formatdate
 
 import pytest
 
-from sitemap_middleware.dates import (
+from sitemap_middleware.evidence.dates import (
     CLOCK_SKEW_SECONDS,
     EARLIEST_DATE_SECONDS,
     parse_last_modified,

@@ -12,7 +12,7 @@ from starlette.routing import compile_path
 from werkzeug.exceptions import NotFound
 from werkzeug.routing import Map, RequestRedirect, Rule
 
-from sitemap_middleware.patterns import Pattern, Patterns
+from sitemap_middleware.options.patterns import Pattern, Patterns
 
 
 @pytest.mark.parametrize(

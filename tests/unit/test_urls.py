@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sitemap_middleware.http.urls import MAX_LOC_CHARS, MIN_LOC_CHARS, ascii_host, quote_paths
 from sitemap_middleware.models import Site
-from sitemap_middleware.urls import MAX_LOC_CHARS, MIN_LOC_CHARS, ascii_host, quote_paths
 
 
 @pytest.mark.parametrize(

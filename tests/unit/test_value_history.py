@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.value_history import (
+from sitemap_middleware.evidence.value_history import (
     MAX_RUNS,
     OVERLAP_SECONDS,
     VOLATILE,

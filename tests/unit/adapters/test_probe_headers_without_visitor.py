@@ -19,7 +19,7 @@ from werkzeug.test import create_environ, run_wsgi_app
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters.probe_headers import PROBE_CLIENT_ADDRESS
-from sitemap_middleware.proxy_header_names import ADDRESS_HEADERS
+from sitemap_middleware.http.proxy_header_names import ADDRESS_HEADERS
 
 from ...support.documents import locs
 from ...support.sample_sites import Clock

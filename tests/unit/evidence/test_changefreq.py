@@ -6,8 +6,8 @@ import pytest
 
 from sitemap_middleware.evidence.lastmod import changefreq
 from sitemap_middleware.evidence.site_signals import SiteSignals
+from sitemap_middleware.evidence.value_history import VOLATILE, Run
 from sitemap_middleware.models import Page
-from sitemap_middleware.value_history import VOLATILE, Run
 
 HOUR = 3600
 DAY = 24 * HOUR

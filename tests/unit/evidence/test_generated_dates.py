@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_middleware.dates import CLOCK_SKEW_SECONDS
+from sitemap_middleware.evidence.dates import CLOCK_SKEW_SECONDS
 from sitemap_middleware.evidence.generated_dates import (
     GENERATED_DATE_SECONDS,
     MAX_BACKDATED_SECONDS,
@@ -12,7 +12,7 @@ from sitemap_middleware.evidence.generated_dates import (
     changes_without_content,
     is_credible,
 )
-from sitemap_middleware.value_history import VOLATILE, History, Run
+from sitemap_middleware.evidence.value_history import VOLATILE, History, Run
 
 DAY = 86_400
 DATE = 20_000 * DAY + 7

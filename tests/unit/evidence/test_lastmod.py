@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.dates import EARLIEST_DATE_SECONDS, w3c_from_timestamp
 from sitemap_middleware.evidence import generated_dates
+from sitemap_middleware.evidence.dates import EARLIEST_DATE_SECONDS, w3c_from_timestamp
 from sitemap_middleware.evidence.lastmod import date_evidence, lastmod
 from sitemap_middleware.evidence.merge import is_worth_writing, merge
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals
+from sitemap_middleware.evidence.value_history import VOLATILE, Run
 from sitemap_middleware.models import Page
-from sitemap_middleware.value_history import VOLATILE, Run
 
 from ...support.observed_pages import signals_of
 

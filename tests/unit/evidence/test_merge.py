@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.dates import CLOCK_SKEW_SECONDS, w3c_from_timestamp
+from sitemap_middleware.evidence.dates import CLOCK_SKEW_SECONDS, w3c_from_timestamp
 from sitemap_middleware.evidence.delisting_confirmation import CONFIRMATION_SECONDS
 from sitemap_middleware.evidence.generated_dates import GENERATED_DATE_SECONDS, is_credible
 from sitemap_middleware.evidence.lastmod import lastmod
@@ -17,8 +17,8 @@ from sitemap_middleware.evidence.merge import REFRESH_SECONDS, is_worth_writing,
 from sitemap_middleware.evidence.observations import MAX_DELAY_SECONDS, HtmlFacts, Observation, at_merge
 from sitemap_middleware.evidence.page_verdict import is_listable, page_verdict
 from sitemap_middleware.evidence.site_signals import SiteSignals
+from sitemap_middleware.evidence.value_history import VOLATILE, last_change
 from sitemap_middleware.models import Page
-from sitemap_middleware.value_history import VOLATILE, last_change
 
 from ...support.observed_pages import signals_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sitemap_middleware.evidence.page_verdict import dropped_between, page_events
+from sitemap_middleware.evidence.value_history import VOLATILE, History, Run
 from sitemap_middleware.models import Page, UnconfirmedAnswer
-from sitemap_middleware.value_history import VOLATILE, History, Run
 
 DAY = 24 * 60 * 60
 START = 20_000 * DAY

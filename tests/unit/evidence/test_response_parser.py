@@ -12,9 +12,9 @@ import pytest
 
 from sitemap_middleware.evidence.observations import Observation, refused_canonical
 from sitemap_middleware.evidence.response_parser import ResponseParser
+from sitemap_middleware.evidence.value_history import VOLATILE
 from sitemap_middleware.http.captured_response import MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
 from sitemap_middleware.models import Site
-from sitemap_middleware.value_history import VOLATILE
 
 SITE = Site("https", "example.com")
 LOC = "https://example.com/page"

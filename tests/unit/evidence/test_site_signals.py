@@ -8,8 +8,8 @@ from sitemap_middleware.evidence.merge import merge
 from sitemap_middleware.evidence.observations import HtmlFacts, Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals, changed_since, depends_on_site_signals, deployments
 from sitemap_middleware.evidence.template_changes import TemplateChanges
+from sitemap_middleware.evidence.value_history import Run
 from sitemap_middleware.models import Page
-from sitemap_middleware.value_history import Run
 
 from ...support.observed_pages import signals_of
 

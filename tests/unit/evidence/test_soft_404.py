@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from sitemap_middleware.evidence.soft_404 import soft_not_founds
+from sitemap_middleware.evidence.value_history import VOLATILE, Run
 from sitemap_middleware.models import Page
-from sitemap_middleware.value_history import VOLATILE, Run
 
 
 def pages(*paths: str, route: str = "/tags/<tag>", content: int = 7, **more: Any) -> list[Page]:

@@ -15,7 +15,7 @@ from sitemap_middleware.evidence.template_changes import (
     MIN_SEEN_PAGES,
     TemplateChanges,
 )
-from sitemap_middleware.value_history import OVERLAP_SECONDS, VOLATILE, History, add_sighting, last_change
+from sitemap_middleware.evidence.value_history import OVERLAP_SECONDS, VOLATILE, History, add_sighting, last_change
 
 HOUR = 3600
 FRAME = 2**63 + 11

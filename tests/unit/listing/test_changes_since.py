@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sitemap_middleware import Entry, sitemap
-from sitemap_middleware.dates import w3c_from_timestamp
+from sitemap_middleware.evidence.dates import w3c_from_timestamp
 from sitemap_middleware.exceptions import ValuesError
 from sitemap_middleware.listing.changes_since import PageChange
 from sitemap_middleware.models import Site

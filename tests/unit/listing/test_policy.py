@@ -13,6 +13,7 @@ from sitemap_middleware import Entry, SitemapMiddleware, sitemap
 from sitemap_middleware.evidence.merge import merge
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals
+from sitemap_middleware.http.robots_parser import RobotsRules
 from sitemap_middleware.listing import site_signals_cache
 from sitemap_middleware.listing.candidates import Candidate, SiteSnapshot, decode_path
 from sitemap_middleware.listing.policy import EvaluationContext, ListingPolicy
@@ -20,7 +21,6 @@ from sitemap_middleware.listing.site_signals_cache import CachedSiteSignals, Sig
 from sitemap_middleware.models import HiddenReason, Route, RouteSettings, Site
 from sitemap_middleware.models import Page as StoredPage
 from sitemap_middleware.options.table import Options
-from sitemap_middleware.robots_parser import RobotsRules
 from sitemap_middleware.routing.route_table import RouteTable
 from sitemap_middleware.stores.sqlite import MemoryStore
 

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 
 import sitemap_middleware
 from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
-from sitemap_middleware.sitemap_limits_and_value_checks import parse_date
+from sitemap_middleware.options.value_checks import parse_date
 
 from ...support.documents import entries
 from ...support.wire import RequestSpec, asgi, wsgi

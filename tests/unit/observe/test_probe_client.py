@@ -20,16 +20,17 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from sitemap_middleware import SitemapMiddleware, robots
+from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters import (
     asgi_client,
     wsgi_client,
 )
 from sitemap_middleware.adapters import wsgi_exchange as wsgi_adapter
+from sitemap_middleware.documents import robots
 from sitemap_middleware.http.messages import SYNC_SERVER_WAIT_SECONDS, TEST_CLIENT_WAIT_SECONDS
+from sitemap_middleware.http.proxy_header_names import ADDRESS_HEADERS, FORWARDING_HEADERS
 from sitemap_middleware.observe import concurrent_probes, unvisited_page_prober
 from sitemap_middleware.observe import probe_client as prober
-from sitemap_middleware.proxy_header_names import ADDRESS_HEADERS, FORWARDING_HEADERS
 
 from ...support.documents import locs
 from ...support.sample_sites import Clock

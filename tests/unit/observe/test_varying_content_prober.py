@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters.event_loop_and_threads import _background_tasks
-from sitemap_middleware.dates import w3c_from_timestamp
+from sitemap_middleware.evidence.dates import w3c_from_timestamp
 from sitemap_middleware.observe.probe_client import ProbeClient
 from sitemap_middleware.observe.varying_content_prober import (
     CHECKS,

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from sitemap_middleware import Entry, sitemap
-from sitemap_middleware.dates import SECONDS_PER_DAY, w3c_day_from_timestamp
+from sitemap_middleware.evidence.dates import SECONDS_PER_DAY, w3c_day_from_timestamp
 from sitemap_middleware.models import Site
 from sitemap_middleware.report import background_evaluation, served_pages, template_rendering
 

@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from numbers import Real
 from typing import Final, Literal
 
-from .exceptions import OptionError
-from .models import CHANGEFREQS, Changefreq
+from ..exceptions import OptionError
+from ..models import CHANGEFREQS, Changefreq
 
 MAX_URLS_PER_DOCUMENT: Final = 50_000
 """Entries in one document, and documents in one index (Sitemap 0.9, "Using Sitemap index files")."""

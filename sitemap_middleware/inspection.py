@@ -9,14 +9,15 @@ from itertools import chain
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from . import urls
 from .documents.handler import SitemapHandler
 from .documents.publisher import Publisher
+from .documents.robots import RobotsTxt
 from .documents.site_documents import PublishedDocument
+from .evidence.explanation import Explanation
 from .evidence.page_verdict import Verdict
-from .explanation import Explanation
-from .hosts import SiteResolver
+from .http import urls
 from .http.messages import AsyncCollector
+from .http.robots_parser import ROBOTS_PATH
 from .listing.candidates import Candidate, SiteSnapshot, decode_path
 from .listing.changes_since import PageChange, changes
 from .listing.entries import EntryBuilder
@@ -28,9 +29,8 @@ from .models import Site
 from .observe.ingest import Ingester
 from .observe.tracker import Tracker
 from .options.table import Options
-from .robots import RobotsTxt
-from .robots_parser import ROBOTS_PATH
 from .routing.current_routes import AppRoutes
+from .routing.hosts import SiteResolver
 from .stores.base import Store
 from .stores.breaker import GuardedStore
 from .stores.store_clock import StoreClock

@@ -9,13 +9,12 @@ import math
 from dataclasses import replace
 from typing import Final, Literal
 
-from . import urls
-from .bounded_cache import BoundedCache
-from .http.messages import Request
-from .models import Site, StoreKey
-from .options.table import Options
-from .routing.current_routes import AppRoutes
-from .warn_once import WarnOnce
+from ..http import urls
+from ..http.messages import Request
+from ..models import Site, StoreKey
+from ..options.table import Options
+from ..util import BoundedCache, WarnOnce
+from .current_routes import AppRoutes
 
 MAX_HOSTS: Final = 1000
 """Resolved hosts that are cached. Clients can invent any number of hosts."""

@@ -8,10 +8,9 @@ import zlib
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from .documents.responses import text_response, with_body
-from .evidence.response_headers import ResponseHeaders
-from .exceptions import StoreError
-from .http.messages import (
+from ..evidence.response_headers import ResponseHeaders
+from ..exceptions import StoreError
+from ..http.messages import (
     PROBE_GRACE_SECONDS,
     PROBE_TIMEOUT_SECONDS,
     WRONG_HOST_STATUSES,
@@ -19,9 +18,7 @@ from .http.messages import (
     Request,
     Response,
 )
-from .models import Site
-from .options.table import Options
-from .robots_parser import (
+from ..http.robots_parser import (
     DISALLOW_ALL,
     ROBOTS_PATH,
     RobotsFile,
@@ -30,10 +27,13 @@ from .robots_parser import (
     minimal_robots,
     parse_robots_file,
 )
-from .routing.current_routes import AppRoutes
-from .stores.base import Store
-from .urls import is_other_host, quote_path, redirect_target
-from .warn_once import WarnOnce
+from ..http.urls import is_other_host, quote_path, redirect_target
+from ..models import Site
+from ..options.table import Options
+from ..routing.current_routes import AppRoutes
+from ..stores.base import Store
+from ..util import WarnOnce
+from .responses import text_response, with_body
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 

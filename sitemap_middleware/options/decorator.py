@@ -10,11 +10,11 @@ from datetime import date
 from types import FunctionType, MethodType
 from typing import Any, Final, Literal, TypeVar
 
-from .exceptions import OptionError
-from .models import Changefreq, Lastmod, RouteSettings
+from ..exceptions import OptionError
+from ..models import Changefreq, Lastmod, RouteSettings
 from .patterns import Pattern
-from .sitemap_limits_and_value_checks import unknown_option_error, validate_changefreq, validate_date, validate_priority
-from .values_argument_check import checked_values
+from .value_checks import unknown_option_error, validate_changefreq, validate_date, validate_priority
+from .values_argument import checked_values
 
 T = TypeVar("T")
 

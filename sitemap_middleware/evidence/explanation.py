@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .models import Page, Route, SitemapUrl
+from ..models import Page, Route, SitemapUrl
 
 
 class PageEvent(NamedTuple):

@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, Final, TypeVar
 
-from .exceptions import MiddlewareLookupError
-from .fork_safety import ForkSafeLock
-from .routing import framework_detection
-from .routing.framework_detection import EXTENSION_NAME, INSTALLED_ATTRIBUTE, get_attribute, is_starlette
+from ..exceptions import MiddlewareLookupError
+from ..routing import framework_detection
+from ..routing.framework_detection import EXTENSION_NAME, INSTALLED_ATTRIBUTE, get_attribute, is_starlette
+from ..util import ForkSafeLock
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urljoin, u
 
 import idna
 
-from .exceptions import OptionError
-from .models import Site
+from ..exceptions import OptionError
+from ..models import Site
 
 MIN_LOC_CHARS: Final = 12
 """The minimum of the official schema."""

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from .exceptions import OptionError
-from .figures import FIGURES, Figure
-from .service import SitemapService
+from ..exceptions import OptionError
+from ..report.figures import FIGURES, Figure
+from ..service import SitemapService
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Meter, Observation

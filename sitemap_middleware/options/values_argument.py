@@ -7,8 +7,8 @@ import reprlib
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from .exceptions import OptionError
-from .models import Provider
+from ..exceptions import OptionError
+from ..models import Provider
 
 
 def checked_values(value: object, place: str, section: str | None = None) -> Provider | None:

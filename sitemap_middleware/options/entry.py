@@ -10,9 +10,9 @@ from datetime import date
 from functools import partial
 from typing import Any, Final, Literal
 
-from .exceptions import OptionError
-from .models import Changefreq
-from .sitemap_limits_and_value_checks import (
+from ..exceptions import OptionError
+from ..models import Changefreq
+from .value_checks import (
     parse_date,
     unknown_option_error,
     validate_changefreq,

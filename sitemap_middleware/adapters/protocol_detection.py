@@ -6,8 +6,8 @@ import functools
 import inspect
 from typing import Any, Final, Literal
 
-from .exceptions import OptionError
-from .routing import framework_detection
+from ..exceptions import OptionError
+from ..routing import framework_detection
 
 _GET_RESPONSE_MODULE: Final = "django.core.handlers.exception"
 """The module of the function that Django hands to its middleware."""

@@ -1,0 +1,172 @@
+"""Small helpers that many modules share: forks, bounded caches, warnings, long work, private names of the library."""
+
+from __future__ import annotations
+
+import atexit
+import inspect
+import logging
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from secrets import token_hex
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+log: logging.Logger = logging.getLogger("sitemap_middleware")
+
+T = TypeVar("T")
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+PAUSE_SECONDS: Final = 0.00005
+"""Seconds of a pause, besides what the system adds: a thread that waits for the interpreter wakes up meanwhile."""
+
+
+# Forks: threads do not survive them, and a lock may stay held forever.
+
+
+class ForkAware(Protocol):
+    """An object that holds locks, threads or handles, which a forked child must replace."""
+
+    def reset_after_fork(self) -> None:
+        """Replace them. Called in the child before any other code runs there."""
+
+
+_fork_aware: Final[weakref.WeakSet[ForkAware]] = weakref.WeakSet()
+
+
+def reset_after_fork(owner: ForkAware) -> None:
+    """Call the owner's `reset_after_fork` in every child forked during the owner's lifetime."""
+    _fork_aware.add(owner)
+
+
+def _reset_all() -> None:
+    for owner in list(_fork_aware):
+        owner.reset_after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_all)
+
+
+class WorkerId:
+    """A name unique to this process among all machines, to hold leases by."""
+
+    def __init__(self) -> None:
+        self.reset_after_fork()
+        reset_after_fork(self)
+
+    def reset_after_fork(self) -> None:
+        self.name: str = token_hex(8)
+
+
+class ForkSafeLock:
+    """A lock that is created on first use, and replaced in a forked child.
+
+    gevent may replace `threading.Lock` after a fork. Waiting for a lock created
+    before that blocks all greenlets, including the one that holds the lock.
+    """
+
+    def __init__(self) -> None:
+        self.reset_after_fork()
+        reset_after_fork(self)
+
+    def reset_after_fork(self) -> None:
+        """In a forked child: no thread would ever release a lock that the parent held."""
+        self._creation_lock = threading.Lock()
+        self._lock: threading.Lock | None = None
+
+    def __enter__(self) -> None:
+        with self._creation_lock:
+            lock = self._lock = self._lock or threading.Lock()
+        lock.acquire()
+        self._held = lock
+
+    def __exit__(self, *_: object) -> None:
+        self._held.release()
+
+
+class BoundedCache(Generic[Key, Value]):
+    """A mapping of at most `max_keys` keys. The half that was stored last is always kept. Threads may share it.
+
+    Keys live in two generations. When the recent one is full it becomes the older one, and the previous older one is
+    dropped as a whole.
+    """
+
+    __slots__ = ("_generation_size", "_older", "_recent")
+
+    def __init__(self, max_keys: int) -> None:
+        self._generation_size = max_keys // 2
+        self._recent: dict[Key, Value] = {}
+        self._older: dict[Key, Value] = {}
+
+    def __len__(self) -> int:
+        return len(self._recent) + len(self._older)
+
+    def get(self, key: Key) -> Value | None:
+        """Return the value stored last under a key; None if it was evicted."""
+        value = self._recent.get(key)
+        return self._older.get(key) if value is None else value
+
+    def kept_keys(self) -> list[Key]:
+        """Return the keys that are kept."""
+        return [*{**self._older, **self._recent}]
+
+    def put(self, key: Key, value: Value) -> None:
+        """Store a value."""
+        recent = self._recent
+        if len(recent) >= self._generation_size and key not in recent:
+            # Assigned in this order, so that a concurrent reader finds every kept key in one of the two.
+            self._older, self._recent = recent, {}
+        self._recent[key] = value
+
+
+class WarnOnce:
+    """Logs a warning on each topic, once for each object of this class."""
+
+    def __init__(self) -> None:
+        self._topics = set[Hashable]()
+
+    def __call__(self, topic: Hashable, message: str, *arguments: object) -> None:
+        """Log a warning, unless one on the same topic was logged."""
+        if topic not in self._topics:
+            self._topics.add(topic)
+            log.warning(message, *arguments)
+
+
+def yield_to_other_threads() -> None:
+    """Release the interpreter for a moment.
+
+    A thread that computes all the time keeps it for 5 ms each time that another one asks for it, and an event loop asks
+    several times in each turn. Call this after pieces of one or two milliseconds.
+    """
+    time.sleep(PAUSE_SECONDS)
+
+
+def in_pieces(items: Iterable[T], size: int) -> Iterator[T]:
+    """Yield the items, and yield to other threads after each `size` of them."""
+    for number, item in enumerate(items, 1):
+        yield item
+        if number % size == 0:
+            yield_to_other_threads()
+
+
+def mark_coroutine_function(function: Any) -> None:
+    """Mark a function that returns an awaitable as a coroutine function, for `inspect` and asgiref."""
+    if sys.version_info >= (3, 12):  # pragma: no cover (one of the two, by the interpreter)
+        inspect.markcoroutinefunction(function)
+    else:  # pragma: no cover (likewise)
+        import asyncio
+
+        # `asyncio.iscoroutinefunction` reads this mark; from Python 3.12 on there is the public function above.
+        # Without it, asgiref warns when `async_to_sync` is given our `send`.
+        function._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined] # there is no public name
+
+
+def call_before_threads_are_joined(function: Callable[[], None]) -> None:
+    """Call a function when the interpreter exits, before it waits for threads that are not daemons."""
+    # `threading._register_atexit` (since Python 3.9) is called before non-daemon threads, such as AnyIO's, are joined.
+    # Without it, `atexit` calls the function after that, and the exit may wait for requests that run in the background.
+    getattr(threading, "_register_atexit", atexit.register)(function)
