@@ -170,6 +170,7 @@ def test_pages_are_listed_and_read_again_at_once_after_a_loss(
     site = SampleSite("wsgi", pages, learn=["/posts/{slug}", "/drafts/{slug}"], store=engine.url, verify=True)
     try:
         site.visit("/posts/old")
+        assert f"{LOCAL}/posts/old" in site.locs(), "the middleware has asked for it itself"
         engine.copy()
         site.clock.pass_(10)
         everything = [f"{LOCAL}{path}" for path in ("/", "/about", "/posts/new", "/posts/old")]
