@@ -50,11 +50,11 @@ class ASGIExchange:
     __slots__ = ("adapter", "headers", "key", "page", "passing", "scope", "server_send")
 
     def __init__(self, adapter: ASGIAdapter, scope: Scope, key: RequestKey, send: Send) -> None:
-        self.adapter = adapter
-        self.scope = scope
-        self.key = key
-        self.headers = tuple(scope["headers"])
-        self.server_send = send
+        self.adapter: ASGIAdapter = adapter
+        self.scope: Scope = scope
+        self.key: RequestKey = key
+        self.headers: tuple[Any, ...] = tuple(scope["headers"])
+        self.server_send: Send = send
         self.page: TrackedPage | None = None
         """The page that the request is for, if the response is observed."""
         self.passing: PassingResponse | None = None

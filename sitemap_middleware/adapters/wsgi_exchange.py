@@ -45,11 +45,11 @@ class WSGIExchange:
     def __init__(
         self, adapter: WSGIAdapter, environ: WSGIEnvironment, key: RequestKey, start_response: StartResponse
     ) -> None:
-        self.adapter = adapter
-        self.environ = environ
-        self.key = key
-        self.original = environ.copy()
-        self.server_start_response = start_response
+        self.adapter: WSGIAdapter = adapter
+        self.environ: WSGIEnvironment = environ
+        self.key: RequestKey = key
+        self.original: WSGIEnvironment = environ.copy()
+        self.server_start_response: StartResponse = start_response
         self.page: TrackedPage | None = None
         """The page that the request is for, if the response is observed."""
         self.passing: PassingResponse | None = None
@@ -105,7 +105,7 @@ class WSGIExchange:
                 self.passing = self.page.started(*_start_arguments(positional, named), self)
         except Exception as error:
             self.adapter.service.log_fault("a response could not be observed", error)
-        self.reads_body = self.passing is not None and self.passing.is_reading
+        self.reads_body: bool = self.passing is not None and self.passing.is_reading
         try:
             write = start(*positional, **named)
         except BaseException:  # the server refuses the response, or raises the exc_info it was given

@@ -93,7 +93,7 @@ class Publisher:
         self._store_clock = store_clock
         self._renderer = Renderer(store, store_clock, options.clock)
         self._sites: OrderedDict[str, _SiteSitemap] = OrderedDict()
-        self.paths = DocumentPaths(options)
+        self.paths: DocumentPaths = DocumentPaths(options)
         reset_after_fork(self)
 
     def reset_after_fork(self) -> None:

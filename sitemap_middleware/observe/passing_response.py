@@ -36,7 +36,7 @@ class PassingResponse:
                 noindex.
         """
         self._page = page
-        self.captured = captured
+        self.captured: CapturedResponse = captured
         self._chunks: list[bytes] | None = [] if reads_body else None
         self._size_bytes = 0
         self._waits = waits

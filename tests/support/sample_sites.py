@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import flask
 from starlette.applications import Starlette
@@ -55,9 +56,11 @@ class SampleSite:
         make = flask_app if protocol == "wsgi" else starlette_app
         self.bare = make(pages, marks or {})
         self.app = SitemapMiddleware(self.bare, **options)
+        self._host = urlsplit(options.get("base_url") or "//testserver").netloc
+        """The site's own, under which its pages are requested unless a test names another."""
 
     def request(self, spec: RequestSpec | str, **changes: Any) -> Answer:
-        request = spec if isinstance(spec, RequestSpec) else RequestSpec(spec, **changes)
+        request = spec if isinstance(spec, RequestSpec) else RequestSpec(spec, **{"host": self._host, **changes})
         return DRIVERS[self.protocol](self.app, request)
 
     def visit(self, *paths: str) -> None:
