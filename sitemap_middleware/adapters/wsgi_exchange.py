@@ -54,7 +54,7 @@ class WSGIExchange:
         """The page that the request is for, if the response is observed."""
         self.passing: PassingResponse | None = None
         """The response, from its start to its end, if it is recorded."""
-        self.reads_body = True
+        self.reads_body: bool = True
         """False once the app has called `start_response`, and nothing of the body is sampled."""
 
     def request(self) -> Request:
@@ -105,7 +105,7 @@ class WSGIExchange:
                 self.passing = self.page.started(*_start_arguments(positional, named), self)
         except Exception as error:
             self.adapter.service.log_fault("a response could not be observed", error)
-        self.reads_body: bool = self.passing is not None and self.passing.is_reading
+        self.reads_body = self.passing is not None and self.passing.is_reading
         try:
             write = start(*positional, **named)
         except BaseException:  # the server refuses the response, or raises the exc_info it was given

@@ -111,7 +111,7 @@ class PostgreSQLStore(SqlStore):
                 f"names a schema {self.schema!r}: use up to 63 lower-case letters, digits and underscores, but no pg_"
                 " prefix"
             )
-        self.table_prefix = f'"{self.schema}".'
+        self.table_prefix: str = f'"{self.schema}".'
         try:
             parameters = conninfo.conninfo_to_dict(_SCHEMA_OPTION.sub("", f"{base}{mark}{options}").rstrip("?&"))
         except psycopg.Error:  # its message shows the URL

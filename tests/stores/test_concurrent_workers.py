@@ -107,7 +107,9 @@ def test_a_killed_process_leaves_whole_batches_and_all_that_were_acknowledged(ur
     assert worker.stdout is not None
     acknowledged = [json.loads(worker.stdout.readline()) for _ in range(after)]
     worker.send_signal(signal.SIGKILL)
-    acknowledged += map(json.loads, worker.communicate(timeout=10)[0].splitlines())
+    with worker.stdout:  # not `communicate`, which loses what `readline` has read ahead
+        acknowledged += map(json.loads, worker.stdout.read().splitlines())
+    worker.wait(10)
     with closing(open_store(url, "store")) as store:
         stored = stored_pages(store)
         marks = sorted(int(path.rpartition("/")[2]) for path in stored if path.startswith("/marks/"))
