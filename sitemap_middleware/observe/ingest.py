@@ -261,7 +261,7 @@ class Ingester:
     def _evidence(self, site_batch: _SiteBatch) -> tuple[list[Observation], list[str]]:
         """What of the responses counts, and the decoded paths of the pages that the middleware is to ask itself.
 
-        It asks each learned page before that is listed, and each page about which a doubtful answer says something new.
+        It asks each learned page before that is listed again, and each page about which a doubtful answer says something new.
         """
         site = site_batch.site
         in_question = {
@@ -287,7 +287,8 @@ class Ingester:
                 may_ask
                 and observation.learned
                 and may_be_listed(observation)
-                and (page is None or not is_listable(page))
+                and page is not None
+                and not is_listable(page)
             ):
                 counts = None
             if counts is not None:
