@@ -227,8 +227,7 @@ class Ingester:
         own_at = self._own_host_seen_at.get(response.site.store_key)
         if own_at is None or response.at - own_at >= OWN_HOST_WINDOW_SECONDS:
             return True
-        if response.body is None:  # a sampled response may arrive twice: first its headers alone, then with its body
-            self._tracker.ignored.count(response.path, FOREIGN_HOST)
+        self._tracker.ignored.count(response.path, FOREIGN_HOST)
         return False
 
     def _merge(self, site_batch: _SiteBatch) -> None:
