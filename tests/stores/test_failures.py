@@ -190,8 +190,8 @@ def test_failing_store_costs_no_page_no_sitemap_and_no_observation(
             assert "unavailable since 2025-06-15T15:0" in warning
             assert re.search(fault.says, warning)
             assert "first" not in warning, "it shows the password"
-            stats = site.app.stats()
-            assert (stats["pending"] >= len(VISITED), stats["dropped"]) == (True, 0)
+            until(lambda: site.app.stats()["pending"] >= len(VISITED))  # a flush may still wait for a store that hangs
+            assert site.app.stats()["dropped"] == 0
         site.clock.pass_(MAX_BACKOFF_SECONDS)
         assert sorted(site.locs()) == LISTED
         assert site.app.stats()["pending"] == 0
