@@ -260,7 +260,8 @@ class Ingester:
     def _evidence(self, site_batch: _SiteBatch) -> tuple[list[Observation], list[str]]:
         """What of the responses counts, and the decoded paths of the pages that the middleware is to ask itself.
 
-        It asks each learned page before that is listed again, and each page about which a doubtful answer says something new.
+        It asks a learned page that was refused before it lists that again, and each page of which a doubtful answer
+        says something new.
         """
         site = site_batch.site
         in_question = {
