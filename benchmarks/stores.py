@@ -28,11 +28,11 @@ def run(pages: int = 20_000) -> Iterator[Table]:
             site = LearnedSite(store, pages)
             rates = [pages / _seconds(lambda: site.visit(range(pages)))]  # noqa: B023 # called at once
             site.now += 86_400
-            rates.append(pages / _seconds(lambda: site.visit(range(pages))))  # noqa: B023
+            rates.append(pages / _seconds(lambda: site.visit(range(pages))))  # noqa: B023 # likewise
             site.now += 86_400
             for number in range(pages):
                 site.edit(number)
-            rates.append(pages / _seconds(lambda: site.visit(range(pages))))  # noqa: B023
+            rates.append(pages / _seconds(lambda: site.visit(range(pages))))  # noqa: B023 # likewise
             whole = _seconds(site.read)
             site.edit(0)
             site.visit([0])

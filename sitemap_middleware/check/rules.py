@@ -56,7 +56,7 @@ def _family(name: str, table: dict[str, str | dict[str, str]]) -> Family:
     texts = {key: value for key, value in table.items() if isinstance(value, str)}
     source = texts.pop("source", "")
     rules = [
-        Rule(code, name, **{"source": source, **rule, "severity": Severity(rule["severity"])})  # type: ignore[arg-type]
+        Rule(code, name, **{"source": source, **rule, "severity": Severity(rule["severity"])})  # type: ignore[arg-type] # texts
         for code, rule in table.items()
         if isinstance(rule, dict)
     ]

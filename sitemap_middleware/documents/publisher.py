@@ -297,7 +297,9 @@ class Publisher:
         nothing, earlier = PartState(0, 0), sitemap.states
         sitemap.states = states  # at once: should the store fail now, the next request says nothing of it again
         before, now = earlier.get(UNLEARNED_PART, nothing), states.get(UNLEARNED_PART, nothing)
-        if now.pages < before.pages or now.version < before.version or (earlier and not states):
+        # The version of a part only grows, unless an earlier copy of the store took its place.
+        is_older = any(number in states and states[number].version < part.version for number, part in earlier.items())
+        if now.pages < before.pages or is_older or (earlier and not states):
             log.warning(
                 "the sitemap's store has lost what it held of %s: it was emptied, or an earlier copy took its place;"
                 " what was lost is learned again",

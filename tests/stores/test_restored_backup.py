@@ -162,7 +162,7 @@ NOINDEX = Page(body=b"<!doctype html><title>page</title><meta name=robots conten
 
 
 @pytest.mark.parametrize("loss", ["empty", "restore"])
-@pytest.mark.parametrize("seconds", [10, 120])
+@pytest.mark.parametrize("seconds", [1, 30, 120])
 def test_pages_are_listed_and_read_again_at_once_after_a_loss(
     engine: SQLite | PostgreSQL | Redis, loss: str, seconds: int
 ) -> None:
