@@ -29,7 +29,6 @@ from ..http.messages import DOCUMENT_SUFFIXES, Response
 from ..http.urls import parse_base_url
 from ..middleware import SitemapMiddleware
 from ..stores.default import only_existing_files
-from . import missing_library_message
 from .app_loader import is_app_name
 from .command_options import command
 from .command_target import Target, open_target, reporting_errors
@@ -292,27 +291,20 @@ async def _check_url(url: str, checked: Check, *, obey_robots: bool) -> Result:
     host = check_loc(url, is_page=False).host
     if not host:
         raise CommandError(f"{url!r} is not a URL")
-    client_class, source_class = _web()
-    async with client_class(obey_robots=obey_robots, allow_local=is_local(host)) as client:
-        return await checked(source_class(url, client), client)
+    from ..check.web_client import PoliteClient
+    from ..check.web_source import WebSource
+
+    async with PoliteClient(obey_robots=obey_robots, allow_local=is_local(host)) as client:
+        return await checked(WebSource(url, client), client)
 
 
 async def _check_files(source: FileSource, checked: Check, mode: Pages, *, obey_robots: bool) -> Result:
     if mode is Pages.NONE:
         return await checked(source)
-    client_class, _ = _web()
-    async with client_class(obey_robots=obey_robots) as client:
+    from ..check.web_client import PoliteClient
+
+    async with PoliteClient(obey_robots=obey_robots) as client:
         return await checked(source, client)
-
-
-def _web() -> tuple[Any, Any]:
-    """Import what needs httpx: the client and the source. Raises `CommandError` if it is missing."""
-    try:
-        from ..check.web_client import PoliteClient
-        from ..check.web_source import WebSource
-    except ModuleNotFoundError as error:
-        raise CommandError(missing_library_message(error) or str(error)) from None
-    return PoliteClient, WebSource
 
 
 def _check_app(app: Any, checked: Check, **options: Any) -> Result:

@@ -20,6 +20,7 @@ from ..models import Site
 from ..service import SitemapService
 from ..stores.base import StoreExtras
 from ..stores.status import open_readonly
+from . import missing_library_message
 from .app_loader import load_app
 from .in_process_app_client import MAX_WAIT_SECONDS, Fetch, RunningApp, running_app
 from .results_as_text import base_url_of_key
@@ -31,12 +32,19 @@ INSPECTION_WAIT_SECONDS: Final = 60.0
 
 @contextlib.contextmanager
 def reporting_errors() -> Iterator[None]:
-    """Raise errors of this package as `CommandError`, and send to standard error what the app prints meanwhile."""
+    """Raise errors of this package, and those of missing extras, as `CommandError`.
+
+    What the app prints meanwhile goes to standard error.
+    """
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     except SitemapError as error:
         raise CommandError(str(error)) from error
+    except ModuleNotFoundError as error:
+        if (message := missing_library_message(error)) is None:
+            raise
+        raise CommandError(message) from error
 
 
 def open_target(app: Any, *, base_url: str | None, root_path: str | None, factory: bool = False) -> Target:

@@ -9,30 +9,22 @@ from __future__ import annotations
 
 import json
 import socket
-from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
-from ipaddress import (
-    IPv4Address,
-    IPv4Network,
-    IPv6Address,
-    IPv6Network,
-    collapse_addresses,
-    ip_address,
-    ip_network,
-)
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any, Final
 from urllib.request import Request, urlopen
 
+from ..exceptions import SitemapError
 from .known_crawlers import CRAWLERS, Crawler
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of the largest file of ranges that is read."""
+"""Bytes of a file of ranges that are downloaded. A longer one cannot be read."""
 
 MIN_PREFIX_BITS: Final = {4: 8, 6: 16}
 """The widest network, by IP version, that an operator can have. A wider one would verify half of the internet."""
@@ -40,8 +32,11 @@ MIN_PREFIX_BITS: Final = {4: 8, 6: 16}
 MAX_KNOWN_SENDERS: Final = 100_000
 """Addresses whose identity is kept. If there are more, all are forgotten, and looked up again."""
 
+_NETWORK_NAMES: Final = ("ipv4Prefix", "ipv6Prefix", "ip_prefix", "ipv6_prefix")
 _DOWNLOAD_SECONDS: Final = 10.0
 _LOOKUPS_AT_ONCE: Final = 32
+
+_NO_NAME_ERRORS: Final = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
 
 
 class Identity(StrEnum):
@@ -59,52 +54,29 @@ Sender = tuple[Crawler, str]
 """A crawler that a User-Agent names, and the address as the log has it."""
 
 
-class RangesError(ValueError):
+class RangesError(SitemapError):
     """A file is not one of ranges. The message says why."""
 
 
-class AddressRanges:
-    """Networks that can be searched for an address."""
-
-    def __init__(self, networks: Iterable[Network]) -> None:
-        by_version: dict[int, list[Any]] = {4: [], 6: []}
-        for network in networks:
-            by_version[network.version].append(network)
-        self._networks = {version: list(collapse_addresses(found)) for version, found in by_version.items()}
-        self._starts = {
-            version: [int(network.network_address) for network in found] for version, found in self._networks.items()
-        }
-
-    def __contains__(self, address: Address) -> bool:
-        position = bisect_right(self._starts[address.version], int(address)) - 1
-        return position >= 0 and address in self._networks[address.version][position]
-
-
-def parse_ranges(content: bytes) -> AddressRanges:
+def parse_ranges(content: bytes) -> list[Network]:
     """The networks of a file.
 
     Operators write `{"prefixes": [{"ipv4Prefix": "192.0.2.0/24"}, {"ipv6Prefix": …}]}`; some give the prefixes as plain
     texts, or the networks under `ip_prefix`, or leave the outer object out. Raises `RangesError`.
     """
-    if len(content) > MAX_FILE_BYTES:
-        raise RangesError(f"it has more than {MAX_FILE_BYTES:,} bytes")
     try:
         parsed = json.loads(content)
     except (ValueError, RecursionError):
         raise RangesError("it is not JSON") from None
     prefixes = parsed.get("prefixes") if isinstance(parsed, dict) else parsed
-    if not isinstance(prefixes, list) or not prefixes:
+    networks = [_network(text) for entry in prefixes for text in _texts(entry)] if isinstance(prefixes, list) else []
+    if not networks:
         raise RangesError('it has no list "prefixes"')
-    return AddressRanges(_network(text) for entry in prefixes for text in _texts(entry))
+    return networks
 
 
 def _texts(entry: Any) -> list[Any]:
-    if not isinstance(entry, dict):
-        return [entry]
-    texts = [entry[name] for name in ("ipv4Prefix", "ipv6Prefix", "ip_prefix", "ipv6_prefix") if name in entry]
-    if not texts:
-        raise RangesError(f"the entry {str(entry)[:80]!r} names no network")
-    return texts
+    return [entry[name] for name in _NETWORK_NAMES if name in entry] if isinstance(entry, dict) else [entry]
 
 
 def _network(text: Any) -> Network:
@@ -140,16 +112,16 @@ class Identities:
             RangesError: a file of the folder is not one of ranges.
         """
         self._asks_network = asks_network
-        self._ranges: dict[str, AddressRanges | None] = {}
+        self._ranges: dict[str, list[Network] | None] = {}
         """By the URL of their file; None if they cannot be had."""
-        self._known: dict[tuple[str, str], Identity] = {}
+        self._known: dict[Sender, Identity] = {}
         self.problems: list[str] = []
         """Why ranges could not be fetched."""
         if folder is not None:
             self._read_folder(folder)
 
     def _read_folder(self, folder: Path) -> None:
-        for url in dict.fromkeys(url for crawler in CRAWLERS for url in crawler.range_urls):
+        for url in {url for crawler in CRAWLERS for url in crawler.range_urls}:
             file = folder / url.rpartition("/")[2]
             if file.is_file():
                 try:
@@ -157,44 +129,34 @@ class Identities:
                 except RangesError as error:
                     raise RangesError(f"{file}: {error}") from None
 
-    def of(self, sender: Sender) -> Identity:
-        """Whose an address is, as `look_up` found out."""
-        return self._known.get((sender[0].name, sender[1]), Identity.UNVERIFIED)
-
-    def look_up(self, senders: Iterable[Sender]) -> None:
+    def look_up(self, senders: Iterable[Sender]) -> Mapping[Sender, Identity]:
         """Find out whose these addresses are: many at once, because each may wait for DNS."""
-        wanted = {(crawler.name, address): (crawler, address) for crawler, address in senders}
+        wanted = dict.fromkeys(senders)
         if len(self._known) + len(wanted) > MAX_KNOWN_SENDERS:
             self._known.clear()
-        new = [sender for key, sender in wanted.items() if key not in self._known]
-        for crawler, _ in new:
-            self._fetch_ranges(crawler)
-        if not self._asks_network:
-            found = [self._identity(*sender) for sender in new]
-        else:
-            with ThreadPoolExecutor(_LOOKUPS_AT_ONCE) as pool:
-                found = list(pool.map(lambda sender: self._identity(*sender), new))
-        self._known.update(
-            {(crawler.name, address): identity for (crawler, address), identity in zip(new, found, strict=True)}
-        )
+        new = [sender for sender in wanted if sender not in self._known]
+        for url in (url for crawler, _ in new for url in crawler.range_urls):
+            if url not in self._ranges:
+                self._ranges[url] = self._fetch_ranges(url) if self._asks_network else None
+        with ThreadPoolExecutor(_LOOKUPS_AT_ONCE) as pool:
+            self._known.update(zip(new, pool.map(self._identity, new), strict=True))
+        return self._known
 
-    def _fetch_ranges(self, crawler: Crawler) -> None:
-        for url in crawler.range_urls:
-            if url in self._ranges:
-                continue
-            self._ranges[url] = None
-            if self._asks_network:
-                try:
-                    self._ranges[url] = parse_ranges(_download(url))
-                except (RangesError, OSError) as error:
-                    self.problems.append(f"{url}: {error}")
+    def _fetch_ranges(self, url: str) -> list[Network] | None:
+        headers = {"User-Agent": "sitemap-middleware", "Accept": "application/json"}
+        try:
+            with urlopen(Request(url, headers=headers), timeout=_DOWNLOAD_SECONDS) as response:  # noqa: S310 (ours)
+                return parse_ranges(response.read(MAX_FILE_BYTES))
+        except (RangesError, OSError) as error:
+            self.problems.append(f"{url}: {error}")
+            return None
 
-    def _identity(self, crawler: Crawler, text: str) -> Identity:
-        address = parse_address(text)
+    def _identity(self, sender: Sender) -> Identity:
+        crawler, address = sender[0], parse_address(sender[1])
         if address is None or not address.is_global:  # that of a proxy, or of a developer
             return Identity.UNVERIFIED
-        ranges = [self._ranges.get(url) for url in crawler.range_urls]
-        if any(found is not None and address in found for found in ranges):
+        ranges = [self._ranges[url] for url in crawler.range_urls]
+        if any(address in network for networks in ranges for network in networks or ()):
             return Identity.VERIFIED
         if crawler.dns_suffixes and self._asks_network:
             return _ask_dns(crawler.dns_suffixes, address)
@@ -203,44 +165,12 @@ class Identities:
 
 def _ask_dns(suffixes: tuple[str, ...], address: Address) -> Identity:
     try:
-        names = [name.rstrip(".").lower() for name in _names(str(address))]
-        own = [name for name in names if name.endswith(tuple(f".{suffix}" for suffix in suffixes))]
-        is_own = any(parse_address(found) == address for name in own for found in _addresses(name))
-    except (OSError, UnicodeError):  # DNS fails
-        return Identity.UNVERIFIED
-    return Identity.VERIFIED if is_own else Identity.FAKE
-
-
-_NO_NAME_ERRORS: Final = frozenset({1, 4})
-"""HOST_NOT_FOUND and NO_DATA (netdb.h)."""
-
-_NO_ADDRESS_ERRORS: Final = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
-
-
-def _names(address: str) -> list[str]:
-    """The names of an address (PTR). Raises OSError if DNS fails."""
-    try:
-        name, aliases, _ = socket.gethostbyaddr(address)
-    except socket.herror as error:
-        if error.errno in _NO_NAME_ERRORS:
-            return []
-        raise
-    return [name, *aliases]
-
-
-def _addresses(name: str) -> list[str]:
-    """The addresses of a name (A, AAAA). Raises OSError if DNS fails."""
-    try:
-        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    except socket.gaierror as error:
-        if error.errno in _NO_ADDRESS_ERRORS:
-            return []
-        raise
-    return [str(address[0]) for *_, address in found]
-
-
-def _download(url: str) -> bytes:
-    request = Request(url, headers={"User-Agent": "sitemap-middleware", "Accept": "application/json"})  # noqa: S310 (ours)
-    with urlopen(request, timeout=_DOWNLOAD_SECONDS) as response:  # noqa: S310
-        content: bytes = response.read(MAX_FILE_BYTES + 1)
-    return content
+        name = socket.getnameinfo((str(address), 0), socket.NI_NAMEREQD)[0].rstrip(".").lower()
+        if name.endswith(tuple(f".{suffix}" for suffix in suffixes)):
+            found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+            if any(parse_address(str(socket_address[0])) == address for *_, socket_address in found):
+                return Identity.VERIFIED
+    except (OSError, UnicodeError) as error:
+        has_no_name = isinstance(error, socket.gaierror) and error.errno in _NO_NAME_ERRORS
+        return Identity.FAKE if has_no_name else Identity.UNVERIFIED  # DNS fails
+    return Identity.FAKE

@@ -14,9 +14,7 @@ class Crawler(NamedTuple):
     """A crawler, and how its operator says that its addresses can be verified."""
 
     name: str
-    """How figures and messages name it."""
-    token: str
-    """The part of the User-Agent that names it, in lower case."""
+    """As its User-Agent names it, in any case, and as figures and messages do."""
     dns_suffixes: tuple[str, ...] = ()
     """The domains that the names of its addresses end in, without a leading dot (reverse DNS)."""
     range_urls: tuple[str, ...] = ()
@@ -24,66 +22,66 @@ class Crawler(NamedTuple):
 
 
 _GOOGLE_RANGES: Final = "https://developers.google.com/static/crawling/ipranges/"
-_GOOGLE_COMMON: Final = (f"{_GOOGLE_RANGES}common-crawlers.json",)
-_GOOGLE_SPECIAL: Final = (f"{_GOOGLE_RANGES}special-crawlers.json",)
-_GOOGLE_USERS: Final = (f"{_GOOGLE_RANGES}user-triggered-fetchers-google.json",)
 # Not googleusercontent.com: every customer of Google Cloud has a name in it.
 _GOOGLE_DNS: Final = ("googlebot.com", "google.com")
-_BING_RANGES: Final = ("https://www.bing.com/toolbox/bingbot.json",)
-_YANDEX_DNS: Final = ("yandex.ru", "yandex.net", "yandex.com")
-_CLAUDE_RANGES: Final = ("https://claude.com/crawling/bots.json",)
-_APPLE_RANGES: Final = ("https://search.developer.apple.com/applebot.json",)
 
 CRAWLERS: Final = tuple(
-    Crawler(name, name.lower(), suffixes, ranges)
-    for _operator, suffixes, ranges, names in (
+    Crawler(name, suffixes, ranges)
+    for names, suffixes, ranges in (
         (
-            "Google",
+            ("Googlebot", "Googlebot-Image", "Googlebot-Video", "Googlebot-News", "Storebot-Google", "GoogleOther"),
             _GOOGLE_DNS,
-            _GOOGLE_COMMON,
-            (
-                *("Googlebot", "Googlebot-Image", "Googlebot-Video", "Googlebot-News", "Storebot-Google"),
-                *("GoogleOther", "Google-InspectionTool", "Google-CloudVertexBot"),
-            ),
+            (f"{_GOOGLE_RANGES}common-crawlers.json",),
         ),
-        ("Google", _GOOGLE_DNS, _GOOGLE_SPECIAL, ("AdsBot-Google", "Mediapartners-Google", "APIs-Google")),
         (
-            "Google",
+            ("Google-InspectionTool", "Google-CloudVertexBot"),
             _GOOGLE_DNS,
-            _GOOGLE_USERS,
+            (f"{_GOOGLE_RANGES}common-crawlers.json",),
+        ),
+        (
+            ("AdsBot-Google", "Mediapartners-Google", "APIs-Google"),
+            _GOOGLE_DNS,
+            (f"{_GOOGLE_RANGES}special-crawlers.json",),
+        ),
+        (
             ("FeedFetcher-Google", "Google-Site-Verification", "Google-Read-Aloud", "Google-NotebookLM"),
+            _GOOGLE_DNS,
+            (f"{_GOOGLE_RANGES}user-triggered-fetchers-google.json",),
         ),
-        ("Google", (), (f"{_GOOGLE_RANGES}user-triggered-agents.json",), ("Google-Agent",)),
-        ("Microsoft", ("search.msn.com",), _BING_RANGES, ("bingbot", "adidxbot", "BingPreview", "msnbot")),
-        ("Yandex", _YANDEX_DNS, (), ("YandexBot", "YandexImages", "YandexVideo", "YandexRenderResourcesBot")),
-        ("Baidu", ("baidu.com", "baidu.jp"), (), ("Baiduspider",)),
-        ("DuckDuckGo", (), ("https://duckduckgo.com/duckduckbot.json",), ("DuckDuckBot",)),
-        ("DuckDuckGo", (), ("https://duckduckgo.com/duckassistbot.json",), ("DuckAssistBot",)),
-        ("Apple", ("applebot.apple.com",), _APPLE_RANGES, ("Applebot",)),
-        ("OpenAI", (), ("https://openai.com/gptbot.json",), ("GPTBot",)),
-        ("OpenAI", (), ("https://openai.com/searchbot.json",), ("OAI-SearchBot",)),
-        ("OpenAI", (), ("https://openai.com/chatgpt-user.json",), ("ChatGPT-User",)),
-        ("Anthropic", (), _CLAUDE_RANGES, ("ClaudeBot", "Claude-SearchBot", "Claude-User")),
-        ("Perplexity", (), ("https://www.perplexity.com/perplexitybot.json",), ("PerplexityBot",)),
-        ("Perplexity", (), ("https://www.perplexity.com/perplexity-user.json",), ("Perplexity-User",)),
-        ("Mistral", (), ("https://mistral.ai/mistralai-user-ips.json",), ("MistralAI-User",)),
-        ("Amazon", ("crawl.amazonbot.amazon",), (), ("Amazonbot",)),
-        ("Common Crawl", ("crawl.commoncrawl.org",), ("https://index.commoncrawl.org/ccbot.json",), ("CCBot",)),
-        ("Seznam", ("seznam.cz",), ("https://search.seznam.cz/ipranges/seznambot.json",), ("SeznamBot",)),
-        ("Huawei", ("petalsearch.com", "aspiegel.com"), (), ("PetalBot",)),
-        ("Naver", ("naver.com",), (), ("Yeti",)),
-        ("Qwant", ("qwant.com",), (), ("Qwantbot", "Qwantify")),
-        ("Mojeek", ("mojeek.com",), (), ("MojeekBot",)),
-        ("Sogou", ("sogou.com",), (), ("Sogou web spider",)),
-        ("Cốc Cốc", ("coccoc.com",), (), ("coccocbot-web",)),
-        # Their operators document no way to verify an address.
-        ("Meta", (), (), ("meta-externalagent", "meta-externalfetcher", "meta-webindexer", "facebookexternalhit")),
-        ("ByteDance", (), (), ("Bytespider",)),
-        ("Brave", (), (), ("Bravebot",)),
-        ("Kagi", (), (), ("Kagibot",)),
-        ("You.com", (), (), ("YouBot",)),
-        ("Cohere", (), (), ("cohere-ai",)),
-        ("xAI", (), (), ("xAI-SearchBot",)),
+        (("Google-Agent",), (), (f"{_GOOGLE_RANGES}user-triggered-agents.json",)),
+        (
+            ("bingbot", "adidxbot", "BingPreview", "msnbot"),
+            ("search.msn.com",),
+            ("https://www.bing.com/toolbox/bingbot.json",),
+        ),
+        (
+            ("YandexBot", "YandexImages", "YandexVideo", "YandexRenderResourcesBot"),
+            ("yandex.ru", "yandex.net", "yandex.com"),
+            (),
+        ),
+        (("Baiduspider",), ("baidu.com", "baidu.jp"), ()),
+        (("DuckDuckBot",), (), ("https://duckduckgo.com/duckduckbot.json",)),
+        (("DuckAssistBot",), (), ("https://duckduckgo.com/duckassistbot.json",)),
+        (("Applebot",), ("applebot.apple.com",), ("https://search.developer.apple.com/applebot.json",)),
+        (("GPTBot",), (), ("https://openai.com/gptbot.json",)),
+        (("OAI-SearchBot",), (), ("https://openai.com/searchbot.json",)),
+        (("ChatGPT-User",), (), ("https://openai.com/chatgpt-user.json",)),
+        (("ClaudeBot", "Claude-SearchBot", "Claude-User"), (), ("https://claude.com/crawling/bots.json",)),
+        (("PerplexityBot",), (), ("https://www.perplexity.com/perplexitybot.json",)),
+        (("Perplexity-User",), (), ("https://www.perplexity.com/perplexity-user.json",)),
+        (("MistralAI-User",), (), ("https://mistral.ai/mistralai-user-ips.json",)),
+        (("Amazonbot",), ("crawl.amazonbot.amazon",), ()),
+        (("CCBot",), ("crawl.commoncrawl.org",), ("https://index.commoncrawl.org/ccbot.json",)),
+        (("SeznamBot",), ("seznam.cz",), ("https://search.seznam.cz/ipranges/seznambot.json",)),
+        (("PetalBot",), ("petalsearch.com", "aspiegel.com"), ()),
+        (("Yeti",), ("naver.com",), ()),
+        (("Qwantbot", "Qwantify"), ("qwant.com",), ()),
+        (("MojeekBot",), ("mojeek.com",), ()),
+        (("Sogou web spider",), ("sogou.com",), ()),
+        (("coccocbot-web",), ("coccoc.com",), ()),
+        # The operators of these document no way to verify an address: Meta, ByteDance and others.
+        (("meta-externalagent", "meta-externalfetcher", "meta-webindexer", "facebookexternalhit"), (), ()),
+        (("Bytespider", "Bravebot", "Kagibot", "YouBot", "cohere-ai", "xAI-SearchBot"), (), ()),
     )
     for name in names
 )
@@ -92,7 +90,7 @@ CRAWLERS: Final = tuple(
 MAX_AGENT_CHARS: Final = 500
 """Characters of a User-Agent that are searched."""
 
-_BY_TOKEN: Final = {crawler.token: crawler for crawler in CRAWLERS}
+_BY_TOKEN: Final = {crawler.name.lower(): crawler for crawler in CRAWLERS}
 
 # The longest token first, so that "Googlebot-Image" is not taken for "Googlebot".
 _TOKENS: Final = re.compile(

@@ -18,7 +18,7 @@ from flask import Flask
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.cli.main import command, commands_for
-from sitemap_middleware.crawler_logs import visits
+from sitemap_middleware.crawler_logs import crawl_report
 
 from ...support.access_logs import BINGBOT, BROWSER, WRITERS, Hit, log_text, write_log
 
@@ -76,8 +76,9 @@ def sitemap_file(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize("suffix", [".log", ".gz", ".zst"])
-@pytest.mark.parametrize("name", [name for name in WRITERS if name != "common"])
+@pytest.mark.parametrize(
+    ("name", "suffix"), [*((name, ".log") for name in WRITERS if name != "common"), ("alb", ".gz"), ("alb", ".zst")]
+)
 def test_one_truth_gives_one_report_in_every_format(name: str, suffix: str, sitemap_file: Path, tmp_path: Path) -> None:
     found = report(write_log(tmp_path / f"some{suffix}", name, TRUTH), "--sitemap", sitemap_file)
     google, bing = found["crawlers"]
@@ -157,14 +158,13 @@ def network(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """DNS knows Google's crawler; operators' files answer with one network. The set says what was asked."""
     asked: set[str] = set()
 
-    def names(address: str) -> tuple[str, list[str], list[str]]:
-        asked.add(address)
-        if address == NAMELESS:
-            raise socket.herror(2, "Host name lookup failure")
-        known = {REAL: "crawl-1.googlebot.com", LIAR: "crawl-1.googlebot.com"}
-        if address not in known:
-            raise socket.herror(1, "Unknown host")
-        return known[address], [], [address]
+    def names(address: tuple[str, int], _: int) -> tuple[str, str]:
+        asked.add(address[0])
+        if address[0] == NAMELESS:
+            raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+        if address[0] not in (REAL, LIAR):
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return "crawl-1.googlebot.com", "0"
 
     def addresses(name: str, *_: Any, **__: Any) -> list[Any]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (REAL, 0))] if name == "crawl-1.googlebot.com" else []
@@ -179,7 +179,7 @@ def network(monkeypatch: pytest.MonkeyPatch) -> set[str]:
             answer.msg = "OK"
             return answer
 
-    monkeypatch.setattr(socket, "gethostbyaddr", names)
+    monkeypatch.setattr(socket, "getnameinfo", names)
     monkeypatch.setattr(socket, "getaddrinfo", addresses)
     monkeypatch.setattr(urllib.request, "_opener", urllib.request.build_opener(Operators))
     return asked
@@ -266,7 +266,7 @@ def test_a_target_of_any_kind_does_no_harm(target: str, tmp_path: Path) -> None:
 def test_more_paths_than_memory_has_room_for_are_counted_together(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(visits, "MAX_COUNTED_PAGES", 3)
+    monkeypatch.setattr(crawl_report, "MAX_COUNTED_PAGES", 3)
     log = write_log(tmp_path / "access.log", "combined", [Hit(f"/{number}") for number in range(9)] * 2)
     found = report(log)
     assert (len(found["pages"]), found["pages_beyond"], found["crawlers"][0]["visits"]) == (3, 12, 18)

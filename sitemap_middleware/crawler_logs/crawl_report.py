@@ -1,0 +1,381 @@
+"""Reads logs, counts the visits of crawlers in bounded memory, and says what they tell about a sitemap."""
+
+from __future__ import annotations
+
+import json
+import mimetypes
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
+
+from .addresses import Identities, Identity
+from .known_crawlers import Crawler, crawler_of_agent
+from .log_reader import Hit, LogReadError, read_hits, timestamp_of_text
+
+MAX_COUNTED_PAGES: Final = 500_000
+"""Paths by crawler and status that are counted one by one. Clients can make up any number; visits to further ones are
+counted together.
+"""
+
+MAX_PATH_CHARS: Final = 2047
+"""Characters of the longest path of its own. A longer one has no place in a sitemap."""
+
+MAX_REASONS: Final = 1000
+"""Pages, the most visited first, that are told why they are not listed: an app takes milliseconds to explain one."""
+
+_BATCH_HITS: Final = 10_000
+"""Visits whose addresses are looked up at once."""
+
+_URL: Final = re.compile(r"https?://(?:[^/?#]*@)?([^/?#]*)([^#]*)", re.IGNORECASE | re.DOTALL)
+_PAGE_TYPES: Final = frozenset({None, "text/html", "application/xhtml+xml", "application/pdf"})
+_NOT_MODIFIED: Final = 304
+
+
+class CrawlerLine(NamedTuple):
+    """The visits of one crawler. All but the fake ones count."""
+
+    crawler: str
+    visits: int
+    pages: int
+    """Different pages that it got."""
+    redirects: int
+    errors: int
+    parameters: int
+    """Visits with a query string that the sitemap does not have."""
+    verified: int
+    unverified: int
+    fake: int
+    first: str
+    last: str
+
+
+_FIGURES: Final = CrawlerLine._fields[1:-2]
+
+
+class DayLine(NamedTuple):
+    """The visits of one crawler on one day, UTC."""
+
+    date: str
+    crawler: str
+    visits: int
+
+
+class StatusLine(NamedTuple):
+    """The visits of one crawler that were answered with one status."""
+
+    crawler: str
+    status: int
+    visits: int
+
+
+class PageLine(NamedTuple):
+    """The visits of one crawler to one page with one status."""
+
+    status: int
+    crawler: str
+    visits: int
+    path: str
+
+
+class ParameterLine(NamedTuple):
+    """The visits to a path with query strings that the sitemap does not have."""
+
+    visits: int
+    path: str
+
+
+class NotListed(NamedTuple):
+    """A page that crawlers got, and that the sitemap does not list."""
+
+    path: str
+    visits: int
+    crawlers: list[str]
+    reason: str
+    """Why it is not listed; empty if that is not known."""
+
+
+class Table(NamedTuple):
+    """A list for people."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str | int]]
+
+
+@dataclass(slots=True)
+class CrawlReport:
+    """What logs tell about crawlers. Lists of pages begin with the most visits. Times are UTC, in ISO 8601."""
+
+    crawlers: list[CrawlerLine]
+    days: list[DayLine]
+    statuses: list[StatusLine]
+    pages: list[PageLine]
+    """Those that crawlers got."""
+    wasted: list[PageLine]
+    """Redirects and errors."""
+    parameters: list[ParameterLine]
+    documents: list[PageLine]
+    """Fetches of sitemaps and of robots.txt."""
+    listed: int
+    """URLs of the sitemap."""
+    never_crawled: list[str] | None
+    """The URLs that are listed and that no crawler got; None if the sitemap is not known."""
+    not_listed: list[NotListed] | None
+    """None if the sitemap is not known."""
+    pages_beyond: int
+    """Visits to pages that are in no list, because there were too many."""
+    lines: dict[str, int]
+    """Lines of the logs, by what became of them."""
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    """Why logs could not be read to their end."""
+
+    def as_json(self) -> str:
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return json.dumps({name: _as_dicts(value) for name, value in values.items()}, indent=2)
+
+    def tables(self) -> Iterator[Table]:
+        """The lists for people; those without a line are left out, except the comparisons with the sitemap."""
+        columns = [name for name in CrawlerLine._fields if name != "first"]
+        days = Counter[str]()
+        for line in self.days:
+            days[line.date] += line.visits
+        lists = (
+            Table("", columns, [(*line[:-2], line.last) for line in self.crawlers]),
+            Table("by day", ("date", "visits"), sorted(days.items(), reverse=True)),
+            Table("by status", StatusLine._fields, self.statuses),
+            Table("most visited pages", PageLine._fields, self.pages),
+            Table("redirects and errors", PageLine._fields, self.wasted),
+            Table("requested with parameters", ParameterLine._fields, self.parameters),
+            Table("fetches of the sitemap and robots.txt", PageLine._fields, self.documents),
+        )
+        yield from (table for table in lists if table.rows)
+        if self.never_crawled is not None:
+            title = f"listed, and not crawled: {len(self.never_crawled):,} of {self.listed:,}"
+            yield Table(title, ("URL",), [(url,) for url in self.never_crawled])
+        if self.not_listed is not None:
+            title = f"crawled, and not listed: {len(self.not_listed):,}"
+            rows = [(line.visits, line.path, line.reason) for line in self.not_listed]
+            yield Table(title, ("visits", "path", "why"), rows)
+
+
+def _as_dicts(value: Any) -> Any:
+    """A list of lines as one of objects; any other value as it is."""
+    if isinstance(value, list):
+        return [line if isinstance(line, str) else line._asdict() for line in value]
+    return value
+
+
+def crawl_report(
+    logs: Iterable[str],
+    *,
+    identities: Identities,
+    listed: Iterable[str] | None = None,
+    since: int = 0,
+    host: str = "",
+    reason_of: Callable[[str], str] | None = None,
+    on_progress: Callable[[int, int | None], None] = lambda _done, _total: None,
+) -> CrawlReport:
+    """Read logs, and report what crawlers did.
+
+    Args:
+        logs: paths of files; `-` is standard input.
+        identities: finds out whose addresses are.
+        listed: the URLs of the sitemap; None if it is not known.
+        since: POSIX seconds. Earlier visits do not count.
+        host: if lines name hosts, those of others do not count. Default: the host of the listed URLs, if they have one.
+        reason_of: says why a page is not listed, given its decoded path.
+        on_progress: is told how many lines were read.
+
+    Returns:
+        The report. Its problems name logs that could not be read to their end; what was read of them counts.
+    """
+    pages: dict[str, str] | None = None
+    if listed is not None:
+        pages, hosts = {}, set[str]()
+        for url in listed:
+            url_host, path, query = _page_of_url(url)
+            pages[f"{path}?{query}" if query else path] = url
+            hosts.add(url_host)
+        host = host or (hosts.pop() if len(hosts) == 1 else "")
+    counter = VisitCounter(since, host, pages)
+    problems: list[str] = []
+    visits = _visits_of_crawlers(logs, counter.lines, problems, on_progress)
+    while batch := list(islice(visits, _BATCH_HITS)):
+        known = identities.look_up((crawler, hit.address) for hit, crawler in batch)
+        for hit, crawler in batch:
+            counter.add(hit, crawler, known[crawler, hit.address])
+    report = counter.report(reason_of)
+    report.notes += identities.problems
+    report.problems = problems
+    return report
+
+
+def _visits_of_crawlers(
+    logs: Iterable[str], lines: Counter[str], problems: list[str], on_progress: Callable[[int, int | None], None]
+) -> Iterator[tuple[Hit, Crawler]]:
+    for log in logs:
+        try:
+            for hit in read_hits(log, lines):
+                if lines["read"] % 10_000 == 0:
+                    on_progress(lines["read"], None)
+                crawler = crawler_of_agent(hit.agent)
+                if crawler is not None:
+                    yield hit, crawler
+                elif not hit.agent:
+                    lines["no User-Agent"] += 1
+        except LogReadError as error:
+            problems.append(str(error))
+
+
+class VisitCounter:
+    """Counts the visits of crawlers to the pages of one site."""
+
+    def __init__(self, since: int, host: str, listed: Mapping[str, str] | None) -> None:
+        """Start with none.
+
+        Args:
+            since: POSIX seconds. Earlier visits do not count.
+            host: if a line names a host, it has to be this one; empty for any.
+            listed: the pages of the sitemap: their URLs by path and query; None if it is not known.
+        """
+        self._since = since
+        self._host = _bare_host(host)
+        self._listed = listed
+        self.lines: Counter[str] = Counter()
+        """Lines of the logs, by what became of them."""
+        self._times: dict[str, list[int]] = {}
+        """The first and the last visit of each crawler, in POSIX seconds."""
+        self._figures: Counter[tuple[str, str]] = Counter()
+        """By crawler and field of `CrawlerLine`."""
+        self._days: Counter[tuple[str, str]] = Counter()
+        self._statuses: Counter[tuple[str, int]] = Counter()
+        self._pages: Counter[tuple[int, str, str]] = Counter()
+        """By status, crawler and path."""
+        self._parameters: Counter[str] = Counter()
+        self._pages_beyond = 0
+
+    def add(self, hit: Hit, crawler: Crawler, identity: Identity) -> None:
+        """Count a visit, or the line as one that is none."""
+        at = timestamp_of_text(hit.time)
+        host, path, query = _page_of_url(hit.target)
+        host = host or hit.host
+        if at is None:
+            self.lines["unreadable"] += 1
+        elif at < self._since:
+            self.lines["earlier"] += 1
+        elif hit.method != "GET" or not path or not hit.status.isdecimal():
+            self.lines["other requests"] += 1
+        elif self._host and host not in ("", "-") and _bare_host(host) != self._host:
+            self.lines["other hosts"] += 1
+        else:
+            times = self._times.setdefault(crawler.name, [at, at])
+            self._figures[crawler.name, identity.value] += 1
+            if identity is not Identity.FAKE:
+                times[:] = min(times[0], at), max(times[1], at)
+                self._days[_date(at)[:10], crawler.name] += 1
+                self._count(crawler.name, path, query, int(hit.status[:3]))
+
+    def _count(self, name: str, path: str, query: str, status: int) -> None:
+        self._figures[name, "visits"] += 1
+        self._statuses[name, status] += 1
+        if status >= 300 and status != _NOT_MODIFIED:
+            self._figures[name, "redirects" if status < 400 else "errors"] += 1
+        page = f"{path}?{query}" if query else path
+        if query and page not in (self._listed or ()):
+            self._figures[name, "parameters"] += 1
+            self._add_to(self._parameters, path)
+        else:
+            self._add_to(self._pages, (status, name, page))
+
+    def _add_to(self, counts: Counter[Any], page: Any) -> None:
+        if page in counts or len(self._pages) + len(self._parameters) < MAX_COUNTED_PAGES:
+            counts[page] += 1
+        else:
+            self._pages_beyond += 1
+
+    def report(self, reason_of: Callable[[str], str] | None) -> CrawlReport:
+        """Conclude what the counted visits tell; `reason_of` says why a page is not listed."""
+        pages, wasted, documents = list[PageLine](), list[PageLine](), list[PageLine]()
+        for (status, name, path), visits in self._pages.items():
+            is_good = 200 <= status < 300 or status == _NOT_MODIFIED  # the crawler got the page, or had it already
+            found = documents if _is_document(path) else pages if is_good else wasted
+            found.append(PageLine(status, name, visits, path))
+        for found in (pages, wasted, documents):
+            found.sort(key=lambda line: (-line.visits, line.path, line.crawler, line.status))
+        for name, _ in {(line.crawler, line.path) for line in pages}:
+            self._figures[name, "pages"] += 1
+        crawlers = [
+            CrawlerLine(
+                name, first=_date(first), last=_date(last), **{key: self._figures[name, key] for key in _FIGURES}
+            )
+            for name, (first, last) in self._times.items()
+        ]
+        listed, got = self._listed, {line.path for line in pages}
+        return CrawlReport(
+            crawlers=sorted(crawlers, key=lambda line: (-line.visits, -line.fake, line.crawler)),
+            days=sorted(DayLine(*day, visits) for day, visits in self._days.items()),
+            statuses=sorted(StatusLine(*status, visits) for status, visits in self._statuses.items()),
+            pages=pages,
+            wasted=wasted,
+            parameters=[ParameterLine(visits, path) for path, visits in self._parameters.most_common()],
+            documents=documents,
+            listed=len(listed or ()),
+            never_crawled=None if listed is None else [url for page, url in listed.items() if page not in got],
+            not_listed=None if listed is None else _not_listed(pages, listed, reason_of),
+            pages_beyond=self._pages_beyond,
+            lines=dict(self.lines),
+            notes=list(self._notes()),
+        )
+
+    def _notes(self) -> Iterator[str]:
+        read, unreadable, too_long = (self.lines[what] for what in ("read", "unreadable", "too long"))
+        if unreadable or too_long:
+            yield f"lines that could not be read: {unreadable:,} of {read:,}, and {too_long:,} too long"
+        if read > unreadable and self.lines["no User-Agent"] == read - unreadable:
+            yield "the logs keep no User-Agent, so no crawler can be recognised: log in the combined format"
+        if self._pages_beyond:
+            yield f"visits to pages that are in no list, because there were too many: {self._pages_beyond:,}"
+
+
+def _not_listed(
+    pages: Iterable[PageLine], listed: Mapping[str, str], reason_of: Callable[[str], str] | None
+) -> list[NotListed]:
+    missing: dict[str, Counter[str]] = defaultdict(Counter)
+    for line in pages:
+        if line.path not in listed and mimetypes.guess_type(line.path)[0] in _PAGE_TYPES:
+            missing[line.path][line.crawler] += line.visits
+    most_visited = sorted(missing.items(), key=lambda item: (-item[1].total(), item[0]))
+    return [
+        NotListed(path, found.total(), sorted(found), reason_of(path) if reason_of and number < MAX_REASONS else "")
+        for number, (path, found) in enumerate(most_visited)
+    ]
+
+
+def _page_of_url(url: str) -> tuple[str, str, str]:
+    """The host of a URL or path, its decoded path, and its query; the path is empty if it has none."""
+    match = _URL.fullmatch(url)
+    host, rest = (match[1], match[2] or "/") if match else ("", url)
+    path, _, query = rest.partition("?")
+    path = unquote(path)
+    return host, path if path.startswith("/") and len(path) <= MAX_PATH_CHARS else "", query
+
+
+def _bare_host(host: str) -> str:
+    """A host without its port and `www.`, in lower case: so do hosts compare that are one site's."""
+    return re.sub(r":\d+$", "", host.lower()).removeprefix("www.")
+
+
+def _is_document(path: str) -> bool:
+    """Whether a path is that of a sitemap, as far as names show, or of robots.txt."""
+    name = path.rpartition("/")[2]
+    return path == "/robots.txt" or ("sitemap" in name and name.endswith((".xml", ".xml.gz")))
+
+
+def _date(timestamp: int) -> str:
+    return f"{datetime.fromtimestamp(timestamp, UTC):%Y-%m-%dT%H:%M:%SZ}"
