@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from .documents.handler import SitemapHandler
 from .documents.publisher import Publisher
 from .documents.robots import RobotsTxt
-from .documents.site_documents import PublishedDocument
+from .documents.xml import Document
 from .evidence.explanation import Explanation
 from .evidence.page_verdict import Verdict
 from .http import urls
@@ -97,7 +97,7 @@ class ServiceInspection:
             return Explanation(path, explanation.loc, False, "it is robots.txt, which is no page")
         if snapshot.table.has_explicit_route(path):
             return explanation
-        if self._publisher.paths.have(path, snapshot.table.provider_names):
+        if self.sitemap_handler.is_document(path):
             return Explanation(
                 path, explanation.loc, False, "it is a document of the sitemap, which the middleware serves"
             )
@@ -182,9 +182,9 @@ class ServiceInspection:
         """The inputs of a site's sitemap now, as the app itself has them."""
         return self.snapshot(site, self._guarded_store)
 
-    def published_documents(self, site: Site) -> list[PublishedDocument]:
-        """The documents of a site as they were last brought up to date."""
-        return self._publisher.published_documents(site)
+    def published_documents(self, site: Site) -> Mapping[str, Document]:
+        """The documents of a site as they were last brought up to date, by path; the index first if there is one."""
+        return self._publisher.documents(site)
 
     def complete_routes(self, site: Site, async_collector: AsyncCollector | None = None) -> None:
         """Complete the routes as the first request for the sitemap does. It may call `values`.

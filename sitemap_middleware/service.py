@@ -89,7 +89,7 @@ class SitemapService(ServiceInspection):
         self.robots_txt: RobotsTxt = RobotsTxt(self.app_routes, options, self._guarded_store)
         self._policy = ListingPolicy(options, self._probe_failure)
         self._entries = EntryBuilder(options, self._policy, self.providers)
-        self._publisher = Publisher(self._entries, self._guarded_store, options, self._store_clock)
+        self._publisher = Publisher(self._entries, self._guarded_store, options, self._store_clock, self._learn_again)
         self._ingester = Ingester(
             app_routes=self.app_routes,
             store=self._guarded_store,
@@ -116,8 +116,6 @@ class SitemapService(ServiceInspection):
             refresher=self.refresher,
             reasons=NoSitemapReasons(options, self._guarded_store),
             evaluation_context=self._evaluation_context_now,
-            ingester=self._ingester,
-            on_loss=self.tracker.start_over,
             on_error=self.log_fault,
         )
 
@@ -181,7 +179,7 @@ class SitemapService(ServiceInspection):
             if self.varying_content_prober is not None:
                 self.varying_content_prober.remember_request(site, request)
             # Requests that may be for a sitemap document are never looked up, so `handles` sees each of them.
-            is_document = self.sitemap_handler.may_be_document(request)
+            is_document = request.path.endswith(DOCUMENT_SUFFIXES)
             return self.tracker.track(
                 None if is_document else key, site, request.path, routes_version, is_foreign_host=trust == "foreign"
             )
@@ -223,17 +221,19 @@ class SitemapService(ServiceInspection):
     def refresh(self, path: str | None = None) -> None:
         """Have a decoded path, or everything, brought up to date with the next request for the sitemap."""
         self.refresher.refresh(path)
-        self._expire_documents()
+        self._publisher.expire()
+
+    def _learn_again(self, site: Site) -> None:
+        """Learn again what the store has lost of a site."""
+        self.tracker.start_over()
+        self.unvisited_prober.forget(site)
 
     # The end of a process
 
     def flush(self) -> None:
         """Save pending observations, and treat all cached documents as outdated. If saving fails, they stay pending."""
         self.tracker.buffer.try_flush()
-        self._expire_documents()
-
-    def _expire_documents(self) -> None:
-        self.sitemap_handler.expire()
+        self._publisher.expire()
 
     def close(self) -> None:
         """Save pending observations and calls of `refresh`, stop the background thread and close the store."""
@@ -317,6 +317,7 @@ class SitemapService(ServiceInspection):
         try:
             self._ingester.ingest(batch)
         finally:
+            self._publisher.expire()
             if self.tracker.routes_version != self.app_routes.version:
                 self.tracker.require_track()
             if self.varying_content_prober is not None:

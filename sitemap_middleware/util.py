@@ -11,6 +11,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from concurrent.futures import Future
 from secrets import token_hex
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -151,6 +152,14 @@ def in_pieces(items: Iterable[T], size: int) -> Iterator[T]:
         yield item
         if number % size == 0:
             yield_to_other_threads()
+
+
+def resolve(future: Future[T], work: Callable[[], T]) -> None:
+    """Do some work, and give a future its result, or the exception that it raised."""
+    try:
+        future.set_result(work())
+    except Exception as error:
+        future.set_exception(error)
 
 
 def mark_coroutine_function(function: Any) -> None:

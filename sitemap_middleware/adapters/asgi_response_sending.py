@@ -10,13 +10,12 @@ from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 from starlette.types import Receive, Scope, Send
 
-from ..documents.responses import encode_headers
 from ..http.messages import Response
 
 
 async def send_response(response: Response, _: Scope, receive: Receive, send: Send) -> None:
     """Send a response of the middleware itself. With the first argument bound, this is an ASGI application."""
-    headers = [*(response.encoded or encode_headers(response.headers))]  # a copy: middleware outside may add to it
+    headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     if response.parts is None:
         await send({"type": "http.response.body", "body": response.body})

@@ -1,25 +1,36 @@
 """Parts: what is rendered together, as one or more documents, and kept in the store for all workers.
 
-A part is some learned pages, at most one document; or the pages of a provider, or the static routes, in as many
-documents as they need. All are rendered, saved and read in the same way.
+A part is the static routes, or the pages of a provider, in as many documents as they need; or up to 10,000 learned
+pages, which are one document. All are rendered, saved and read in the same way.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, Final, NamedTuple
+from functools import partial
+from typing import Final, Literal, NamedTuple
 
-from ..models import BaseURL, SitemapUrl
-from ..stores.base import Store
-from .document import Document, etag_of, urlsets
+from ..listing.entries import EntryBuilder
+from ..listing.policy import EvaluationContext
+from ..listing.site_signals_cache import LEARNING_INTERVAL_SECONDS
+from ..models import BaseURL, Page, SitemapUrl
+from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION
+from ..stores.base import PART_PAGES, UNLEARNED_PART, PartState, Store
+from ..stores.requested_refreshes import RefreshMarks
+from .xml import Document, etag_of, urlsets
 
-FOREVER: Final = 2**62
-"""A POSIX time that is never reached."""
+WAIT_SECONDS: Final = 1.0
+"""Seconds that a request waits for documents that are being rendered if there are earlier ones to serve."""
+
+MAX_AGE_FACTOR: Final = 10
+"""Values are valid for this many times the time that reading them took, or `max_age` if that is longer."""
+
+States = Mapping[int, PartState]
+"""The parts of a site, as `Store.parts` returns them."""
 
 
 class Part(NamedTuple):
@@ -27,121 +38,165 @@ class Part(NamedTuple):
 
     key: str
     """What they were rendered from. While this stays the same, so do they."""
+    mark: str
+    """The token of the last `refresh` before them."""
     at: float
     """POSIX seconds, by the store's clock, at which they were complete."""
-    seconds: float = 0.0
+    seconds: float
     """Seconds it took to render them."""
-    until: int = FOREVER
-    """POSIX seconds at which they have to be rendered again because of time alone."""
-    mark: str = ""
-    """The token of the last `refresh` before them."""
-    documents: tuple[Document, ...] = ()
+    documents: tuple[Document, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PartSource:
-    """How to render a part, and when."""
+    """What a part is rendered from, and when it is rendered again."""
 
+    kind: Literal["routes", "values", "learned"]
     name: str
     """Its name in the store, unique within the site."""
     document: str
     """The name of its first document."""
     key: str
-    is_due: Callable[[Part | None], bool]
-    """Whether it is to be rendered again, given what was rendered last."""
-    entries: Callable[[], tuple[Iterable[SitemapUrl], int]]
-    """Its entries, and until when they hold. It may raise what reading the store or a provider raises."""
+    entries: Callable[[], Iterable[SitemapUrl]]
+    """Returns its entries. It may raise what reading the store or a provider raises."""
+    max_age: float
+    """Seconds after which it is rendered again because of time alone."""
     mark: str = ""
-    max_documents: int | None = None
     pages: int = 0
-    """Pages in the store that rendering it reads."""
+    """The learned pages that rendering it reads."""
+
+    def is_due(self, part: Part | None, now: float) -> bool:
+        """Whether it is to be rendered again, given what was rendered last.
+
+        Slow providers are called less often, so that they run for a tenth of the time at most. If `refresh` asks for
+        one that takes longer than a request waits, it runs for half of the time.
+        """
+        if part is None:
+            return True
+        age, pause = now - part.at, 0.0
+        if self.kind == "values" and part.mark == self.mark:
+            pause = MAX_AGE_FACTOR * part.seconds
+        elif self.kind == "values" and part.seconds > WAIT_SECONDS:
+            pause = part.seconds
+        is_changed = (part.key, part.mark) != (self.key, self.mark)
+        return age < 0 or (age >= pause and (is_changed or age >= self.max_age))
 
 
-class Saver(NamedTuple):
-    """Where rendered parts are saved."""
+def part_sources(
+    builder: EntryBuilder, max_age: float, context: EvaluationContext, states: States, marks: RefreshMarks
+) -> list[PartSource]:
+    """What the parts of a site are rendered from, in the order of the index.
 
-    store: Store
-    owner: BaseURL
+    Those of static routes and of a small site's learned pages are rendered again after `max_age`: a view's lastmod may
+    be a callable, and pages become too old to be listed. Of a large site, the learned pages take longer: they are
+    rendered again when the site signals are computed.
+    """
+    snapshot, signals = context.snapshot, context.site_signals.record
 
-    def load(self, names: Collection[str]) -> dict[str, Part]:
+    def key(number: int, signals_digest: str) -> str:
+        version = states[number].version if number in states else 0
+        return f"{version}/{context.settings_digest}/{signals_digest}"
+
+    def learned_entries(number: int) -> Iterable[SitemapUrl]:
+        pages: list[Page] = snapshot.store.part(snapshot.site.store_key, number)
+        return builder.learned_entries(context, pages)
+
+    routes = PartSource(
+        kind="routes",
+        name=ROUTES_SECTION,
+        document=f"{ROUTES_SECTION}-1",
+        key=key(UNLEARNED_PART, signals.dated_digest),
+        entries=partial(builder.route_entries, context),
+        max_age=max_age,
+        mark=marks.everything.hex(),
+    )
+    values = [
+        PartSource(
+            kind="values",
+            name=f"values/{name}",
+            document=name if provider.section is not None else f"{name}-1",
+            key=key(UNLEARNED_PART, signals.digest),
+            entries=partial(builder.provider_entries, context, provider, provider_routes),
+            max_age=max_age,
+            mark=marks.token_of(name).hex(),
+        )
+        for name, (provider, provider_routes) in context.providers.items()
+    ]
+    numbers = sorted(states.keys() - {UNLEARNED_PART})
+    is_large = sum(states[number].pages for number in numbers) > PART_PAGES
+    learned = [
+        PartSource(
+            kind="learned",
+            name=f"{LEARNED_SECTION}-{number}",
+            document=f"{LEARNED_SECTION}-{number}",
+            key=key(number, signals.dated_digest),
+            entries=partial(learned_entries, number),
+            max_age=LEARNING_INTERVAL_SECONDS if is_large else max_age,
+            pages=states[number].pages,
+        )
+        for number in numbers
+    ]
+    return [routes, *values, *learned]
+
+
+class SavedParts:
+    """The rendered parts of sites, in the store."""
+
+    def __init__(self, store: Store, now: Callable[[], int], timer: Callable[[], float]) -> None:
+        """`now` is the clock that all workers share, in POSIX seconds; `timer` measures how long rendering takes."""
+        self._store = store
+        self._now = now
+        self._timer = timer
+
+    def load(self, owner: BaseURL, names: Collection[str]) -> dict[str, Part]:
         """Those of these parts that were rendered, by this or another worker."""
-        records = self.store.load(self.owner, [_record_name(name) for name in names])
+        records = self._store.load(owner, [_record_name(name) for name in names])
         found = {name: _decoded(records.get(_record_name(name), b"")) for name in names}
         return {name: part for name, part in found.items() if part is not None}
 
-    def load_document(self, name: str, part: Part, number: int) -> Document | None:
-        """A document of a part with its XML; None if the store has lost it, or has another one by now."""
-        document, record = part.documents[number], _xml_name(name, number)
-        gzipped = self.store.load(self.owner, [record]).get(record, b"")
+    def load_xml(self, owner: BaseURL, document: Document) -> Document | None:
+        """A document with its XML; None if the store has lost it, or has another one by now."""
+        record = _xml_name(document.name)
+        gzipped = self._store.load(owner, [record]).get(record, b"")
         with suppress(OSError, EOFError, ValueError):  # what gzip raises for damaged data
             if etag_of(gzip.decompress(gzipped)) == document.etag:
                 return document._replace(gzipped=gzipped)
         return None
 
-    def save(self, name: str, part: Part) -> None:
-        """Save what is known of a part, without its XML."""
-        self.store.save(self.owner, {_record_name(name): _encoded(part)})
-
-    def forget_if_same(self, name: str, part: Part) -> None:
+    def forget_if_same(self, owner: BaseURL, name: str, part: Part) -> None:
         """Have a part rendered again whose XML the store has lost, unless it has been by now."""
-        if self.load([name]).get(name) == part:
-            self.store.save(self.owner, {_record_name(name): None})
+        if self.load(owner, [name]).get(name) == part:
+            self._store.save(owner, {_record_name(name): None})
 
     def render(
-        self,
-        source: PartSource,
-        previous: Part | None,
-        now: Callable[[], float],
-        timer: Callable[[], float],
-        keep_on: Callable[[], None] = lambda: None,
+        self, owner: BaseURL, source: PartSource, previous: Part | None, on_document: Callable[[Document], object]
     ) -> Part:
         """Render a part, then save all of it at once.
 
-        Args:
-            source: the part.
-            previous: what was rendered before, if anything.
-            now: returns POSIX seconds, by the clock that all workers share.
-            timer: returns seconds, to measure how long it takes.
-            keep_on: called after each document; raises an exception if this worker is to stop.
+        `on_document` is called with each document. If it raises an exception, nothing is saved.
         """
-        began = timer()
-        entries, until = source.entries()
-        found: list[Document] = []
-        for document in islice(urlsets(entries, source.document), source.max_documents):
-            found.append(document)
-            keep_on()
-        at = now()
-        documents = tuple(document.figures for document in dated(found, previous, at))
-        part = Part(source.key, at, max(0.0, timer() - began), until, source.mark, documents)
-        number_before = 0 if previous is None else len(previous.documents)
-        records: dict[str, bytes | None] = {_xml_name(source.name, number): None for number in range(number_before)}
-        records |= {_xml_name(source.name, number): document.gzipped for number, document in enumerate(found)}
-        self.store.save(self.owner, {**records, _record_name(source.name): _encoded(part)})
+        began = self._timer()
+        earlier = {} if previous is None else {document.name: document for document in previous.documents}
+        records: dict[str, bytes | None] = {_xml_name(name): None for name in earlier}
+        documents: list[Document] = []
+        for rendered in urlsets(source.entries(), source.document):
+            document = rendered.with_date(earlier.get(rendered.name), self._now())
+            on_document(document)
+            records[_xml_name(document.name)] = document.gzipped
+            documents.append(document.figures)
+        seconds = max(0.0, self._timer() - began)
+        part = Part(source.key, source.mark, self._now(), seconds, tuple(documents))
+        self._store.save(owner, {**records, _record_name(source.name): _encoded(part)})
         return part
 
-    def render_here(self, source: PartSource, previous: Part | None, stored: Part | None, now: float) -> Part:
-        """Render a part in each worker, and save only what is known of it, so that all date it alike.
-
-        Args:
-            source: the part.
-            previous: what this worker rendered before.
-            stored: what is known of it in the store.
-            now: POSIX seconds.
-        """
-        if previous is not None and not source.is_due(previous):
-            return previous
-        entries, _ = source.entries()
-        part = Part(source.key, now, mark=source.mark, documents=dated(urlsets(entries, source.document), stored, now))
-        figures = tuple(document.figures for document in part.documents)
-        if stored is None or stored.documents != figures:
-            self.save(source.name, part._replace(documents=figures))
-        return part
-
-
-def dated(documents: Iterable[Document], previous: Part | None, now: float) -> tuple[Document, ...]:
-    """The documents of a part, each with its date."""
-    earlier = {} if previous is None else {document.name: document for document in previous.documents}
-    return tuple(document.with_date(earlier.get(document.name), int(now)) for document in documents)
+    def dated(self, owner: BaseURL, root: Document) -> Document:
+        """The sitemap itself, which is made of all parts, with its date, which all workers share."""
+        known = self.load(owner, [""]).get("")
+        document = root.with_date(known.documents[0] if known else None, self._now())
+        part = Part("", "", 0.0, 0.0, (document.figures,))
+        if part != known:
+            self._store.save(owner, {_record_name(""): _encoded(part)})
+        return document
 
 
 def _encoded(part: Part) -> bytes:
@@ -151,34 +206,14 @@ def _encoded(part: Part) -> bytes:
 def _decoded(record: bytes) -> Part | None:
     """A part as it was saved; None if it was not, or cannot be decoded."""
     with suppress(ValueError, TypeError):
-        key, at, seconds, until, mark, documents = json.loads(record)
-        part = Part(key, at, seconds, until, mark, tuple(_document(*fields) for fields in documents))
-        if _has_types(part, Part("", 0.0)):
-            return part
+        key, mark, at, seconds, documents = json.loads(record)
+        return Part(str(key), str(mark), float(at), float(seconds), tuple(Document(*fields) for fields in documents))
     return None
-
-
-def _document(*fields: Any) -> Document:
-    name, etag, entries, size, gzipped_size, lastmod, since = fields
-    document = Document(name, etag, entries, size, gzipped_size, lastmod, since)
-    if not _has_types(document._replace(lastmod=lastmod or ""), _SAMPLE):
-        raise TypeError("a document has other fields")
-    return document
-
-
-_SAMPLE: Final = Document("", "", 0, 0, 0, "")
-
-
-def _has_types(decoded: tuple[Any, ...], sample: tuple[Any, ...]) -> bool:
-    return all(
-        isinstance(value, (int, float) if isinstance(known, float) else type(known))
-        for value, known in zip(decoded, sample, strict=True)
-    )
 
 
 def _record_name(name: str) -> str:
     return f"documents/{name}"
 
 
-def _xml_name(name: str, number: int) -> str:
-    return f"documents/{name}/{number}"
+def _xml_name(name: str) -> str:
+    return f"documents/xml/{name}"

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 from ..evidence.page_verdict import other_canonical
 from ..exceptions import StoreError
+from ..http.messages import GENERATING_HEADER
 from ..http.urls import canonical_hint
 from ..listing.unmatched_patterns import unmatched_patterns
 from ..models import Page, Site
@@ -25,7 +26,8 @@ MAX_PAGES_CHECKED: Final = 200
 MAX_LOGGED_HOST_CHARS: Final = 255
 """Maximum length of an unknown Host in the log."""
 
-ROBOTS_UNKNOWN_REASON: Final = "the app's robots.txt fails, so it is not known what it forbids"
+RETRY_SECONDS: Final = 30
+"""Seconds after which a robots.txt that failed is requested again."""
 
 DISALLOWED_REASON: Final = 'robots="disallow" keeps this site out of search engines, so there is no sitemap.'
 
@@ -43,6 +45,36 @@ UNTRUSTED_ROOT_REASON: Final = (
 _NO_ROUTES_REASON: Final = (
     ", and no routes of the app could be found: give SitemapMiddleware routes=app, or name pages by include and learn."
 )
+
+
+PROVIDER_FAILING_REASON: Final = "the values of a route fail, and the log says why"
+"""What clients are told if there is no document because a provider fails."""
+
+
+class Unavailable(Exception):
+    """A document cannot be made now, and there is no earlier one to serve. The message is for clients."""
+
+    retry_after: int = 60
+    """Seconds after which clients may request it again."""
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class BeingGenerated(Unavailable):
+    """There is no earlier document to serve while the first one is generated."""
+
+    headers = (GENERATING_HEADER,)
+
+    def __init__(self) -> None:
+        super().__init__("it is being generated, try again in a moment")
+
+
+class RobotsUnknown(Unavailable):
+    """The app's robots.txt fails, and no earlier rules are known."""
+
+    retry_after = RETRY_SECONDS
+
+    def __init__(self) -> None:
+        super().__init__("the app's robots.txt fails, so it is not known what it forbids")
 
 
 class NoSitemapReasons:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import gzip
-import zlib
 from collections.abc import Generator, Iterable
 from email.utils import formatdate
+from io import BytesIO
 from typing import Final
 
 from werkzeug.datastructures import Accept
 from werkzeug.http import parse_accept_header, parse_date, parse_etags
 
 from ..http.messages import Conditions, Response
-from ..models import Headers
-from .document import Document
+from .xml import Document
 
 HeaderFields = list[tuple[str, str]]
 
@@ -21,7 +20,7 @@ PART_BYTES: Final = 64 * 1024
 """Size of the parts in which a long document is sent. One is decompressed in well under a millisecond."""
 
 MAX_SINGLE_PART_BYTES: Final = 256 * 1024
-"""Size of the longest body that is sent in one piece; longer ones are sent in parts."""
+"""Size of the longest document that is decompressed and sent in one piece; longer ones are sent in parts."""
 
 _MAX_IF_NONE_MATCH_CHARS: Final = 4096
 """Maximum length of If-None-Match; a longer one is ignored. Older versions of Werkzeug parse it in quadratic time."""
@@ -61,30 +60,18 @@ def document_response(document: Document, conditions: Conditions, now: float, ma
     fields += [("Content-Type", "application/xml; charset=utf-8"), ("Content-Length", str(size))]
     if method == "HEAD":
         return Response(200, fields)
+    if as_gzip:
+        return Response(200, fields, document.gzipped)
     if size > MAX_SINGLE_PART_BYTES:
-        return Response(200, fields, parts=_parts(document.gzipped, inflate=not as_gzip))
-    return Response(200, fields, document.gzipped if as_gzip else gzip.decompress(document.gzipped))
+        return Response(200, fields, parts=_parts(document.gzipped))
+    return Response(200, fields, gzip.decompress(document.gzipped))
 
 
-def _parts(gzipped: bytes, *, inflate: bool) -> Generator[bytes]:
-    """A long body part by part, gzipped or not."""
-    if not inflate:
-        for start in range(0, len(gzipped), PART_BYTES):
-            yield gzipped[start : start + PART_BYTES]
-        return
-    decompressor = zlib.decompressobj(16 + zlib.MAX_WBITS)
-    rest = gzipped
-    while rest:
-        if part := decompressor.decompress(rest, PART_BYTES):
+def _parts(gzipped: bytes) -> Generator[bytes]:
+    """A long body, decompressed part by part."""
+    with gzip.open(BytesIO(gzipped)) as body:
+        while part := body.read(PART_BYTES):
             yield part
-        rest = decompressor.unconsumed_tail
-    if part := decompressor.flush():
-        yield part
-
-
-def encode_headers(headers: Headers) -> list[tuple[bytes, bytes]]:
-    """Headers in ASGI's form."""
-    return [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
 
 
 def error_response(method: str, status: int, reason: str, fields: Iterable[tuple[str, str]] = ()) -> Response:
@@ -107,11 +94,8 @@ def with_body(method: str, answer: Response, body: bytes) -> Response:
 
 def accepts_gzip(accept_encoding: str) -> bool:
     """Whether a client accepts gzip, and does not prefer the plain bytes (RFC 9110, section 12.5.3)."""
-    accepted: dict[str, float] = {}
-    for coding, quality in parse_accept_header(accept_encoding, Accept):
-        accepted[coding.lower()] = max(quality, accepted.get(coding.lower(), 0))
-    wanted = max(accepted.get("gzip", accepted.get("*", 0)), accepted.get("x-gzip", 0))
-    return wanted > 0 and wanted >= accepted.get("identity", 0)
+    accepted = parse_accept_header(accept_encoding, Accept)
+    return 0 < accepted.quality("gzip") >= accepted.quality("identity")
 
 
 def _is_not_modified(if_none_match: str | None, if_modified_since: str | None, tag: str, since: int | None) -> bool:

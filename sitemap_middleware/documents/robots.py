@@ -33,15 +33,13 @@ from ..options.table import Options
 from ..routing.current_routes import AppRoutes
 from ..stores.base import Store
 from ..util import WarnOnce
+from .reasons import RETRY_SECONDS, RobotsUnknown
 from .responses import text_response, with_body
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MAX_CACHED_SITES: Final = 64
 """Sites whose rules are cached."""
-
-RETRY_SECONDS: Final = 30
-"""Seconds after which a robots.txt that failed is requested again."""
 
 MAX_REDIRECTS: Final = 5
 """Redirects that are followed, as crawlers do (RFC 9309, section 2.3.1.2). More mean that nothing is forbidden."""
@@ -55,10 +53,6 @@ _ABSENT_STATUSES: Final = frozenset({404, 410})
 _REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 _SERVER_ERROR_CLASS: Final = 5
 _TOO_MANY_REQUESTS: Final = 429
-
-
-class RobotsUnknown(Exception):
-    """The app's robots.txt fails, and no earlier rules are known."""
 
 
 class _CachedRules(NamedTuple):

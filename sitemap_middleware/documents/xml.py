@@ -1,23 +1,114 @@
-"""The XML of Sitemap 0.9. A new child of `<url>` is one field of `SitemapUrl` and one line in `render_url`."""
+"""The XML of Sitemap 0.9: entries rendered as documents, which are compressed once and kept as they are sent.
+
+Equal entries give equal documents with equal ETags, in every process. A new child of `<url>` is one field of
+`SitemapUrl` and one line in `render_url`.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+import gzip
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Final, NamedTuple
 
 from ..models import SitemapUrl
+from ..options.value_checks import MAX_BYTES_PER_DOCUMENT
+from ..util import in_pieces
+
+MAX_ENTRIES: Final = 10_000
+"""Entries in one document. The protocol allows 50,000; smaller ones are rendered and read again sooner."""
+
+PIECE_ENTRIES: Final = 200
+"""Entries that are rendered at a time, in about a millisecond: then other threads, such as an event loop, may run."""
 
 _HEAD: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _NAMESPACE: Final = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-URLSET: Final = (f"{_HEAD}<urlset {_NAMESPACE}>\n", "</urlset>\n")
+_URLSET: Final = (f"{_HEAD}<urlset {_NAMESPACE}>\n", "</urlset>\n")
 """What is before and after the entries of a document."""
-SITEMAPINDEX: Final = (f"{_HEAD}<sitemapindex {_NAMESPACE}>\n", "</sitemapindex>\n")
+_SITEMAPINDEX: Final = (f"{_HEAD}<sitemapindex {_NAMESPACE}>\n", "</sitemapindex>\n")
 """The same for an index."""
+_URLSET_BYTES: Final = sum(map(len, _URLSET))
 _ENTITIES: Final = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("'", "&apos;"), ('"', "&quot;"))
 
 
-def priority_text(priority: float) -> str:
-    """A priority as text: "0.8", "1.0", "0.25"."""
-    return str(round(float(priority), 2))
+class Document(NamedTuple):
+    """One XML file."""
+
+    name: str
+    """The part of its path after the sitemap's own name, without ".xml": "routes-1"; empty for the sitemap itself."""
+    etag: str
+    """A digest of the XML."""
+    entries: int
+    """URLs; in an index, documents."""
+    size: int
+    """Bytes of plain XML."""
+    gzipped_size: int
+    lastmod: str | None
+    """The latest lastmod of its entries."""
+    since: int = 0
+    """Since when it has been this document, in POSIX seconds: its Last-Modified."""
+    gzipped: bytes = b""
+    """The XML, gzipped; empty while it is in the store."""
+
+    @property
+    def figures(self) -> Document:
+        """The document without its XML."""
+        return self._replace(gzipped=b"")
+
+    def with_date(self, earlier: Document | None, now: int) -> Document:
+        """The document, dated: the date of an equal earlier one, else now, but no second stands for two documents."""
+        if earlier is None:
+            return self._replace(since=now)
+        return self._replace(since=earlier.since if earlier.etag == self.etag else max(now, earlier.since + 1))
+
+
+def urlsets(entries: Iterable[SitemapUrl], name: str) -> Iterator[Document]:
+    """Render entries, in their order, as documents within the limits of the protocol.
+
+    The first one has this name. The others end in "-2", "-3" and so on, in place of "-1" if it has that.
+    """
+    lines: list[str] = []
+    size, lastmod, number = _URLSET_BYTES, "", 1
+    for entry in in_pieces(entries, PIECE_ENTRIES):
+        line = render_url(entry)
+        if len(lines) == MAX_ENTRIES or size + len(line) > MAX_BYTES_PER_DOCUMENT:
+            yield _document(_numbered(name, number), _URLSET, lines, lastmod)
+            lines, size, lastmod, number = [], _URLSET_BYTES, "", number + 1
+        lines.append(line)
+        size += len(line)
+        if entry.lastmod is not None and entry.lastmod > lastmod:
+            lastmod = entry.lastmod
+    if lines:
+        yield _document(_numbered(name, number), _URLSET, lines, lastmod)
+
+
+def sitemapindex(documents: Iterable[tuple[str, str | None]]) -> Document:
+    """The index of documents, given as pairs of loc and lastmod."""
+    pairs = list(documents)
+    lastmod = max((lastmod or "" for _, lastmod in pairs), default="")
+    return _document("", _SITEMAPINDEX, [render_sitemap(*pair) for pair in pairs], lastmod)
+
+
+def fit_together(documents: Sequence[Document]) -> bool:
+    """Whether one document can hold the entries of all."""
+    return (
+        sum(document.entries for document in documents) <= MAX_ENTRIES
+        and sum(document.size for document in documents) <= MAX_BYTES_PER_DOCUMENT
+    )
+
+
+def joined(documents: Sequence[Document]) -> Document:
+    """The one document of all entries of these, which have their XML."""
+    head, tail = _URLSET
+    lines = [gzip.decompress(document.gzipped).decode()[len(head) : -len(tail)] for document in documents]
+    lastmod = max((document.lastmod or "" for document in documents), default="")
+    whole = _document("", _URLSET, lines, lastmod)
+    return whole._replace(entries=sum(document.entries for document in documents))
+
+
+def etag_of(xml: bytes) -> str:
+    """The digest of some XML."""
+    return blake2b(xml, digest_size=16).hexdigest()
 
 
 def render_url(url: SitemapUrl) -> str:
@@ -25,7 +116,7 @@ def render_url(url: SitemapUrl) -> str:
     loc, lastmod, changefreq, priority = url
     lastmod_tag = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
     changefreq_tag = f"<changefreq>{changefreq}</changefreq>" if changefreq else ""
-    priority_tag = "" if priority is None else f"<priority>{priority_text(priority)}</priority>"
+    priority_tag = "" if priority is None else f"<priority>{round(float(priority), 2)}</priority>"
     return f"<url><loc>{_escaped(loc)}</loc>{lastmod_tag}{changefreq_tag}{priority_tag}</url>\n"
 
 
@@ -41,3 +132,14 @@ def _escaped(url: str) -> str:
         if character in url:
             url = url.replace(character, entity)
     return url
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name.removesuffix('-1')}-{number}"
+
+
+def _document(name: str, frame: tuple[str, str], lines: list[str], lastmod: str) -> Document:
+    head, tail = frame
+    xml = "".join([head, *lines, tail]).encode("ascii")
+    gzipped = gzip.compress(xml, 6, mtime=0)
+    return Document(name, etag_of(xml), len(lines), len(xml), len(gzipped), lastmod or None, gzipped=gzipped)

@@ -192,5 +192,3 @@ class Response:
     """A long body, made part by part; `body` is then empty. The consumer closes it."""
     is_slow: bool = False
     """Whether the parts take so long to make that an event loop must not make them."""
-    encoded: Sequence[tuple[bytes, bytes]] = ()
-    """The headers as ASGI sends them, if the response is cached."""

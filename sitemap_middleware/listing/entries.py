@@ -203,6 +203,7 @@ class EntryBuilder:
             snapshot.site.base_url,
             [pattern.text for patterns in (options.include, options.exclude, options.learn) for pattern in patterns],
             (options.path, options.priority, options.changefreq, options.max_age_days, sorted(options.media_types)),
+            (options.list_unseen, options.verify),
             [
                 (route.path, route.settings.priority, route.settings.changefreq, route.settings.exclude, given)
                 for route, given in zip(learned, dates, strict=True)

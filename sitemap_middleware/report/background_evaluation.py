@@ -6,12 +6,13 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
-from ..documents.background import BackgroundJob, Unavailable
-from ..documents.robots import RobotsUnknown
+from ..documents.reasons import Unavailable
 from ..exceptions import StoreError, ValuesError
 from ..http.messages import Request
 from ..inspection import ServiceInspection
@@ -19,7 +20,7 @@ from ..listing.candidates import SiteSnapshot
 from ..listing.changes_since import change_times
 from ..listing.listed_and_unlisted_urls import EvaluatedUrl
 from ..models import Site
-from ..util import reset_after_fork
+from ..util import reset_after_fork, resolve
 from .evaluated_urls_database import PageRow, SiteIndex
 
 MAX_SITES: Final = 8
@@ -126,7 +127,7 @@ class EvaluationCache:
     def _start_empty(self) -> None:
         self._lock = threading.Lock()
         self._latest: OrderedDict[str, Evaluation] = OrderedDict()
-        self._jobs: dict[str, BackgroundJob] = {}
+        self._jobs: dict[str, Future[None]] = {}
         """Those that run."""
         self._running: dict[str, Evaluation] = {}
 
@@ -142,8 +143,10 @@ class EvaluationCache:
             if not self._is_due(latest, site):
                 return latest
         job, is_new = self._start(site, request)
-        if (is_new or latest is None) and job.done.wait(WAIT_SECONDS) and job.error is not None:
-            raise job.error
+        if is_new or latest is None:
+            wait((job,), WAIT_SECONDS)
+            if job.done():
+                job.result()
         return self._latest.get(site.base_url)
 
     def pages_read(self, site: Site) -> int:
@@ -161,21 +164,22 @@ class EvaluationCache:
             or not 0 <= age < self._service.options.max_age
         )
 
-    def _start(self, site: Site, request: Request) -> tuple[BackgroundJob, bool]:
+    def _start(self, site: Site, request: Request) -> tuple[Future[None], bool]:
         """The job that evaluates a site now, and whether it was started for this request."""
         with self._lock:
             if (running := self._jobs.get(site.base_url)) is not None:
                 return running, False
-            job = self._jobs[site.base_url] = BackgroundJob(lambda: self._evaluate(site, request))
+            job = self._jobs[site.base_url] = Future()
+        run = partial(resolve, job, partial(self._evaluate, site, request))
         if request.runs_probes_inline:  # the app may need what belongs to the server's one thread
-            job.run()
+            run()
         else:
-            request.run_in_background(job.run)
+            request.run_in_background(run)
         return job, True
 
     def _evaluate(self, site: Site, request: Request) -> None:
         try:
-            with suppress(Unavailable, RobotsUnknown, StoreError):  # what is known is shown all the same
+            with suppress(Unavailable, StoreError):  # what is known is shown all the same
                 self._service.sitemap_handler.bring_up_to_date(site, request)
             snapshot = replace(self._service.snapshot_now(site), async_collector=request.async_collector)
             evaluation = self._running[site.base_url] = started_evaluation(self._service, snapshot)

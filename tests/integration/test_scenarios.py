@@ -381,7 +381,6 @@ CONDITIONS = (
 CODINGS = (
     coded("gzip", "gzip"),
     coded("gzip, deflate, br, zstd", "gzip"),
-    coded("x-gzip", "gzip"),
     coded("GZip", "gzip"),
     coded("*", "gzip"),
     coded("gzip;q=0.5", "gzip"),

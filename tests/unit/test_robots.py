@@ -16,7 +16,7 @@ from starlette.responses import FileResponse, HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.documents.robots import RETRY_SECONDS
+from sitemap_middleware.documents.reasons import RETRY_SECONDS
 from sitemap_middleware.http.robots_parser import (
     MAX_ROBOTS_BYTES,
     RobotsRules,

@@ -17,7 +17,7 @@ import pytest
 from lxml import etree
 
 from sitemap_middleware import Entry, SitemapMiddleware, StoreError, sitemap
-from sitemap_middleware.documents import document, handler, publisher
+from sitemap_middleware.documents import handler, publisher, xml
 from sitemap_middleware.models import SitemapUrl, StoreKey
 from sitemap_middleware.stores.base import STORE_METHODS, Store
 from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
@@ -109,7 +109,7 @@ def test_a_document_has_at_most_10_000_urls(count: int, documents: int) -> None:
 
 
 def test_the_index_has_the_latest_date_of_each_document(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(document, "MAX_ENTRIES", 2)
+    monkeypatch.setattr(xml, "MAX_ENTRIES", 2)
     dates = [date(2024, 5, 1), datetime(2024, 5, 2, 10, tzinfo=UTC), None, None]
     shop = Shop(lambda: [Entry({"slug": f"n{number}"}, lastmod=day) for number, day in enumerate(dates)])
     found = entries(shop.get().body)
@@ -129,9 +129,9 @@ def test_a_document_of_the_app_with_a_name_like_ours_is_left_to_the_app() -> Non
 
 
 def test_documents_are_split_by_bytes_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(document, "MAX_BYTES_PER_DOCUMENT", 400)
+    monkeypatch.setattr(xml, "MAX_BYTES_PER_DOCUMENT", 400)
     urls = [SitemapUrl(f"{BASE}/{letter * 100}") for letter in "abcd"]
-    made = list(document.urlsets(urls, "pages-1"))
+    made = list(xml.urlsets(urls, "pages-1"))
     assert [one.name for one in made] == ["pages-1", "pages-2"]
     assert [one.entries for one in made] == [2, 2]
     assert all(one.size <= 400 for one in made)
@@ -150,7 +150,7 @@ def test_documents_are_split_by_bytes_too(monkeypatch: pytest.MonkeyPatch) -> No
     ],
 )
 def test_children_are_in_the_order_of_the_schema(url: SitemapUrl, line: str) -> None:
-    (made,) = document.urlsets([url], "pages-1")
+    (made,) = xml.urlsets([url], "pages-1")
     assert gzip.decompress(made.gzipped).decode().splitlines()[2] == line
 
 
@@ -160,7 +160,7 @@ def test_children_are_in_the_order_of_the_schema(url: SitemapUrl, line: str) -> 
 @BOTH
 @pytest.mark.parametrize("path", ["/sitemap.xml", "/sitemap-routes-1.xml"])
 def test_validators_and_304(protocol: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(document, "MAX_ENTRIES", 1)
+    monkeypatch.setattr(xml, "MAX_ENTRIES", 1)
     site = SampleSite(protocol, {"/": Page(), "/about": Page()})
     answer = site.request(path)
     headers = dict(answer.headers)
@@ -192,7 +192,6 @@ def test_validators_and_304(protocol: str, path: str, monkeypatch: pytest.Monkey
         (None, False),
         ("gzip", True),
         ("GZIP;q=0.5", True),
-        ("x-gzip", True),
         ("*", True),
         ("gzip;q=0", False),
         ("identity", False),
@@ -267,11 +266,10 @@ def test_values_are_read_again_after_max_age_and_after_refresh() -> None:
 
 @BOTH
 def test_a_change_of_a_learned_page_shows_in_its_part(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(document, "MAX_ENTRIES", 3)
     monkeypatch.setattr(publisher, "MAX_WAITED_PAGES", 2)
     site = SampleSite(protocol, {"/posts/{slug}": Page()}, learn="/posts/*")
     site.visit(*(f"/posts/{letter}" for letter in "abcd"))
-    assert len(locs(site.request("/sitemap.xml").body)) == 3, "those that fit: a part is one document"
+    assert len(locs(site.request("/sitemap.xml").body)) == 4
     site.pages["/posts/{slug}"] = Page(404)
     site.visit("/posts/a")
     assert [loc[-1] for loc in locs(site.request("/sitemap.xml").body)] == ["b", "c", "d"]
@@ -324,8 +322,8 @@ def test_lost_and_damaged_xml_is_rendered_again() -> None:
     good = shop.get("/sitemap-items-1.xml")
     key = shop.app.service.sites()[0].base_url
     for damage in (b"", b"damaged", gzip.compress(b"<urlset/>")):
-        assert store.load(key, ["documents/values/items/0"])
-        store.save(key, {"documents/values/items/0": damage})
+        assert store.load(key, ["documents/xml/items-1"])
+        store.save(key, {"documents/xml/items-1": damage})
         assert Shop(numbered(10_001), store).get("/sitemap-items-1.xml").body == good.body
 
 
