@@ -14,9 +14,10 @@ from .documents.reasons import NoSitemapReasons
 from .documents.robots import RobotsTxt
 from .http import urls
 from .http.captured_response import OBSERVED_STATUSES, CapturedResponse
-from .http.forwarded_hosts import forwarded_hosts
+from .http.header_rules import IgnoreReason
 from .http.messages import DOCUMENT_SUFFIXES, Request
-from .http.reasons import COOKIE, FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
+from .http.proxies import forwarded_hosts
+from .http.request_filter import COOKIE, FOREIGN_HOST, ignore_reason_of_line
 from .http.robots_parser import ROBOTS_PATH
 from .inspection import ServiceInspection
 from .listing.entries import EntryBuilder

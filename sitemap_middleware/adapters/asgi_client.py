@@ -24,8 +24,7 @@ from ..http.messages import (
     as_exception,
 )
 from .event_loop_and_threads import loop_caller, run_in_background, start_task
-from .probe_headers import headers_of_probe, probe_client_address
-from .truncated_response import is_endless, truncated_response
+from .probe import is_endless, probe_client_address, probe_headers, truncated_response
 
 CLEANUP_TIMEOUT_SECONDS: Final = 0.1
 """Seconds that a complete response waits for the app to close its files. Else they may stay open."""
@@ -89,7 +88,7 @@ class ASGIClient:
         elif "state" in self.scope:
             scope["state"] = {}
         address, port = self.scope.get("client") or (None, 0)
-        headers = headers_of_probe(probe, request, self.adapter.service.app_routes.root_path)
+        headers = probe_headers(probe, request)
         own: Scope = {
             "type": "http",
             "method": "GET",

@@ -24,8 +24,7 @@ from ..http.messages import (
     Response,
     as_exception,
 )
-from .probe_headers import headers_of_probe, probe_client_address
-from .truncated_response import is_endless, truncated_response
+from .probe import is_endless, probe_client_address, probe_headers, truncated_response
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
@@ -88,7 +87,7 @@ class WSGIClient:
         if probe.scheme is not None:
             environ.pop("HTTPS", None)
             environ["wsgi.url_scheme"] = probe.scheme
-        headers = headers_of_probe(probe, request, self.adapter.service.app_routes.root_path)
+        headers = probe_headers(probe, request)
         return environ | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers}
 
 

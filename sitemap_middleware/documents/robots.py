@@ -203,7 +203,7 @@ class RobotsTxt:
         if path == ROBOTS_PATH and not (may_answer(path) or may_answer(f"{path}/")):  # routers redirect to the slash
             return Response(404, [])
         try:
-            probe = ProbeRequest(path, scheme, host, keep_host, allow_truncated=True)
+            probe = ProbeRequest(path, scheme, None if keep_host else host, allow_truncated=True)
             return request.start_probe(probe).result(PROBE_TIMEOUT_SECONDS + PROBE_GRACE_SECONDS)
         except Exception as error:
             log.debug("the app failed to answer a request for %s: %s", path, error)

@@ -14,13 +14,11 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from .reasons import MAX_NAME_CHARS, IgnoreReason, printable
-
 MAX_CACHED_NAMES: Final = 2000
 """Names whose rules are remembered."""
 
-HOST_HEADERS: Final = frozenset({"forwarded", "x-forwarded-host", "x-host", "x-original-host"})
-"""Headers that may name another host than Host does."""
+MAX_NAME_CHARS: Final = 100
+"""Characters of a header's name, or of a value that is shown, that are read."""
 
 PREFETCH_HEADERS: Final = frozenset({"sec-purpose", "purpose", "x-sec-purpose", "x-purpose", "x-moz"})
 """Headers of a browser that loads a whole page ahead of time."""
@@ -28,11 +26,20 @@ PREFETCH_HEADERS: Final = frozenset({"sec-purpose", "purpose", "x-sec-purpose", 
 _RANGE_HEADERS: Final = frozenset({"range", "if-range", "request-range", "x-range"})
 
 
-class HeaderRule(NamedTuple):
+class IgnoreReason(NamedTuple):
+    """Why a request does not count as evidence."""
+
+    reason: str
+    """One of `request_filter.IGNORE_REASONS`."""
+    detail: str
+    """What about the request is the reason, in words that follow "it"."""
+
+
+class _Rule(NamedTuple):
     """Why a header with this name may make a request no evidence."""
 
     reason: IgnoreReason
-    from_proxy: bool
+    from_proxy: bool = False
     """Whether proxies send it for all visitors, with a value that may say that nobody is signed in."""
 
 
@@ -97,42 +104,11 @@ _ALWAYS_IDENTITY_NAME: Final = re.compile(
 )
 """Headers that count whatever their value is. The value of others may say that nobody is signed in."""
 
-_ANONYMOUS_VALUES: Final = frozenset(
-    {
-        "-",
-        '""',
-        "''",
-        "0",
-        "none",
-        "null",
-        "(null)",
-        "nil",
-        "false",
-        "off",
-        "no",
-        "anonymous",
-        "guest",
-        "undefined",
-        "unauthenticated",
-        "visitor",
-        "public",
-    }
-)
+_ANONYMOUS_VALUES: Final = frozenset({
+    "-", '""', "''", "0", "none", "null", "(null)", "nil", "false", "off", "no", "anonymous", "guest", "undefined",
+    "unauthenticated", "visitor", "public",
+})  # fmt: skip
 """What proxies send for a visitor who is not signed in: HAProxy `""` and 0, Apache (null), nginx NONE."""
-
-_ROUTING_NAME: Final = re.compile(
-    r"""
-    ^forwarded$ | ^x-forwarded-(?!for(?:-|$)) | ^front-end-https$ | ^cf-visitor$ | (?:^|-)forwarded-proto
-    | ^(?:x-)?(?:ms-|waws-|iis-|http-|envoy-|accel-|proxy-|arr-)?(?:original|rewrite|rewritten|replaced|override|real
-        |raw|request|unencoded|destination|script|mount|base|root|app|context|path|url|public|external)-?
-        (?:ur[il]|path|prefix|name|host|port|scheme|proto|protocol|info|root)$
-    | ^(?:x-)?(?:scheme|proto|protocol|prefix|path|ur[il]|basepath|https)$
-    | ^x-(?:tenant|workspace|site|shop|store|brand|org(?:ani[sz]ation)?)(?:-?(?:id|name|code|slug|domain))?$
-    """,
-    re.VERBOSE,
-)
-"""Names of headers about the URL under which the client, or a proxy before this one, requested the page, and about the
-site that it stands for: an app of several sites answers with the pages of another one."""
 
 _IDENTITY_KEY: Final = re.compile(
     r"""
@@ -150,62 +126,53 @@ _IDENTITY_KEY: Final = re.compile(
 """Keys of an environ, other than headers, about the visitor. The rest are the server's or environment variables."""
 
 
-def rule_for_header(name: str) -> HeaderRule | None:
-    """The rule for a header's name, in any case; None if the name is harmless."""
-    return _rule_for_header(name[:MAX_NAME_CHARS])
+def ignore_reason_of_header(name: str, value: str) -> IgnoreReason | None:
+    """Why a request with this header does not count; None if it is no reason. The name may be that of an environ."""
+    rule = _rule_for_header(name[:MAX_NAME_CHARS])
+    if rule is None or not _applies(rule, value):
+        return None
+    is_certificate = name.lower().replace("_", "-").endswith("forwarded-client-cert")
+    return None if is_certificate and _is_service_mesh_workload(value) else rule.reason
+
+
+def ignore_reason_of_environ_key(key: str, value: str) -> IgnoreReason | None:
+    """Why a request whose environ has this key, which is no header, does not count; None if it is no reason."""
+    rule = _rule_for_environ_key(key) if len(key) <= MAX_NAME_CHARS else None
+    return None if rule is None or not _applies(rule, value) else rule.reason
+
+
+def printable(text: str) -> str:
+    """A text that a client sent, shortened and safe to show."""
+    return "".join(char if char.isascii() and char.isprintable() else "?" for char in text[:MAX_NAME_CHARS])
 
 
 @lru_cache(MAX_CACHED_NAMES)
-def _rule_for_header(name: str) -> HeaderRule | None:
+def _rule_for_header(name: str) -> _Rule | None:
     name = name.lower().replace("_", "-")
+    shown = printable(name)
     if name in _RANGE_HEADERS:
-        return HeaderRule(
-            IgnoreReason("range", f"asked for a part of the bytes by {printable(name)}"), from_proxy=False
-        )
+        return _Rule(IgnoreReason("range", f"asked for a part of the bytes by {shown}"))
     if name in PREFETCH_HEADERS or _HARMLESS_NAME.fullmatch(name):
         return None
     if name.endswith("method-override") or name == "x-http-method":
-        return HeaderRule(IgnoreReason("method", f"replaced the method by {printable(name)}"), from_proxy=False)
+        return _Rule(IgnoreReason("method", f"replaced the method by {shown}"))
     if _IDENTITY_NAME.search(name):
-        return HeaderRule(
-            IgnoreReason("credentials", f"carried {printable(name)}"),
-            from_proxy=_ALWAYS_IDENTITY_NAME.search(name) is None,
-        )
+        from_proxy = _ALWAYS_IDENTITY_NAME.search(name) is None
+        return _Rule(IgnoreReason("credentials", f"carried {shown}"), from_proxy)
     if _PARTIAL_PAGE_NAME.fullmatch(name):
-        return HeaderRule(
-            IgnoreReason("partial", f"asked for a part of the page by {printable(name)}"), from_proxy=False
-        )
+        return _Rule(IgnoreReason("partial", f"asked for a part of the page by {shown}"))
     return None
 
 
-def is_routing_header(name: str) -> bool:
-    """Whether apps may believe a header of this name, in any case, to state the URL that was requested."""
-    return len(name) <= MAX_NAME_CHARS and _is_routing_header(name)
-
-
 @lru_cache(MAX_CACHED_NAMES)
-def _is_routing_header(name: str) -> bool:
-    return _ROUTING_NAME.search(name.lower().replace("_", "-")) is not None
+def _rule_for_environ_key(key: str) -> _Rule | None:
+    is_identity = _IDENTITY_KEY.fullmatch(key) is not None
+    return _Rule(IgnoreReason("credentials", f"carried {key}"), from_proxy=True) if is_identity else None
 
 
-def rule_for_environ_key(key: str) -> HeaderRule | None:
-    """The rule for a key of an environ that is not a header; None if the key is harmless."""
-    return _rule_for_environ_key(key) if len(key) <= MAX_NAME_CHARS else None
-
-
-@lru_cache(MAX_CACHED_NAMES)
-def _rule_for_environ_key(key: str) -> HeaderRule | None:
-    if not _IDENTITY_KEY.fullmatch(key):
-        return None
-    return HeaderRule(IgnoreReason("credentials", f"carried {key}"), from_proxy=True)
-
-
-def rule_applies(rule: HeaderRule, name: str, value: str) -> bool:
-    """Whether a header counts against a request, given its value."""
+def _applies(rule: _Rule, value: str) -> bool:
     value = value.strip()
-    if not value or (rule.from_proxy and value.lower() in _ANONYMOUS_VALUES):
-        return False
-    return not (name.lower().replace("_", "-").endswith("forwarded-client-cert") and _is_service_mesh_workload(value))
+    return bool(value) and not (rule.from_proxy and value.lower() in _ANONYMOUS_VALUES)
 
 
 def _is_service_mesh_workload(value: str) -> bool:

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Protocol
 
 from ..models import Context, Headers, RoutingHeaders
-from .header_rules import is_routing_header
-from .proxy_header_names import PROXY_HEADERS, is_proxy_header
-from .reasons import IgnoreReason
+from .header_rules import IgnoreReason
+from .proxies import PROXY_HEADERS, is_proxy_header, is_routing_header
 from .request_filter import ignore_reason_of_headers
 
 DOCUMENT_SUFFIXES: Final = (".xml", ".txt")
@@ -47,10 +46,6 @@ Conditions = tuple[str, str | None, str | None, str | None]
 """What a response with a document depends on: the method, Accept-Encoding, If-None-Match and If-Modified-Since."""
 
 
-LASTING_HEADERS: Final = PROXY_HEADERS | {"host"}
-"""The headers of a request that are kept after its end, for later requests of the middleware itself."""
-
-
 class AppTerminated(Exception):
     """The app raised a `BaseException` such as `SystemExit`: it, or its server, was told to end."""
 
@@ -68,9 +63,7 @@ class ProbeRequest(NamedTuple):
     scheme: str | None = None
     """Replaces the scheme of the live request."""
     host: str | None = None
-    """Replaces the Host of the live request, and the public host that its headers state."""
-    keep_host: bool = False
-    """Whether to send the Host of the live request nevertheless."""
+    """Replaces the Host of the live request."""
     allow_truncated: bool = False
     """Whether the beginning of a body that is too long is enough."""
 
@@ -177,7 +170,7 @@ class Request:
 
     def detached(self) -> Request:
         """A copy to use after this request has ended. Call it before the end, on the thread or loop of the app."""
-        headers = [field for field in self.headers if field[0] in LASTING_HEADERS]
+        headers = [field for field in self.headers if field[0] in PROXY_HEADERS]
         return replace(self, headers=headers, client=self.client.detached(), signed_in=None, async_collector=None)
 
 
@@ -190,5 +183,3 @@ class Response:
     body: bytes = b""
     parts: Generator[bytes] | None = None
     """A long body, made part by part; `body` is then empty. The consumer closes it."""
-    is_slow: bool = False
-    """Whether the parts take so long to make that an event loop must not make them."""

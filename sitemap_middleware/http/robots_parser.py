@@ -20,11 +20,6 @@ MAX_ROBOTS_BYTES: Final = 500 * 1024
 _CRAWLERS: Final = ("Googlebot", "Bingbot")
 """The crawlers whose rules are obeyed; the rules for `*` apply to one that is not named."""
 
-_HARMLESS: Final = frozenset({"user-agent", "allow", "sitemap", "crawl-delay"})
-"""The keys of lines that forbid nothing."""
-_PLAIN_START: Final = re.compile(r"/[A-Za-z0-9/_.~-]*")
-"""The beginning of a rule that has one spelling only."""
-
 _SITEMAP: Final = re.compile(r"^\s*sitemap\s*:", re.IGNORECASE | re.MULTILINE)
 _RULE: Final = re.compile(
     r"^[ \t]*(?:user[ -]?agent|disallow|allow|sitemap|crawl-delay)[ \t]*:", re.IGNORECASE | re.MULTILINE
@@ -55,21 +50,6 @@ class RobotsRules:
             return
         lines = _AGENT.sub(self._normalized_agent_line, _CARRIAGE_RETURN.sub("\n", text))
         self._parsed = Protego.parse(lines)
-
-    def may_disallow(self, path: str) -> bool:
-        """Whether a rule may forbid a URL whose path begins with this one. False if each forbids paths elsewhere."""
-        if self._parsed is None:
-            return False
-        for line in _CARRIAGE_RETURN.sub("\n", self.text).splitlines():
-            rule = line.partition("#")[0].strip()
-            key, colon, value = rule.partition(":")
-            value = value.strip()
-            if not rule or (colon and (key.strip().lower() in _HARMLESS or not value)):
-                continue
-            start = _PLAIN_START.match(value)
-            if not colon or start is None or start[0].startswith(path) or path.startswith(start[0]):
-                return True
-        return False
 
     def allows(self, loc: str) -> bool:
         """Whether all of the crawlers may fetch this URL."""

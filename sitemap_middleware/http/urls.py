@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urljoin, urlsplit
 
@@ -35,8 +34,6 @@ _DOT_SEGMENT: Final = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
 _CAMPAIGN_PARAMETER: Final = re.compile(r"utm_|(?:gclid|fbclid|msclkid|dclid)$")
 _SAFE_PATH_CHARS: Final = "/:@!$&'()*+,;=~-._"
 """Characters that a path may contain unencoded, besides letters and digits (RFC 3986, section 3.3)."""
-_PLAIN_CHARS: Final = f"{string.ascii_letters}{string.digits}{_SAFE_PATH_CHARS}".encode("ascii")
-"""The characters of paths that need no encoding."""
 
 _HOST_AND_PORT = r"(?:\[[0-9a-fA-F:.%]+\]|[\w.~%-]+)(?::[0-9]{0,5})?|:[0-9]{1,5}|"
 _STORE_URL: Final = re.compile(
@@ -178,28 +175,6 @@ def quote_path(path: str) -> str | None:
     if not path.startswith("/") or _CONTROL.search(path) or _DOT_SEGMENT.search(path):
         return None
     return quote(path, safe=_SAFE_PATH_CHARS)
-
-
-def quote_paths(site: Site, paths: Sequence[str | None]) -> list[str | None]:
-    """Percent-encode many decoded paths; None for each that has no loc, also because that would be too long."""
-    known = [path for path in paths if path is not None]
-    if _are_plain("\n".join(known), len(known)):  # so each has a slash at least
-        before = len(site.base_url)
-        if before + 1 >= MIN_LOC_CHARS and before + max(map(len, known)) <= MAX_LOC_CHARS:
-            return [*paths]
-    quoted = [None if path is None else quote_path(path) for path in paths]
-    return [path if path is not None and loc_of(site, path) else None for path in quoted]
-
-
-def _are_plain(lines: str, count: int) -> bool:
-    """Whether so many lines are paths that need no encoding. Compiled code looks at every character."""
-    raw = lines.encode("ascii", "replace")  # by question marks, which are not plain
-    return (
-        raw.startswith(b"/")
-        and raw.translate(None, _PLAIN_CHARS) == b"\n" * (count - 1)
-        and (b"." not in raw or b"/." not in raw)  # one byte is found in a fraction of the time
-        and raw.count(b"\n/") == count - 1
-    )
 
 
 def loc_of(site: Site, path: str) -> str | None:

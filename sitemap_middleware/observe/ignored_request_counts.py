@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..http.reasons import IGNORE_REASONS, IgnoreReason
+from ..http.header_rules import IgnoreReason
+from ..http.request_filter import IGNORE_REASONS
 
 MAX_REMEMBERED_PATHS: Final = 1000
 """Paths for which the last reason is remembered; all are forgotten if there are more."""

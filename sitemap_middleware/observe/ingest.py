@@ -23,7 +23,7 @@ from ..evidence.page_verdict import is_listable
 from ..evidence.response_parser import UNREADABLE_FILE_REASON, ResponseParser
 from ..exceptions import StoreError
 from ..http.captured_response import CapturedResponse
-from ..http.reasons import FOREIGN_HOST
+from ..http.request_filter import FOREIGN_HOST
 from ..http.urls import loc_of, quote_path
 from ..listing.provider_reader import Providers
 from ..models import PageLimits, Route, Site, StoreKey

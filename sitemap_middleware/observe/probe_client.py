@@ -131,7 +131,7 @@ class ProbeClient:
     ) -> Future[Response | None]:
         if not self.has_room(request, 0):
             raise TooManyHanging
-        return request.start_probe(ProbeRequest(path, scheme, site.host, keep_host))
+        return request.start_probe(ProbeRequest(path, scheme, None if keep_host else site.host))
 
 
 class BackgroundProber:

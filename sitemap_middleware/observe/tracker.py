@@ -13,8 +13,8 @@ from typing import Any, Final, Protocol
 from ..evidence.observations import HTML_TYPES
 from ..evidence.response_headers import ResponseHeaders
 from ..http.captured_response import OBSERVED_STATUSES, CapturedResponse
+from ..http.header_rules import IgnoreReason
 from ..http.messages import Request
-from ..http.reasons import IgnoreReason
 from ..models import Site
 from ..routing.current_routes import AppRoutes
 from ..util import reset_after_fork

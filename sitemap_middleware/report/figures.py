@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from ..http.reasons import IGNORE_REASONS
+from ..http.request_filter import IGNORE_REASONS
 
 
 class Figure(NamedTuple):

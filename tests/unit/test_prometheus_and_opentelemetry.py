@@ -14,7 +14,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_lates
 from prometheus_client.parser import text_string_to_metric_families
 
 from sitemap_middleware import OptionError
-from sitemap_middleware.http.reasons import IGNORE_REASONS
+from sitemap_middleware.http.request_filter import IGNORE_REASONS
 from sitemap_middleware.report.figures import FIGURES
 
 from ..support.sample_sites import Clock, Page, SampleSite

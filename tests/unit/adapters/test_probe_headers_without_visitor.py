@@ -18,8 +18,8 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.test import create_environ, run_wsgi_app
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters.probe_headers import PROBE_CLIENT_ADDRESS
-from sitemap_middleware.http.proxy_header_names import ADDRESS_HEADERS
+from sitemap_middleware.adapters.probe import PROBE_CLIENT_ADDRESS
+from sitemap_middleware.http.proxies import ADDRESS_HEADERS
 
 from ...support.documents import locs
 from ...support.sample_sites import Clock
@@ -199,11 +199,9 @@ def test_own_requests_do_not_come_from_the_visitors_address(
     assert seen
     for request in seen:
         assert "10.0.0." not in str((request.headers, request.address))
-        for name, value in forwarding.items():
-            sent = request.headers[name.replace("_", "-")]
-            assert sent.count(",") == value.count(",")
-            assert PROBE_CLIENT_ADDRESS in sent
-        assert request.address == "127.0.0.1"  # the proxy's
+        for name in forwarding:
+            assert request.headers.get(name.replace("_", "-"), PROBE_CLIENT_ADDRESS) == PROBE_CLIENT_ADDRESS
+        assert request.address == (PROBE_CLIENT_ADDRESS if "forwarded" in forwarding else "127.0.0.1")  # the proxy's
 
 
 @BOTH

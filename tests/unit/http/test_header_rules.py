@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters import asgi_exchange, wsgi_exchange
-from sitemap_middleware.http.accept_header import MAX_ACCEPT_CHARS, ignore_reason_of_accept
-from sitemap_middleware.http.header_rules import (
-    rule_for_header,
+from sitemap_middleware.http.header_rules import MAX_NAME_CHARS, IgnoreReason, ignore_reason_of_header
+from sitemap_middleware.http.request_filter import (
+    IGNORE_REASONS,
+    MAX_ACCEPT_CHARS,
+    MAX_AGENT_CHARS,
+    ignore_reason_of_accept,
 )
-from sitemap_middleware.http.reasons import IGNORE_REASONS, MAX_NAME_CHARS, IgnoreReason
-from sitemap_middleware.http.uptime_monitors import MAX_AGENT_CHARS
 
 from ...support.sample_sites import Page, SampleSite
 from ...support.url_flood import ENVIRON, SCOPE
@@ -473,8 +474,8 @@ def test_an_accept_header_that_wants_html_counts(accept: str) -> None:
 
 @given(st.text(max_size=300), st.text(max_size=30))
 def test_no_header_raises_and_what_is_shown_is_printable(name: str, value: str) -> None:
-    rule = rule_for_header(name)
-    assert rule is None or (rule.reason.reason in IGNORE_REASONS and rule.reason.detail.isprintable())
+    found = ignore_reason_of_header(name, value)
+    assert found is None or (found.reason in IGNORE_REASONS and found.detail.isprintable())
     environ = {f"HTTP_{name}": value}
     of_environ(environ)
     of_scope([(name.encode(), value.encode())])
@@ -592,6 +593,3 @@ def test_page_requested_only_by_a_monitor_is_not_learned(protocol: str, agents: 
     sample.request(RequestSpec("/p/polled", headers=[("user-agent", agent) for agent in agents]))
     sample.visit("/p/visited")
     assert sample.locs() == ["http://testserver/p/visited"]
-
-
-# What is remembered of names

@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.adapters import wsgi_client
-from sitemap_middleware.adapters.probe_headers import PROBE_ACCEPT
+from sitemap_middleware.adapters.probe import PROBE_ACCEPT
 from sitemap_middleware.observe import unvisited_page_prober
 from sitemap_middleware.observe.unvisited_page_prober import (
     RETRY_SECONDS,
