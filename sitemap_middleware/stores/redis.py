@@ -209,6 +209,8 @@ class RedisStore:
         client, self._client = self._client, None
         if client is not None:
             with contextlib.suppress(redis.RedisError, OSError):
+                if self._is_cluster:
+                    client.disconnect_connection_pools()  # `close` leaves the sockets to the garbage collector
                 client.close()
 
     # Extras
