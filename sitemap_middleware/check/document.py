@@ -1,238 +1,364 @@
-"""Checks one document, piece by piece as it arrives: compression, size and encoding; its content by `entries`."""
+"""Checks one document: its bytes, and its entries, one by one as they are read."""
 
 from __future__ import annotations
 
 import codecs
+import io
 import re
-import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from itertools import chain
 from typing import Final
+from urllib.parse import urlsplit
 
-from .database import DocumentRow
-from .entries import Entries, Kind
-from .findings import Finding, Place
-from .run import Run
-from .xml_reader import PIECE_BYTES, Unreadable, XmlReader
+from .extensions import LINK, NEWS, check_extensions, check_versions
+from .findings import Problem, quoted
+from .hints import MAX_HINT_CHARS, CheckedLastmod, check_changefreq, check_lastmod, check_priority
+from .reader import GZIP_MAGIC, Element, Unreadable, XmlReader, lines_of, pieces_of
+from .run import HINTS, ListedDocument, ListedUrl, Run
+from .urls import CheckedLoc, check_loc, is_local
 
-MAX_BYTES: Final = 52_428_800
-"""Bytes of a document before compression, "50 MB" (Sitemap 0.9, "Using Sitemap index files")."""
+MAX_ENTRIES: Final = 50_000
+"""URLs of a sitemap, and sitemaps of an index."""
+MAX_CHILDREN: Final = 100_000
+"""Children of the root, with those that are no entries."""
+MAX_ARTICLES: Final = 1_000
+"""Articles of a document."""
 
-MAX_LINE_BYTES: Final = 10_000
-"""Bytes of a line of a text document that are kept."""
-_HEAD_BYTES: Final = 1_024
-"""Bytes by which it is decided what a document is."""
-_GZIP_MAGIC: Final = b"\x1f\x8b"
-"""The bytes with which gzip begins."""
-_GZIP: Final = zlib.MAX_WBITS | 16
 _HTML: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE)
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"<\0", b"\0<")
 _URL_LINE: Final = re.compile(rb"https?://", re.IGNORECASE)
-_UTF_8_NAMES: Final = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
+_UTF_8_NAMES: Final = frozenset({"utf-8", "utf8", "us-ascii", "ascii", ""})
+
+_SITEMAP: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
+_OLD_SITEMAPS: Final = (
+    "http://www.google.com/schemas/sitemap/0.84",
+    "https://www.google.com/schemas/sitemap/0.84",
+)
+_FEEDS: Final = ("rss", "http://www.w3.org/2005/Atom feed")
+_URL_FIELDS: Final = ("loc", "lastmod", "changefreq", "priority")
+"""The children of `url`, in the order of the schema."""
+_SITEMAP_FIELDS: Final = ("loc", "lastmod")
+"""The children of `sitemap`, in the order of the schema."""
+_CORE_ELEMENTS: Final = frozenset({"urlset", "sitemapindex", "url", "sitemap", *_URL_FIELDS})
+_SLACK_SECONDS: Final = 24 * 3600
+"""How much older than its sitemap's newest date a date in an index may be."""
 
 
-class Decompressor:
-    """Passes on bytes, and decompresses them first if they are gzip, whatever the document is named.
+class Kind(StrEnum):
+    """What a document is."""
 
-    Args:
-        is_declared: whether the response says that they are gzip, so that others are an error.
-    """
-
-    def __init__(self, *, is_declared: bool = False) -> None:
-        self._is_declared = is_declared
-        self._start: bytes | None = b""
-        self._stream: zlib._Decompress | None = None
-        self._has_member = False
-        """Whether one gzip member has ended. Members may follow each other, and so may zeros (RFC 1952)."""
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decompressed bytes, in small pieces. Raises `Unreadable`."""
-        if self._start is not None:
-            data = self._start + data
-            if len(data) < len(_GZIP_MAGIC):
-                self._start = data
-                return
-            self._start = None
-            if data.startswith(_GZIP_MAGIC):
-                self._stream = zlib.decompressobj(_GZIP)
-            elif self._is_declared:
-                raise Unreadable(("fetch-gzip-broken", "Content-Encoding says gzip, and the body is not gzip"))
-        if self._stream is None and not self._has_member:
-            yield data
-            return
-        while data:
-            if self._stream is None:
-                data = data.lstrip(b"\0")
-                if not data:
-                    return
-                self._stream = zlib.decompressobj(_GZIP)
-            try:
-                piece = self._stream.decompress(data, PIECE_BYTES)
-            except zlib.error as error:
-                raise Unreadable(("fetch-gzip-broken", f"the compressed data is damaged: {error}")) from None
-            data = self._stream.unconsumed_tail
-            if self._stream.eof:
-                data, self._stream, self._has_member = self._stream.unused_data, None, True
-            if piece:
-                yield piece
-
-    def close(self) -> bytes:
-        """Return what is left. Raises `Unreadable` if the data ends early."""
-        if self._stream is not None:
-            raise Unreadable(("fetch-gzip-broken", "the compressed data ends early"))
-        return self._start or b""
+    URLSET = "sitemap"
+    INDEX = "index"
+    FEED = "feed"
+    """RSS or Atom: search engines take it as a sitemap of recent changes."""
+    TEXT = "text"
+    """A URL in each line."""
 
 
 class Document:
-    """Checks a document piece by piece. What ends the check is raised inside as `Unreadable`, and reported.
+    """Checks a document. What it finds is added to the run.
 
     Args:
         run: what the documents of one run share.
-        row: the document, which messages name.
+        listed: the document, which findings name.
         location: the URL that it is served at, if it is known.
     """
 
-    def __init__(self, run: Run, row: DocumentRow, location: str | None) -> None:
+    def __init__(self, run: Run, listed: ListedDocument, location: str | None) -> None:
         self._run = run
-        self._row = row
-        self._entries = Entries(run, row, location)
-        self._decompressor = Decompressor()
-        self._is_over = False
-        self._bytes = 0
-        self._head: bytes | None = b""
-        """The first bytes, until it is decided what the document is."""
-        self._take: Callable[[bytes], None] = self._decide_later
-        self._finish: Callable[[], None] = self._begin
-        self._declared_encoding = ""
-        self._once = set[str]()
-        self._line = b""
-        self._line_number = 0
+        self._listed = listed
+        self._host = check_loc(location, is_page=False).host if location else ""
+        self._folder = urlsplit(location or "").path.rpartition("/")[0] + "/"
+        self.kind: Kind | None = None
+        """What it is, once that is known."""
+        self._prefix = ""
+        """Before the names of the elements of the protocol."""
+        self._entries = self._articles = 0
+        self._newest: CheckedLastmod | None = None
+        self._wrong_namespaces = set[str]()
+        self._is_loop = False
+        """Whether the document is an index that leads back to one that leads to it."""
+        self._elsewhere: dict[tuple[str, str], tuple[int, str, Element]] = {}
+        """How many URLs are not where they should be, and the first one, by the code and by where they are."""
 
-    @property
-    def kind(self) -> Kind | None:
-        """What the document is, once it is known."""
-        return self._entries.kind
+    def check(self, stream: io.BufferedIOBase, *, is_declared_gzip: bool = False, end: Problem | None = None) -> None:
+        """Check the document.
 
-    def feed(self, data: bytes) -> bool:
-        """Check a piece of the document, which may be compressed. Return whether further ones are taken."""
-        if not self._is_over:
-            with self._reporting():
-                for piece in self._decompressor.feed(data):
-                    self._feed(piece)
-        return not self._is_over
-
-    def close(self) -> None:
-        """Check what only the whole document shows, once all of it was fed."""
-        if self._is_over:
-            return
-        with self._reporting():
-            self._feed(self._decompressor.close())
-            self._finish()
-            if self._declared_encoding:
-                self._add(("xml-encoding-declared", f"the declared encoding is {self._declared_encoding}"))
-            self._entries.close()
-            self._run.documents.completed()
-
-    def refuse(self, finding: Finding, line: int = 0, column: int = 0) -> None:
-        """Report why the document is not read any further."""
-        self._add(finding, line, column)
-        self._is_over = True
-
-    @contextmanager
-    def _reporting(self) -> Iterator[None]:
-        """Report why the rest of the document cannot be read, if what is done here finds so."""
+        Args:
+            stream: its bytes, perhaps compressed.
+            is_declared_gzip: whether it was served with `Content-Encoding: gzip`.
+            end: what is wrong if the stream ends before the document does.
+        """
         try:
-            yield
+            self._read(pieces_of(stream, end, is_declared_gzip=is_declared_gzip))
         except Unreadable as error:
-            self.refuse(error.finding, error.line, error.column)
+            self._run.is_complete = False
+            self._run.findings.add(error.problem, self._listed.url, self._listed.url, error.line, error.column)
 
-    def _add(self, finding: Finding, line: int = 0, column: int = 0) -> None:
-        self._run.report.add(finding, self._row.url, Place(self._row.url, line, column))
+    # Bytes
 
-    def _add_once(self, finding: Finding, line: int) -> None:
-        """Report the first of several findings of one code: what makes one such mistake makes more."""
-        if finding[0] not in self._once:
-            self._once.add(finding[0])
-            self._add(finding, line)
-
-    def _feed(self, data: bytes) -> None:
-        self._bytes += len(data)
-        if self._bytes > MAX_BYTES:
-            text = f"the document has more than {MAX_BYTES:,} bytes; the rest was not read"
-            raise Unreadable(("document-too-large", text))
-        self._take(data)
-
-    def _decide_later(self, data: bytes) -> None:
-        self._head = (self._head or b"") + data
-        if self._head.isspace():
-            self._head = self._head[:1]  # however many blanks there are, they are a mistake of one kind
-        if len(self._head) >= _HEAD_BYTES:
-            self._decide()
-
-    def _begin(self) -> None:
-        """Finish a document that is shorter than its head could be."""
-        self._decide()
-        self._finish()
-
-    def _decide(self) -> None:
-        """Decide what the document is, and check its head."""
-        head, self._head = self._head or b"", None
+    def _read(self, pieces: Iterator[bytes]) -> None:
+        """Decide what the document is, and check it as such. Raises `Unreadable`."""
+        head = b""
+        for piece in pieces:
+            head = head[:1] + piece  # however many blanks there are, they are a mistake of one kind
+            if not head.isspace():
+                break
         if head.startswith(codecs.BOM_UTF8):
             self._add(("xml-bom", "the document starts with a byte order mark"))
             head = head.removeprefix(codecs.BOM_UTF8)
         text = head.lstrip()
         if not text:
             raise Unreadable(("document-empty", "the document has no content"))
-        if head.startswith(_GZIP_MAGIC):
+        if head.startswith(GZIP_MAGIC):
             raise Unreadable(("fetch-gzip-twice", "the decompressed document is gzip again"))
         if head.startswith(_UTF_16):
             raise Unreadable(("xml-encoding", "the document is UTF-16"))
         if _HTML.match(text):
             raise Unreadable(("fetch-html", "the document is an HTML page"))
         if _URL_LINE.match(text):
-            self._entries.begin(Kind.TEXT)
-            self._take, self._finish = self._take_lines, self._finish_lines
+            self._read_lines(chain([head], pieces))
         elif text.startswith(b"<"):
-            reader = XmlReader(
-                on_root=self._entries.root,
-                on_entry=self._entries.entry,
-                on_stray_text=self._stray_text,
-                on_instruction=self._instruction,
-                on_encoding=self._encoding,
-            )
-            self._entries.namespaces = reader.namespaces
-            self._take, self._finish = reader.feed, reader.close
+            self._read_xml(chain([head], pieces))
         elif b"<?xml" in text:
             raise Unreadable(("xml-leading-content", "text stands before the XML declaration"))
         else:
             raise Unreadable(("xml-root", "the document is neither XML nor a list of URLs"))
-        self._take(head)
+        self._check_whole()
 
-    def _stray_text(self, text: str, line: int) -> None:
-        self._add_once(("xml-stray-text", f"{text[:100]!r} belongs to no element"), line)
+    def _read_lines(self, pieces: Iterable[bytes]) -> None:
+        self.kind = Kind.TEXT
+        for number, line in enumerate(lines_of(pieces), 1):
+            try:
+                text = line.decode().strip()
+            except UnicodeDecodeError:
+                raise Unreadable(("xml-encoding", "the line is not UTF-8"), number) from None
+            if text:
+                where = Element("", {}, number, 1)
+                self._count(where)
+                self._page(check_loc(text), where)
 
-    def _instruction(self, target: str, line: int) -> None:
-        if target == "xml-stylesheet":
-            self._add_once(("xml-stylesheet", "the document names a stylesheet"), line)
+    def _read_xml(self, pieces: Iterable[bytes]) -> None:
+        reader = XmlReader(lambda problem, line: self._run.findings.add(problem, self._listed.url, "", line))
+        elements = reader.read(pieces)
+        self._root(next(elements))
+        for number, element in enumerate(elements, 1):
+            if number > MAX_CHILDREN:
+                text = f"the root has more than {MAX_CHILDREN:,} children; the rest was not read"
+                raise Unreadable(("xml-too-complex", text), element.line, element.column)
+            self._child(element)
+        if reader.encoding.lower() not in _UTF_8_NAMES:
+            self._add(("xml-encoding-declared", f"the declared encoding is {reader.encoding[:100]}"))
+        # All articles may have gone from a sitemap of news.
+        if self.kind is Kind.FEED or any("sitemap-news" in space for space in reader.namespaces.values()):
+            self._entries = self._entries or 1
 
-    def _encoding(self, encoding: str) -> None:
-        if encoding.lower() not in _UTF_8_NAMES:
-            self._declared_encoding = encoding[:100]
+    # Entries
 
-    def _take_lines(self, data: bytes) -> None:
-        lines = (self._line + data).split(b"\n")
-        self._line = lines.pop()[: MAX_LINE_BYTES + 1]
-        for line in lines:
-            self._take_line(line)
+    def _root(self, element: Element) -> None:
+        """Check the root element. Raises `Unreadable` if the document is no sitemap."""
+        space, name = element.namespace, element.local_name
+        if element.name in _FEEDS:
+            self.kind = Kind.FEED
+            return
+        if name == "html":
+            raise Unreadable(("fetch-html", "the document is an HTML page"), element.line, element.column)
+        if name not in ("urlset", "sitemapindex"):
+            text = f"the root element is {quoted(name)}, and not urlset or sitemapindex"
+            raise Unreadable(("xml-root", text), element.line, element.column)
+        self.kind = Kind.INDEX if name == "sitemapindex" else Kind.URLSET
+        self._prefix = f"{space} " if space else ""
+        if not space:
+            self._add(("xml-namespace-missing", f"{name} has no namespace"), "", element)
+        elif space != _SITEMAP:
+            code = "xml-namespace-old" if space in _OLD_SITEMAPS else "xml-namespace-wrong"
+            self._add((code, f"the namespace is {quoted(space)}"), "", element)
 
-    def _finish_lines(self) -> None:
-        self._take_line(self._line)
+    def _child(self, element: Element) -> None:
+        """Check a child of the root. Raises `Unreadable` if there are too many."""
+        if self.kind is Kind.FEED:
+            self._feed_entry(element)
+        elif self.kind is Kind.URLSET and element.name == f"{self._prefix}url":
+            self._url(element)
+        elif self.kind is Kind.INDEX and element.name == f"{self._prefix}sitemap":
+            self._sitemap(element)
+        elif element.namespace in (self._prefix.strip(), ""):
+            self._add(_wrong_element(element.local_name), "", element)
 
-    def _take_line(self, line: bytes) -> None:
-        self._line_number += 1
-        try:
-            text = line[: MAX_LINE_BYTES + 1].decode().strip()
-        except UnicodeDecodeError:
-            raise Unreadable(("xml-encoding", "the line is not UTF-8"), self._line_number) from None
-        if text:
-            self._entries.line(text, self._line_number)
+    def _check_whole(self) -> None:
+        """Report what all entries together show."""
+        if not self._entries:
+            self._add(("document-empty", f"the document lists no {'sitemaps' if self.kind is Kind.INDEX else 'URLs'}"))
+        if self.kind is Kind.INDEX and self._listed.parent is not None and not self._is_loop:
+            self._add(("index-nested", "an index names this index"))
+        if self._articles > MAX_ARTICLES:
+            self._add(("news-too-many", f"the document has {self._articles:,} articles"))
+        for (code, name), (count, url, where) in self._elsewhere.items():
+            many = "a URL is" if count == 1 else f"{count:,} URLs are"
+            if code.endswith("-outside-folder"):
+                text = f"{many} not below {name}, the folder of this document"
+            elif code == "loc-local":
+                text = f"{many} on {name}, which is not on the web"
+            else:
+                text = f"{many} on {name}, and this document on {self._host}"
+            self._add((code, text), url, where)
+        latest, newest = self._listed.index_latest, self._newest
+        if latest is not None and newest is not None and (newest.earliest or 0) > latest + _SLACK_SECONDS:
+            text = f"the index has an older date for this sitemap than {newest.text}, which is in it"
+            self._add(("lastmod-index-older", text))
+
+    def _count(self, where: Element) -> None:
+        """Count an entry."""
+        self._entries += 1
+        if self._entries > MAX_ENTRIES:
+            is_index = self.kind is Kind.INDEX
+            code, what = ("index-too-many-sitemaps", "sitemaps") if is_index else ("document-too-many-urls", "URLs")
+            text = f"the document lists more than {MAX_ENTRIES:,} {what}; the rest was not read"
+            raise Unreadable((code, text), where.line)
+
+    def _url(self, element: Element) -> None:
+        self._count(element)
+        fields, extensions = self._fields(element, _URL_FIELDS)
+        checked = check_loc(fields["loc"].text if "loc" in fields else "")
+        links = [extension for extension in extensions if extension.name == LINK]
+        versions = self._extensions(extensions, links, checked) if extensions else frozenset[str]()
+        is_extended = len(extensions) > len(links)
+        self._page(checked, fields.get("loc", element), fields, is_extended=is_extended, versions=versions)
+        if "lastmod" in fields:
+            self._lastmod(fields["lastmod"], checked.url)
+        for name, check in (("changefreq", check_changefreq), ("priority", check_priority)):
+            if name in fields and (problem := check(fields[name].text)) is not None:
+                self._add(problem, checked.url, fields[name])
+
+    def _extensions(self, elements: list[Element], links: list[Element], page: CheckedLoc) -> frozenset[str]:
+        """Check the extensions of an entry. Return the pages in other languages that it names."""
+        self._articles += any(element.name == f"{NEWS} news" for element in elements)
+        versions, located = check_versions(links, page)
+        for problem, element in chain(check_extensions(elements, page, self._run.now), located):
+            if problem[0].endswith("-namespace"):
+                if problem[0] in self._wrong_namespaces:
+                    continue  # one mistake, in one line of the document
+                self._wrong_namespaces.add(problem[0])
+            self._add(problem, page.url, element)
+        return versions
+
+    def _page(
+        self,
+        checked: CheckedLoc,
+        where: Element,
+        fields: dict[str, Element] | None = None,
+        *,
+        is_extended: bool = False,
+        versions: frozenset[str] = frozenset(),
+    ) -> None:
+        """Report what is wrong with the URL of a page, and add it to the run."""
+        if self._leads_somewhere(checked, where):
+            url = ListedUrl(checked.url, checked.page, self._listed.url, where.line, is_extended, versions)
+            for name in HINTS:
+                if fields and name in fields:
+                    setattr(url, name, sys.intern(fields[name].text.strip()[:MAX_HINT_CHARS]))
+            if (problem := self._run.add_url(url)) is not None:
+                self._add(problem, checked.url, where)
+
+    def _sitemap(self, element: Element) -> None:
+        self._count(element)
+        fields, _ = self._fields(element, _SITEMAP_FIELDS)
+        where = fields.get("loc", element)
+        checked = check_loc(where.text if "loc" in fields else "", is_page=False)
+        date = self._lastmod(fields["lastmod"], checked.url) if "lastmod" in fields else None
+        if self._leads_somewhere(checked, where):
+            latest = date.latest if date and date.problem is None else None
+            child = checked.url.partition("#")[0]
+            problem = self._run.add_document(child, self._listed, latest)
+            if problem is not None:
+                self._is_loop = self._is_loop or problem[0] == "index-loop"
+                self._add(problem, child, where)
+
+    def _feed_entry(self, element: Element) -> None:
+        """Check an `entry` of Atom, or the `channel` of RSS with its items."""
+        for item in (element, *element.children):
+            for child in item.children if item.local_name in ("entry", "item") else ():
+                if child.local_name == "link" and child.attributes.get("rel", "alternate") == "alternate":
+                    self._entries += 1
+                    self._page(check_loc(child.attributes.get("href", child.text)), child)
+
+    def _leads_somewhere(self, checked: CheckedLoc, where: Element) -> bool:
+        """Report what is wrong with a URL. Return whether it is one.
+
+        Where it is, on another host or above the folder of the document, is reported once for all such URLs.
+        """
+        for problem in checked.problems:
+            self._add(problem, checked.url, where)
+        kind = "index" if self.kind is Kind.INDEX else "loc"
+        key = None
+        if self._host and checked.host == self._host:
+            if not f"{checked.path}/".startswith(self._folder):
+                key = f"{kind}-outside-folder", self._folder
+        elif checked.host and is_local(checked.host):
+            key = "loc-local", checked.host
+        elif checked.host and self._host:
+            key = f"{kind}-other-host", checked.host
+        if key is not None:
+            count, url, element = self._elsewhere.get(key, (0, checked.url, where))
+            self._elsewhere[key] = count + 1, url, element
+        return bool(checked.host)
+
+    def _fields(self, element: Element, allowed: tuple[str, ...]) -> tuple[dict[str, Element], list[Element]]:
+        """Return the elements of an entry by name, the first of each, and those of extensions. Check their order."""
+        fields, counts, extensions = dict[str, Element](), Counter[str](), list[Element]()
+        self._check_attributes(element)
+        for child in element.children:
+            name = child.name.removeprefix(self._prefix)
+            if child.name.startswith(self._prefix) and " " not in name:
+                counts[name] += 1
+                fields.setdefault(name, child)
+                self._check_attributes(child)
+                for inner in child.children if name in _URL_FIELDS else ():
+                    self._add(_wrong_element(inner.local_name), "", inner)
+            elif child.namespace:
+                extensions.append(child)
+            else:
+                self._add(_wrong_element(child.name), "", child)
+        known = [name for name in counts if name in allowed]
+        if known != sorted(known, key=allowed.index):
+            self._add(("xml-element-order", f"the order is {', '.join(known)}"), "", element)
+        for name, count in counts.items():
+            if name not in allowed:
+                self._add(_wrong_element(name), "", element)
+            elif count > 1:
+                self._add(("xml-repeated-element", f"the entry has {count} elements {name}"), "", element)
+        if element.text and not element.text.isspace():
+            text = f"{quoted(element.text.strip()[:100])} belongs to no element"
+            self._add(("xml-stray-text", text), "", element)
+        return fields, extensions
+
+    def _check_attributes(self, element: Element) -> None:
+        for name in element.attributes:
+            if " " not in name:
+                text = f"{element.local_name} has the attribute {quoted(name)}"
+                self._add(("xml-unknown-attribute", text), "", element)
+
+    def _lastmod(self, element: Element, url: str) -> CheckedLastmod:
+        date = check_lastmod(element.text, self._run.now)
+        if date.problem is not None:
+            self._add(date.problem, url, element)
+        elif self._newest is None or (date.earliest or 0) > (self._newest.earliest or 0):
+            self._newest = date
+        return date
+
+    def _add(self, problem: Problem, url: str = "", where: Element | None = None) -> None:
+        """Report a problem of a URL, or else of the document."""
+        line, column = (where.line, where.column) if where is not None else (0, 0)
+        self._run.findings.add(problem, url or self._listed.url, self._listed.url, line, column)
+
+
+def _wrong_element(name: str) -> Problem:
+    """What is wrong with an element of the sitemap namespace that does not belong where it is."""
+    if name in _CORE_ELEMENTS:
+        return "xml-misplaced-element", f"the element {name} does not belong here"
+    if name.lower() in _CORE_ELEMENTS:
+        return "xml-unknown-element", f"the element {quoted(name)} is written {name.lower()}"
+    return "xml-unknown-element", f"the protocol has no element {quoted(name)}"

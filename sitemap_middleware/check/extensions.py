@@ -1,38 +1,35 @@
-"""Checks the extensions of an entry: images, videos and news."""
+"""Checks the extensions of an entry: images, videos, news, and the versions of the page in other languages."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..evidence.dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
-from .findings import Finding, quoted
+from ..http.urls import MAX_LOC_CHARS
+from .findings import Problem, quoted
 from .hints import check_lastmod
-from .hreflang import XHTML, is_language_of_news
+from .reader import Element
 from .urls import CheckedLoc, check_loc
-from .xml_reader import Element
 
 IMAGE: Final = "http://www.google.com/schemas/sitemap-image/1.1"
 VIDEO: Final = "http://www.google.com/schemas/sitemap-video/1.1"
 NEWS: Final = "http://www.google.com/schemas/sitemap-news/0.9"
+XHTML: Final = "http://www.w3.org/1999/xhtml"
 
-Located = tuple[Finding, Element]
+Located = tuple[Problem, Element]
 """What is wrong, and with which element."""
 
-# Images
+# Images, videos and news
 
-MAX_IMAGES: Final = 1_000
-_IMAGE_OUTDATED: Final = frozenset({"caption", "title", "geo_location", "license"})
-
-# Videos
-
+_MAX_IMAGES: Final = 1_000
 _VIDEO_REQUIRED: Final = ("thumbnail_loc", "title", "description")
 _PLAYED: Final = ("content_loc", "player_loc")
 _VIDEO_URLS: Final = ("thumbnail_loc", *_PLAYED)
 _VIDEO_DATES: Final = ("publication_date", "expiration_date")
-_VIDEO_OUTDATED: Final = frozenset({"price", "category", "gallery_loc"})
 _MAX_CHARS: Final = {"description": 2_048, "uploader": 255}
 _MAX_TAGS: Final = 32
 _MAX_DURATION_SECONDS: Final = 28_800
@@ -48,19 +45,9 @@ _VALUES: Final = {
     "platform": re.compile(r"(?:(?:web|mobile|tv)(?:\s+(?:web|mobile|tv))*)?", re.IGNORECASE),
 }
 _WITH_RELATIONSHIP: Final = ("restriction", "platform")
-_VIDEO_KNOWN: Final = frozenset(
-    {*_VIDEO_REQUIRED, *_PLAYED, *_VIDEO_DATES, *_VALUES}
-    | {"duration", "uploader", "tag", "id", "content_segment_loc", "tvshow"}
-)
-
-# News
-
-MAX_ARTICLES: Final = 1_000
-"""Articles of a document."""
-_MAX_AGE_SECONDS: Final = 2 * SECONDS_PER_DAY + 3600
+_NEWS_REQUIRED: Final = ("publication/name", "publication/language", "publication_date", "title")
+_MAX_NEWS_SECONDS: Final = 2 * SECONDS_PER_DAY + 3600
 """An hour more than two days: documents are cached."""
-_NEWS_KNOWN: Final = frozenset({"publication", "publication_date", "title"})
-_NEWS_OUTDATED: Final = frozenset({"access", "genres", "keywords", "stock_tickers", "geo_locations"})
 
 
 def check_extensions(elements: Sequence[Element], page: CheckedLoc, now: float) -> Iterator[Located]:
@@ -73,14 +60,20 @@ def check_extensions(elements: Sequence[Element], page: CheckedLoc, now: float) 
     """
     for space, group in groupby(sorted(elements, key=_namespace), _namespace):
         of_space = [*group]
-        if space in _CHECKS:
-            name, check = _CHECKS[space]
-            for element in of_space:
-                if element.local_name != name:
-                    yield (f"{name}-unknown", f"there is no element {quoted(element.local_name)} in an entry"), element
-            yield from check([element for element in of_space if element.local_name == name], page, now)
-        elif space != XHTML and (code := _meant_namespace(of_space[0])) is not None:
-            yield (code, f"the namespace is {quoted(space)}"), of_space[0]
+        extension = _EXTENSIONS.get(space)
+        if extension is None:
+            if space != XHTML and (code := _meant_namespace(of_space[0])) is not None:
+                yield (code, f"the namespace is {quoted(space)}"), of_space[0]
+            continue
+        things = list[Element]()
+        for element in of_space:
+            if element.local_name == extension.name:
+                things.append(element)
+                yield from _check_names(extension, element)
+            else:
+                text = f"there is no element {quoted(element.local_name)} in an entry"
+                yield (f"{extension.name}-unknown", text), element
+        yield from extension.check(things, page, now)
 
 
 def _namespace(element: Element) -> str:
@@ -91,35 +84,33 @@ def _meant_namespace(element: Element) -> str | None:
     """The code of a mistake in a namespace; None if it may be that of an extension that is not known here."""
     if element.local_name == "link" and "hreflang" in element.attributes:
         return "hreflang-namespace"
-    return next((f"{name}-namespace" for name, _ in _CHECKS.values() if f"sitemap-{name}" in element.namespace), None)
+    names = (extension.name for extension in _EXTENSIONS.values())
+    return next((f"{name}-namespace" for name in names if f"sitemap-{name}" in element.namespace), None)
 
 
-def _check_names(
-    what: str, thing: str, children: Iterable[Element], known: Collection[str], outdated: Collection[str]
-) -> Iterator[Located]:
-    """Report children of an image, video or article that search engines no longer read, and unknown ones."""
-    for child in children:
-        if child.local_name in outdated:
-            yield (f"{what}-outdated", f"{child.local_name} is no longer read"), child
-        elif child.local_name not in known:
-            yield (f"{what}-unknown", f"there is no element {quoted(child.local_name)} of {thing}"), child
+def _check_names(extension: _Extension, element: Element) -> Iterator[Located]:
+    """Report children that search engines no longer read, and unknown ones."""
+    for child in element.children:
+        name = child.local_name
+        if name in extension.outdated:
+            yield (f"{extension.name}-outdated", f"{name} is no longer read"), child
+        elif name not in extension.children:
+            yield (f"{extension.name}-unknown", f"there is no element {quoted(name)} of {extension.thing}"), child
 
 
 def _check_images(images: Sequence[Element], _page: CheckedLoc, _now: float) -> Iterator[Located]:
-    if len(images) > MAX_IMAGES:
+    if len(images) > _MAX_IMAGES:
         yield ("image-too-many", f"the page has {len(images):,} images"), images[0]
     known = set[str]()
     for image in images:
-        loc = next((child for child in image.children if child.name == f"{IMAGE} loc"), None)
-        others = (child for child in image.children if child.name != f"{IMAGE} loc")
-        yield from _check_names("image", "an image", others, (), _IMAGE_OUTDATED)
+        loc = next((child for child in image.children if child.local_name == "loc"), None)
         if loc is None or not loc.text.strip():
             yield ("image-loc-missing", "the image has no URL"), image
             continue
         checked = check_loc(loc.text, is_page=False)
         if not checked.host:
             yield ("image-loc-invalid", f"{quoted(checked.url)} is not an absolute URL"), loc
-        elif any(code == "loc-double-escaped" for code, _ in checked.findings):
+        elif any(code == "loc-double-escaped" for code, _ in checked.problems):
             yield ("image-double-escaped", f"{quoted(checked.url)} is escaped twice"), loc
         if checked.url in known:
             yield ("image-duplicate", f"{quoted(checked.url)} is listed twice"), loc
@@ -134,16 +125,16 @@ def _check_videos(videos: Sequence[Element], page: CheckedLoc, now: float) -> It
                 yield ("video-incomplete", f"the video has no {name}"), video
         if not filled.intersection(_PLAYED):
             yield ("video-incomplete", "the video has neither content_loc nor player_loc"), video
-        yield from _check_names("video", "a video", video.children, _VIDEO_KNOWN, _VIDEO_OUTDATED)
         for child in video.children:
-            for finding in _check_part(child.local_name, child, child.text.strip(), page, now):
-                yield finding, child
+            for problem in _check_part_of_video(child.local_name, child, page, now):
+                yield problem, child
         tags = sum(child.local_name == "tag" for child in video.children)
         if tags > _MAX_TAGS:
             yield ("video-tags", f"the video has {tags} tags"), video
 
 
-def _check_part(name: str, part: Element, text: str, page: CheckedLoc, now: float) -> Iterator[Finding]:
+def _check_part_of_video(name: str, part: Element, page: CheckedLoc, now: float) -> Iterator[Problem]:
+    text = part.text.strip()
     if name == "player_loc" and part.attributes:
         yield "video-outdated", f"the attribute {next(iter(part.attributes))} of player_loc is no longer read"
     if name in _VIDEO_URLS and text:
@@ -156,7 +147,7 @@ def _check_part(name: str, part: Element, text: str, page: CheckedLoc, now: floa
     if name == "duration" and not ((found := _DURATION.fullmatch(text)) and int(found[1]) <= _MAX_DURATION_SECONDS):
         yield "video-duration", f"{quoted(text)} is not from 1 to {_MAX_DURATION_SECONDS:,} seconds"
     if name in _VIDEO_DATES:
-        date = check_lastmod(part.text, now)
+        date = check_lastmod(text, now)
         if not date.has_zone:
             yield "video-date", f"{name} {quoted(date.text)} is not a date with a time zone"
         elif name == "expiration_date" and date.latest is not None and date.latest < now:
@@ -172,34 +163,157 @@ def _check_news(articles: Sequence[Element], _page: CheckedLoc, now: float) -> I
         yield ("news-repeated", f"the URL has {len(articles)} articles"), articles[1]
     for article in articles[:1]:
         parts = {child.local_name: child for child in article.children}
-        yield from _check_names("news", "news", parts.values(), _NEWS_KNOWN, _NEWS_OUTDATED)
         inner = parts["publication"].children if "publication" in parts else ()
-        values = parts | {f"publication/{child.local_name}": child for child in inner}
-        for name in ("publication/name", "publication/language", "publication_date", "title"):
-            if name not in values or not values[name].text.strip():
+        parts |= {f"publication/{child.local_name}": child for child in inner}
+        values = {name: part.text.strip() for name, part in parts.items()}
+        for name in _NEWS_REQUIRED:
+            if not values.get(name):
                 yield ("news-incomplete", f"the article has no {name.rpartition('/')[2]}"), article
-        language = values.get("publication/language")
-        if language is not None and (code := language.text.strip()) and not is_language_of_news(code):
-            yield ("news-language", f"{quoted(code)} is not a language"), language
-        published = parts.get("publication_date")
-        if published is not None and published.text.strip():
-            for finding in _check_publication_date(published.text, now):
-                yield finding, published
+        if (code := values.get("publication/language")) and not is_language_of_news(code):
+            yield ("news-language", f"{quoted(code)} is not a language"), parts["publication/language"]
+        if (written := values.get("publication_date")) and (problem := _check_news_date(written, now)) is not None:
+            yield problem, parts["publication_date"]
 
 
-def _check_publication_date(text: str, now: float) -> Iterator[Finding]:
+def _check_news_date(text: str, now: float) -> Problem | None:
     date = check_lastmod(text, now)
-    if not date.has_zone or date.earliest is None:
-        yield "news-date", f"{quoted(date.text)} is not a date with a time zone"
-    elif date.earliest > now + CLOCK_SKEW_SECONDS:
-        yield "news-date", f"{quoted(date.text)} is in the future"
-    elif date.latest is not None and date.latest < now - _MAX_AGE_SECONDS:
-        yield "news-old", f"the article is of {date.text}"
+    if not date.has_zone or date.earliest is None or date.latest is None:
+        return "news-date", f"{quoted(date.text)} is not a date with a time zone"
+    if date.earliest > now + CLOCK_SKEW_SECONDS:
+        return "news-date", f"{quoted(date.text)} is in the future"
+    if date.latest < now - _MAX_NEWS_SECONDS:
+        return "news-old", f"the article is of {date.text}"
+    return None
 
 
-_CHECKS: Final[dict[str, tuple[str, Callable[[Sequence[Element], CheckedLoc, float], Iterator[Located]]]]] = {
-    IMAGE: ("image", _check_images),
-    VIDEO: ("video", _check_videos),
-    NEWS: ("news", _check_news),
+class _Extension(NamedTuple):
+    """What an entry may have of a namespace."""
+
+    name: str
+    """That of its element, with which the codes of its rules begin."""
+    thing: str
+    """The element, in a text."""
+    check: Callable[[Sequence[Element], CheckedLoc, float], Iterator[Located]]
+    """Checks all elements of an entry."""
+    children: frozenset[str]
+    outdated: frozenset[str]
+    """Children that search engines no longer read."""
+
+
+_EXTENSIONS: Final = {
+    IMAGE: _Extension(
+        "image",
+        "an image",
+        _check_images,
+        frozenset({"loc"}),
+        frozenset({"caption", "title", "geo_location", "license"}),
+    ),
+    VIDEO: _Extension(
+        "video",
+        "a video",
+        _check_videos,
+        frozenset({*_VIDEO_REQUIRED, *_PLAYED, *_VIDEO_DATES, *_VALUES, "duration", "uploader", "tag", "id"})
+        | {"content_segment_loc", "tvshow"},
+        frozenset({"price", "category", "gallery_loc"}),
+    ),
+    NEWS: _Extension(
+        "news",
+        "news",
+        _check_news,
+        frozenset({"publication", "publication_date", "title"}),
+        frozenset({"access", "genres", "keywords", "stock_tickers", "geo_locations"}),
+    ),
 }
-"""The element of each extension in an entry, and the check of all of them, by namespace."""
+
+# Other languages
+
+LINK: Final = f"{XHTML} link"
+"""The element that names a version."""
+_MAX_LINK_CHARS: Final = MAX_LOC_CHARS + 100
+"""Characters of an attribute that are looked at. No valid one is longer."""
+
+
+def _codes(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_LANGUAGES: Final = _codes(
+    """
+    aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el
+    en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik in io is it
+    iu iw ja ji jv jw ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mo
+    mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg sh
+    si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh
+    yi yo za zh zu
+    """
+)
+"""ISO 639-1, with the codes that were valid before."""
+
+_REGIONS: Final = _codes(
+    """
+    ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bl bm bn bo bq br bs bt bv bw by bz
+    ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg eh er es et fi fj fk fm fo
+    fr ga gb gd ge gf gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu id ie il im in io iq ir is it je
+    jm jo jp ke kg kh ki km kn kp kr kw ky kz la lb lc li lk lr ls lt lu lv ly ma mc md me mf mg mh mk ml mm mn mo
+    mp mq mr ms mt mu mv mw mx my mz na nc ne nf ng ni nl no np nr nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw
+    py qa re ro rs ru rw sa sb sc sd se sg sh si sj sk sl sm sn so sr ss st sv sx sy sz tc td tf tg th tj tk tl tm
+    tn to tr tt tv tw tz ua ug um us uy uz va vc ve vg vi vn vu wf ws xk ye yt za zm zw
+    """
+)
+"""ISO 3166-1, with Kosovo."""
+
+_IGNORED_REGIONS: Final = frozenset({"eu", "un", "uk"})
+"""Google says that it ignores these."""
+
+_CODE: Final = re.compile(r"([a-z]{2,3})(?:-[a-z]{4})?(?:-([a-z]{2}|[0-9]{3}))?")
+_NEWS_CODE: Final = re.compile(r"[a-z]{2,3}|zh-(?:cn|tw)", re.IGNORECASE)
+
+
+def is_language_of_news(code: str) -> bool:
+    """Whether a code is valid for news. Any language of three letters is accepted: some have no code of two."""
+    return _NEWS_CODE.fullmatch(code) is not None and (len(code) != 2 or code.lower() in _LANGUAGES)
+
+
+def check_versions(links: Sequence[Element], page: CheckedLoc) -> tuple[frozenset[str], list[Located]]:
+    """Return the versions that the links of an entry name, as `CheckedLoc.page`, and what is wrong with them."""
+    located, versions, by_code = list[Located](), set[str](), dict[str, str]()
+    first: Element | None = None
+    for link in links:
+        attributes = (link.attributes.get(name, "")[:_MAX_LINK_CHARS] for name in ("rel", "hreflang", "href"))
+        code, url, problems = _read_link(*attributes)
+        located += [(problem, link) for problem in problems]
+        if url:
+            first = first or link
+            versions.add(url)
+            if by_code.setdefault(code, url) != url:
+                located.append((("hreflang-duplicate", f"{by_code[code]} is {code}, too"), link))
+    if first is not None and page.host and page.page not in versions:
+        located.append((("hreflang-self-missing", "the versions of the page do not name the page itself"), first))
+    return frozenset(versions), located
+
+
+@lru_cache(4096)  # the pages of a cluster often follow each other, and have the same links
+def _read_link(rel: str, code: str, href: str) -> tuple[str, str, Sequence[Problem]]:
+    """Return the code and the page of a version, and what is wrong. The page is empty if the link names no version."""
+    for name, value in (("rel", rel), ("hreflang", code), ("href", href)):
+        if not value.strip():
+            return "", "", [("hreflang-attributes", f"{name} is missing")]
+    if rel.strip() != "alternate":
+        return "", "", [("hreflang-attributes", f"rel is {quoted(rel)}")]
+    problems, code, loc = list[Problem](), code.strip(), check_loc(href, is_page=False)
+    lower = code.lower()
+    match = _CODE.fullmatch(lower)
+    language, region = match.groups() if match else ("", None)
+    if lower != "x-default" and not _is_valid(language, region):
+        problems.append(("hreflang-code", f"{quoted(code)} is not the code of a language"))
+    elif region in _IGNORED_REGIONS:
+        problems.append(("hreflang-region", f"the region of {quoted(code)} is ignored"))
+    if not loc.host:
+        problems.append(("hreflang-url", f"{quoted(href)} is not an absolute URL"))
+    return lower, loc.page if loc.host else "", problems
+
+
+def _is_valid(language: str, region: str | None) -> bool:
+    if len(language) != 3 and language not in _LANGUAGES:
+        return False
+    return region is None or region.isdigit() or region in _REGIONS or region in _IGNORED_REGIONS

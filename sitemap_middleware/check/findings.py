@@ -1,95 +1,93 @@
-"""What is found: a check returns findings, and a run collects them as messages, a limited number of each code."""
+"""What is found: a check returns problems, and a run collects them as findings, a limited number of each code."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 from .rules import RULES, Severity
 
 DEFAULT_LIMIT: Final = 100
-"""Messages of one code that are kept."""
+"""Findings of one code that are kept."""
 
 MAX_TEXT_CHARS: Final = 500
-"""Characters of a message and of its URL. Values of a document are hostile, and may be long."""
+"""Characters of a text and of its URL. Values of a document are hostile, and may be long."""
 
-Finding = tuple[str, str]
+Problem = tuple[str, str]
 """What a check returns: the code of a rule, and what is wrong here, as a sentence without a period."""
 
 
-class Place(NamedTuple):
-    """Where something was found."""
-
-    document: str
-    """The URL or the path of the document."""
-    line: int = 0
-    """From 1. 0 is the document as a whole."""
-    column: int = 0
-    """From 1, in characters. 0 is not known."""
-
-
-class Message(NamedTuple):
-    """One thing that is reported."""
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A problem, and where it was found."""
 
     code: str
-    severity: Severity
+    document: str
+    """The URL or the path of the document."""
+    line: int
+    """From 1. 0 is the document as a whole."""
+    column: int
+    """From 1, in characters. 0 is not known."""
     url: str
     """The URL that it is about: a page, or a document."""
-    message: str
-    place: Place
+    text: str
+
+    @property
+    def severity(self) -> Severity:
+        """That of its rule."""
+        return RULES[self.code].severity
+
+    @property
+    def family(self) -> str:
+        """That of its rule."""
+        return RULES[self.code].family
 
 
-class MessageCollector:
-    """The messages of one run.
+class Findings:
+    """The findings of one run.
 
     Args:
         ignored: codes that are not reported.
-        limit: messages of one code that are kept; further ones are counted. 0 keeps all.
+        limit: findings of one code that are kept; further ones are counted. 0 keeps all.
     """
 
     def __init__(self, ignored: Collection[str] = (), limit: int = DEFAULT_LIMIT) -> None:
-        self.messages: list[Message] = []
-        self.counts: Counter[str] = Counter()
-        """How often each code was found."""
+        self.kept: list[Finding] = []
+        self._counts: Counter[str] = Counter()
         self._ignored = frozenset(ignored)
         self._limit = limit
 
-    def add(self, finding: Finding, url: str, place: Place | None = None) -> None:
-        """Report a finding. Raises `KeyError` if there is no rule of its code.
+    def add(self, problem: Problem, url: str, document: str = "", line: int = 0, column: int = 0) -> None:
+        """Report a problem of a page or a document, by default one of the document `url` as a whole.
 
-        Args:
-            finding: the code, and what is wrong.
-            url: the page or the document that it is about.
-            place: where it was found. Default: `url`, as a document.
+        Raises `KeyError` if there is no rule of its code.
         """
-        code, text = finding
-        severity = RULES[code].severity
-        if code in self._ignored:
+        code, text = problem
+        if RULES[code].code in self._ignored:
             return
-        self.counts[code] += 1
-        if self._limit and self.counts[code] > self._limit:
-            return
-        url = shortened(url)
-        self.messages.append(Message(code, severity, url, shortened(text), place or Place(url)))
+        self._counts[code] += 1
+        if not self._limit or self._counts[code] <= self._limit:
+            url = shortened(url)
+            self.kept.append(Finding(code, document or url, line, column, url, shortened(text)))
 
-    def add_all(self, findings: Iterable[Finding], url: str, place: Place | None = None) -> None:
+    def add_all(self, problems: Iterable[Problem], url: str, document: str = "", line: int = 0) -> None:
         """Report what a check found."""
-        for finding in findings:
-            self.add(finding, url, place)
+        for problem in problems:
+            self.add(problem, url, document, line)
 
     def by_severity(self) -> dict[Severity, int]:
-        """How many messages there were of each severity, with those that were not kept."""
+        """How many findings there were of each severity, with those that were not kept."""
         numbers = dict.fromkeys(Severity, 0)
-        for code, number in self.counts.items():
+        for code, number in self._counts.items():
             numbers[RULES[code].severity] += number
         return numbers
 
     def omitted(self) -> dict[str, int]:
-        """How many messages of each code were not kept."""
-        if not self._limit:
-            return {}
-        return {code: number - self._limit for code, number in self.counts.items() if number > self._limit}
+        """How many findings of each code were not kept."""
+        kept = Counter(finding.code for finding in self.kept)
+        return dict(self._counts - kept)
 
 
 def shortened(text: str) -> str:
@@ -100,5 +98,5 @@ def shortened(text: str) -> str:
 
 
 def quoted(value: str) -> str:
-    """A value of a document, quoted and shortened, for a message."""
+    """A value of a document, quoted and shortened, for a text."""
     return repr(shortened(value))

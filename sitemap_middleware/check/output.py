@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any, Final
 
-from .findings import Message
+from .findings import Finding
 from .rules import RULES, Rule, Severity
 from .runner import Result
 
 SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 MAX_EQUAL: Final = 3
-"""Messages with one text that have a line each. More are one line."""
+"""Findings with one text that have a line each. More are one line."""
 _FAMILIES_OF_PAGES: Final = frozenset({"fetch", "page", "coverage"})
-"""Families whose messages are about one URL each: which it is, is what they say. The others are about what a generator
+"""Families whose findings are about one URL each: which it is, is what they say. The others are about what a generator
 writes everywhere."""
 _CODES_OF_HOSTS: Final = frozenset({"fetch-failed", "page-failed"})
 """Codes of these families whose text says what is wrong with the host of all of them."""
@@ -25,41 +25,40 @@ _COMMANDS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severi
 
 
 def text_lines(result: Result, *, merge_equal: bool) -> Iterator[tuple[str, Severity]]:
-    """Yield the messages as lines of text, with their severity.
+    """Yield the findings as lines of text, with their severity.
 
     Args:
         result: what a run found.
-        merge_equal: whether many equal messages about a document are one line.
+        merge_equal: whether many equal findings about a document are one line.
     """
-    mergeable = filter(_is_mergeable, result.messages) if merge_equal else ()
+    mergeable = filter(_is_mergeable, result.findings) if merge_equal else ()
     equal = {key: count for key, count in Counter(map(_key, mergeable)).items() if count > MAX_EQUAL}
-    for message in result.messages:
-        if (count := equal.get(_key(message))) is None:
-            yield _line(message), message.severity
+    for finding in result.findings:
+        if (count := equal.get(_key(finding))) is None:
+            yield _line(finding), finding.severity
         elif count:
-            equal[_key(message)] = 0  # the others are not printed
-            yield _line(message, f" (and {count - 1:,} more)"), message.severity
+            equal[_key(finding)] = 0  # the others are not printed
+            yield _line(finding, f" (and {count - 1:,} more)"), finding.severity
 
 
-def _is_mergeable(message: Message) -> bool:
-    return message.code in _CODES_OF_HOSTS or RULES[message.code].family not in _FAMILIES_OF_PAGES
+def _is_mergeable(finding: Finding) -> bool:
+    return finding.code in _CODES_OF_HOSTS or finding.family not in _FAMILIES_OF_PAGES
 
 
-def _key(message: Message) -> tuple[str, str, str]:
-    return message.code, message.message, message.place.document
+def _key(finding: Finding) -> tuple[str, str, str]:
+    return finding.code, finding.text, finding.document
 
 
-def _line(message: Message, more: str = "") -> str:
-    place = message.place
-    where = ":".join([place.document, *(str(number) for number in (place.line, place.column) if number)])
-    about = "" if message.url == place.document else f"{message.url}: "
-    return f"{where}: {message.severity}: {about}{message.message}{more} [{message.code}]"
+def _line(finding: Finding, more: str = "") -> str:
+    where = ":".join([finding.document, *(str(number) for number in (finding.line, finding.column) if number)])
+    about = "" if finding.url == finding.document else f"{finding.url}: "
+    return f"{where}: {finding.severity}: {about}{finding.text}{more} [{finding.code}]"
 
 
 def summary(result: Result) -> str:
-    """Say how much was read, and how many messages there are."""
+    """Say how much was read, and how many findings there are."""
     found = ", ".join(_counted(number, severity) for severity, number in result.counts.items() if number)
-    urls, documents = _counted(result.urls, "URL"), _counted(result.documents, "document")
+    urls, documents = _counted(len(result.urls), "URL"), _counted(result.documents, "document")
     pages = f", {_counted(result.pages, 'page')} requested" if result.pages else ""
     return f"{urls} in {documents}{pages}: {found or 'nothing found'}"
 
@@ -69,32 +68,32 @@ def _counted(number: int, what: str) -> str:
 
 
 def as_json(result: Result) -> str:
-    """Return the messages as a list of objects. `line` is 0 for what is about a whole document."""
+    """Return the findings as a list of objects. `line` is 0 for what is about a whole document."""
     objects = [
         {
-            "code": message.code,
-            "severity": str(message.severity),
-            "url": message.url,
-            "message": message.message,
-            "document": message.place.document,
-            "line": message.place.line,
+            "code": finding.code,
+            "severity": str(finding.severity),
+            "url": finding.url,
+            "message": finding.text,
+            "document": finding.document,
+            "line": finding.line,
         }
-        for message in result.messages
+        for finding in result.findings
     ]
     return json.dumps(objects, indent=2)
 
 
 def as_sarif(result: Result, version: str) -> str:
-    """Return the messages as a log in SARIF 2.1.0 (OASIS), which code scanning services read.
+    """Return the findings as a log in SARIF 2.1.0 (OASIS), which code scanning services read.
 
     Args:
         result: what a run found.
         version: the version of this package.
     """
-    used = [*dict.fromkeys(message.code for message in result.messages)]
+    used = [*dict.fromkeys(finding.code for finding in result.findings)]
     rules = [_sarif_rule(RULES[code]) for code in used]
     driver = {"name": "sitemap-middleware check", "version": version, "rules": rules}
-    results = [_sarif_result(message, used.index(message.code)) for message in result.messages]
+    results = [_sarif_result(finding, used.index(finding.code)) for finding in result.findings]
     log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
     return json.dumps(log, indent=2)
 
@@ -111,18 +110,18 @@ def _sarif_rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _sarif_result(message: Message, number: int) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(message.place.document or message.url)}}
-    if message.place.line:
-        region = {"startLine": message.place.line}
-        place["region"] = region | ({"startColumn": message.place.column} if message.place.column else {})
+def _sarif_result(finding: Finding, number: int) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(finding.document)}}
+    if finding.line:
+        column = {"startColumn": finding.column} if finding.column else {}
+        place["region"] = {"startLine": finding.line, **column}
     return {
-        "ruleId": message.code,
+        "ruleId": finding.code,
         "ruleIndex": number,
-        "level": _LEVELS[message.severity],
-        "message": {"text": f"{message.url}: {message.message}."},
+        "level": _LEVELS[finding.severity],
+        "message": {"text": f"{finding.url}: {finding.text}."},
         "locations": [{"physicalLocation": place}],
-        "partialFingerprints": {"codeAndUrl/v1": f"{message.code} {message.url}"},
+        "partialFingerprints": {"codeAndUrl/v1": f"{finding.code} {finding.url}"},
     }
 
 
@@ -135,15 +134,15 @@ def _uri(document: str) -> str:
 
 
 def github_annotations(result: Result) -> Iterator[str]:
-    """Yield the messages as workflow commands of GitHub Actions, which shows them beside the files."""
-    for message in result.messages:
-        values = {"title": message.code}
-        if not message.place.document.startswith(("http://", "https://")):
-            values = {"file": message.place.document, "line": str(message.place.line or 1), **values}
-            if message.place.column:
-                values["col"] = str(message.place.column)
+    """Yield the findings as workflow commands of GitHub Actions, which shows them beside the files."""
+    for finding in result.findings:
+        values = {"title": finding.code}
+        if not finding.document.startswith(("http://", "https://")):
+            values = {"file": finding.document, "line": str(finding.line or 1), **values}
+            if finding.column:
+                values["col"] = str(finding.column)
         properties = ",".join(f"{name}={_escaped(value, property_value=True)}" for name, value in values.items())
-        yield f"::{_COMMANDS[message.severity]} {properties}::{_escaped(f'{message.url}: {message.message}')}"
+        yield f"::{_COMMANDS[finding.severity]} {properties}::{_escaped(f'{finding.url}: {finding.text}')}"
 
 
 def _escaped(text: str, *, property_value: bool = False) -> str:

@@ -1,29 +1,39 @@
-"""Requests a sample of the listed pages, or all, and robots.txt, and checks the responses."""
+"""Requests the listed pages, a sample or all of them, and robots.txt, and checks the responses."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import urlsplit
 
-from .answers import check_page, check_robots_file, named_sitemaps
-from .database import UrlDatabase, UrlRow
-from .responses import PageClient
-from .run import Run
+from ..evidence.body_decoding import decode_body
+from ..evidence.dates import SECONDS_PER_DAY
+from ..evidence.html_facts import parse_html
+from ..evidence.observations import HTML_TYPES, HtmlFacts
+from ..evidence.response_headers import ResponseHeaders
+from ..http.captured_response import MAX_HTML_BYTES
+from ..http.robots_parser import MAX_ROBOTS_BYTES
+from .clients import Client, Failure, Response, Robots
+from .findings import Problem, quoted, shortened
+from .hints import check_lastmod
+from .run import ListedUrl, Run
 from .urls import check_loc, resolved
 
 SAMPLE_PAGES: Final = 50
 """Pages that `Pages.SAMPLE` requests, spread evenly over the sitemap."""
-CONCURRENT: Final = 8
-MAX_NAMED_SITEMAPS: Final = 20
-"""Sitemaps of robots.txt that are requested to see whether they are there."""
-INVENTED_PATH: Final = "/sitemap-check-1f0c6d9e-page-that-does-not-exist"
-"""A path that no site has. What it answers is what a missing page answers."""
 
-MAX_COMPARED_HOSTS: Final = 100
-"""Hosts of which an invented URL is requested."""
+_MAX_SITEMAPS_REQUESTED: Final = 20
+"""Sitemaps of robots.txt that are requested to see whether they are there."""
+_INVENTED_PATH: Final = "/sitemap-check-1f0c6d9e-page-that-does-not-exist"
+"""A path that no site has. What it answers is what a missing page answers."""
+_NOT_REQUESTED: Final = frozenset({Failure.ROBOTS, Failure.LOCAL, Failure.ELSEWHERE})
+"""Failures that say nothing about a page."""
+_DATA_TYPES: Final = ("json", "xml", "javascript", "ecmascript", "css", "font", "x-www-form-urlencoded")
+"""Words in media types of data, which are not pages for people."""
+_TOLERANCE_SECONDS: Final = 2 * SECONDS_PER_DAY
+"""Differences between dates that time zones and caches explain."""
 
 
 class Pages(StrEnum):
@@ -33,106 +43,126 @@ class Pages(StrEnum):
     SAMPLE = "sample"
     ALL = "all"
 
-
-_MOST: Final = {Pages.NONE: 0, Pages.SAMPLE: SAMPLE_PAGES, Pages.ALL: None}
-"""How many pages are requested. None is all."""
-
-
-class _Contents(NamedTuple):
-    """The contents of a host with which its pages are compared."""
-
-    missing: int | None
-    """The digest of what an invented path answers with status 200."""
-    home: int | None
-
-    def is_missing_page(self, url: str, digest: int | None) -> bool:
-        """Whether a page is what a missing one gets. An app whose pages are all one shell of HTML says nothing."""
-        is_home = urlsplit(url).path in ("", "/")
-        return digest is not None and digest == self.missing != self.home and not is_home
+    def chosen(self, run: Run) -> list[ListedUrl]:
+        """The pages of a run that are requested."""
+        return run.sample({Pages.NONE: 0, Pages.SAMPLE: SAMPLE_PAGES, Pages.ALL: len(run.pages)}[self])
 
 
 class PageChecks:
-    """Checks listed pages.
+    """Checks listed pages, several at the same time.
 
     Args:
         client: requests the pages.
         run: what the checks of the run share.
     """
 
-    def __init__(self, client: PageClient, run: Run) -> None:
+    def __init__(self, client: Client, run: Run) -> None:
         self._client = client
         self._run = run
-        self._contents: dict[str, asyncio.Task[_Contents]] = {}
+        self._missing: dict[str, asyncio.Task[int | None]] = {}
+        """The digests of what missing pages answer, by host."""
 
-    async def check(self, mode: Pages, on_progress: Callable[[int, int | None], None]) -> int:
-        """Request pages and report what is wrong with them. Return how many were requested."""
-        rows, total = self._run.documents.unique_urls(_MOST[mode])
-        checking = set[asyncio.Task[None]]()
-        done = 0
-        try:
-            for row in rows:
-                if len(checking) >= CONCURRENT:
-                    finished, checking = await asyncio.wait(checking, return_when=asyncio.FIRST_COMPLETED)
-                    done += len(finished)
-                    for task in finished:
-                        task.result()
-                    on_progress(done, total)
-                checking.add(asyncio.create_task(self._check_row(row)))
-            for ended in asyncio.as_completed(checking):
-                await ended
-                done += 1
-                on_progress(done, total)
-        finally:
-            tasks = [*checking, *self._contents.values()]
-            for pending in tasks:
-                pending.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-        return done
-
-    async def _check_row(self, row: UrlRow) -> None:
-        url = check_loc(row.loc).url
+    async def check(self, listed: ListedUrl) -> None:
+        """Request a page, and report what is wrong with it."""
+        url, findings = listed.loc, self._run.findings
         robots = await self._client.robots_txt(url)
         if robots is not None and not robots.allows(url):
-            self._run.report.add(("page-robots", f"{robots.url} forbids it"), row.loc, row.place)
+            problem = "page-robots", f"{robots.url} forbids it"
+            findings.add(problem, url, listed.document, listed.line)
             return
-        response = await self._client.page(url)
-        if response is None:
+        response = await self._client.get(url, MAX_HTML_BYTES + 1)
+        if response.failure in _NOT_REQUESTED:
             return
-        checked = await asyncio.to_thread(check_page, url, row.lastmod, response, self._run.now)
-        self._run.report.add_all(checked.findings, row.loc, row.place)
-        if not checked.findings and checked.digest is not None:
-            contents = await self._contents_of_host(url)
-            if contents.is_missing_page(url, checked.digest):
-                text = "the page has the content that an invented URL of its host gets"
-                self._run.report.add(("page-soft-not-found", text), row.loc, row.place)
+        problems, digest = await asyncio.to_thread(check_page, listed.lastmod, response, self._run.now)
+        is_comparable = not problems and digest is not None and urlsplit(url).path not in ("", "/")
+        if is_comparable and digest == await self._digest_of_missing_page(url):
+            problems = [("page-soft-not-found", "the page has the content that an invented URL of its host gets")]
+        findings.add_all(problems, url, listed.document, listed.line)
 
-    async def _contents_of_host(self, url: str) -> _Contents:
+    async def _digest_of_missing_page(self, url: str) -> int | None:
+        """The digest of what an invented path answers with status 200, unless the home page has it, too.
+
+        An app whose pages are all one shell of HTML says nothing.
+        """
         origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
-        if origin not in self._contents:
-            if len(self._contents) >= MAX_COMPARED_HOSTS:
-                return _Contents(None, None)
-            self._contents[origin] = asyncio.create_task(self._request_contents(origin))
-        return await asyncio.shield(self._contents[origin])
 
-    async def _request_contents(self, origin: str) -> _Contents:
-        missing = await self._digest(origin + INVENTED_PATH)
-        return _Contents(missing, None if missing is None else await self._digest(f"{origin}/"))
+        async def digest() -> int | None:
+            missing = await self._digest(origin + _INVENTED_PATH)
+            return None if missing is None or missing == await self._digest(f"{origin}/") else missing
+
+        if origin not in self._missing:
+            self._missing[origin] = asyncio.create_task(digest())
+        return await self._missing[origin]
 
     async def _digest(self, url: str) -> int | None:
-        response = await self._client.page(url)
-        if response is None:
-            return None
-        return (await asyncio.to_thread(check_page, url, "", response, self._run.now)).digest
+        response = await self._client.get(url, MAX_HTML_BYTES + 1)
+        return (await asyncio.to_thread(check_page, "", response, self._run.now))[1]
 
 
-def requested_urls(documents: UrlDatabase, mode: Pages) -> Callable[[str], bool]:
-    """Return whether `PageChecks.check` requests a listed URL."""
-    if mode is Pages.ALL:
-        return lambda _: True
-    return {row.loc for row in documents.unique_urls(_MOST[mode])[0]}.__contains__
+def check_page(lastmod: str, response: Response, now: float) -> tuple[list[Problem], int | None]:
+    """Return what is wrong with a page, and the digest of its content if it is an HTML page that was read completely.
+
+    Args:
+        lastmod: its date as listed; empty if it has none.
+        response: its response.
+        now: POSIX seconds.
+    """
+    problem = _response_problem(response)
+    if problem is not None:
+        return [problem], None
+    headers = ResponseHeaders(response.headers)
+    problems = [("page-noindex", "the header X-Robots-Tag says noindex")] if headers.robots.noindex else []
+    if headers.media_type not in HTML_TYPES:
+        if any(word in headers.media_type for word in _DATA_TYPES):
+            problems.append(("page-type", f"the media type is {quoted(headers.media_type)}"))
+        return problems, None
+    body, is_complete = decode_body(response.body, headers.codings, MAX_HTML_BYTES + 1)
+    html = parse_html(body, headers.charset, is_truncated=not (is_complete and response.is_complete))
+    return [*problems, *_html_problems(response.url, lastmod, headers, html, now)], html.digest
 
 
-async def check_site_robots(client: PageClient, run: Run, urls: list[str]) -> None:
+def _response_problem(response: Response) -> Problem | None:
+    """Why the response says nothing about the page itself."""
+    if not response.status:
+        return "page-redirect-loop" if response.failure is Failure.REDIRECTS else "page-failed", response.reason
+    if response.leads_to_login:
+        return "page-login", f"the page redirects to {response.url}"
+    if response.redirects and response.status == 200:
+        return "page-redirect", f"the page redirects to {response.steps}"
+    if response.status == 401:
+        return "page-login", "the page answers 401"
+    if response.status != 200:
+        where = f"the page redirects to {response.url}, which" if response.redirects else "the page"
+        return "page-status", f"{where} answers {response.status}"
+    return None
+
+
+def _html_problems(url: str, lastmod: str, headers: ResponseHeaders, html: HtmlFacts, now: float) -> Iterator[Problem]:
+    if html.noindex and not headers.robots.noindex:
+        yield "page-noindex", "a robots meta tag says noindex"
+    named = [*(target for target, anchor in headers.canonical if anchor is None), *filter(None, [html.canonical])]
+    if (other := next((target for target in named if _is_other_page(url, target)), None)) is not None:
+        yield "page-canonical", f"the page names {quoted(other)} as its canonical URL"
+    refresh = headers.instant_refresh if headers.instant_refresh is not None else html.instant_refresh
+    if refresh is not None and _is_other_page(url, refresh):
+        yield "page-refresh", f"the page leads to {quoted(refresh)} at once"
+    listed, own = check_lastmod(lastmod, now), check_lastmod(html.stated_date or "", now)
+    if listed.earliest is None or listed.latest is None or own.earliest is None or own.latest is None:
+        return
+    text = f"lastmod is {shortened(listed.text)}, and the page says {own.text}"
+    if own.earliest > listed.latest + _TOLERANCE_SECONDS:
+        yield "page-lastmod-behind", text
+    elif listed.earliest > own.latest + _TOLERANCE_SECONDS:
+        yield "page-lastmod-ahead", text
+
+
+def _is_other_page(url: str, target: str) -> bool:
+    """Whether a URL, perhaps relative, is that of another page."""
+    loc = check_loc(resolved(url, target.strip()))
+    return bool(loc.host) and loc.page != check_loc(url).page
+
+
+async def check_site_robots(client: Client, run: Run, urls: list[str]) -> None:
     """Check the robots.txt of the host of a sitemap.
 
     Args:
@@ -143,17 +173,38 @@ async def check_site_robots(client: PageClient, run: Run, urls: list[str]) -> No
     robots = await client.robots_txt(urls[0])
     if robots is None:
         return
-    run.report.add_all(check_robots_file(robots, urls), robots.url)
-    if robots.text.lstrip().startswith("<"):
+    run.findings.add_all(_robots_problems(robots, urls), robots.url)
+    if robots.is_html:
         return
-    named = [resolved(robots.url, url) for url in named_sitemaps(robots.text)]
-    unread = [url for url in named if not run.documents.position(url) and _is_same_host(url, robots.url)]
-    for url in unread[:MAX_NAMED_SITEMAPS]:
-        response = await client.page(url)
-        if response is not None and (response.failure or response.status != 200):
+    own_host = check_loc(robots.url, is_page=False).host
+    named = [resolved(robots.url, url) for url in robots.sitemaps]
+    unread = [url for url in named if url not in run.named and check_loc(url, is_page=False).host == own_host]
+    for url in unread[:_MAX_SITEMAPS_REQUESTED]:
+        response = await client.get(url, 0)
+        if response.failure not in _NOT_REQUESTED and response.status != 200:
             answer = response.reason or f"it answers {response.status}"
-            run.report.add(("robots-sitemap-missing", f"the line names {url}: {answer}"), robots.url)
+            run.findings.add(("robots-sitemap-missing", f"the line names {url}: {answer}"), robots.url)
 
 
-def _is_same_host(url: str, other: str) -> bool:
-    return check_loc(url, is_page=False).host == check_loc(other, is_page=False).host
+def _robots_problems(robots: Robots, documents: Sequence[str]) -> Iterator[Problem]:
+    """Check a robots.txt. If it names one of the sitemaps that are being checked, all is well."""
+    if robots.status != 200:
+        if robots.status in (404, 410):
+            yield "robots-no-sitemap-line", "there is no robots.txt, so it does not name the sitemap"
+        return
+    if robots.is_html:
+        yield "robots-html", "the response is an HTML page"
+        return
+    if robots.is_too_large:
+        yield "robots-too-large", f"the file has more than {MAX_ROBOTS_BYTES // 1024} KiB"
+    own_host, found = check_loc(robots.url).host, set[str]()
+    for name in robots.sitemaps:
+        loc = check_loc(name, is_page=False)
+        if not loc.host:
+            yield "robots-relative", f"the line names {quoted(name)}, which is not an absolute URL"
+            loc = check_loc(resolved(robots.url, name), is_page=False)
+        elif loc.host != own_host:
+            yield "robots-other-host", f"the line names {quoted(name)}"
+        found.add(loc.page)
+    if not found & {check_loc(document, is_page=False).page for document in documents}:
+        yield "robots-no-sitemap-line", "no Sitemap line names this sitemap"

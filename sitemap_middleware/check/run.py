@@ -1,104 +1,193 @@
-"""What the documents of one run share, and what only all URLs together show.
-
-For example: all have the same lastmod or priority, or some have https and others http.
-"""
+"""What the checks of one run share: the findings, and all documents and URLs, with what only they together show."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from .database import UrlDatabase
-from .findings import Finding, MessageCollector
-from .hints import CheckedLastmod
-from .urls import CheckedLoc
+from .findings import Findings, Problem
+from .hints import check_lastmod
 
+MAX_KEPT_BYTES: Final = 1_000_000_000
+"""About how much memory the URLs of a run take: some two millions. No further documents are read then."""
 MIN_URLS: Final = 20
 """URLs below which equal values are no sign of anything."""
-
+_ROW_BYTES: Final = 400
+"""Memory for a URL, besides its characters."""
 _NOW_SECONDS: Final = 300
 """How much older than the request the dates of a sitemap that is always new may be."""
-_MAX_HOSTS: Final = 100
-_UNIFORM: Final = {
+HINTS: Final = {
     "lastmod": "lastmod-all-equal",
     "changefreq": "changefreq-uniform",
     "priority": "priority-uniform",
 }
-"""The codes of values that are the same everywhere, by element."""
+"""The elements of an entry besides `loc`, each with the code of values that are the same everywhere."""
 
 
-class UrlStatistics:
-    """Facts about all URLs of one run.
+@dataclass(slots=True, eq=False)
+class ListedDocument:
+    """A document that is to be read."""
+
+    url: str
+    """Its URL, or its path for the first one of files."""
+    parent: ListedDocument | None = None
+    """The index that names it."""
+    index_latest: float | None = None
+    """The last moment that its date in the index may mean."""
+
+
+@dataclass(slots=True, eq=False)
+class ListedUrl:
+    """A URL that a document lists."""
+
+    loc: str
+    page: str
+    """As `CheckedLoc.page`."""
+    document: str
+    """The URL or the path of the document."""
+    line: int
+    is_extended: bool
+    """Whether its entry has images, videos or news."""
+    versions: frozenset[str]
+    """The pages in other languages that its entry names."""
+    lastmod: str = ""
+    """As written, like `changefreq` and `priority`."""
+    changefreq: str = ""
+    priority: str = ""
+
+
+class Run:
+    """One run.
 
     Args:
-        now: the moment of the request in POSIX seconds; None if the documents are files.
+        findings: takes what is found.
+        now: the moment by which a date is in the future, in POSIX seconds.
+        request_time: when the first document was requested. None if the documents are files.
     """
 
-    def __init__(self, now: float | None) -> None:
-        self._now = now
-        self._urls = 0
-        self._values = {name: Counter[str]() for name in _UNIFORM}
-        """How often the first two values of each element occur."""
-        self._recent = 0
-        """How many dates are those of the request."""
-        self._schemes: dict[str, str] = {}
-        """The first URL of each scheme."""
-        self._hosts: dict[str, tuple[str, str]] = {}
-        """The first URL of each host without `www.`, and the first with it."""
+    def __init__(self, findings: Findings, now: float, request_time: float | None = None) -> None:
+        self.findings = findings
+        self.now = now
+        self.documents: list[ListedDocument] = []
+        self.urls: list[ListedUrl] = []
+        self.pages: dict[str, ListedUrl] = {}
+        """The first URL of each page."""
+        self.is_complete = True
+        """Whether all documents were read to their end."""
+        self._request_time = request_time
+        self.named: dict[str, ListedDocument] = {}
+        """The documents by their URLs and paths."""
+        self._spellings: dict[str, ListedUrl] = {}
+        """The first URLs of further spellings of a page."""
+        self._clusters: dict[frozenset[str], frozenset[str]] = {}
+        self._kept_bytes = 0
 
-    def add_url(self, url: CheckedLoc) -> None:
-        """Count a URL."""
-        self._urls += 1
-        if not url.host:
+    @property
+    def is_full(self) -> bool:
+        """Whether the URLs take as much memory as they may."""
+        return self._kept_bytes > MAX_KEPT_BYTES
+
+    def add_first(self, name: str, location: str | None) -> None:
+        """Add a document with which a run begins. `location` is the URL at which it is served, or None if not known."""
+        document = ListedDocument(name)
+        self.documents.append(document)
+        self.named[name] = self.named[location or name] = document
+
+    def add_document(self, url: str, parent: ListedDocument, latest: float | None = None) -> Problem | None:
+        """Add a document that an index names. Return what is wrong with that.
+
+        Args:
+            url: its URL.
+            parent: the index.
+            latest: the last moment that its date in the index may mean.
+        """
+        known = self.named.get(url)
+        if known is None:
+            self.named[url] = document = ListedDocument(url, parent, latest)
+            self.documents.append(document)
+            return None
+        if known is parent:
+            return "index-itself", "the index names itself"
+        above = parent.parent
+        while above is not None and above is not known:
+            above = above.parent
+        if above is known:
+            return "index-loop", "the document leads to this index"
+        return "index-duplicate", "the document is named a second time"
+
+    def add_url(self, url: ListedUrl) -> Problem | None:
+        """Add a URL. Return what is wrong if its page is listed already."""
+        self.urls.append(url)
+        if url.versions not in self._clusters:  # the pages of a cluster name the same versions, which are kept once
+            self._clusters[url.versions] = url.versions
+            self._kept_bytes += sum(100 + len(version) for version in url.versions)
+        url.versions = self._clusters[url.versions]
+        self._kept_bytes += _ROW_BYTES + len(url.loc)
+        first = self.pages.setdefault(url.page, url)
+        if first is url:
+            pair = self.pages.get(url.page[:-1] if url.page.endswith("/") else f"{url.page}/")
+            return ("loc-slash-pair", f"{pair.loc} is listed, too") if pair is not None else None
+        same = first if first.loc == url.loc else self._spellings.setdefault(url.loc, url)
+        if same is url:
+            return "loc-duplicate-spelling", f"{first.loc} is the same page"
+        if same.document == url.document:
+            return "loc-duplicate", f"the URL is listed in line {same.line}, too"
+        if url.is_extended or same.is_extended:
+            return None
+        return "loc-duplicate-elsewhere", "another document lists the URL, too"
+
+    def sample(self, most: int) -> list[ListedUrl]:
+        """Return so many pages, or all if there are fewer: the first one, and others spread evenly over all."""
+        pages = [*self.pages.values()]
+        most = min(most, len(pages))
+        return [pages[number * len(pages) // most] for number in range(most)]
+
+    def equal_values(self) -> Iterator[Problem]:
+        """Say which values all URLs have, once all documents were read."""
+        if len(self.urls) < MIN_URLS:
             return
-        if url.scheme not in self._schemes:
-            self._schemes[url.scheme] = url.url
-        if len(self._hosts) < _MAX_HOSTS:
-            bare = url.host.removeprefix("www.")
-            plain, www = self._hosts.get(bare, ("", ""))
-            if bare == url.host and not plain:
-                self._hosts[bare] = (url.url, www)
-            elif bare != url.host and not www:
-                self._hosts[bare] = (plain, url.url)
-
-    def add_value(self, name: str, text: str) -> None:
-        """Count a lastmod, changefreq or priority."""
-        values = self._values[name]
-        if text in values or len(values) < 2:
-            values[text] += 1
-
-    def add_lastmod(self, date: CheckedLastmod) -> None:
-        """Count a date that breaks no rule."""
-        self.add_value("lastmod", date.text)
-        if self._now is not None and date.earliest is not None and date.earliest == date.latest:
-            self._recent += abs(self._now - date.earliest) < _NOW_SECONDS
-
-    def findings(self) -> Iterator[tuple[Finding, str]]:
-        """Return what is wrong with all URLs, and the URL that it is about; nothing for the sitemap as a whole."""
-        if len(self._schemes) > 1:
-            yield ("loc-mixed-schemes", "some URLs have https, and this one has http"), self._schemes["http"]
-        for plain, www in self._hosts.values():
-            if plain and www:
-                yield ("loc-mixed-www", f"this URL has no www., and {www} has it"), plain
-        if self._urls < MIN_URLS:
-            return
-        is_now = self._recent == self._urls
+        count = f"all {len(self.urls):,} URLs have"
+        is_now = all(map(self._is_request_time, self.urls))
         if is_now:
-            yield ("lastmod-now", f"all {self._urls:,} URLs have the time of the request as lastmod"), ""
-        for name, code in _UNIFORM.items():
-            for value, count in self._values[name].items():
-                if count == self._urls and not (is_now and name == "lastmod"):
-                    yield (code, f"all {self._urls:,} URLs have {name} {value}"), ""
+            yield "lastmod-now", f"{count} the time of the request as lastmod"
+        for name, code in HINTS.items():
+            value: str = getattr(self.urls[0], name)
+            is_sound = not (name == "lastmod" and (is_now or check_lastmod(value, self.now).problem))
+            if value and is_sound and all(getattr(url, name) == value for url in self.urls):
+                yield code, f"{count} {name} {value}"
 
+    def _is_request_time(self, url: ListedUrl) -> bool:
+        date = check_lastmod(url.lastmod, self.now)
+        if self._request_time is None or date.problem is not None or date.earliest is None:
+            return False
+        return date.earliest == date.latest and abs(self._request_time - date.earliest) < _NOW_SECONDS
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What the documents of one run share."""
+    def mixed_origins(self) -> Iterator[tuple[Problem, ListedUrl]]:
+        """Say which URLs differ in their scheme, or in `www.`, each with the first of them."""
+        first = dict[str, ListedUrl]()
+        for url in self.pages.values():
+            scheme, _, host, _ = url.page.split("/", 3)
+            first.setdefault(scheme, url)
+            first.setdefault(host, url)
+        if "http:" in first and "https:" in first:
+            yield ("loc-mixed-schemes", "some URLs have https, and this one has http"), first["http:"]
+        for host, url in first.items():
+            if (other := first.get(f"www.{host}")) is not None:
+                yield ("loc-mixed-www", f"this URL has no www., and {other.loc} has it"), url
 
-    report: MessageCollector
-    documents: UrlDatabase
-    facts: UrlStatistics
-    now: float
-    """The moment by which a date is in the future, in POSIX seconds."""
+    def version_problems(self) -> Iterator[tuple[Problem, ListedUrl]]:
+        """Say which versions in other languages do not name a page in return, and which are not listed."""
+        unlisted = set[str]()
+        for url in self.urls:
+            for page in sorted(url.versions):
+                version = self.pages.get(page)
+                if version is None:
+                    is_own = page.split("/", 3)[2] == url.page.split("/", 3)[2]
+                    if is_own and self.is_complete and page not in unlisted:
+                        unlisted.add(page)
+                        text = f"the page names the version {page}, which no document lists"
+                        yield ("hreflang-not-listed", text), url
+                elif version.versions is not url.versions and page != url.page and url.page not in version.versions:
+                    text = f"the page names the version {version.loc}, which does not name the page in return"
+                    yield ("hreflang-no-return", text), url

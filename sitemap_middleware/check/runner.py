@@ -1,31 +1,29 @@
-"""Runs a check: reads a sitemap with all documents that it names, and returns the messages."""
+"""Runs a check: reads a sitemap with all documents that it names, requests its pages, and returns the findings."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from ..exceptions import SitemapError
-from .answers import KnownUrl, check_coverage
-from .database import UrlDatabase
-from .findings import DEFAULT_LIMIT, Message, MessageCollector, Place
-from .pages import PageChecks, Pages, check_site_robots, requested_urls
-from .responses import PageClient
-from .rules import RULES, Severity
-from .run import Run, UrlStatistics
-from .sources import FileSource, Source
-from .urls import check_loc, duplicate_findings, is_local, normal_url
+from .clients import Client
+from .findings import DEFAULT_LIMIT, Finding, Findings, Problem
+from .pages import PageChecks, Pages, check_site_robots
+from .rules import Severity
+from .run import Run
+from .sources import ClientSource, FileSource, Source
+from .urls import check_loc
 
 DEFAULT_MAX_DOCUMENTS: Final = 5_000
-CONCURRENT: Final = 4
-"""Documents that are read at the same time."""
+CONCURRENT_DOCUMENTS: Final = 4
+CONCURRENT_PAGES: Final = 8
 
 OnProgress = Callable[[int, int | None], None]
-"""Takes the number of documents that were read, and that of all, or None."""
+"""Takes the number of documents that were read, and that of all; then the same for pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,43 +33,40 @@ class Settings:
     ignored: Collection[str] = ()
     """Codes that are not reported."""
     limit: int = DEFAULT_LIMIT
-    """Messages of one code that are kept. 0 keeps all."""
+    """Findings of one code that are kept. 0 keeps all."""
     max_documents: int = DEFAULT_MAX_DOCUMENTS
     """Documents that are read. There may be no end of them."""
     pages: Pages = Pages.NONE
     """Which of the listed pages are requested."""
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """With what the listed URLs are compared."""
+class KnownUrl(NamedTuple):
+    """What the middleware knows of a URL."""
 
-    client: PageClient | None = None
-    """Requests pages and robots.txt. None if there is nothing to request."""
-    known: Callable[[], Iterable[KnownUrl]] | None = None
-    """Returns what the middleware knows of the app's pages."""
-    earlier: Callable[[], Iterable[str]] | None = None
-    """Returns the URLs that an earlier run listed."""
-    on_url: Callable[[str], None] | None = None
-    """Takes each URL that is listed."""
+    url: str
+    is_listed: bool
+    reason: str
+    """Why it is listed or not, as a sentence without a period."""
+    status: int | None
+    """Of its last response. None if it was never seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """What a run found."""
 
-    messages: list[Message]
+    findings: list[Finding]
     documents: int
     """How many documents were read."""
-    urls: int
-    """How many URLs they list."""
+    urls: list[str]
+    """What they list, as written."""
     counts: dict[Severity, int]
-    """How many messages there were, with those that were not kept."""
+    """How many findings there were, with those that were not kept."""
     omitted: dict[str, int]
-    """How many messages of each code were not kept."""
-    pages: int = 0
+    """How many findings of each code were not kept."""
+    pages: int
     """How many pages were requested."""
-    is_complete: bool = True
+    is_complete: bool
     """Whether all documents were read to their end."""
 
 
@@ -79,52 +74,68 @@ async def check_sitemap(
     source: Source,
     settings: Settings,
     *,
+    client: Client | None = None,
+    known: Callable[[], Iterable[KnownUrl]] | None = None,
+    earlier: Iterable[str] = (),
     clock: Callable[[], float] = time.time,
     on_progress: OnProgress = lambda _done, _total: None,
-    comparison: Comparison = Comparison(),
 ) -> Result:
     """Check a sitemap.
 
     Args:
         source: where its documents come from.
         settings: what is checked.
+        client: requests pages and robots.txt. None if there is nothing to request.
+        known: returns what the middleware knows of the app's pages.
+        earlier: the URLs that an earlier run listed.
         clock: returns POSIX seconds.
-        on_progress: called with the number of documents that were read, and that of all; then with those of pages.
-        comparison: with what the listed URLs are compared.
+        on_progress: is called after each document and page.
     """
-    report = MessageCollector(settings.ignored, settings.limit)
-    with UrlDatabase() as documents:
-        run = Run(report, documents, UrlStatistics(source.request_time), clock())
-        first, read = await _read_documents(source, run, settings.max_documents, on_progress)
-        _check_all_urls(run, source.name)
-        if comparison.known is not None:  # before the pages are requested: what is known is of other requests
-            is_requested = requested_urls(run.documents, settings.pages)
-            await asyncio.to_thread(_add_coverage, run, comparison.known, is_requested, source.name)
-        pages = 0
-        if comparison.client is not None:
-            if source.name.startswith(("http://", "https://")):
-                await check_site_robots(comparison.client, run, [source.name, *first])
-            if settings.pages is not Pages.NONE:
-                pages = await PageChecks(comparison.client, run).check(settings.pages, on_progress)
-        _compare(run, comparison, source.name)
-        messages = sorted(report.messages, key=lambda message: _position(message, documents))
-        counts, omitted = report.by_severity(), report.omitted()
-        return Result(messages, read, documents.url_count, counts, omitted, pages, documents.is_complete)
+    run = Run(Findings(settings.ignored, settings.limit), clock(), source.request_time)
+    first, documents = await _read_documents(source, run, settings.max_documents, on_progress)
+    add = run.findings.add
+    for problem in run.equal_values():
+        add(problem, source.name)
+    for problem, url in run.mixed_origins():
+        add(problem, url.loc, source.name)
+    for problem, url in run.version_problems():
+        add(problem, url.loc, url.document, url.line)
+    chosen = settings.pages.chosen(run)
+    if known is not None:  # before the pages are requested: what is known is of other requests
+        # On a thread: it calls code of the app, such as its lastmod.
+        coverage = await asyncio.to_thread(lambda: [*check_coverage(known(), {url.loc for url in chosen})])
+        for problem, loc in coverage:
+            add(problem, loc, source.name)
+    if client is not None:
+        if source.name.startswith(("http://", "https://")):
+            await check_site_robots(client, run, [source.name, *first])
+        checks = map(PageChecks(client, run).check, chosen)
+        await _run_all(lambda: next(checks, None), CONCURRENT_PAGES, lambda done: on_progress(done, len(chosen)))
+    for loc in earlier if run.is_complete else ():
+        if check_loc(loc).page not in run.pages:
+            add(("coverage-vanished", "the URL was listed before"), loc, source.name)
+    return Result(
+        _sorted(run),
+        documents,
+        [url.loc for url in run.urls],
+        run.findings.by_severity(),
+        run.findings.omitted(),
+        len(chosen) if client is not None else 0,
+        run.is_complete,
+    )
 
 
-async def listed_urls(source: Source, max_documents: int = DEFAULT_MAX_DOCUMENTS) -> list[str]:
+async def listed_urls(source: Source) -> list[str]:
     """Return the URLs that a sitemap lists, with those of all documents that it names, as written and without checks.
 
     Raises `SitemapError` if a document cannot be read, with the reason.
     """
-    with UrlDatabase() as documents:
-        run = Run(MessageCollector(), documents, UrlStatistics(None), time.time())
-        await _read_documents(source, run, max_documents, lambda _done, _total: None)
-        if not documents.is_complete:
-            errors = [message for message in run.report.messages if message.severity is Severity.ERROR]
-            reason = f"{errors[-1].place.document}: {errors[-1].message}" if errors else "it names what cannot be read"
-            raise SitemapError(f"{source.name} was not read to its end: {reason}")
-        return [row.loc for row in documents.all_urls()]
+    result = await check_sitemap(source, Settings())
+    if not result.is_complete:
+        errors = [finding for finding in result.findings if finding.severity is Severity.ERROR]
+        reason = f"{errors[-1].document}: {errors[-1].text}" if errors else "it names what cannot be read"
+        raise SitemapError(f"{source.name} was not read to its end: {reason}")
+    return result.urls
 
 
 def sitemap_urls(target: str) -> list[str]:
@@ -134,80 +145,86 @@ def sitemap_urls(target: str) -> list[str]:
     """
     if not target.startswith(("http://", "https://")):
         return asyncio.run(listed_urls(FileSource(Path(target))))
-    from .web_client import PoliteClient  # these need httpx
-    from .web_source import WebSource
+    from .web_client import WebClient  # needs httpx
 
     async def of_web() -> list[str]:
-        async with PoliteClient(allow_local=is_local(check_loc(target, is_page=False).host)) as client:
-            return await listed_urls(WebSource(target, client))
+        async with WebClient(target) as client:
+            return await listed_urls(ClientSource(target, client, time.time()))
 
     return asyncio.run(of_web())
 
 
-def _check_all_urls(run: Run, name: str) -> None:
-    """Report what only all URLs together show: equal values, duplicates, versions that do not link back."""
-    for finding, url in run.facts.findings():
-        run.report.add(finding, url or name, Place(name))
-    for finding, row in duplicate_findings(run.documents.similar_urls()):
-        run.report.add(finding, row.loc, row.place)
-    for row, version in run.documents.without_return():
-        text = f"the page names the version {version}, which does not name the page in return"
-        run.report.add(("hreflang-no-return", text), row.loc, row.place)
-    for row, version in run.documents.versions_not_listed() if run.documents.is_complete else ():
-        if check_loc(row.loc).host == check_loc(version).host:
-            text = f"the page names the version {version}, which no document lists"
-            run.report.add(("hreflang-not-listed", text), row.loc, row.place)
+def check_coverage(urls: Iterable[KnownUrl], requested: Collection[str]) -> Iterator[tuple[Problem, str]]:
+    """Yield what differs between what is listed and what was seen, with the URL that it is about.
+
+    Args:
+        urls: what is known.
+        requested: the pages that this run requests, so that nobody need be told to do so.
+    """
+    for known in urls:
+        if known.is_listed and known.status is None:
+            if known.url not in requested:
+                yield ("coverage-never-seen", "no response of the page was seen"), known.url
+        elif known.is_listed and known.status != 200:
+            yield ("coverage-listed-bad", f"the last response had the status {known.status}"), known.url
+        elif not known.is_listed and known.status == 200:
+            yield ("coverage-not-listed", f"the page is left out: {known.reason}"), known.url
 
 
-def _add_coverage(
-    run: Run, known: Callable[[], Iterable[KnownUrl]], is_requested: Callable[[str], bool], name: str
-) -> None:
-    """Report what differs from what is known. Called on a thread: it calls code of the app, such as its lastmod."""
-    for finding, url in check_coverage(known(), is_requested):
-        run.report.add(finding, url, Place(name))
+def _sorted(run: Run) -> list[Finding]:
+    """The findings by document and line, those about pages last."""
+    positions = {document.url: number for number, document in enumerate(run.documents)}
 
+    def position(finding: Finding) -> tuple[int, bool, int, int]:
+        document = positions.get(finding.document, -1)
+        return document, finding.family == "page", finding.line, finding.column
 
-def _position(message: Message, documents: UrlDatabase) -> tuple[int, int, str]:
-    """Where a message stands: by document, and those about pages last, by line, because pages answer in any order."""
-    document = documents.position(message.place.document)
-    is_of_page = RULES[message.code].family == "page"
-    return (document, message.place.line + 1, message.url) if is_of_page else (document, 0, "")
-
-
-def _compare(run: Run, comparison: Comparison, name: str) -> None:
-    """Report URLs that were listed before and are not now, and pass each listed URL to `comparison.on_url`."""
-    if comparison.earlier is not None and run.documents.is_complete:
-        pairs = ((url, normal_url(check_loc(url))) for url in comparison.earlier())
-        for url in run.documents.missing(pairs):
-            run.report.add(("coverage-vanished", "the URL was listed before"), url, Place(name))
-    if comparison.on_url is not None:
-        for row in run.documents.all_urls():
-            comparison.on_url(row.loc)
+    return sorted(run.findings.kept, key=position)
 
 
 async def _read_documents(source: Source, run: Run, limit: int, on_progress: OnProgress) -> tuple[list[str], int]:
-    """Read all documents, some at the same time; return the names of the first ones, and how many were read."""
+    """Read all documents; return the names of the first ones, and how many were read."""
     first = [*await source.first_documents()]
     for name in first:
-        run.documents.add_first(name, source.location)
-    reading = set[asyncio.Task[None]]()
-    started = 0
+        run.add_first(name, source.location)
+    started = twice = 0
+
+    async def read(number: int) -> None:
+        nonlocal twice
+        twice += not await source.read(run.documents[number], run)
+
+    def next_document() -> Coroutine[Any, Any, None] | None:
+        nonlocal started
+        if started >= min(limit, len(run.documents)) or run.is_full:
+            return None
+        started += 1
+        return read(started - 1)
+
+    await _run_all(next_document, CONCURRENT_DOCUMENTS, lambda done: on_progress(done, len(run.documents)))
+    if started < len(run.documents):
+        text = f"the sitemap has {len(run.documents):,} documents, and {started:,} were checked"
+        run.findings.add(("index-not-all-read", text), source.name)
+        run.is_complete = False
+    return first, started - twice
+
+
+async def _run_all(
+    next_job: Callable[[], Coroutine[Any, Any, None] | None], concurrent: int, on_done: Callable[[int], None]
+) -> None:
+    """Run jobs, so many at the same time, and call `on_done` with the number of those that have ended."""
+    running, count = set[asyncio.Task[None]](), 0
     try:
         while True:
-            while started < limit and len(reading) < CONCURRENT and (document := run.documents.next_document()):
-                reading.add(asyncio.create_task(source.read(document, run)))
-                started += 1
-            if not reading:
-                break
-            done, reading = await asyncio.wait(reading, return_when=asyncio.FIRST_COMPLETED)
+            while len(running) < concurrent and (job := next_job()) is not None:
+                running.add(asyncio.create_task(job))
+            if not running:
+                return
+            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
-            on_progress(started - len(reading), run.documents.document_count)
+            count += len(done)
+            on_done(count)
     finally:
-        for task in reading:
+        for task in running:
             task.cancel()
-        await asyncio.gather(*reading, return_exceptions=True)
-    if run.documents.next_document() is not None:
-        text = f"the sitemap has {run.documents.document_count:,} documents, and {limit:,} were checked"
-        run.report.add(("index-not-all-read", text), source.name)
-    return first, started - run.documents.other_names
+        await asyncio.gather(*running, return_exceptions=True)

@@ -1,33 +1,37 @@
-"""Where documents and pages come from: the interface, files, and an app within the process."""
+"""Where the documents of a run come from: files, or a client of the web or of an app. Checks the responses, too."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+import io
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from ..exceptions import SitemapError
-from ..http import messages
-from ..http.captured_response import MAX_HTML_BYTES
-from ..http.robots_parser import ROBOTS_PATH
-from ..models import Site
-from .answers import check_content_type, check_document_response
-from .database import DocumentRow
+from .clients import Client, Failure, Response
 from .document import Document
-from .responses import Failure, Response, Robots, follow
-from .run import Run
+from .findings import Problem, quoted
+from .reader import MAX_BYTES
+from .run import ListedDocument, Run
+from .urls import resolved
 
-_READ_BYTES: Final = 65_536
+BROWSER: Final = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
-Fetch = Callable[[str, str, str], messages.Response]
-"""Requests a decoded path below the root, with an Accept-Encoding of "gzip" or "identity", and a query as written."""
+_REFUSALS: Final = frozenset({403, 406, 429})
+"""Statuses by which firewalls refuse programs."""
+_FAILURES: Final = {Failure.TIMEOUT: "fetch-timeout", Failure.REDIRECTS: "fetch-redirect-loop"}
+_NOT_REQUESTED: Final = (Failure.ROBOTS, Failure.ELSEWHERE)
+_XML: Final = re.compile(r"(?:application|text)/(?:[\w.+-]+\+)?xml")
+_OTHER_TYPES: Final = frozenset(
+    {"application/gzip", "application/x-gzip", "application/octet-stream", "binary/octet-stream", "text/plain"}
+)
 
 
 class Source(Protocol):
-    """Reads documents: from the web, from disk, from an app."""
+    """Reads documents: from files, or by a client."""
 
     name: str
     """The URL or the path that the run is about."""
@@ -40,8 +44,8 @@ class Source(Protocol):
         """Return the URLs or the paths with which to begin."""
         ...
 
-    async def read(self, document: DocumentRow, run: Run) -> None:
-        """Check a document. What prevents it from being read is reported."""
+    async def read(self, document: ListedDocument, run: Run) -> bool:
+        """Check a document, and report what prevents it from being read. Return False if it is read anyway."""
         ...
 
 
@@ -74,31 +78,30 @@ class FileSource:
         self._files_of_folder = {file.resolve() for file in files}
         return [str(file) for file in files]
 
-    async def read(self, document: DocumentRow, run: Run) -> None:
+    async def read(self, document: ListedDocument, run: Run) -> bool:
         """Check a document. One that an index names is searched for in the folder of the index."""
-        if not document.parent:
+        location: str | None = document.url
+        file = self._find(document.url)
+        if document.parent is None:
             file = Path(document.url)
             location = urljoin(self._base, quote(file.name)) if self._base else self.location
-            self._check(file, Document(run, document, location))
-            return
-        found = self._find(document.url)
-        if found is None:
+        elif file in self._files_of_folder:
+            return False
+        if file is None:
             text = f"no file of {self._folder} is this sitemap, so it was not checked"
-            run.report.add(("index-not-all-read", text), document.url)
-        elif found in self._files_of_folder:
-            run.documents.completed(is_other_name=True)  # of a file of the folder, which is read anyway
-        else:
-            self._check(found, Document(run, document, document.url))
+            run.findings.add(("index-not-all-read", text), document.url)
+            run.is_complete = False
+            return True
+        self._check(file, Document(run, document, location))
+        return True
 
     @staticmethod
     def _check(file: Path, document: Document) -> None:
         try:
-            with file.open("rb") as opened:
-                while (piece := opened.read(_READ_BYTES)) and document.feed(piece):
-                    pass
+            with file.open("rb") as stream:
+                document.check(stream)
         except OSError as error:
             raise SitemapError(f"{file} cannot be read: {error.strerror}") from error
-        document.close()
 
     def _find(self, url: str) -> Path | None:
         """The file that a URL of an index stands for: by the path from the folder of the index, else by its name."""
@@ -114,88 +117,89 @@ class FileSource:
         return None
 
 
-class AppSource:
-    """The documents of an app's site.
+class ClientSource:
+    """The documents of a URL.
 
     Args:
-        fetch: requests a path from the app.
-        site: the site.
-        path: the path of the sitemap.
+        url: the URL of a sitemap, or that of a site: its robots.txt then names the sitemaps.
+        client: requests the documents.
+        request_time: the moment, in POSIX seconds.
     """
 
-    def __init__(self, fetch: Fetch, site: Site, path: str) -> None:
-        self.name: str = f"{site.base_url}{path}"
-        self.location: str | None = self.name
-        self.request_time: float | None = time.time()
-        self._fetch = fetch
-        self._base_url = site.base_url
+    def __init__(self, url: str, client: Client, request_time: float) -> None:
+        self.name = url
+        self.location: str | None = url
+        self.request_time: float | None = request_time
+        self._client = client
 
     async def first_documents(self) -> Sequence[str]:
-        """Return the URL of the sitemap."""
-        return [self.name]
+        """Return the URL, or those of the sitemaps of a site: of its robots.txt, or else /sitemap.xml."""
+        parts = urlsplit(self.name)
+        if parts.path not in ("", "/") or parts.query:
+            return [self.name]
+        robots = await self._client.robots_txt(self.name)
+        found = [resolved(robots.url, url) for url in robots.sitemaps] if robots is not None else []
+        return [*dict.fromkeys(found)] or [urljoin(self.name, "/sitemap.xml")]
 
-    async def read(self, row: DocumentRow, run: Run) -> None:
-        """Request a document from the app, and check the response and what it contains."""
-        if not row.url.startswith(f"{self._base_url}/"):
-            text = f"the app does not serve it at {self._base_url}, so it was not checked"
-            run.report.add(("index-not-all-read", text), row.url)
-            return
-        response = _response(self._fetch, self._base_url, row.url, "gzip")
-        findings = [*check_document_response(response)]
-        run.report.add_all(findings, row.url)
-        if findings:
-            return
-        document = Document(run, row, row.url)
-        for begin in range(0, len(response.body), _READ_BYTES):
-            document.feed(response.body[begin : begin + _READ_BYTES])
-        document.close()
-        run.report.add_all(check_content_type(response, document.kind), row.url)
-
-
-class AppPages:
-    """The pages of an app's site.
-
-    Args:
-        fetch: requests a path from the app.
-        site: the site. URLs elsewhere are not requested.
-    """
-
-    def __init__(self, fetch: Fetch, site: Site) -> None:
-        self._fetch = fetch
-        self._base_url = site.base_url
-        self._root = site.root
-        self._robots: Robots | None = None
-
-    async def page(self, url: str) -> Response | None:
-        """Request a page, and follow redirects within the site. None if the URL is elsewhere."""
-        return await follow(url, self._send) if self._is_own(url) else None
-
-    async def _send(self, url: str) -> Response:
-        if not self._is_own(url):  # where a redirect leads: what it answers is not known
-            return Response(url, 200)
-        try:
-            response = _response(self._fetch, self._base_url, url, "identity")
-        except Exception as error:  # a server would answer 500
-            reason = f"the app raises {type(error).__name__}: {error}"
-            return Response(url, failure=Failure.CONNECTION, reason=reason)
-        response.body = response.body[: MAX_HTML_BYTES + 1]
-        return response
-
-    async def robots_txt(self, url: str) -> Robots | None:
-        """Request the app's robots.txt, once. None if the app is mounted below a path, or the URL is elsewhere."""
-        if self._root or not self._is_own(url):
-            return None
-        if self._robots is None:
-            url = f"{self._base_url}{ROBOTS_PATH}"
-            self._robots = Robots.of(_response(self._fetch, self._base_url, url, "identity"))
-        return self._robots
-
-    def _is_own(self, url: str) -> bool:
-        return url.startswith(f"{self._base_url}/")
+    async def read(self, document: ListedDocument, run: Run) -> bool:
+        """Request a document, and check the response and what it contains."""
+        url, findings = document.url, run.findings
+        robots = await self._client.robots_txt(url)
+        is_forbidden = robots is not None and not robots.allows(url)
+        if is_forbidden:
+            findings.add(("fetch-robots", "robots.txt forbids crawlers to request the document"), url)
+        response = await self._client.get(url, MAX_BYTES + 1)
+        problems = [*_response_problems(response)]
+        if response.failure is Failure.ROBOTS:
+            if document.parent is None and not is_forbidden:
+                raise SitemapError(f"{response.reason}, though Google and Bing may: give --ignore-robots")
+            problems = problems if not is_forbidden else []
+        if response.status in _REFUSALS and (await self._client.get(url, 0, BROWSER)).status == 200:
+            text = f"the server answers {response.status}, and 200 to a browser"
+            problems[-1] = ("fetch-user-agent", text)
+        findings.add_all(problems, url)
+        if response.status != 200 or any(code != "fetch-redirect" for code, _ in problems):
+            run.is_complete = False
+            return True
+        checked = Document(run, document, response.url)
+        end = _failure_problem(response) if response.failure is not None else None
+        is_gzip = _coding(response).endswith("gzip")
+        checked.check(io.BytesIO(response.body), is_declared_gzip=is_gzip, end=end)
+        if checked.kind is not None:
+            findings.add_all(_type_problems(response), url)
+        return True
 
 
-def _response(fetch: Fetch, base_url: str, url: str, encoding: str) -> Response:
-    """Request a URL of an app's site."""
-    path, _, query = url.removeprefix(base_url).partition("#")[0].partition("?")
-    response = fetch(unquote(path), encoding, query)
-    return Response(url, response.status, response.headers, response.body)
+def _response_problems(response: Response) -> Iterator[Problem]:
+    """What is wrong with the response of a document, but for its body."""
+    if not response.status:
+        yield _failure_problem(response)
+        return
+    if response.leads_to_login:
+        yield "fetch-login", f"the URL redirects to {response.url}"
+    elif response.redirects:
+        yield "fetch-redirect", f"the URL redirects to {response.steps}"
+    if response.status == 401:
+        yield "fetch-login", "the server answers 401"
+    elif response.status != 200:
+        yield "fetch-status", f"the server answers {response.status}"
+    elif _coding(response) not in ("", "identity", "gzip", "x-gzip"):
+        yield "fetch-content-encoding", f"the response has Content-Encoding: {_coding(response)[:100]}"
+
+
+def _failure_problem(response: Response) -> Problem:
+    if response.failure in _NOT_REQUESTED:
+        return "index-not-all-read", f"{response.reason}, so it was not checked"
+    code = _FAILURES.get(response.failure, "fetch-failed") if response.failure is not None else "fetch-failed"
+    return code, response.reason
+
+
+def _coding(response: Response) -> str:
+    return response.header("content-encoding").strip().lower()
+
+
+def _type_problems(response: Response) -> Iterator[Problem]:
+    media_type = response.header("content-type").partition(";")[0].strip().lower()
+    if not (_XML.fullmatch(media_type) or media_type in _OTHER_TYPES):
+        said = f"the media type is {quoted(media_type)}" if media_type else "the response has no Content-Type"
+        yield "fetch-content-type", said

@@ -1,4 +1,4 @@
-"""Requests documents and pages from the web, politely.
+"""Requests documents and pages from the web, politely. Needs httpx.
 
 Each host gets few requests at once, with a pause between them, and is left alone as long as it says so by Retry-After.
 robots.txt is obeyed. Hosts of the local network are not requested because a document of the web names them.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import Final, Self
 from urllib.parse import urljoin, urlsplit
@@ -18,14 +18,10 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
-from ..http.captured_response import MAX_HTML_BYTES
 from ..http.robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH
-from .document import Decompressor
-from .responses import PRODUCT, Failure, Response, Robots, follow
+from .clients import USER_AGENT, Failure, Response, Robots, follow
 from .urls import check_loc, is_local
-from .xml_reader import Unreadable
 
-USER_AGENT: Final = f"{PRODUCT}/1.0"
 PAUSE_SECONDS: Final = 0.1
 """Between the starts of two requests to a host."""
 MAX_PAUSE_SECONDS: Final = 10.0
@@ -44,8 +40,6 @@ MAX_WAIT_SECONDS: Final = 60.0
 _MAX_HOSTS: Final = 100
 """Hosts of which robots.txt is kept."""
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
-_NOT_REQUESTED: Final = frozenset({Failure.ROBOTS, Failure.LOCAL})
-"""Failures that say nothing about a page."""
 
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
 """Returns the addresses of a host. Raises `OSError` if there are none."""
@@ -73,12 +67,12 @@ class _Host:
         self.robots: Robots | None = None
 
 
-class PoliteClient:
+class WebClient:
     """A client for one run. It is an async context manager.
 
     Args:
+        named: the URL that the user named. Hosts of the local network are requested only if its host is one of them.
         obey_robots: whether robots.txt is obeyed.
-        allow_local: whether hosts of the local network are requested.
         clock: returns seconds.
         sleep: waits for so many seconds.
         timeout: seconds for a connection and the headers of a response, and between two parts of its body.
@@ -88,102 +82,59 @@ class PoliteClient:
 
     def __init__(
         self,
+        named: str = "",
         *,
         obey_robots: bool = True,
-        allow_local: bool = False,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         timeout: float = TIMEOUT_SECONDS,
         deadline: float = DEADLINE_SECONDS,
         resolve: Resolve = resolve,
     ) -> None:
+        self._named = named
+        self._allow_local = False
         self._obey_robots = obey_robots
-        self._allow_local = allow_local
         self._clock = clock
         self._sleep = sleep
         self._timeout = timeout
-        self.deadline = deadline
+        self._deadline = deadline
         self._resolve = resolve
         self._hosts: dict[str, _Host] = {}
-        self._client = httpx.AsyncClient(
-            headers={"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": "gzip"}, timeout=timeout
-        )
+        self._client = httpx.AsyncClient(headers={"Accept": "*/*", "Accept-Encoding": "gzip"}, timeout=timeout)
 
     async def __aenter__(self) -> Self:
+        host = check_loc(self._named, is_page=False).host
+        self._allow_local = bool(host) and is_local(host)
+        if host and not self._allow_local:
+            with suppress(OSError, UnicodeError, ValueError):  # is reported by the first request
+                async with asyncio.timeout(self._timeout):
+                    addresses = await self._resolve(urlsplit(self._named).hostname or "")
+                self._allow_local = bool(addresses) and all(map(_is_local_address, addresses))
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._client.aclose()
 
-    async def admit(self, url: str) -> None:
-        """Allow hosts of the local network if that of a URL, which the user named, is one of them."""
-        with suppress(OSError, UnicodeError, ValueError):  # is reported by the first request
-            async with asyncio.timeout(self._timeout):
-                addresses = await self._resolve(urlsplit(url).hostname or "")
-            self._allow_local = self._allow_local or (bool(addresses) and all(map(_is_local_address, addresses)))
-
-    @asynccontextmanager
-    async def stream(
-        self, url: str, user_agent: str = USER_AGENT, *, obey_robots: bool | None = None
-    ) -> AsyncIterator[tuple[Response, AsyncIterator[bytes]]]:
-        """Request a URL, and follow redirects. Provide the response, and its body as it was sent.
-
-        The body raises `httpx.HTTPError` if it ends early.
-        """
-        is_obeyed = self._obey_robots if obey_robots is None else obey_robots
-        opened: list[httpx.Response] = []
+    async def get(self, url: str, max_bytes: int, user_agent: str = USER_AGENT) -> Response:
+        """Request a URL, follow redirects, and read at most so many bytes of the body."""
 
         async def send(url: str) -> Response:
-            while opened:
-                await opened.pop().aclose()
-            response = await self._refusal(url, obey_robots=is_obeyed)
-            return response or await self._attempts(url, user_agent, opened)
+            refusal = await self._refusal(url)
+            return refusal or await self._attempts(url, max_bytes, user_agent)
 
-        try:
-            response = await follow(url, send)
-            yield response, opened[0].aiter_raw() if opened else _no_body()
-        finally:
-            for response_to_close in opened:
-                await response_to_close.aclose()
+        return await follow(url, send)
 
-    async def get(self, url: str, *, max_bytes: int, obey_robots: bool | None = None) -> Response:
-        """Request a URL, follow redirects, and read at most so many bytes of the body, decompressed."""
-        async with self.stream(url, obey_robots=obey_robots) as (response, pieces):
-            response.body, is_complete = await self._read(pieces, max_bytes)
-            response.is_complete = is_complete and response.failure is None
-        return response
-
-    async def _read(self, pieces: AsyncIterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
-        """Read at most so many bytes, decompressed. Return whether these are all of the body."""
-        body, decompressor = bytearray(), Decompressor()
-        try:
-            async with asyncio.timeout(self.deadline):
-                async for piece in pieces:
-                    for plain in decompressor.feed(piece):
-                        body += plain
-                        if len(body) > max_bytes:
-                            return bytes(body[:max_bytes]), False
-            body += decompressor.close()
-        except (Unreadable, httpx.HTTPError, TimeoutError):
-            return bytes(body), False
-        return bytes(body), True
-
-    async def page(self, url: str) -> Response | None:
-        """Request a page, and follow redirects. None if this program may not request it."""
-        response = await self.get(url, max_bytes=MAX_HTML_BYTES + 1)
-        response.headers = [(name, value) for name, value in response.headers if name != "content-encoding"]
-        return None if response.failure in _NOT_REQUESTED else response
-
-    async def robots_txt(self, url: str) -> Robots:
+    async def robots_txt(self, url: str) -> Robots | None:
         """Return the robots.txt of the host of a URL, with status 0 if there is no response. It is requested once."""
         if not check_loc(url, is_page=False).host:
-            return Robots(url, 0)
+            return None
         host = self._host(url)
         async with host.robots_turn:
             if host.robots is None:
-                response = await self.get(urljoin(url, ROBOTS_PATH), max_bytes=MAX_ROBOTS_BYTES + 1, obey_robots=False)
-                host.robots = Robots.of(response)
-                host.pause = max(PAUSE_SECONDS, min(host.robots.pause_seconds(), MAX_PAUSE_SECONDS))
+                url = urljoin(url, ROBOTS_PATH)
+                response = await follow(url, lambda url: self._attempts(url, MAX_ROBOTS_BYTES + 1, USER_AGENT))
+                host.robots = Robots(response)
+                host.pause = max(PAUSE_SECONDS, min(host.robots.pause_seconds, MAX_PAUSE_SECONDS))
             return host.robots
 
     def _host(self, url: str) -> _Host:
@@ -192,20 +143,15 @@ class PoliteClient:
             del self._hosts[next(iter(self._hosts))]
         return self._hosts.setdefault(origin, _Host())
 
-    async def _refusal(self, url: str, *, obey_robots: bool) -> Response | None:
-        """Why a URL is not requested; None if it is."""
-        loc = check_loc(url, is_page=False)
-        if not loc.host:
-            return Response(url, failure=Failure.INVALID_URL, reason=f"{url} is not a URL of http or https")
-        if not obey_robots:
+    async def _refusal(self, url: str) -> Response | None:
+        """Why robots.txt does not let this program request a URL; None if it does."""
+        robots = await self.robots_txt(url) if self._obey_robots else None
+        if robots is None or robots.allows_this_program(url):
             return None
-        robots = await self.robots_txt(url)
+        reason = f"{robots.url} forbids it"
         if robots.forbids_all:
             reason = f"{robots.url} answers {robots.status}, so crawlers request nothing of this host"
-            return Response(url, failure=Failure.ROBOTS, reason=reason)
-        if not robots.allows_this_program(url):
-            return Response(url, failure=Failure.ROBOTS, reason=f"{robots.url} forbids it")
-        return None
+        return Response(url, failure=Failure.ROBOTS, reason=reason)
 
     async def _is_local(self, url: str) -> bool:
         """Whether a host is part of the local network, by its name or by any of its addresses. Raises `OSError`."""
@@ -218,21 +164,22 @@ class PoliteClient:
             host.is_local = is_here or (not is_proxied and any(map(_is_local_address, await self._resolve(name))))
         return host.is_local
 
-    async def _attempts(self, url: str, user_agent: str, opened: list[httpx.Response]) -> Response:
-        """Request a URL, several times if it fails for now. What is not read yet is added to `opened`."""
+    async def _attempts(self, url: str, max_bytes: int, user_agent: str) -> Response:
+        """Request a URL, several times if it fails for now."""
+        if not check_loc(url, is_page=False).host:
+            return Response(url, failure=Failure.INVALID_URL, reason=f"{url} is not a URL of http or https")
         host, attempt = self._host(url), 0
         while True:
             await self._wait_for_turn(host)
-            response = await self._request(url, user_agent, opened)
+            response = await self._request(url, max_bytes, user_agent)
             attempt += 1
-            attempts = ATTEMPTS if response.failure is None else 1 if host.is_down else ATTEMPTS_TO_CONNECT
+            has_failed = not response.status
+            attempts = ATTEMPTS if not has_failed else 1 if host.is_down else ATTEMPTS_TO_CONNECT
             wait = max(float(2**attempt), _retry_after(response))
-            is_transient = response.failure not in (None, Failure.LOCAL) or response.status in _TRANSIENT
+            is_transient = response.status in _TRANSIENT or (has_failed and response.failure is not Failure.LOCAL)
             if not is_transient or attempt >= attempts or wait > MAX_WAIT_SECONDS:
-                host.is_down = response.failure is not None
+                host.is_down = has_failed
                 return response
-            while opened:
-                await opened.pop().aclose()
             host.next_time = max(host.next_time, self._clock() + wait)
 
     async def _wait_for_turn(self, host: _Host) -> None:
@@ -241,29 +188,39 @@ class PoliteClient:
                 await self._sleep(wait)
             host.next_time = self._clock() + host.pause
 
-    async def _request(self, url: str, user_agent: str, opened: list[httpx.Response]) -> Response:
+    async def _request(self, url: str, max_bytes: int, user_agent: str) -> Response:
+        response, body = Response(url), bytearray()
         try:
-            request = self._client.build_request("GET", url, headers={"User-Agent": user_agent})
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self._timeout) as limit:
                 if not self._allow_local and await self._is_local(url):
                     reason = f"{urlsplit(url).hostname} is not on the web, but in the local network"
                     return Response(url, failure=Failure.LOCAL, reason=reason)
-                response = await self._client.send(request, stream=True)
-        except (httpx.TimeoutException, TimeoutError):
-            reason = f"there was no answer within {self._timeout:.0f} seconds"
-            return Response(url, failure=Failure.TIMEOUT, reason=reason)
-        except (httpx.InvalidURL, UnicodeError) as error:  # of a host in Punycode that cannot be
-            return Response(url, failure=Failure.INVALID_URL, reason=str(error))
-        except (httpx.HTTPError, OSError) as error:
-            return Response(url, failure=Failure.CONNECTION, reason=_connection_reason(error, url))
-        opened.append(response)
-        headers = [(name.lower(), value) for name, value in response.headers.multi_items()]
-        return Response(url, response.status_code, headers)
+                async with self._client.stream("GET", url, headers={"User-Agent": user_agent}) as answer:
+                    response.status = answer.status_code
+                    response.headers = [(name.lower(), value) for name, value in answer.headers.multi_items()]
+                    limit.reschedule(asyncio.get_running_loop().time() + self._deadline)
+                    async for piece in answer.aiter_raw():
+                        body += piece
+                        if len(body) > max_bytes:
+                            response.is_complete = False
+                            break
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as error:
+            response.is_complete = False
+            response.failure, response.reason = self._failure(error, response)
+        response.body = bytes(body[:max_bytes])
+        return response
 
-
-async def _no_body() -> AsyncIterator[bytes]:
-    for piece in list[bytes]():
-        yield piece
+    def _failure(self, error: Exception, response: Response) -> tuple[Failure, str]:
+        """Why there is no response, or why its body ends early."""
+        if isinstance(error, (httpx.InvalidURL, UnicodeError)):  # of a host in Punycode that cannot be
+            return Failure.INVALID_URL, str(error)
+        if isinstance(error, TimeoutError) and response.status:
+            return Failure.TIMEOUT, f"the document took more than {self._deadline:.0f} seconds"
+        if response.status:
+            return Failure.CONNECTION, f"the response ends early: {error}"
+        if isinstance(error, (TimeoutError, httpx.TimeoutException)):
+            return Failure.TIMEOUT, f"there was no answer within {self._timeout:.0f} seconds"
+        return Failure.CONNECTION, _connection_reason(error, response.url)
 
 
 def _is_local_address(address: str) -> bool:
@@ -282,7 +239,7 @@ def _retry_after(response: Response) -> float:
         return 0.0
 
 
-def _connection_reason(error: BaseException, url: str) -> str:
+def _connection_reason(error: Exception, url: str) -> str:
     """Why there is no connection, as a sentence without a period."""
     cause: BaseException | None = error
     while cause is not None:

@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import re
 import sys
+import time
 from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
@@ -15,16 +15,15 @@ from typing import Any, Final
 import click
 
 from .. import __version__
-from ..check.answers import KnownUrl
+from ..check.clients import AppClient, Fetch
 from ..check.findings import DEFAULT_LIMIT
 from ..check.output import as_json as json_of
 from ..check.output import as_sarif, github_annotations, summary, text_lines
 from ..check.pages import SAMPLE_PAGES, Pages
-from ..check.responses import PageClient
 from ..check.rules import FAMILIES, RULES, Severity, ignored_codes
-from ..check.runner import DEFAULT_MAX_DOCUMENTS, Comparison, Result, Settings, check_sitemap
-from ..check.sources import AppPages, AppSource, Fetch, FileSource, Source
-from ..check.urls import check_loc, is_local
+from ..check.runner import DEFAULT_MAX_DOCUMENTS, KnownUrl, Result, Settings, check_sitemap
+from ..check.sources import ClientSource, FileSource, Source
+from ..check.urls import check_loc
 from ..http.messages import DOCUMENT_SUFFIXES, Response
 from ..http.urls import parse_base_url
 from ..middleware import SitemapMiddleware
@@ -39,7 +38,7 @@ _STYLES: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.IN
 
 
 Check = Callable[..., Coroutine[Any, Any, Result]]
-"""Checks a `Source`, and its pages by a `PageClient` if that is given; `known` returns what the app knows of them."""
+"""Checks a `Source`, and its pages by a `client` if that is given; `known` returns what the app knows of them."""
 
 
 def _explain(context: click.Context, _parameter: click.Parameter, name: str | None) -> None:
@@ -183,20 +182,15 @@ def check(
         raise CommandError(f"--json and --format {output_format} exclude each other: leave one of them out")
     mode = Pages(pages) if pages else Pages.SAMPLE if _path_of_documents(app) is None else Pages.NONE
     settings = Settings(_ignored(select, ignore), limit, max_documents, mode)
+    earlier = _lines(baseline) if baseline is not None else []
     with reporting_errors(), progress("documents and pages") as update:
 
-        def run(compared: Comparison) -> Result:
-            async def checked(
-                source: Source,
-                client: PageClient | None = None,
-                known: Callable[[], Iterator[KnownUrl]] | None = None,
-            ) -> Result:
-                comparison = replace(compared, client=client, known=known)
-                return await check_sitemap(source, settings, on_progress=update, comparison=comparison)
+        def checked(source: Source, **more: Any) -> Coroutine[Any, Any, Result]:
+            return check_sitemap(source, settings, earlier=earlier, on_progress=update, **more)
 
-            return _check_target(app, checked, mode, obey_robots=not ignore_robots, **options)
-
-        result = _run_with_baseline(baseline, run, update=update_baseline)
+        result = _check_target(app, checked, mode, obey_robots=not ignore_robots, **options)
+    if baseline is not None and (update_baseline or not baseline.exists()):
+        _write_baseline(baseline, result)
     _print("json" if as_json else output_format, result, limit)
     worst = [*Severity][: [*Severity].index(Severity(fail_on)) + 1]
     sys.exit(1 if any(result.counts[severity] for severity in worst) else 0)
@@ -219,38 +213,23 @@ def _print(output_format: str, result: Result, limit: int) -> None:
         print_notes([f"{number:,} more of {code}; --limit 0 prints all" for code, number in result.omitted.items()])
 
 
-def _run_with_baseline(file: Path | None, run: Callable[[Comparison], Result], *, update: bool) -> Result:
-    """Run a check, and compare what is listed with the URLs of an earlier run, one in a line of a file.
+def _lines(baseline: Path) -> list[str]:
+    """The URLs that an earlier run listed, one in a line of a file; none if there is no such file."""
+    if not baseline.exists():
+        return []
+    return [*filter(None, map(str.strip, baseline.read_text("utf-8", errors="replace").splitlines()))]
 
-    The file is written if there is none, or if it is to be updated. A run that did not read all documents writes
-    nothing.
-    """
-    if file is None:
-        return run(Comparison())
 
-    def earlier() -> Iterator[str]:
-        with file.open(encoding="utf-8", errors="replace") as lines:
-            yield from filter(None, map(str.strip, lines))
-
-    compared = Comparison(earlier=earlier if file.exists() else None)
-    if file.exists() and not update:
-        return run(compared)
-    new = file.with_name(f".{file.name}.new")
+def _write_baseline(file: Path, result: Result) -> None:
+    """Write the URLs that are listed now, unless not all documents were read."""
+    if not result.is_complete:
+        print_notes([f"{file} is not written, because not all documents were read"])
+        return
     try:
-        try:
-            output = new.open("w", encoding="utf-8")
-        except OSError as error:
-            raise CommandError(f"--baseline cannot be written: {error}") from error
-        with output:
-            result = run(replace(compared, on_url=lambda url: print(*url.split(), file=output)))
-        if result.is_complete:
-            new.replace(file)
-            print_notes([f"{file} is written: it has the URLs that are listed now"])
-        else:
-            print_notes([f"{file} is not written, because not all documents were read"])
-        return result
-    finally:
-        new.unlink(missing_ok=True)
+        file.write_text("".join(f"{url}\n" for url in result.urls), "utf-8")
+    except OSError as error:
+        raise CommandError(f"--baseline cannot be written: {error}") from error
+    print_notes([f"{file} is written: it has the URLs that are listed now"])
 
 
 def _path_of_documents(target: Any) -> Path | None:
@@ -288,23 +267,21 @@ def _check_target(
 
 
 async def _check_url(url: str, checked: Check, *, obey_robots: bool) -> Result:
-    host = check_loc(url, is_page=False).host
-    if not host:
+    if not check_loc(url, is_page=False).host:
         raise CommandError(f"{url!r} is not a URL")
-    from ..check.web_client import PoliteClient
-    from ..check.web_source import WebSource
+    from ..check.web_client import WebClient  # needs httpx
 
-    async with PoliteClient(obey_robots=obey_robots, allow_local=is_local(host)) as client:
-        return await checked(WebSource(url, client), client)
+    async with WebClient(url, obey_robots=obey_robots) as client:
+        return await checked(ClientSource(url, client, time.time()), client=client)
 
 
 async def _check_files(source: FileSource, checked: Check, mode: Pages, *, obey_robots: bool) -> Result:
     if mode is Pages.NONE:
         return await checked(source)
-    from ..check.web_client import PoliteClient
+    from ..check.web_client import WebClient  # needs httpx
 
-    async with PoliteClient(obey_robots=obey_robots) as client:
-        return await checked(source, client)
+    async with WebClient(obey_robots=obey_robots) as client:
+        return await checked(source, client=client)
 
 
 def _check_app(app: Any, checked: Check, **options: Any) -> Result:
@@ -315,10 +292,10 @@ def _check_app(app: Any, checked: Check, **options: Any) -> Result:
     with target.started() as started:
         fetch = started.client(site)
         started.complete_routes(site)
-        source = AppSource(fetch, site, target.service.options.path)
         with _unobserved(fetch, target.middleware) as fetch_page:
-            pages = AppPages(fetch_page, site)
-            return asyncio.run(checked(source, pages, lambda: _known_urls(started)))
+            client = AppClient(fetch_page, site)
+            source = ClientSource(f"{site.base_url}{target.service.options.path}", client, time.time())
+            return asyncio.run(checked(source, client=client, known=lambda: _known_urls(started)))
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sitemap_middleware.check.findings import Message
+from sitemap_middleware.check.findings import Finding
 from sitemap_middleware.check.rules import FAMILIES, RULES, Severity
 from sitemap_middleware.check.runner import Settings, check_sitemap
 from sitemap_middleware.check.sources import FileSource
@@ -66,10 +66,10 @@ ELSEWHERE = {code for code in RULES if code.startswith(("coverage-", "fetch-", "
 """Rules that need a server or an app: `test_web_source`, `test_pages` and `test_coverage` test them."""
 
 
-def check(file: Path, location: str | None, settings: Settings) -> list[Message]:
+def check(file: Path, location: str | None, settings: Settings) -> list[Finding]:
     source = FileSource(file, location)
     source.request_time = NOW
-    return asyncio.run(check_sitemap(source, settings, clock=lambda: NOW)).messages
+    return asyncio.run(check_sitemap(source, settings, clock=lambda: NOW)).findings
 
 
 @pytest.mark.parametrize("code", [code for code in RULES if code not in ELSEWHERE])

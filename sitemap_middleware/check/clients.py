@@ -1,0 +1,200 @@
+"""What a URL answers, whoever gives it: a server on the web (`web_client`), or an app in this process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, Protocol
+from urllib.parse import unquote, urlsplit
+
+from ..http import messages
+from ..http.robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH, RobotsRules, parse_robots_file
+from ..models import Site
+from .urls import resolved
+
+MAX_REDIRECTS: Final = 10
+"""Redirects that Googlebot follows."""
+PRODUCT: Final = "sitemap-middleware-check"
+"""The name by which robots.txt may address this program."""
+USER_AGENT: Final = f"{PRODUCT}/1.0"
+
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_MAX_REDIRECTS_NAMED: Final = 5
+_LOGIN_PATH: Final = re.compile(
+    r"(?:^|[/_-])(?:log-?in|log-?on|sign-?in|sso|oauth2?|authenticate|authorize|wp-login\.php)(?:$|[/._-])",
+    re.IGNORECASE,
+)
+_LOGIN_QUERY: Final = re.compile(
+    r"(?:^|&)(?:next|return_?to|return_?url|redirect_?to|rd|continue)=(?:/|%2f|https?[:%])", re.IGNORECASE
+)
+"""The page to return to, after a login."""
+_SITEMAP_LINE: Final = re.compile(r"^[ \t]*sitemap[ \t]*:[ \t]*(\S+)", re.IGNORECASE | re.MULTILINE)
+_MAX_SITEMAPS_NAMED: Final = 100
+
+Fetch = Callable[[str, str, str], messages.Response]
+"""Requests a decoded path below the root, with an Accept-Encoding of "gzip" or "identity", and a query as written."""
+
+
+class Failure(StrEnum):
+    """Why there is no response, or only its beginning."""
+
+    CONNECTION = "connection"
+    TIMEOUT = "timeout"
+    REDIRECTS = "redirects"
+    """Too many, or in a circle."""
+    ROBOTS = "robots"
+    """robots.txt forbids this program to request the URL."""
+    LOCAL = "local"
+    """A document of the web leads to a host of the local network."""
+    ELSEWHERE = "elsewhere"
+    """The app does not serve the URL."""
+    INVALID_URL = "invalid URL"
+
+
+@dataclass(slots=True)
+class Response:
+    """A response, or why there is none."""
+
+    url: str
+    """The last URL that was requested."""
+    status: int = 0
+    """0 if there is no response."""
+    headers: Sequence[tuple[str, str]] = ()
+    """Their names are in lower case."""
+    body: bytes = b""
+    """The beginning of the body, as it was sent."""
+    is_complete: bool = True
+    """Whether `body` is the whole body."""
+    redirects: tuple[str, ...] = ()
+    """The URLs that redirected, in their order."""
+    failure: Failure | None = None
+    """Why there is no response or, if there is a status, why its body ends early."""
+    reason: str = ""
+    """What is said about the failure, as a sentence without a period."""
+
+    def header(self, name: str) -> str:
+        """The value of a header, by its name in lower case; nothing if there is none."""
+        return next((value for key, value in self.headers if key == name), "")
+
+    @property
+    def steps(self) -> str:
+        """Where redirects led, for a text."""
+        return " to ".join([*self.redirects[1:], self.url][-_MAX_REDIRECTS_NAMED:])
+
+    @property
+    def leads_to_login(self) -> bool:
+        """Whether redirects led to what is probably a login page."""
+        return bool(self.redirects) and _is_login(self.url) and not _is_login(self.redirects[0])
+
+
+def _is_login(url: str) -> bool:
+    parts = urlsplit(url)
+    return _LOGIN_PATH.search(parts.path) is not None or _LOGIN_QUERY.search(parts.query) is not None
+
+
+async def follow(url: str, send: Callable[[str], Awaitable[Response]]) -> Response:
+    """Request a URL by `send`, and follow redirects."""
+    redirects: list[str] = []
+    while len(redirects) <= MAX_REDIRECTS:
+        response = await send(url)
+        target = response.header("location")
+        if response.status not in _REDIRECTS or not target:
+            return replace(response, redirects=(*redirects,))
+        redirects.append(url)
+        url = resolved(url, target).partition("#")[0]
+        if url in redirects:
+            break
+    many = f"there are more than {MAX_REDIRECTS} redirects"
+    reason = f"{url} redirects in a circle" if url in redirects else many
+    return Response(url, redirects=(*redirects,), failure=Failure.REDIRECTS, reason=reason)
+
+
+class Robots:
+    """The robots.txt of a host, or what was answered in its place."""
+
+    def __init__(self, response: Response) -> None:
+        self.url = response.url
+        self.status = response.status
+        coding = response.header("content-encoding")
+        file = parse_robots_file(response.body, coding) if response.status == 200 else None
+        self.text = file.text if file is not None else ""
+        named = _SITEMAP_LINE.findall("\n".join(self.text.splitlines()))
+        self.sitemaps: list[str] = [*dict.fromkeys(named)][:_MAX_SITEMAPS_NAMED]
+        """What its Sitemap lines name, as written, each once."""
+        self.is_html = self.text.lstrip().startswith("<")
+        self.is_too_large = len(response.body) > MAX_ROBOTS_BYTES
+        """Whether crawlers do not read all of it."""
+        self.forbids_all = response.status >= 500
+        """Whether crawlers request nothing of the host, as its rules cannot be read (RFC 9309, section 2.3.1.4)."""
+        self._of_search_engines = RobotsRules(self.text)
+        self._of_this_program = RobotsRules(self.text, PRODUCT)
+        self.pause_seconds = self._of_this_program.crawl_delay()
+        """How long this program is asked to wait between two requests."""
+
+    def allows(self, url: str) -> bool:
+        """Whether search engines may request a URL of the host."""
+        return not self.forbids_all and self._of_search_engines.allows(url)
+
+    def allows_this_program(self, url: str) -> bool:
+        """Whether this program may request a URL of the host."""
+        return not self.forbids_all and self._of_this_program.allows(url)
+
+
+class Client(Protocol):
+    """Requests documents and pages: from the web, or from an app."""
+
+    async def get(self, url: str, max_bytes: int, user_agent: str = USER_AGENT) -> Response:
+        """Request a URL, follow redirects, and read at most so many bytes of the body."""
+        ...
+
+    async def robots_txt(self, url: str) -> Robots | None:
+        """Request the robots.txt of the host of a URL, once. None if there cannot be one."""
+        ...
+
+
+class AppClient:
+    """Requests pages of an app's site within this process.
+
+    Args:
+        fetch: requests a path from the app.
+        site: the site. URLs elsewhere are not requested.
+    """
+
+    def __init__(self, fetch: Fetch, site: Site) -> None:
+        self._fetch = fetch
+        self._base_url = site.base_url
+        self._root = site.root
+        self._robots: Robots | None = None
+
+    async def get(self, url: str, max_bytes: int, user_agent: str = USER_AGENT) -> Response:  # noqa: ARG002 (protocol)
+        """Request a URL, and follow redirects within the site."""
+        if not self._is_own(url):
+            reason = f"the app does not serve it at {self._base_url}"
+            return Response(url, failure=Failure.ELSEWHERE, reason=reason)
+
+        async def send(url: str) -> Response:
+            if not self._is_own(url):  # where a redirect leads: what it answers is not known
+                return Response(url, 200)
+            path, _, query = url.removeprefix(self._base_url).partition("#")[0].partition("?")
+            try:
+                answer = self._fetch(unquote(path), "gzip", query)
+            except Exception as error:  # a server would answer 500
+                reason = f"the app raises {type(error).__name__}: {error}"
+                return Response(url, failure=Failure.CONNECTION, reason=reason)
+            body = answer.body[:max_bytes]
+            return Response(url, answer.status, answer.headers, body, len(answer.body) <= max_bytes)
+
+        return await follow(url, send)
+
+    async def robots_txt(self, url: str) -> Robots | None:
+        """Request the app's robots.txt, once. None if the app is mounted below a path, or the URL is elsewhere."""
+        if self._root or not self._is_own(url):
+            return None
+        if self._robots is None:
+            self._robots = Robots(await self.get(f"{self._base_url}{ROBOTS_PATH}", MAX_ROBOTS_BYTES + 1))
+        return self._robots
+
+    def _is_own(self, url: str) -> bool:
+        return url.startswith(f"{self._base_url}/")
