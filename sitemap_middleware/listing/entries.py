@@ -181,7 +181,9 @@ class EntryBuilder:
             returned = Context().run(given)  # empty: the date is for everyone, whoever asks for the sitemap
             if returned is None:
                 return None
-            modified = validate_date(returned, "what it returned", "return a datetime.date or a datetime.datetime")
+            modified = validate_date(
+                returned, "return a datetime.date or a datetime.datetime", "what it returned: lastmod"
+            )
             w3c(modified)
         except Exception as error:
             self._warn_once(

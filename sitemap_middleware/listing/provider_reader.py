@@ -16,7 +16,7 @@ from typing import Any, Final
 from ..exceptions import ValuesError, ValuesTimeout
 from ..http.messages import AsyncCollector
 from ..models import Context, PathBuilder, Provider, Route, Site
-from ..options.values_argument import unread
+from ..options.entry import unread
 from ..util import reset_after_fork, yield_to_other_threads
 from .provider_item_paths import ProvidedPage, ProviderReport, pages_of_item
 from .provider_item_queue import BatchQueue, as_values_error, iterate_in_own_loop

@@ -12,9 +12,9 @@ from typing import Any, Final, Literal, TypeVar
 
 from ..exceptions import OptionError
 from ..models import Changefreq, Lastmod, RouteSettings
+from .entry import checked_values
 from .patterns import Pattern
 from .value_checks import unknown_option_error, validate_changefreq, validate_date, validate_priority
-from .values_argument import checked_values
 
 T = TypeVar("T")
 
@@ -39,8 +39,6 @@ _ROUTER_METHODS: Final = ("include_router", "register_blueprint", "add_url_rule"
 """Attributes of apps, blueprints, routers and mounts, which views lack."""
 _routers_with_settings: Final[list[weakref.ref[Any]]] = []
 """Decorated routers, since FastAPI forgets which router an included route came from. A list: routers are unhashable."""
-_settings_count: Final = [0]
-"""One item: how many times settings were attached."""
 
 
 def sitemap(
@@ -61,25 +59,23 @@ def sitemap(
 
     Args:
         priority: 0.0 to 1.0, relative to the site's other pages (Sitemap 0.9, `<priority>`).
-        changefreq: one of the protocol's seven words (Sitemap 0.9, `<changefreq>`),
-            or "auto", to infer it from the observed changes.
-        lastmod: a date, a datetime (a naive one is UTC), the text of either in
-            ISO 8601, or a callable that takes no arguments and returns one, or None
-            if it does not know. A callable is called again after `max_age`.
-        exclude: True keeps the route out of the sitemap. False includes it
-            although its blueprint or router is excluded.
-        learn: True on a route with parameters lists each of its pages after its
-            first successful anonymous visit. Use it only if every page of the route is public.
-        values: the pages of a route with parameters: an iterable, or a callable
-            that takes no arguments and returns one, sync or async, such as a generator
-            function. Each item is a mapping of the route's parameters, an object with
-            attributes of their names, the bare value if there is one parameter, or an
-            `Entry`. A callable is called again after a page changed or `max_age` has passed.
-            The items must be public pages, and complete: other pages of the route are not listed.
+        changefreq: one of the protocol's seven words (Sitemap 0.9, `<changefreq>`), or "auto", to infer it from the
+            observed changes.
+        lastmod: a date, a datetime (a naive one is UTC), the text of either in ISO 8601, or a callable that takes no
+            arguments and returns one, or None if it does not know. A callable is called again after `max_age`.
+        exclude: True keeps the route out of the sitemap. False includes it although its blueprint or router is
+            excluded.
+        learn: True on a route with parameters lists each of its pages after its first successful anonymous visit. Use
+            it only if every page of the route is public.
+        values: the pages of a route with parameters: an iterable, or a callable that takes no arguments and returns
+            one, sync or async, such as a generator function. Each item is a mapping of the route's parameters, an
+            object with attributes of their names, the bare value if there is one parameter, or an `Entry`. A callable
+            is called again after a page changed or `max_age` has passed. The items must be public pages, and complete:
+            other pages of the route are not listed.
 
     Raises:
-        OptionError: when the decorator is applied, for an unknown name or an invalid
-            value. The message names the function.
+        OptionError: when the decorator is applied, for an unknown name or an invalid value. The message names the
+            function.
     """
     given = {
         "priority": priority,
@@ -109,55 +105,31 @@ def sitemap(
 
 
 def checked_settings(given: Mapping[str, Any], place: str) -> RouteSettings:
-    """The settings that arguments of `sitemap` make, by name.
-
-    Raises:
-        OptionError: for an unknown name or an invalid value. The message begins with the place.
-    """
-    names = RouteSettings._fields
+    """The settings that arguments of `sitemap` make, by name. The place begins the message of an `OptionError`."""
     for name in given:
-        if name not in names:
-            raise unknown_option_error(place, name, names)
-    priority, changefreq = given.get("priority"), given.get("changefreq")
-    settings = RouteSettings(
-        priority=None if priority is None else validate_priority(priority, place),
-        changefreq=None if changefreq is None else validate_changefreq(changefreq, place),
-        lastmod=_checked_lastmod(given.get("lastmod"), place),
-        exclude=_checked_flag(given.get("exclude"), "exclude", place),
-        learn=_checked_flag(given.get("learn"), "learn", place),
-        values=checked_values(given.get("values"), place),
-    )
-    if settings.values and settings.learn:
+        if name not in _CHECKS and name != "values":
+            raise unknown_option_error(place, name, RouteSettings._fields)
+    values = checked_values(given.get("values"), place)
+    try:
+        checked = {name: check(given[name]) for name, check in _CHECKS.items() if given.get(name) is not None}
+    except OptionError as error:
+        raise OptionError(f"{place}: {error}") from None
+    if values and checked.get("learn"):
         raise OptionError(f"{place}: values and learn=True exclude each other; leave one out")
-    return settings
+    return RouteSettings(**checked, values=values)
 
 
 def settings_of(endpoint: object) -> RouteSettings:
     """The settings of an endpoint, through `functools.partial`, bound methods, view classes and `functools.wraps`."""
-    if type(endpoint) is FunctionType and not (hasattr(endpoint, "__wrapped__") or hasattr(endpoint, "view_class")):
-        own = getattr(endpoint, ATTRIBUTE, None)  # a short cut: there may be tens of thousands of plain functions
-        return own if isinstance(own, RouteSettings) else NO_SETTINGS
-    merged = NO_SETTINGS
-    for layer in _layers(endpoint):
-        settings = _own_settings(layer)
-        if settings is not None:
-            merged = merge_settings(merged, settings)
-    return merged
+    return functools.reduce(merge_settings, map(_own_settings, _layers(endpoint)), NO_SETTINGS)
 
 
 def endpoint_name(endpoint: object) -> str:
     """The name of an endpoint, for people."""
-    if type(endpoint) is FunctionType:
-        return endpoint.__qualname__
     while isinstance(endpoint, functools.partial):
         endpoint = endpoint.func
     name = getattr(endpoint, "__qualname__", None) or getattr(endpoint, "name", None)
     return name if isinstance(name, str) else type(endpoint).__qualname__
-
-
-def settings_count() -> int:
-    """How often settings were attached so far. While it stays the same, no settings have changed."""
-    return _settings_count[0]
 
 
 def routers_with_settings() -> Iterator[tuple[object, RouteSettings]]:
@@ -170,11 +142,8 @@ def merge_settings(first: RouteSettings, second: RouteSettings) -> RouteSettings
     """Merge settings: the second fills in what the first leaves open."""
     if second is NO_SETTINGS:
         return first
-    if first is NO_SETTINGS:
-        return second
     pairs = zip(first, second, strict=True)
-    merged = RouteSettings._make([added if own is None else own for own, added in pairs])
-    return first if merged == first else merged
+    return RouteSettings._make([added if own is None else own for own, added in pairs])
 
 
 def inherited_settings(path: str, own: RouteSettings, merged: RouteSettings) -> tuple[RouteSettings, str | None]:
@@ -199,34 +168,39 @@ def inherited_settings(path: str, own: RouteSettings, merged: RouteSettings) -> 
     return merged._replace(learn=None), reason
 
 
-def _checked_lastmod(value: object, place: str) -> Lastmod | None:
+def _checked_lastmod(value: object) -> Lastmod:
     if inspect.iscoroutinefunction(value):
-        raise OptionError(f"{place}: lastmod={endpoint_name(value)} is async; give a callable that needs no await")
-    if value is None or (callable(value) and not isinstance(value, date)):
+        raise OptionError(f"lastmod={endpoint_name(value)} is async; give a callable that needs no await")
+    if callable(value) and not isinstance(value, date):
         return value
-    return validate_date(value, place, "give a datetime.date, a datetime.datetime, or a callable that returns one")
+    return validate_date(value, "give a datetime.date, a datetime.datetime, or a callable that returns one")
 
 
-def _checked_flag(value: object, name: str, place: str) -> bool | None:
-    if value is None or isinstance(value, bool):
+def _checked_flag(name: str, value: object) -> bool:
+    if isinstance(value, bool):
         return value
-    raise OptionError(f"{place}: {name}={value!r} is neither True nor False")
+    raise OptionError(f"{name}={value!r} is neither True nor False")
 
 
-def _settings_holder(target: object) -> Any:
-    """The object that takes the attribute: the function of a bound method, else the target itself."""
-    return getattr(target, "__func__", target)
+_CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "priority": validate_priority,
+    "changefreq": validate_changefreq,
+    "lastmod": _checked_lastmod,
+    "exclude": functools.partial(_checked_flag, "exclude"),
+    "learn": functools.partial(_checked_flag, "learn"),
+}
+"""The check of each argument of `sitemap` but `values`, which returns what is kept of it."""
 
 
-def _own_settings(target: object) -> RouteSettings | None:
+def _own_settings(target: object) -> RouteSettings:
     """The settings of an object itself, without those of its class or base classes."""
     own = getattr(target, "__dict__", {}).get(ATTRIBUTE)
-    return own if isinstance(own, RouteSettings) else None
+    return own if isinstance(own, RouteSettings) else NO_SETTINGS
 
 
 def _attach(target: object, settings: RouteSettings, place: str) -> None:
-    holder = _settings_holder(target)
-    settings = merge_settings(settings, _own_settings(holder) or NO_SETTINGS)
+    holder = getattr(target, "__func__", target)  # a bound method has no attributes of its own
+    settings = merge_settings(settings, _own_settings(holder))
     try:
         setattr(holder, ATTRIBUTE, settings)
     except (AttributeError, TypeError):
@@ -237,7 +211,6 @@ def _attach(target: object, settings: RouteSettings, place: str) -> None:
         raise OptionError(f"{place}: its attributes cannot be set; decorate a function that calls it") from None
     if hasattr(target, "include_router") and not any(reference() is target for reference in _routers_with_settings):
         _routers_with_settings.append(weakref.ref(target, _routers_with_settings.remove))
-    _settings_count[0] += 1  # last: a reader of the new number must see the new settings
 
 
 def _layers(endpoint: object) -> Iterator[object]:
@@ -263,6 +236,6 @@ def _layers(endpoint: object) -> Iterator[object]:
 
 
 def _describe(target: object) -> str:
-    code = getattr(_settings_holder(target), "__code__", None)
+    code = getattr(target, "__code__", None)  # a bound method has that of its function
     where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
     return f"{endpoint_name(target)}{where}"

@@ -1,31 +1,25 @@
-"""`Entry`: what `@sitemap(values=...)` may yield for one page: its parameters, date, priority or changefreq."""
+"""What may be given as `values=`, and `Entry`: what its items may say of one page, besides its parameters."""
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import reprlib
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from functools import partial
 from typing import Any, Final, Literal
 
 from ..exceptions import OptionError
-from ..models import Changefreq
-from .value_checks import (
-    parse_date,
-    unknown_option_error,
-    validate_changefreq,
-    validate_date,
-    validate_priority,
-)
+from ..models import Changefreq, Provider
+from .value_checks import parse_date, unknown_option_error, validate_changefreq, validate_date, validate_priority
 
 _PARAMS_NOT_GIVEN: Final[Mapping[str, Any]] = {}
 """The default of `params`. Compared by identity, because an empty mapping may be given."""
 
 _FIELDS: Final = ("params", "lastmod", "priority", "changefreq")
 
-_EXAMPLE_ITEM: Final = "'slug': 'first-post'"
+_DATE_FIX: Final = 'give a datetime.date, a datetime.datetime, or text such as "2024-05-01"'
 
 
 @dataclass(frozen=True, init=False)  # without slots: a subclass may have attributes of its own
@@ -79,9 +73,8 @@ class Entry:
         if params is _PARAMS_NOT_GIVEN:
             written = ", ".join(f"{name}={reprlib.repr(value)}" for name, value in unknown.items())
             items = ", ".join(f"{name!r}: {reprlib.repr(value)}" for name, value in unknown.items())
-            raise OptionError(
-                f"Entry({written}): the route's parameters are one mapping; write Entry({{{items or _EXAMPLE_ITEM}}})"
-            )
+            example = items or "'slug': 'first-post'"
+            raise OptionError(f"Entry({written}): the route's parameters are one mapping; write Entry({{{example}}})")
         if misplaced:
             raise OptionError(
                 f"Entry({reprlib.repr(params)}, {reprlib.repr(misplaced[0])}): only the parameters may be positional;"
@@ -93,31 +86,20 @@ class Entry:
                 f"Entry: {reprlib.repr(params)} is not a mapping of the route's parameters; "
                 'give one such as Entry({"slug": "first-post"})'
             )
-        place = _EntryLocation(copied)
         if unknown:
-            raise unknown_option_error(place, next(iter(unknown)), _FIELDS)
-        fix = 'give a datetime.date, a datetime.datetime, or text such as "2024-05-01"'
-        unusable_lastmod = None
-        if isinstance(lastmod, str) and parse_date(lastmod) is None:
-            unusable_lastmod, lastmod = lastmod, None
-        set_field = partial(object.__setattr__, self)  # it is frozen for others
-        set_field("params", copied)
-        set_field("unusable_lastmod", unusable_lastmod)
-        set_field("lastmod", None if lastmod is None else validate_date(lastmod, place, fix))
-        set_field("priority", None if priority is None else validate_priority(priority, place))
-        set_field("changefreq", None if changefreq is None else validate_changefreq(changefreq, place))
-
-
-class _EntryLocation:
-    """Names an entry in error messages, by its parameters. They are formatted only if there is an error."""
-
-    __slots__ = ("_params",)
-
-    def __init__(self, params: object) -> None:
-        self._params = params
-
-    def __str__(self) -> str:
-        return f"Entry({reprlib.repr(self._params)})"
+            raise unknown_option_error(f"Entry({reprlib.repr(copied)})", next(iter(unknown)), _FIELDS)
+        is_unusable = isinstance(lastmod, str) and parse_date(lastmod) is None
+        try:
+            fields = {
+                "params": copied,
+                "lastmod": None if lastmod is None or is_unusable else validate_date(lastmod, _DATE_FIX),
+                "priority": None if priority is None else validate_priority(priority),
+                "changefreq": None if changefreq is None else validate_changefreq(changefreq),
+                "unusable_lastmod": lastmod if is_unusable else None,
+            }
+        except OptionError as error:
+            raise OptionError(f"Entry({reprlib.repr(copied)}): {error}") from None
+        self.__dict__.update(fields)  # it is frozen for others
 
 
 def copy_item(item: Any) -> Any:
@@ -141,3 +123,43 @@ def plain_entry(item: Entry) -> Entry:
 
 EMPTY_ENTRY: Final = Entry({})
 """The entry of a page if the provider gave only its parameters."""
+
+
+def checked_values(value: object, place: str, section: str | None = None) -> Provider | None:
+    """The provider for an argument `values`, which must be readable more than once; None for None.
+
+    Raises `OptionError`, which begins with the place, if it cannot be read, or only once.
+    """
+    if value is None:
+        return None
+    if isinstance(value, Iterable | AsyncIterable) and not isinstance(
+        value, Iterator | AsyncIterator | Awaitable | str | bytes | Mapping
+    ):
+        return Provider(value, place, section)  # without its repr: that of a QuerySet of Django asks the database
+    name = reprlib.repr(value)
+    if isinstance(value, Iterator | AsyncIterator | Awaitable):
+        raise OptionError(
+            f"{place}: values={name} can be read only once; give a list, or the function itself without calling it"
+        )
+    if isinstance(value, str | bytes | Mapping):
+        raise OptionError(f"{place}: values={name} is a single item; give a list")
+    if not callable(value):
+        raise OptionError(f"{place}: values={name} is not iterable; give an iterable, or a callable that returns one")
+    if _needs_arguments(value):
+        raise OptionError(f"{place}: values={name} cannot be called without arguments; give one that needs none")
+    return Provider(value, place, section)
+
+
+def unread(source: Any) -> Any:
+    """Return an iterable that queries the database each time: a QuerySet of Django keeps the rows that it has read."""
+    return source.all() if hasattr(source, "_result_cache") and hasattr(source, "all") else source
+
+
+def _needs_arguments(value: Callable[..., object]) -> bool:
+    with contextlib.suppress(ValueError):  # some builtins have no signature
+        signature = inspect.signature(value)
+        try:
+            signature.bind()
+        except TypeError:
+            return True
+    return False

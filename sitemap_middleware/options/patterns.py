@@ -30,16 +30,6 @@ _BRACKET: Final = re.compile(r"[<>{}]")
 class Pattern:
     """One pattern: which paths it matches, and whether pages may be learned by it."""
 
-    __slots__ = (
-        "_matches",
-        "is_readable",
-        "is_too_wide",
-        "literal",
-        "prefix",
-        "secret",
-        "text",
-    )
-
     def __init__(self, text: str) -> None:
         self.text: str = text
         self.is_readable: bool = not _BRACKET.search(_TOKEN.sub("", text))
@@ -98,13 +88,6 @@ class Patterns:
         """`include_parent`: whether a pattern that ends with "/*" matches the path before that, too."""
         self._patterns = tuple(Pattern(text) for text in texts)
         self._include_parent = include_parent
-        self._numbers: dict[str, int] = {}
-        self._literals: dict[str, int] = {}
-        for number, pattern in enumerate(self._patterns):
-            self._numbers.setdefault(pattern.text, number)
-            if pattern.literal:
-                self._literals.setdefault(pattern.text, number)
-        self._wild = [(number, pattern) for number, pattern in enumerate(self._patterns) if not pattern.literal]
 
     def __bool__(self) -> bool:
         return bool(self._patterns)
@@ -114,15 +97,10 @@ class Patterns:
 
     def find(self, path: str, template: str | None = None) -> Pattern | None:
         """The first pattern that matches a decoded path, or equals the template of its route."""
-        # `include` may have thousands of literal paths: they are looked up, not tried one by one.
-        end = len(self._patterns)
-        first = min(self._literals.get(path, end), end if template is None else self._numbers.get(template, end))
-        for number, pattern in self._wild:
-            if number > first:
-                break
-            if self.matches_with(pattern, path):
+        for pattern in self._patterns:
+            if pattern.text == template or self.matches_with(pattern, path):
                 return pattern
-        return self._patterns[first] if first < end else None
+        return None
 
     def matches_with(self, pattern: Pattern, path: str) -> bool:
         """Whether one of these patterns matches a decoded path."""

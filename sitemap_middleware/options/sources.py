@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 from ..exceptions import OptionError
 from ..http.urls import without_password
@@ -31,15 +32,12 @@ _DEFAULT_WORDS: Final = {
 
 Source = Literal["argument", "config", "environment", "default"]
 
-Form = Literal["text", "list", "flag", "number", "decimal", "object"]
-"""How an option is written as text. No text stands for an object."""
-
-_TRUE_WORDS: Final = frozenset({"1", "true", "yes", "on"})
-_FALSE_WORDS: Final = frozenset({"0", "false", "no", "off"})
+_FLAGS: Final = {
+    **dict.fromkeys(("1", "true", "yes", "on"), True),
+    **dict.fromkeys(("0", "false", "no", "off"), False),
+}
 FLAG_WORDS: Final = "1, true, yes or on, or else 0, false, no or off"
 
-_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
-_DECIMAL: Final = re.compile(r"[+-]?[0-9]{0,9}\.?[0-9]{1,18}")
 _LIST_ITEM: Final = re.compile(r"(?:<[^<>]*>|\{[^{}]*\}|[^,])+")
 """An item of a list in text. A comma within a parameter, as in "/<any(a, b):kind>", belongs to the item."""
 
@@ -65,9 +63,8 @@ class Setting:
     @property
     def public_value(self) -> Any:
         """The value, without the password of a store's URL."""
-        return (
-            without_password(self.value) if self.name == "store" and isinstance(self.value, str | bytes) else self.value
-        )
+        is_url = self.name == "store" and isinstance(self.value, str | bytes)
+        return without_password(self.value) if is_url else self.value
 
     @property
     def shown_value(self) -> str:
@@ -82,32 +79,54 @@ class Setting:
         return str(value)
 
 
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option. A new one is a row of `OPTIONS`, a line of `SitemapOptions` and a field of `Options`."""
+
+    name: str
+    default: Any
+    form: Literal["text", "list", "flag", "number", "decimal", "object"]
+    """How it is written as text in the configuration or the environment. No text stands for an object."""
+    check: Callable[[Setting], Any]
+    """Returns the value to use; raises `OptionError`, which names the value, the place and the fix."""
+
+    def of_text(self, text: str) -> Any:
+        """The value that a text stands for; the text itself if it cannot be read, which `check` refuses."""
+        word = text.strip()
+        if self.form == "list":
+            return tuple(item.strip() for item in _LIST_ITEM.findall(word) if item.strip())
+        if self.form == "flag":
+            return _FLAGS.get(word.lower(), text)
+        with contextlib.suppress(ValueError):
+            if self.form == "number":
+                return int(word)
+            if self.form == "decimal":
+                return float(word)
+        return text
+
+    def of_config(self, value: object) -> Any:
+        """The value of a key of the configuration; None if it is empty. Text is read like text in the environment."""
+        if isinstance(value, str):
+            return self.of_text(value) if value else None
+        return bool(value) if self.form == "flag" and type(value) is int and value in (0, 1) else value
+
+
 def variable_name(option: str) -> str:
     """The environment variable of an option, which is also its key in the framework's configuration."""
     return PREFIX + option.upper()
 
 
 def collect_settings(
-    table: Mapping[str, HasForm],
+    table: Mapping[str, Option],
     arguments: Mapping[str, object],
     config: Mapping[Any, object],
     environment: Mapping[str, str],
-    config_place: str = CONFIG_PLACE,
+    config_place: str,
 ) -> dict[str, Setting]:
     """Choose the value of each option: the argument, else the framework's configuration, the environment, the default.
 
-    None is no value if it is the default, and an empty text is none. Text in the configuration is read like text in the
-    environment. Text that cannot be read stays text, which the check of the option refuses.
-
-    Args:
-        table: the options by name.
-        arguments: those that were given as arguments.
-        config: the framework's configuration, such as Flask's `app.config`.
-        environment: the environment variables.
-        config_place: how errors name a key of the configuration, which stands for ``{}``.
-
-    Raises:
-        OptionError: a list holds something that is no text.
+    None is no value if it is the default, and an empty text is none. `config_place` is how errors name a key of the
+    configuration, which stands for ``{}``. Raises `OptionError` if a list holds something that is no text.
     """
     settings = {}
     for name, option in table.items():
@@ -115,21 +134,12 @@ def collect_settings(
         setting = Setting(name, option.default, "default", f"{CONSTRUCTOR_NAME}: {name}")
         if name in arguments and (arguments[name] is not None or option.default is not None):
             setting = Setting(name, arguments[name], "argument", setting.place)
-        elif (configured := _read_value(option.form, config.get(variable))) is not None:
+        elif (configured := option.of_config(config.get(variable))) is not None:
             setting = Setting(name, configured, "config", config_place.format(variable))
         elif option.form != "object" and environment.get(variable):
-            setting = Setting(name, _read_text(option.form, environment[variable]), "environment", variable)
+            setting = Setting(name, option.of_text(environment[variable]), "environment", variable)
         settings[name] = _as_list(setting) if option.form == "list" else setting
     return settings
-
-
-class HasForm(Protocol):
-    """What is read of a row of the table of options."""
-
-    @property
-    def default(self) -> Any: ...
-    @property
-    def form(self) -> Form: ...
 
 
 def _as_list(setting: Setting) -> Setting:
@@ -151,49 +161,18 @@ def _as_list(setting: Setting) -> Setting:
 
 
 def warn_of_unknown_keys(
-    table: Mapping[str, HasForm],
-    config: Mapping[Any, object],
-    environment: Mapping[str, str],
-    config_place: str,
+    table: Mapping[str, Option], config: Mapping[Any, object], environment: Mapping[str, str], config_place: str
 ) -> None:
     """Warn of each key that looks like an option's and is not read. It may belong to another package."""
-    in_text = {name for name, option in table.items() if option.form != "object"}
-    for keys, known_names, place in (
-        (config, {*table}, config_place),
-        (environment, in_text, "{} in the environment"),
-    ):
-        known = {name.upper() for name in known_names}
-        for key in _unknown_keys(keys, known):
-            likely = likely_name(key.removeprefix(PREFIX).lower(), sorted(known_names))
+    in_text = [name for name, option in table.items() if option.form != "object"]
+    for keys, names, place in ((config, [*table], config_place), (environment, in_text, "{} in the environment")):
+        known = {variable_name(name) for name in names}
+        for key in keys:
+            if not isinstance(key, str) or not key.startswith(PREFIX) or key in known:
+                continue
+            likely = likely_name(key.removeprefix(PREFIX).lower(), sorted(names))
             log.warning(
                 "%s is not read: it is no option of SitemapMiddleware; %s",
                 place.format(key),
-                f"did you mean {PREFIX}{likely.upper()}?" if likely else "ignore this if it belongs to another package",
+                f"did you mean {variable_name(likely)}?" if likely else "ignore this if it belongs to another package",
             )
-
-
-def _unknown_keys(keys: Iterable[object], known: Collection[str]) -> Iterator[str]:
-    for key in keys:
-        if isinstance(key, str) and key.startswith(PREFIX) and key.removeprefix(PREFIX) not in known:
-            yield key
-
-
-def _read_value(form: Form, value: object) -> Any:
-    """The value of a key of the configuration; None if it is empty."""
-    if isinstance(value, str):
-        return _read_text(form, value) if value else None
-    return bool(value) if form == "flag" and type(value) is int and value in (0, 1) else value
-
-
-def _read_text(form: Form, text: str) -> Any:
-    """The value that a text stands for; the text itself if it cannot be read."""
-    word = text.strip()
-    if form == "list":
-        return tuple(item.strip() for item in _LIST_ITEM.findall(word) if item.strip())
-    if form == "flag" and word.lower() in _TRUE_WORDS | _FALSE_WORDS:
-        return word.lower() in _TRUE_WORDS
-    if form == "number" and _INTEGER.fullmatch(word):
-        return int(word)
-    if form == "decimal" and _DECIMAL.fullmatch(word):
-        return float(word)
-    return text

@@ -14,10 +14,10 @@ from ..evidence.observations import INDEXABLE_TYPES
 from ..exceptions import OptionError
 from ..http.urls import ascii_host, normal_host, parse_base_url, quote_path
 from ..models import Changefreq, PageLimits, Provider, Site
-from .patterns import Pattern, Patterns
-from .sources import CONSTRUCTOR_NAME, FLAG_WORDS, Form, Setting
+from .entry import checked_values
+from .patterns import Patterns
+from .sources import CONSTRUCTOR_NAME, FLAG_WORDS, Option, Setting
 from .value_checks import unknown_option_error, validate_changefreq, validate_priority
-from .values_argument import checked_values
 
 RESERVED_SECTIONS: Final = ("routes", "pages")
 """The names of the sections of static routes and of learned pages, in the URLs of their documents."""
@@ -75,18 +75,6 @@ class Options:
         return self.robots == "disallow"
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option. A new one is a row of `OPTIONS`, a line of `SitemapOptions` and a field of `Options`."""
-
-    name: str
-    default: Any
-    form: Form
-    """How a text in the configuration or the environment is read."""
-    check: Callable[[Setting], Any]
-    """Returns the value to use; raises `OptionError`, which names the value, the place and the fix."""
-
-
 def validate_options(settings: Mapping[str, Setting], declared_root: str) -> Options:
     """Check the options; `OptionError` names an invalid value, its place and the fix.
 
@@ -94,7 +82,10 @@ def validate_options(settings: Mapping[str, Setting], declared_root: str) -> Opt
         settings: every option but `routes`.
         declared_root: the root path that the app declares.
     """
-    values = {name: OPTIONS[name].check(setting) for name, setting in settings.items()}
+    values: dict[str, Any] = {
+        name: None if setting.value is None is OPTIONS[name].default else OPTIONS[name].check(setting)
+        for name, setting in settings.items()
+    }
     site, base_url = values.pop("base_url"), settings["base_url"]
     if site is not None and site.root and site.root != declared_root.rstrip("/"):
         raise OptionError(
@@ -105,6 +96,9 @@ def validate_options(settings: Mapping[str, Setting], declared_root: str) -> Opt
     return Options(
         site=site and Site(site.scheme, site.host, "", site.loopback),
         page_limits=PageLimits(values.pop("max_pages"), values.pop("max_pages_per_route")),
+        media_types=values.pop("media_types") or INDEXABLE_TYPES,
+        clock=values.pop("clock") or time.time,
+        sections=values.pop("sections") or (),
         settings=settings,
         **values,
     )
@@ -122,8 +116,6 @@ def refuse_unknown(options: Mapping[str, object], *further: str) -> None:
 
 
 def _sections(sections: Setting) -> tuple[Provider, ...]:
-    if sections.value is None:
-        return ()
     if not isinstance(sections.value, Mapping):
         raise OptionError(
             f"{sections.place}={sections.value!r} is not a mapping; give the items by the name of their section, "
@@ -144,23 +136,22 @@ def _sections(sections: Setting) -> tuple[Provider, ...]:
     return tuple(providers)
 
 
-def _site(setting: Setting) -> Site | None:
-    return None if setting.value is None else parse_base_url(setting.value, setting.place)
+def _site(setting: Setting) -> Site:
+    return parse_base_url(setting.value, setting.place)
 
 
 def _allowed_hosts(setting: Setting) -> tuple[str, ...]:
-    return tuple(_allowed_host(host, setting) for host in setting.value)
-
-
-def _allowed_host(host: str, setting: Setting) -> str:
-    normal = normal_host(ascii_host(host.removeprefix("*").removeprefix(".")), "")
-    if normal is None:
-        raise OptionError(
-            f'{setting.place} holds {host!r}, which is not a host; give "example.com", '
-            '"example.com:8080", ".example.com" with all subdomains, or "*.example.com" for these alone'
-        )
-    wildcard = next((prefix for prefix in ("*.", ".") if host.startswith(prefix)), "")
-    return wildcard + normal
+    hosts = []
+    for host in setting.value:
+        normal = normal_host(ascii_host(host.removeprefix("*").removeprefix(".")), "")
+        if normal is None:
+            raise OptionError(
+                f'{setting.place} holds {host!r}, which is not a host; give "example.com", '
+                '"example.com:8080", ".example.com" with all subdomains, or "*.example.com" for these alone'
+            )
+        wildcard = next((prefix for prefix in ("*.", ".") if host.startswith(prefix)), "")
+        hosts.append(wildcard + normal)
+    return tuple(hosts)
 
 
 def _path(setting: Setting) -> str:
@@ -189,46 +180,33 @@ def _patterns(setting: Setting) -> Patterns:
 def _learn_patterns(setting: Setting) -> Patterns:
     patterns = _patterns(setting)
     for pattern in patterns:
-        if pattern.literal:
+        if pattern.is_too_wide:
+            reason = "a catch-all, which would let anyone put URLs into the sitemap"
+        elif pattern.secret:
+            reason = f"whose parameter {pattern.secret!r} is named like a secret"
+        else:
             continue
-        reason = _not_learned_reason(pattern)
-        if reason:
-            raise OptionError(
-                f"{setting.place} holds {pattern.text!r}, {reason}; name a narrower pattern, or, if "
-                "every page it takes in is public, give it as include"
-            )
+        raise OptionError(
+            f"{setting.place} holds {pattern.text!r}, {reason}; name a narrower pattern, or, if "
+            "every page it takes in is public, give it as include"
+        )
     return patterns
-
-
-def _not_learned_reason(pattern: Pattern) -> str | None:
-    if pattern.is_too_wide:
-        return "a catch-all, which would let anyone put URLs into the sitemap"
-    if pattern.secret:
-        return f"whose parameter {pattern.secret!r} is named like a secret"
-    return None
 
 
 def _robots(setting: Setting) -> bool | Literal["disallow"]:
     return "disallow" if setting.value == "disallow" else _flag(setting, '"disallow"')
 
 
-def _priority(setting: Setting) -> float | Literal["auto"] | None:
-    if setting.value in (None, "auto"):
-        return setting.value  # type: ignore[no-any-return] # one of the two
-    return validate_priority(setting.value, CONSTRUCTOR_NAME, setting.place)
+def _priority(setting: Setting) -> float | Literal["auto"]:
+    return "auto" if setting.value == "auto" else validate_priority(setting.value, setting.place)
 
 
-def _changefreq(setting: Setting) -> Changefreq | Literal["auto"] | None:
-    return None if setting.value is None else validate_changefreq(setting.value, CONSTRUCTOR_NAME, setting.place)
+def _changefreq(setting: Setting) -> Changefreq | Literal["auto"]:
+    return validate_changefreq(setting.value, setting.place)
 
 
 def _flag(setting: Setting, other: str = "") -> bool:
-    """The value of an option that is true or false.
-
-    Args:
-        setting: the option.
-        other: what else it may be, for the error.
-    """
+    """The value of an option that is true or false, or this `other` value, which the error names."""
     if isinstance(setting.value, bool):
         return setting.value
     given = f"{setting.place}={setting.value!r}"
@@ -248,18 +226,14 @@ def _number(unit: str, least: int, setting: Setting) -> int:
 
 
 def _media_types(setting: Setting) -> frozenset[str]:
-    if setting.value is None:
-        return INDEXABLE_TYPES
     for item in setting.value:
         if not _MEDIA_TYPE.fullmatch(item):
             raise OptionError(f'{setting.place} holds {item!r}; give types such as "text/html"')
     return frozenset(item.lower() for item in setting.value)
 
 
-def _report_path(setting: Setting) -> str | None:
+def _report_path(setting: Setting) -> str:
     path = setting.value
-    if path is None:
-        return None
     if not isinstance(path, str) or not _REPORT_PATH.fullmatch(path) or path.endswith((".xml", ".txt")):
         raise OptionError(
             f'{setting.place}={path!r} is not a path for the report; give one such as "/sitemap-report": a slash, and'
@@ -268,10 +242,8 @@ def _report_path(setting: Setting) -> str | None:
     return path
 
 
-def _authorize(setting: Setting) -> Callable[[Any], Any] | None:
+def _authorize(setting: Setting) -> Any:
     value = setting.value
-    if value is None:
-        return None
     function, problem = value, "cannot be called"
     if setting.source == "config" and isinstance(value, str):  # a settings module cannot import what imports it
         try:
@@ -283,18 +255,13 @@ def _authorize(setting: Setting) -> Callable[[Any], Any] | None:
             f"{setting.place}={value!r} {problem}; give a function of a request that returns whether it may read the"
             ' report, or in the configuration its dotted path, such as "project.access.may_read_report"'
         )
-    checked: Callable[[Any], Any] = function
-    return checked
+    return function
 
 
-def _clock(setting: Setting) -> Callable[[], float]:
-    value = setting.value
-    if value is None:
-        return time.time
-    if not callable(value):
-        raise OptionError(f"{setting.place}={value!r} cannot be called; give a callable that returns POSIX seconds")
-    checked: Callable[[], float] = value
-    return checked
+def _clock(setting: Setting) -> Any:
+    if callable(setting.value):
+        return setting.value
+    raise OptionError(f"{setting.place}={setting.value!r} cannot be called; give a callable that returns POSIX seconds")
 
 
 def _made_elsewhere(setting: Setting) -> Any:

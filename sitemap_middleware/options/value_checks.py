@@ -1,4 +1,4 @@
-"""The limits and allowed values of the sitemap protocol (Sitemap 0.9, "XML tag definitions"), and their checks."""
+"""The allowed values of the sitemap protocol (Sitemap 0.9, "XML tag definitions"), and their checks."""
 
 from __future__ import annotations
 
@@ -15,68 +15,61 @@ from typing import Final, Literal
 from ..exceptions import OptionError
 from ..models import CHANGEFREQS, Changefreq
 
-MAX_URLS_PER_DOCUMENT: Final = 50_000
-"""Entries in one document, and documents in one index (Sitemap 0.9, "Using Sitemap index files")."""
 MAX_BYTES_PER_DOCUMENT: Final = 52_428_800
-"""Bytes of one document before compression, "50 MB" (the same section)."""
-
+"""Bytes of one document before compression, "50 MB" (Sitemap 0.9, "Using Sitemap index files")."""
 _ISO_DATE: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)\s?([Zz]|[+-]\d\d(?::?\d\d)?)?)?", re.ASCII
 )
 """A date, or a date and a time, with or without a zone: "2024-05-01", "2024-05-01 10:00:00 +0200"."""
 
 
-def validate_priority(value: object, place: object, option: str | None = None) -> float:
-    """A priority as a float from 0.0 to 1.0; `OptionError` for anything else.
-
-    Args:
-        value: the priority.
-        place: where it was given, for the error.
-        option: how the error names both the place and the option. Default: "place: priority".
-    """
+def validate_priority(value: object, name: str = "priority") -> float:
+    """A priority as a float from 0.0 to 1.0; `OptionError`, which begins with the name, for anything else."""
     number = math.nan
     if not isinstance(value, bool) and isinstance(value, Real | Decimal):
         with contextlib.suppress(Exception):  # a signaling NaN; an integer past all floats; a class of the app
             number = float(value)
     if not 0.0 <= number <= 1.0:
-        raise OptionError(f"{option or f'{place}: priority'}={value!r} is not valid; give a number from 0.0 to 1.0")
+        raise OptionError(f"{name}={value!r} is not valid; give a number from 0.0 to 1.0")
     return abs(number)  # for -0.0
 
 
-def validate_changefreq(value: object, place: object, option: str | None = None) -> Changefreq | Literal["auto"]:
-    """A changefreq of the protocol, or "auto"; `OptionError` for anything else. See `validate_priority`."""
+def validate_changefreq(value: object, name: str = "changefreq") -> Changefreq | Literal["auto"]:
+    """A changefreq of the protocol, or "auto"; `OptionError`, which begins with the name, for anything else."""
     if value == "auto":
         return "auto"
     for known in CHANGEFREQS:
         if value == known:
             return known
     raise OptionError(
-        f"{option or f'{place}: changefreq'}={value!r} is not valid; give one of {', '.join(CHANGEFREQS)}, "
+        f"{name}={value!r} is not valid; give one of {', '.join(CHANGEFREQS)}, "
         'or "auto" to infer it from observed changes'
     )
 
 
-def validate_date(value: object, place: object, fix: str) -> date:
-    """A date or datetime, given as such or as text in ISO 8601; `OptionError` for anything else."""
+def validate_date(value: object, fix: str, name: str = "lastmod") -> date:
+    """A date or datetime, given as such or as text in ISO 8601; `OptionError` for anything else.
+
+    The error begins with the name, and ends with the fix.
+    """
     if isinstance(value, str):
         parsed = parse_date(value)
         if parsed is None:
             raise OptionError(
-                f"{place}: lastmod={value!r} is not a date;"
-                f' write it as "2024-05-01" or "2024-05-01T10:00:00Z", or {fix}'
+                f'{name}={value!r} is not a date; write it as "2024-05-01" or "2024-05-01T10:00:00Z", or {fix}'
             )
         value = parsed
     if not isinstance(value, date):
-        raise OptionError(f"{place}: lastmod={value!r} is not a date; {fix}")
+        raise OptionError(f"{name}={value!r} is not a date; {fix}")
     if type(value) is not date and (type(value) is not datetime or value.tzinfo is not None):
         try:
             value = _plain_date(value)
             if isinstance(value, datetime):
                 value.astimezone(UTC)
         except OverflowError:
-            raise OptionError(f"{place}: lastmod={value!r} is outside the calendar in UTC") from None
+            raise OptionError(f"{name}={value!r} is outside the calendar in UTC") from None
         except Exception:  # pandas.NaT is a datetime by its class only
-            raise OptionError(f"{place}: lastmod={value!r} is not a date; {fix}") from None
+            raise OptionError(f"{name}={value!r} is not a date; {fix}") from None
     return value
 
 

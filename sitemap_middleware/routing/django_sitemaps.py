@@ -161,10 +161,10 @@ def _fields(url: Mapping[str, Any], view_settings: RouteSettings) -> dict[str, A
     }
     # Django writes whatever a Sitemap class says, so an invalid value leaves its own field out and no page.
     with suppress(OptionError):
-        fields["changefreq"] = view_settings.changefreq or validate_changefreq(url.get("changefreq"), SETTING)
+        fields["changefreq"] = view_settings.changefreq or validate_changefreq(url.get("changefreq"))
     if view_settings.priority is None:
         with suppress(OptionError, ValueError):  # `get_urls` gives it as text
-            fields["priority"] = validate_priority(float(url.get("priority") or "nan"), SETTING)
+            fields["priority"] = validate_priority(float(url.get("priority") or "nan"))
     return {name: value for name, value in fields.items() if value is not None}
 
 

@@ -2,42 +2,13 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-from collections import OrderedDict
-from datetime import UTC, date, datetime, timedelta, timezone
-from decimal import Decimal
-from typing import Any
+from datetime import date
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sitemap_middleware import Entry, OptionError
 
 RYE = Entry({"slug": "rye"}, lastmod=date(2024, 5, 1), priority=0.8, changefreq="weekly")
-DATES = (
-    None,
-    date(2024, 5, 1),
-    datetime(2024, 5, 1, 10),  # noqa: DTZ001 (a naive datetime is in UTC)
-    datetime(2024, 5, 1, 10, tzinfo=UTC),
-    datetime(2024, 5, 1, 10, tzinfo=timezone(timedelta(hours=2))),
-    datetime.min.replace(tzinfo=timezone(timedelta(hours=2))),
-    "2024-05-01",
-    "soon",
-    20240501,
-)
-PRIORITIES = (None, 0.0, -0.0, 0.5, 1.0, 1.5, -1.0, float("nan"), 1, 0, True, Decimal("0.5"), "0.5")
-WORDS = (None, "weekly", "auto", "often", "")
-
-
-def made(**arguments: Any) -> object:
-    """The entry that is made of these arguments, with its unusable date, or what its error says."""
-    try:
-        entry = Entry(**arguments)
-    except OptionError as error:
-        return str(error)
-    return entry, entry.unusable_lastmod, str(entry.priority)
 
 
 class TestEntry:
@@ -55,18 +26,6 @@ class TestEntry:
         params["slug"] = "spelt"
         assert entry.params == {"slug": "rye"}
 
-    @given(
-        st.dictionaries(st.text(max_size=3), st.integers() | st.text(max_size=3), max_size=2),
-        st.sampled_from(DATES),
-        st.sampled_from(PRIORITIES),
-        st.sampled_from(WORDS),
-    )
-    def test_plain_and_other_mappings_make_equal_entries_and_errors(
-        self, params: dict[str, Any], lastmod: Any, priority: Any, changefreq: Any
-    ) -> None:
-        others = {"lastmod": lastmod, "priority": priority, "changefreq": changefreq}
-        assert made(params=params, **others) == made(params=OrderedDict(params), **others)
-
     @pytest.mark.parametrize("name", ["params", "lastmod", "priority", "changefreq", "unusable_lastmod"])
     def test_never_changes(self, name: str) -> None:
         with pytest.raises(AttributeError):
@@ -79,18 +38,9 @@ class TestEntry:
         assert Entry({"slug": "rye"}) != RYE
         assert Entry({}) != {}
 
-    def test_is_as_hashable_as_its_parameters(self) -> None:
-        with pytest.raises(TypeError, match="unhashable"):
-            hash(RYE)
-
     def test_shows_what_it_says(self) -> None:
         expected = "Entry(params={'slug': 'rye'}, lastmod=datetime.date(2024, 5, 1), priority=0.8, changefreq='weekly')"
         assert repr(RYE) == expected
-
-    def test_can_be_copied_and_pickled(self) -> None:
-        pickled = [pickle.loads(pickle.dumps(RYE, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
-        for same in (copy.copy(RYE), copy.deepcopy(RYE), *pickled):
-            assert same == RYE
 
 
 def test_the_error_of_a_number_as_date_names_each_accepted_form() -> None:

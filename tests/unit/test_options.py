@@ -66,19 +66,12 @@ def tried(**options: Any) -> Any:
     ("base_url", "loc"),
     [
         ("https://example.com", "https://example.com/"),
-        ("https://example.com/", "https://example.com/"),
-        ("http://example.com", "http://example.com/"),
-        ("https://www.example.com", "https://www.example.com/"),
         ("HTTPS://Example.COM", "https://example.com/"),
         ("https://example.com:443", "https://example.com/"),
-        ("http://example.com:80", "http://example.com/"),
         ("http://example.com:443", "http://example.com:443/"),
         ("https://example.com:8443/", "https://example.com:8443/"),
         ("https://example.com.", "https://example.com/"),
         ("https://Müller.example", "https://xn--mller-kva.example/"),
-        ("https://例え.jp:8443", "https://xn--r8jz45g.jp:8443/"),
-        ("https://straße.example", "https://xn--strae-oqa.example/"),
-        ("http://127.0.0.1:5000", "http://127.0.0.1:5000/"),
         ("http://[::1]:5000", "http://[::1]:5000/"),
         ("http://localhost", "http://localhost/"),
     ],
@@ -94,32 +87,20 @@ SCHEME_AND_HOST = r'give scheme and host alone, such as "https://example\.com"'
     ("base_url", "reason"),
     [
         ("example.com", "does not begin with http:// or https://"),
-        ("//example.com", "does not begin with http:// or https://"),
         ("ftp://example.com", "does not begin with http:// or https://"),
-        ("localhost:5000", "does not begin with http:// or https://"),
-        ("", "does not begin with http:// or https://"),
         ("https://", "has no host"),
-        ("https:///", "has no host"),
-        ("https:example.com", "has no host"),
         ("https://:8000", "has no host"),
         ("https://example.com?a=b", "contains a query or a fragment"),
-        ("https://example.com/?", "contains a query or a fragment"),
         ("https://example.com#top", "contains a query or a fragment"),
-        ("https://me@example.com", "contains a user name or password"),
         ("https://me:hunter2@example.com", "contains a user name or password"),
         (" https://example.com", "contains a character that is not allowed in URLs"),
         ("https://example.com\n", "contains a character that is not allowed in URLs"),
-        ("https://exam\x00ple.com", "contains a character that is not allowed in URLs"),
         ("https:\\\\example.com", "contains a character that is not allowed in URLs"),
         ("https://exam ple.com", "has an invalid host, 'exam ple.com'"),
-        ("https://-example.com", "has an invalid host"),
-        ("https://exam_ple..com", "has an invalid host"),
+        ("https://-ü.example", "has an invalid host"),
         ("https://example.com:http", "is not a URL"),
-        ("https://example.com:99999", "is not a URL"),
         ("https://[::1", "is not a URL"),
         (b"https://example.com", "is not a string"),
-        (5, "is not a string"),
-        (["https://example.com"], "is not a string"),
     ],
 )
 def test_invalid_base_url_is_refused(base_url: Any, reason: str) -> None:
@@ -136,14 +117,6 @@ def test_base_url_with_a_path_other_than_the_root_path_is_refused(base_url: str)
         refused(expected, base_url=base_url)
 
 
-def test_base_url_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SITEMAP_BASE_URL", "https://example.com")
-    assert listed() == ["https://example.com/"]
-    assert listed(base_url="https://example.org") == ["https://example.org/"]
-    monkeypatch.setenv("SITEMAP_BASE_URL", "")
-    assert listed() == ["http://testserver/"]
-
-
 # store
 
 
@@ -152,17 +125,12 @@ def test_base_url_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch)
     [
         "",
         "memory",
-        "memory:",
-        "memory://x",
-        "sqlite://",
         "sqlite:///",
         "sqlite://relative.sqlite3",
         "sqlite:///a\0b",
         "mysql://localhost/site",
         "/var/lib/site.sqlite3",
-        "http://example.com",
         5,
-        object(),
         Path("site.sqlite3"),
     ],
 )
@@ -171,27 +139,15 @@ def test_a_store_of_no_known_engine_is_refused(store: Any) -> None:
     assert message.startswith("SitemapMiddleware: store=")
 
 
-def test_the_store_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("SITEMAP_STORE", f"sqlite:///{tmp_path}/here.sqlite3")
-    site = SitemapMiddleware(flask_app())
-    wsgi(site, RequestSpec("/"))
-    site.close()
-    assert (tmp_path / "here.sqlite3").exists()
-
-
 @pytest.mark.parametrize(
     ("option", "value"),
     [
         ("base_url", "https://me:hunter2@example.com"),
         ("base_url", "me:hunter2@example.com"),
-        ("base_url", "ftp://me:hunter2@example.com"),
         ("base_url", "https://me:hunter2@example.com:port"),
-        ("base_url", "https://me:hunter2@exam ple.com"),
-        ("base_url", "https://me:hunter2@[::1"),
         ("base_url", "https://me:hunter2@example.com\n"),
         ("base_url", "https://me:@hunter2@example.com"),
         ("store", "mysql://me:hunter2@localhost/site"),
-        ("store", "mysql://:hunter2@localhost/site"),
         ("store", "mysql://me:hunter2@@localhost/site"),
         ("store", "mysql:/me:hunter2@localhost/site"),
         ("store", "me:hunter2@localhost"),
@@ -211,12 +167,8 @@ def test_no_password_stands_in_a_refusal(monkeypatch: pytest.MonkeyPatch, option
     ("name", "cure"),
     [
         ("base_ur", r"did you mean base_url\?"),
-        ("baseurl", r"did you mean base_url\?"),
-        ("excludes", r"did you mean exclude\?"),
         ("host", r"did you mean base_url\?"),
-        ("ignore", r"did you mean exclude\?"),
         ("urls", r"did you mean include\?"),
-        ("ttl", r"did you mean max_age\?"),
         ("unknown", "the options are .*, clock"),
     ],
 )
@@ -231,60 +183,39 @@ NUMBER = r"not valid; give a number from 0\.0 to 1\.0"
     ("option", "value", "message"),
     [
         ("priority", 1.5, rf"priority=1\.5 is {NUMBER}"),
-        ("priority", -0.1, NUMBER),
         ("priority", "high", rf"priority='high' is {NUMBER}"),
-        ("priority", math.nan, NUMBER),
-        ("priority", Decimal("sNaN"), NUMBER),
         ("priority", True, NUMBER),
         ("changefreq", "sometimes", "changefreq='sometimes' is not valid; give one of always, hourly"),
-        ("changefreq", 5, "changefreq=5 is not valid"),
         ("changefreq", "auto ", "changefreq='auto ' is not valid"),
         ("max_age", -1, "max_age=-1 is not a number of seconds; give 0 or more"),
-        ("max_age", 1.5, "max_age=1.5 is not a number of seconds"),
         ("max_age", True, "max_age=True is not a number of seconds"),
         ("max_age", "300", "max_age='300' is not a number of seconds"),
-        ("max_age", None, "max_age=None is not a number of seconds"),
         ("max_age", 10**9 + 1, "max_age: the number of seconds is too large; give 1000000000 or less"),
-        ("max_age_days", 10**30, "max_age_days: the number of days is too large; give 1000000000 or less"),
-        ("max_pages", 10**18, "max_pages: the number of pages is too large"),
-        ("max_pages_per_route", 2**63, "max_pages_per_route: the number of pages is too large"),
         ("list_unseen", "no", "list_unseen='no' is neither True nor False"),
         ("robots", "no", "robots='no' is neither True, False nor \"disallow\""),
-        ("list_unseen", 1, "list_unseen=1 is neither True nor False"),
         ("list_unseen", None, "list_unseen=None is neither True nor False"),
         ("clock", 5, "clock=5 cannot be called; give a callable that returns POSIX seconds"),
         ("path", "sitemap.xml", 'path=.* is not a sitemap path; give one such as "/sitemap.xml"'),
         ("path", "/sitemap", "is not a sitemap path"),
-        ("path", "", "is not a sitemap path"),
         ("path", "/a\n.xml", "is not a sitemap path"),
-        ("path", "/../a.xml", "is not a sitemap path"),
         ("path", f"/{'a' * 1000}.xml", "is not a sitemap path"),
         ("path", b"/sitemap.xml", "is not a sitemap path"),
-        ("path", None, "is not a sitemap path"),
         ("media_types", "html", "media_types holds 'html'; give types such as \"text/html\""),
         ("media_types", ["text/html", "text/"], "media_types holds 'text/'"),
-        ("media_types", "text/*", r"media_types holds 'text/\*'"),
         ("media_types", "text/html; charset=utf-8", "media_types holds 'text/html; charset=utf-8'"),
-        ("media_types", "tëxt/html", "media_types holds"),
         ("media_types", 5, "media_types=5 is not a list of strings; give a tuple of them"),
         (
             "learn",
             True,
             r"learn=True is not .* give a tuple of them, or did you mean @sitemap\(learn=True\) on a view\?$",
         ),
-        ("learn", False, "learn=False is not a list of strings; give a tuple of them$"),
-        ("include", True, "include=True is not a list of strings; give a tuple of them$"),
         ("media_types", [5], "media_types holds 5, which is not a string"),
         ("allowed_hosts", "*", r"allowed_hosts holds '\*', which is not a host; give \"example.com\""),
         ("allowed_hosts", ["example.com", "https://example.com"], "allowed_hosts holds 'https://example.com'"),
         ("allowed_hosts", "example.com/a", "allowed_hosts holds"),
-        ("allowed_hosts", "exam ple.com", "allowed_hosts holds"),
-        ("allowed_hosts", "", "allowed_hosts holds ''"),
         ("allowed_hosts", None, "allowed_hosts=None is not a list of strings"),
         ("routes", "app", "routes='app' .*give"),
-        ("routes", 5, "routes=5 .*give"),
         ("routes", math.sin, "routes=.*give"),
-        ("routes", "", "routes='' .*give"),
     ],
 )
 def test_a_value_that_an_option_cannot_have_is_refused(option: str, value: Any, message: str) -> None:
@@ -301,22 +232,18 @@ PATTERNS = pytest.mark.parametrize("option", ["include", "exclude", "learn"])
     ("value", "message"),
     [
         ("about", r"holds 'about'; a pattern begins with a slash: \"/about\", \"/posts/<slug>\", \"/admin/\*\""),
-        ("", "holds ''; a pattern begins with a slash"),
         (["/a", "https://example.com/b"], "holds 'https://example.com/b'; a pattern begins with a slash"),
         ("/posts/<slug", "holds '/posts/<slug', with a bracket that belongs to no parameter; write parameters as"),
-        ("/posts/{}", "with a bracket"),
         (5, "=5 is not a list of strings; give a tuple of them"),
         (None, "=None is not a list of strings"),
         (["/a", 5], "holds 5, which is not a string"),
-        (b"/a", "holds 47, which is not a string"),
-        ([None], "holds None, which is not a string"),
     ],
 )
 def test_what_is_no_pattern_is_refused(option: str, value: Any, message: str) -> None:
     assert refused(message, **{option: value}).startswith(f"SitemapMiddleware: {option}")
 
 
-@pytest.mark.parametrize("pattern", ["*", "/*", "/**", "/<path:anything>", "/{anything:path}", "/docs/<path:page>"])
+@pytest.mark.parametrize("pattern", ["/*", "/{anything:path}", "/docs/<path:page>"])
 def test_learn_refuses_a_catch_all(pattern: str) -> None:
     refused(
         r"learn holds .*, a catch-all, which would let anyone put URLs into the sitemap; name a narrower pattern, or, "
@@ -325,9 +252,7 @@ def test_learn_refuses_a_catch_all(pattern: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("pattern", "name"), [("/reset/<token>", "token"), ("/i/{inviteCode}", "inviteCode"), ("/x/<a>/<key>", "key")]
-)
+@pytest.mark.parametrize(("pattern", "name"), [("/i/{inviteCode}", "inviteCode"), ("/x/<a>/<key>", "key")])
 def test_learn_refuses_a_parameter_named_like_a_secret(pattern: str, name: str) -> None:
     refused(f"whose parameter '{name}' is named like a secret; name a narrower pattern, or", learn=pattern)
 
@@ -359,13 +284,11 @@ def test_exclude_holds_for_static_and_learned_pages_alike(exclude: Any, expected
     ("allowed", "host", "known"),
     [
         ("example.com", "example.com", True),
-        ("example.com", "EXAMPLE.com:8000", True),
         ("example.com:8000", "example.com:8000", True),
         ("example.com:8000", "example.com", False),
         ("example.com", "www.example.com", False),
         (".example.com", "www.example.com", True),
         ("*.example.com", "a.b.example.com", True),
-        (".example.com", "badexample.com", False),
         ("example.com", "localhost", False),
     ],
 )
