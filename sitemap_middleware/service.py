@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import logging
-from collections.abc import Callable, Iterable
+import time
+import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import unquote
@@ -12,8 +16,9 @@ from .documents.handler import SitemapHandler
 from .documents.publisher import Publisher
 from .documents.reasons import NoSitemapReasons
 from .documents.robots import RobotsTxt
+from .exceptions import StoreError
 from .http import urls
-from .http.captured_response import OBSERVED_STATUSES, CapturedResponse
+from .http.captured_response import CapturedResponse
 from .http.header_rules import IgnoreReason
 from .http.messages import DOCUMENT_SUFFIXES, Request
 from .http.proxies import forwarded_hosts
@@ -24,24 +29,20 @@ from .listing.entries import EntryBuilder
 from .listing.policy import EvaluationContext, ListingPolicy
 from .listing.provider_reader import Providers
 from .models import Site
-from .observe.buffer import ResponseBuffer
-from .observe.fault_log import FaultLog
+from .observe.buffer import SHUTDOWN_TIMEOUT_SECONDS, ResponseBuffer
 from .observe.ingest import Ingester
-from .observe.probe_client import ProbeClient
-from .observe.refresh_on_demand import Refresher
+from .observe.prober import Prober
+from .observe.refresh import Refresher, RefreshMarks
 from .observe.tracker import RequestKey, TrackedPage, Tracker
-from .observe.unvisited_page_prober import UnvisitedPageProber
-from .observe.varying_content_prober import VaryingContentProber
 from .options.table import Options
 from .report.request_handler import ReportHandler
 from .routing.current_routes import AppRoutes
 from .routing.hosts import SiteResolver
 from .stores.base import Store
 from .stores.breaker import with_circuit_breaker
-from .stores.requested_refreshes import RefreshMarkStore
 from .stores.sqlite import MemoryStore
 from .stores.store_clock import StoreClock
-from .util import WorkerId
+from .util import FaultLog, call_before_threads_are_joined
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -67,28 +68,16 @@ class SitemapService(ServiceInspection):
         self.app_routes: AppRoutes = AppRoutes(app, options)
         self.log_fault: FaultLog = FaultLog()
         self._guarded_store = with_circuit_breaker(store, options.clock)
-        buffer = ResponseBuffer(
-            self._ingest,
-            self._has_route,
-            clock=options.clock,
-            on_last_flush=self._guarded_store.retry_now,
-            on_shutdown=self.stop_background_work,
-            on_exit=store.close,
-        )
-        self.tracker: Tracker = Tracker(buffer, self.app_routes, options.clock, self.log_fault, self.ignore_reason)
-        self.app_routes.on_change = self.tracker.require_track
         self.site_resolver: SiteResolver = SiteResolver(self.app_routes, options)
         self._store_clock = StoreClock(self._guarded_store, options.clock)
-        self._probe_client = ProbeClient()
-        self.varying_content_prober: VaryingContentProber | None = (
-            VaryingContentProber(options.clock, self._probe_client, self._observe_probe, self._may_probe)
-            if options.verify
-            else None
-        )
+        buffer = ResponseBuffer(self._save, options.clock)
+        self.tracker: Tracker = Tracker(buffer, self.app_routes, options.clock, self.log_fault, self.ignore_reason)
+        self.app_routes.on_change = self.tracker.forget
+        self.prober: Prober = Prober(self._guarded_store, options.clock, self._observe_own_request, self._may_request)
         self.report: ReportHandler = ReportHandler(self)
         self.providers: Providers = Providers(options.clock)
         self.robots_txt: RobotsTxt = RobotsTxt(self.app_routes, options, self._guarded_store)
-        self._policy = ListingPolicy(options, self._probe_failure)
+        self._policy = ListingPolicy(options, self.prober.failure_of)
         self._entries = EntryBuilder(options, self._policy, self.providers)
         self._publisher = Publisher(self._entries, self._guarded_store, options, self._store_clock, self._learn_again)
         self._ingester = Ingester(
@@ -98,14 +87,16 @@ class SitemapService(ServiceInspection):
             options=options,
             store_clock=self._store_clock,
             tracker=self.tracker,
-            varying_content_prober=self.varying_content_prober,
-            asked_pages=self if options.verify else None,
+            prober=self.prober,
             site_resolver=self.site_resolver,
         )
-        self.unvisited_prober: UnvisitedPageProber = UnvisitedPageProber(
-            self._entries, self._guarded_store, options, self._probe_client, self._observe_probe
+        self.refresher: Refresher = Refresher(
+            self._guarded_store,
+            options.site.store_key if options.site else "",
+            options.clock,
+            sections_of=self._sections_of,
+            wake=buffer.wake,
         )
-        self.refresher: Refresher = self._new_refresher()
         self.sitemap_handler: SitemapHandler = SitemapHandler(
             options=options,
             app_routes=self.app_routes,
@@ -113,29 +104,12 @@ class SitemapService(ServiceInspection):
             robots=self.robots_txt,
             publisher=self._publisher,
             buffer=buffer,
-            prober=self.unvisited_prober,
             refresher=self.refresher,
             reasons=NoSitemapReasons(options, self._guarded_store),
-            evaluation_context=self._evaluation_context_now,
+            request_pages=self._request_pages,
             on_error=self.log_fault,
         )
-
-    def _new_refresher(self) -> Refresher:
-        options = self.options
-        marks = RefreshMarkStore(
-            self._guarded_store,
-            options.site.store_key if options.site else "",
-            options.clock,
-            WorkerId(),
-        )
-        return Refresher(
-            marks,
-            self.unvisited_prober if options.verify else None,
-            options.clock,
-            sections_of=self._sections_of,
-            static_paths=lambda site: self._entries.refreshable_paths(self._evaluation_context_now(site)),
-            may_probe=self._may_probe,
-        )
+        _services.add(self)
 
     def _evaluation_context_now(self, site: Site) -> EvaluationContext:
         return self.evaluation_context(self.snapshot(site, self._guarded_store))
@@ -172,18 +146,16 @@ class SitemapService(ServiceInspection):
                 return None
             if len(request.path) > _MAX_PATH_CHARS or request.path == ROBOTS_PATH or self.report.handles(request):
                 return None
-            routes_version = self.app_routes.version
             site, trust = self.site_resolver.resolve_request(request)
             if site is None or trust == "none":
                 self.tracker.ignored.count(request.path, FOREIGN_HOST)
                 return None
-            if self.varying_content_prober is not None:
-                self.varying_content_prober.remember_request(site, request)
+            if self.options.verify:
+                self.prober.remember(site, request)
             # Requests that may be for a sitemap document are never looked up, so `handles` sees each of them.
             is_document = request.path.endswith(DOCUMENT_SUFFIXES)
-            return self.tracker.track(
-                None if is_document else key, site, request.path, routes_version, is_foreign_host=trust == "foreign"
-            )
+            key_or_none = None if is_document else key
+            return self.tracker.track(key_or_none, site, request.path, is_foreign_host=trust == "foreign")
         except Exception as error:
             self.log_fault("a request could not be observed", error)
             return None
@@ -227,7 +199,7 @@ class SitemapService(ServiceInspection):
     def _learn_again(self, site: Site) -> None:
         """Learn again what the store has lost of a site."""
         self.tracker.start_over()
-        self.unvisited_prober.forget(site)
+        self.prober.forget(site)
 
     # The end of a process
 
@@ -236,11 +208,11 @@ class SitemapService(ServiceInspection):
         self.tracker.buffer.try_flush()
         self._publisher.expire()
 
-    def close(self) -> None:
+    def close(self, timeout: float = SHUTDOWN_TIMEOUT_SECONDS) -> None:
         """Save pending observations and calls of `refresh`, stop the background thread and close the store."""
         self.stop_background_work()
-        self.tracker.buffer.close()
-        self.refresher.finish()
+        self._guarded_store.retry_now()
+        self.tracker.buffer.close(timeout)
         try:
             self.store.close()
         except Exception as error:
@@ -253,14 +225,22 @@ class SitemapService(ServiceInspection):
 
     def stop_background_work(self) -> None:
         """Start no more background work, so that a server can shut down soon. Does not wait for running work."""
-        for part in (self.unvisited_prober, self._publisher, self.providers, self.varying_content_prober):
-            if part is not None:
-                part.close()
+        for part in (self.prober, self._publisher, self.providers):
+            part.close()
 
-    # Probes: requests to the app by the middleware itself, with `verify`
+    # What runs in the background
 
-    def _probe_failure(self, site: Site, path: str) -> str | None:
-        return self.unvisited_prober.failure_of(site, path)
+    def _save(self, batch: list[CapturedResponse]) -> None:
+        """Save what `refresh` asked for, and a batch of captured responses. Called on the background thread."""
+        self.refresher.save()
+        if not batch:
+            return
+        try:
+            self._ingester.ingest(batch)
+        finally:
+            self._publisher.expire()
+            if self.options.verify:
+                self.tracker.forget()  # so that the prober gets a recent request
 
     def _sections_of(self, path: str) -> set[str]:
         """The names of the sections whose providers give the pages of the route of a decoded path."""
@@ -273,21 +253,24 @@ class SitemapService(ServiceInspection):
                 names |= {name for name, (provider, _) in provided if provider is route.settings.values}
         return names
 
-    def may_ask(self, site: Site, path: str) -> bool:
-        """Whether a decoded path of a site may be requested from the app, so that its answer decides."""
-        return self._may_probe(site, path)
+    def _request_pages(self, request: Request, site: Site, marks: RefreshMarks) -> None:
+        """Request pages from the app, behind a request for the sitemap or within it."""
 
-    def ask(self, site: Site, paths: Iterable[str], *, is_contradicted: bool = False) -> None:
-        """Request decoded paths in the background; on a server with one thread, within the next sitemap request.
+        def unvisited() -> list[str]:
+            return self._entries.unverified_paths(self._evaluation_context_now(site))
 
-        Pages that have just answered something else (`is_contradicted`) are given a second.
-        """
-        self.unvisited_prober.ask(site, paths, is_contradicted=is_contradicted)
-        live = None if self.varying_content_prober is None else self.varying_content_prober.live_request(site)
-        if live is not None:
-            self.unvisited_prober.probe_asked(live, site, waits=False)
+        def static_paths() -> list[str]:
+            return self._entries.refreshable_paths(self._evaluation_context_now(site))
 
-    def _may_probe(self, site: Site, path: str) -> bool:
+        def marked() -> list[str]:
+            return self.refresher.take_pages(site, marks, static_paths)
+
+        try:
+            self.prober.run(request, site, unvisited, marked)
+        except StoreError as error:  # the last good sitemap is served meanwhile
+            log.debug("pages are not requested: %s", error)
+
+    def _may_request(self, site: Site, path: str) -> bool:
         """Whether a decoded path of a site may be requested from the app."""
         route, loc = self.app_routes.table.find_route(site, path), urls.loc_of(site, urls.quote_path(path) or "")
         return (
@@ -297,29 +280,36 @@ class SitemapService(ServiceInspection):
             and self.robots_txt.cached_rules(site).allows(loc)
         )
 
-    def _observe_probe(self, captured: CapturedResponse) -> None:
+    def _observe_own_request(self, captured: CapturedResponse) -> None:
         """Record the app's response to a request of the middleware itself."""
-        if captured.status not in OBSERVED_STATUSES:
-            return
-        captured.is_foreign_host = (
-            self.site_resolver.resolve(captured.site.scheme, str(captured.host), unquote(captured.site.root))[1]
-            == "foreign"
-        )
-        self.tracker.record(captured)
-        if captured.status == 200 and self.tracker.schedule_sample(captured):
-            self.tracker.buffer.record_sample(captured)
+        root = unquote(captured.site.root)
+        captured.is_foreign_host = self.site_resolver.resolve(captured.site.scheme, captured.host, root)[1] == "foreign"
+        self.tracker.buffer.record(captured)
 
-    def _has_route(self, captured: CapturedResponse) -> bool:
-        """Whether the page is one of the app's, rather than a path that somebody made up."""
-        return self.app_routes.table.find_route(captured.site, captured.path) is not None
 
-    def _ingest(self, batch: list[CapturedResponse]) -> None:
-        """Save a batch of captured responses. Called on the background thread."""
-        try:
-            self._ingester.ingest(batch)
-        finally:
-            self._publisher.expire()
-            if self.tracker.routes_version != self.app_routes.version:
-                self.tracker.require_track()
-            if self.varying_content_prober is not None:
-                self.tracker.require_track()  # so that the prober gets a recent request
+_services: Final = weakref.WeakSet[SitemapService]()
+"""Those of this process, whose pending observations are saved when it ends normally."""
+
+
+def _begin_shutdown() -> None:
+    for service in list(_services):
+        with contextlib.suppress(Exception):
+            service.stop_background_work()
+
+
+def close_all(timeout: float = SHUTDOWN_TIMEOUT_SECONDS) -> None:
+    """Have all services save at the same time, before one deadline.
+
+    A process that a signal ends at once loses the observations of the last seconds, as by kill -9: handlers of signals
+    are the app's.
+    """
+    services, deadline = list(_services), time.monotonic() + timeout
+    for service in services:
+        service.tracker.buffer.stop()
+    for service in services:
+        with contextlib.suppress(Exception):
+            service.close(max(0.0, deadline - time.monotonic()))
+
+
+atexit.register(close_all)
+call_before_threads_are_joined(_begin_shutdown)

@@ -12,6 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from secrets import token_hex
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -79,14 +80,24 @@ class ForkSafeLock:
         self._creation_lock = threading.Lock()
         self._lock: threading.Lock | None = None
 
-    def __enter__(self) -> None:
+    def acquire(self, timeout: float = -1) -> bool:
+        """Wait so many seconds for the lock, without end if negative; return whether it was acquired."""
         with self._creation_lock:
             lock = self._lock = self._lock or threading.Lock()
-        lock.acquire()
+        if not lock.acquire(timeout=timeout):
+            return False
         self._held = lock
+        return True
+
+    def release(self) -> None:
+        """Release the lock, which this thread has acquired."""
+        self._held.release()
+
+    def __enter__(self) -> None:
+        self.acquire()
 
     def __exit__(self, *_: object) -> None:
-        self._held.release()
+        self.release()
 
 
 class BoundedCache(Generic[Key, Value]):
@@ -135,6 +146,28 @@ class WarnOnce:
         if topic not in self._topics:
             self._topics.add(topic)
             log.warning(message, *arguments)
+
+
+class FaultLog:
+    """Logs the first fault of one middleware. More of them would fill the app's log, one for each request."""
+
+    def __init__(self) -> None:
+        self._has_logged = False
+
+    def __call__(self, what: str, error: Exception) -> None:
+        """Log what failed, if nothing has been logged yet. Never raises into the app."""
+        if not self._has_logged:
+            self._has_logged = True
+            with suppress(Exception):  # a log handler or filter of the app may raise
+                log.warning("%s; further faults like this are not logged", what, exc_info=error)
+
+    @contextmanager
+    def guard(self, what: str) -> Iterator[None]:
+        """Log an exception raised within, and do not raise it."""
+        try:
+            yield
+        except Exception as error:
+            self(what, error)
 
 
 def yield_to_other_threads() -> None:

@@ -18,8 +18,8 @@ import pytest
 from coverage import Coverage
 from hypothesis import HealthCheck, settings
 
+from sitemap_middleware import service
 from sitemap_middleware.documents import handler
-from sitemap_middleware.observe import saving_at_exit
 
 EXAMPLES = {"few": 15, "short": 60, "long": 20_000}
 """The number of examples of each profile. Only the long one has others in each run: a change must pass or fail alike."""
@@ -155,12 +155,12 @@ def _isolated(_restores_process_state: None, tmp_path: Path, monkeypatch: pytest
 @pytest.fixture(autouse=True)
 def _closes_middlewares(_isolated: None) -> Iterator[None]:
     """Close the middlewares that a test made: their threads would run on, and log messages, in later tests."""
-    before = WeakSet(saving_at_exit.buffers)  # which lets go of them: garbage is mostly collected while a test runs
+    before = WeakSet(service._services)  # which lets go of them: garbage is mostly collected while a test runs
     yield
-    for buffer in set(saving_at_exit.buffers).difference(before):
+    for made in set(service._services).difference(before):
         with suppress(Exception):
-            buffer.begin_shutdown()
-            buffer.close(1)
+            made.stop_background_work()
+            made.tracker.buffer.close(1)
 
 
 @pytest.fixture(autouse=True)

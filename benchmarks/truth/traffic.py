@@ -19,11 +19,8 @@ from sitemap_middleware.evidence.value_history import VOLATILE
 from sitemap_middleware.http.captured_response import CapturedResponse
 from sitemap_middleware.models import Page as Known
 from sitemap_middleware.models import Site as Place
+from sitemap_middleware.observe.prober import CHECK_PAUSE_SECONDS, CHECKS
 from sitemap_middleware.observe.sampler import BodySampler
-from sitemap_middleware.observe.varying_content_prober import (
-    CHECKS,
-    PAUSE_SECONDS,
-)
 
 from .script import HOUR, OUTSIDE, START, Answer, Page, Site
 
@@ -81,11 +78,6 @@ class Moment:
     dates: dict[str, dict[str, LastmodResult]]
     """By mode, the date of each listed page."""
     truth: dict[str, dict[str, PageTruth]]
-
-
-def _is_sampled(sampler: BodySampler, captured: CapturedResponse) -> bool:
-    schedule = sampler.find(captured.page_key)
-    return schedule is None or schedule.is_due(captured.at, captured.headers)
 
 
 def visits(site: Site, random: Random) -> Iterator[tuple[float, Page, int]]:
@@ -187,8 +179,7 @@ class Traffic:
             self._process_until(at)
             visit = self._visit(page, at, worker, random)
             sampler = self._samplers[worker]
-            if visit.captured.status == 200 and _is_sampled(sampler, visit.captured):
-                sampler.schedule(visit.captured)
+            if visit.captured.status == 200 and sampler.is_due(visit.captured):
                 visit.captured.body = visit.answer.body
             for _ in range(2 if random.random() < 0.01 else 1):  # 1 % are stored twice
                 self._wait(at + merge_delay_seconds(random), visit)
@@ -239,7 +230,7 @@ class Traffic:
             before = self.known[VERIFY].get(path)
             run = next((run for run in before.content_history if run.value == digest), None) if before else None
             if run is None or not run.was_repeated:
-                self._wait(now + PAUSE_SECONDS, Recheck(visit.page, visit.worker, CHECKS))
+                self._wait(now + CHECK_PAUSE_SECONDS, Recheck(visit.page, visit.worker, CHECKS))
         for mode, known in self.known.items():
             if seen.html is not None and self._number % 8 == 0:  # as if the body were stored after the response
                 known[path] = _merged(known.get(path), seen._replace(html=None))
@@ -270,7 +261,7 @@ class Traffic:
         if visit.answer.telling:
             self.truth[VERIFY][path].note(now, seen.at, visit.answer.epoch, by_middleware=True)
         if recheck.left > 1:
-            self._wait(now + PAUSE_SECONDS, replace(recheck, left=recheck.left - 1, digest=seen.html.digest))
+            self._wait(now + CHECK_PAUSE_SECONDS, replace(recheck, left=recheck.left - 1, digest=seen.html.digest))
 
 
 def _merged(known: Known | None, seen: Observation) -> Known:

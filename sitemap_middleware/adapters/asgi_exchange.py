@@ -117,8 +117,6 @@ class ASGIExchange:
             if not message.get("more_body", False):
                 passing.on_end()
                 self.passing = None  # the response is complete: a later error does not retract it
-        elif message_type == "http.response.pathsend":
-            passing.on_file(message.get("path"))
         elif message_type not in _NON_BODY_MESSAGES:
             passing.on_skipped_body()
 

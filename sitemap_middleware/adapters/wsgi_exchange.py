@@ -105,7 +105,7 @@ class WSGIExchange:
                 self.passing = self.page.started(*_start_arguments(positional, named), self)
         except Exception as error:
             self.adapter.service.log_fault("a response could not be observed", error)
-        self.reads_body = self.passing is not None and self.passing.is_reading
+        self.reads_body = self.passing is not None
         try:
             write = start(*positional, **named)
         except BaseException:  # the server refuses the response, or raises the exc_info it was given

@@ -35,7 +35,7 @@ def observe_response(answer: Any, exchange: ASGIExchange | WSGIExchange) -> None
         if exchange.page is None:
             return
         passing = exchange.passing = exchange.page.started(answer.status_code, list(answer.items()), exchange)
-        if passing is None or not passing.is_reading:
+        if passing is None:
             return
         if not answer.streaming:
             passing.on_chunk(answer.content)

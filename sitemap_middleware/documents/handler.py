@@ -14,16 +14,13 @@ from typing import Final
 from ..exceptions import StoreError
 from ..http.messages import DOCUMENT_SUFFIXES, TEST_CLIENT_WAIT_SECONDS, Request, Response
 from ..http.robots_parser import DISALLOW_ALL, ROBOTS_PATH, RobotsRules
-from ..listing.policy import EvaluationContext
 from ..models import Site, StoreKey
 from ..observe.buffer import ResponseBuffer
-from ..observe.refresh_on_demand import Refresher
-from ..observe.unvisited_page_prober import UnvisitedPageProber
+from ..observe.refresh import Refresher, RefreshMarks
 from ..options.table import Options
 from ..routing.current_routes import AppRoutes
 from ..routing.hosts import SiteResolver
 from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION, RouteTable
-from ..stores.requested_refreshes import TOKEN_BYTES, RefreshMarks
 from ..util import resolve
 from .publisher import Publisher
 from .reasons import DISALLOWED_REASON, UNTRUSTED_HOST_REASON, UNTRUSTED_ROOT_REASON, NoSitemapReasons, Unavailable
@@ -52,10 +49,9 @@ class SitemapHandler:
         robots: RobotsTxt,
         publisher: Publisher,
         buffer: ResponseBuffer,
-        prober: UnvisitedPageProber,
         refresher: Refresher,
         reasons: NoSitemapReasons,
-        evaluation_context: Callable[[Site], EvaluationContext],
+        request_pages: Callable[[Request, Site, RefreshMarks], None],
         on_error: Callable[[str, Exception], None],
     ) -> None:
         """`on_error` logs an error of the middleware itself, raised while a request is served."""
@@ -66,10 +62,9 @@ class SitemapHandler:
         self._robots = robots
         self._publisher = publisher
         self._buffer = buffer
-        self._prober = prober
         self._refresher = refresher
         self._reasons = reasons
-        self._evaluation_context = evaluation_context
+        self._request_pages = request_pages
         self._on_error = on_error
         stem = re.escape(options.path.removesuffix(".xml"))
         self._part_path = re.compile(rf"{stem}-(.+?)(-[1-9][0-9]{{0,4}})?\.xml")
@@ -256,13 +251,11 @@ class SitemapHandler:
     def _prepare(self, site: Site, request: Request) -> tuple[RobotsRules, RefreshMarks]:
         """Save what was observed, and ask the app for what is not known; what `refresh` asked for, and robots.txt."""
         self.flush()
-        marks = self._refresher.load(site.store_key, FLUSH_WAIT_SECONDS) or self._refresher.last_loaded(site.store_key)
+        marks = self._refresher.load()
         rules = self._robots.rules(site, request, self._clock(), marks.everything)
         if self._options.verify:
-            self._prober.probe(request, site, lambda: self._evaluation_context(site))
-            self._prober.probe_asked(request, site)
-            self._refresher.request_pages(request, site, marks)
+            self._request_pages(request, site, marks)
             self.flush()
         if request.wait_seconds == TEST_CLIENT_WAIT_SECONDS:  # a test sees its own changes at once
-            marks = replace(marks, everything=token_bytes(TOKEN_BYTES))
+            marks = replace(marks, everything=token_bytes(8))
         return rules, marks

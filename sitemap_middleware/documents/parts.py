@@ -18,9 +18,9 @@ from ..listing.entries import EntryBuilder
 from ..listing.policy import EvaluationContext
 from ..listing.site_signals_cache import LEARNING_INTERVAL_SECONDS
 from ..models import BaseURL, Page, SitemapUrl
+from ..observe.refresh import RefreshMarks
 from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION
 from ..stores.base import PART_PAGES, UNLEARNED_PART, PartState, Store
-from ..stores.requested_refreshes import RefreshMarks
 from .xml import Document, etag_of, urlsets
 
 WAIT_SECONDS: Final = 1.0

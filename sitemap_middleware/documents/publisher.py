@@ -18,10 +18,10 @@ from ..listing.candidates import SiteSnapshot
 from ..listing.entries import EntryBuilder
 from ..listing.provider_item_queue import as_values_error
 from ..models import Site
+from ..observe.refresh import RefreshMarks
 from ..options.table import Options
 from ..routing.route_table import RouteTable
 from ..stores.base import UNLEARNED_PART, PartState, Store
-from ..stores.requested_refreshes import RefreshMarks
 from ..stores.store_clock import StoreClock
 from ..util import WorkerId, reset_after_fork, resolve
 from .parts import WAIT_SECONDS, Part, PartSource, SavedParts, States, part_sources

@@ -17,7 +17,6 @@ from .dates import parse_last_modified
 from .delisting_confirmation import denies_access
 from .observations import HTML_TYPES, INDEXABLE_TYPES, HtmlFacts, Observation, canonical_refusal, refresh_refusal
 from .response_headers import ResponseHeaders
-from .value_history import VOLATILE
 
 MAX_CACHED_HTML: Final = 4096
 """Parsed bodies cached at most; half as many are always kept."""
@@ -60,8 +59,6 @@ class ResponseParser:
         is_own_url = partial(is_same_page, captured.site, loc, request_host=captured.host)
         media_type = headers.media_type
         html = self._html_facts(captured, headers, media_type, loc, is_own_url)
-        if html is not None and captured.is_volatile:
-            html = html._replace(digest=VOLATILE)
         refresh = headers.instant_refresh
         if refresh is not None and is_own_url(refresh):
             refresh = None
@@ -85,15 +82,6 @@ class ResponseParser:
             is_unread=(html is None and captured.status == 200 and media_type in HTML_TYPES and captured.is_readable),
         )
 
-    def digest(self, captured: CapturedResponse) -> int | None:
-        """The content digest of a sampled page, or None if it is not HTML that can be read completely."""
-        headers = ResponseHeaders(captured.headers)
-        if captured.body is None or headers.media_type not in HTML_TYPES or undecodable_reason(headers.codings):
-            return None
-        if headers.has_other_body:
-            return None
-        return self._parse_html(captured.body, headers, is_truncated=captured.is_truncated).digest
-
     def _html_facts(
         self,
         captured: CapturedResponse,
@@ -107,7 +95,7 @@ class ResponseParser:
             return None
         undecodable = undecodable_reason(headers.codings)
         if captured.body is None or headers.has_other_body:
-            is_file = captured.file_path is not None or headers.has_other_body or not captured.is_readable
+            is_file = headers.has_other_body or not captured.is_readable
             reason = undecodable or UNREADABLE_FILE_REASON
             return HtmlFacts(None, unread_reason=reason, has_head=False) if is_file else None
         facts = self._parse_html(captured.body, headers, urlsplit(loc).path, is_truncated=captured.is_truncated)

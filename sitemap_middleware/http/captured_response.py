@@ -32,14 +32,10 @@ class CapturedResponse:
     headers: RawHeaders = ()
     body: bytes | None = None
     """The body, if it was sampled."""
-    file_path: str | None = None
-    """The file that the server sends as the body, if it is to be read."""
     is_truncated: bool = False
     """Whether `body` is only the beginning of a longer body."""
     is_readable: bool = True
     """Whether the body could be read, if it had been sampled. Not so if the server sends it in a way of its own."""
-    is_volatile: bool = False
-    """Whether the content differed a few seconds earlier, without an edit."""
     is_probe: bool = False
     """Whether the middleware itself sent the request. Such a request states no language, device or account."""
     host: str = ""
@@ -58,6 +54,10 @@ class CapturedResponse:
         return f"foreign:{key}" if self.is_foreign_host else key, self.path
 
     @property
-    def has_other_host(self) -> bool:
-        """Whether `host` is not literally the site's host. An app may answer ``www.`` or another port with 404."""
-        return self.is_foreign_host or self.host not in {"", self.site.host}
+    def is_doubtful(self) -> bool:
+        """Whether the request named another Host, even ``www.`` or another port, or stated another URL by a header.
+
+        The app may have answered for that.
+        """
+        has_other_host = self.is_foreign_host or self.host not in {"", self.site.host}
+        return not self.is_probe and (has_other_host or bool(self.routing_headers))

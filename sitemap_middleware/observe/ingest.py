@@ -1,4 +1,4 @@
-"""`Ingester` finds the routes of a batch of captured responses, parses them, and merges them into the store's pages.
+"""Finds the routes of a batch of captured responses, parses them, and merges them into the store's pages.
 
 Runs on the background thread, and on a thread that flushes.
 """
@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Final, Protocol
-from urllib.parse import unquote
+from typing import Final
+from urllib.parse import unquote, urlsplit
 
 from ..evidence.dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from ..evidence.delisting_confirmation import is_refused_by_html, may_be_listed
@@ -21,12 +22,13 @@ from ..evidence.merge import MergedBatch, merge_batch
 from ..evidence.observations import Observation, at_merge
 from ..evidence.page_verdict import is_listable
 from ..evidence.response_parser import UNREADABLE_FILE_REASON, ResponseParser
+from ..evidence.value_history import VOLATILE
 from ..exceptions import StoreError
 from ..http.captured_response import CapturedResponse
 from ..http.request_filter import FOREIGN_HOST
 from ..http.urls import loc_of, quote_path
 from ..listing.provider_reader import Providers
-from ..models import PageLimits, Route, Site, StoreKey
+from ..models import Page, PageLimits, Route, Site, StoreKey
 from ..options.table import Options
 from ..routing.current_routes import AppRoutes
 from ..routing.hosts import SiteResolver
@@ -34,10 +36,9 @@ from ..routing.route_table import RouteTable
 from ..stores.base import UNLIMITED, Store
 from ..stores.store_clock import StoreClock
 from ..util import BoundedCache, WarnOnce, WorkerId
-from .asgi_pathsend_files import read_sent_file
-from .doubt import doubtful_evidence, is_doubtful
+from .prober import CHECKS, Prober
+from .sampler import PageKey
 from .tracker import Tracker
-from .varying_content_prober import CHECKS, VaryingContentProber
 
 CLEANUP_INTERVAL_SECONDS: Final = 60 * 60
 """Seconds between two deletions of a site's outdated pages."""
@@ -48,6 +49,12 @@ MAX_SITES: Final = 2000
 OWN_HOST_WINDOW_SECONDS: Final = 60 * 60
 """Seconds for which a request for the site's own Host outweighs those for foreign ones."""
 
+VOLATILE_SECONDS: Final = 15
+"""Content that differs between two requests of the middleware within so many seconds varies by itself."""
+
+MAX_CHECKED_PAGES: Final = 1000
+"""Pages whose last own request is remembered."""
+
 WRITE_PAGES: Final = 500
 """Pages that are written at a time, so that others get their turn."""
 
@@ -56,6 +63,9 @@ CONTENTION_SECONDS: Final = 5.0
 
 MAX_WAIT_MILLISECONDS: Final = 20
 """The longest wait before the next attempt. It is random, so that not all workers try at once."""
+
+_URL_NAME: Final = re.compile(r"(?:ur[il]|path|info)$")
+"""Headers that state the requested path."""
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -71,16 +81,6 @@ class _SiteBatch:
     """The responses, and what each of them says."""
 
 
-class AskedPages(Protocol):
-    """Pages that the middleware requests itself, because their answer decides."""
-
-    def may_ask(self, site: Site, path: str, /) -> bool:
-        """Whether it may request a decoded path."""
-
-    def ask(self, site: Site, paths: Iterable[str], /, *, is_contradicted: bool = False) -> None:
-        """Request decoded paths soon, at least a second later if they have just answered something else."""
-
-
 class Ingester:
     """Turns captured responses into observations, and merges these into pages."""
 
@@ -93,23 +93,22 @@ class Ingester:
         options: Options,
         store_clock: StoreClock,
         tracker: Tracker,
-        varying_content_prober: VaryingContentProber | None,
-        asked_pages: AskedPages | None,
+        prober: Prober,
         site_resolver: SiteResolver,
     ) -> None:
-        """Wire the parts together. Without `verify` there is no prober, and no pages to ask."""
         self._app_routes = app_routes
         self._store = store
         self._providers = providers
         self._options = options
         self._store_clock = store_clock
         self._tracker = tracker
-        self._varying_content_prober = varying_content_prober
-        self._asked_pages = asked_pages
+        self._prober = prober
         self._site_resolver = site_resolver
         self._parser = ResponseParser(options.media_types)
         self._own_host_seen_at = BoundedCache[StoreKey, float](MAX_SITES)
         """When a site's own Host was last requested."""
+        self._checked = BoundedCache[PageKey, tuple[int, float]](MAX_CHECKED_PAGES)
+        """The content that the middleware's last request for a page got, and when."""
         self._worker_id = WorkerId()
         self._cleaned_up_at = BoundedCache[str, float](MAX_SITES)
         self._warn_once = WarnOnce()
@@ -127,12 +126,11 @@ class Ingester:
             if not (response.is_foreign_host or response.is_probe):
                 self._own_host_seen_at.put(response.site.store_key, response.at)
         by_site: dict[StoreKey, _SiteBatch] = {}
-        batch = sorted(batch, key=attrgetter("at"))  # of answers of one second, the last decides
-        for response in _without_headers_of_samples(batch):
+        for response in sorted(batch, key=attrgetter("at")):  # of answers of one second, the last decides
             key = response.site.store_key
             if key not in by_site:
                 by_site[key] = _SiteBatch(response.site, self._store_clock.now())
-            observation = self._observation(response, table, by_site[key])
+            observation = self._observation(response, table, by_site[key].now)
             if observation is not None:
                 by_site[key].site = response.site
                 by_site[key].seen.append((response, observation))
@@ -147,12 +145,30 @@ class Ingester:
         """
         return self._site_resolver.is_known(site) or self._store.version(site.store_key) > 0
 
-    def _observation(self, response: CapturedResponse, table: RouteTable, site_batch: _SiteBatch) -> Observation | None:
-        """Return what a response says; None if it is not evidence."""
-        now = site_batch.now
+    def _observation(self, response: CapturedResponse, table: RouteTable, now: int) -> Observation | None:
+        """Return what a response says at the store's time; None if it is not evidence."""
         if response.at > now + CLOCK_SKEW_SECONDS:
             self._store_clock.warn_of_skew(response.at - now)
             return None
+        observation = self._parsed(response, table)
+        digest = None if observation is None or observation.html is None else observation.html.digest
+        if response.body is not None:
+            self._tracker.sampler.record_digest(response.page_key, digest)
+        if observation is None or (response.is_foreign_host and not self._is_foreign_evidence(response, observation)):
+            return None
+        if may_be_listed(observation):
+            self._site_resolver.note_page(response.site)
+        elif not is_refused_by_html(observation):  # the page that it is later may be another one
+            self._tracker.sampler.forget(response.page_key)
+        if response.is_probe and digest is not None and observation.html is not None:
+            before, at = self._checked.get(response.page_key) or (digest, 0.0)
+            self._checked.put(response.page_key, (digest, response.at))
+            if digest != before and 0 <= response.at - at <= VOLATILE_SECONDS:
+                observation = observation._replace(html=observation.html._replace(digest=VOLATILE))
+        return at_merge(observation, now)
+
+    def _parsed(self, response: CapturedResponse, table: RouteTable) -> Observation | None:
+        """What a response says, wherever it was sent."""
         route = self._find_route(table, response)
         if route is None or not self._site_resolver.may_store(response.site):
             return None
@@ -161,52 +177,6 @@ class Ingester:
         if path is None or loc is None:
             self.unwritable += 1
             return None
-        if response.file_path is not None:
-            read_sent_file(response)
-        observation = self._parse(response, path, route, loc)
-        if (
-            observation is not None
-            and response.is_foreign_host
-            and not self._is_foreign_evidence(response, observation)
-        ):
-            observation = None
-        if response.body is not None:
-            html = None if observation is None else observation.html
-            self._tracker.sampler.record_digest(
-                response.page_key,
-                None if html is None else html.digest,
-                is_refused=observation is not None and is_refused_by_html(observation),
-            )
-        elif (
-            observation is not None
-            and observation.learned
-            and self._tracker.sampler.is_refused(response.page_key)
-            and may_be_listed(observation)
-        ):  # they add nothing until the HTML is read again, which would be at once if they were merged
-            observation = None
-        if (
-            observation is not None
-            and observation.learned
-            and not may_be_listed(observation)
-            and not is_refused_by_html(observation)
-        ):
-            self._tracker.sampler.require_reading(response.page_key)
-        if response.file_path is not None:
-            response.body = None  # a batch that cannot be saved is kept without it
-        if observation is None:
-            return None
-        if may_be_listed(observation):
-            self._site_resolver.note_page(response.site)
-        return at_merge(observation, now)
-
-    def _find_route(self, table: RouteTable, response: CapturedResponse) -> Route | None:
-        try:
-            return table.find_route(response.site, response.path)
-        except Exception as error:  # one of the app's URL converters failed; continue with the rest of the batch
-            self._tracker.log_fault("a page's route could not be found", error)
-            return None
-
-    def _parse(self, response: CapturedResponse, path: str, route: Route, loc: str) -> Observation | None:
         observation: Observation | None = None
         with self._tracker.log_fault.guard("a response could not be read"):  # continue with the rest of the batch
             provided = None if route.builder is None else self._providers.is_provided(response.site, route, path)
@@ -217,8 +187,21 @@ class Ingester:
             )
         html = None if observation is None else observation.html
         if html is not None and not html.has_head and html.unread_reason != UNREADABLE_FILE_REASON:
-            self._warn_of_unreadable_html(loc, html.unread_reason)
+            self._warn_once(
+                "HTML",
+                "the HTML of %s cannot be read (it %s), so its robots meta tag and its changes are missed:"
+                " install a decoder, or add SitemapMiddleware inside the middleware that compresses",
+                loc,
+                html.unread_reason,
+            )
         return observation
+
+    def _find_route(self, table: RouteTable, response: CapturedResponse) -> Route | None:
+        try:
+            return table.find_route(response.site, response.path)
+        except Exception as error:  # one of the app's URL converters failed; continue with the rest of the batch
+            self._tracker.log_fault("a page's route could not be found", error)
+            return None
 
     def _is_foreign_evidence(self, response: CapturedResponse, observation: Observation) -> bool:
         """Whether a response for a foreign Host counts: not while the site's own Host is requested as well."""
@@ -231,9 +214,10 @@ class Ingester:
         return False
 
     def _merge(self, site_batch: _SiteBatch) -> None:
-        """Merge observations into the store's pages; have the prober check those that are new or changed."""
-        site, prober = site_batch.site, self._varying_content_prober
-        observations, asks = self._evidence(site_batch)
+        """Merge observations into the store's pages, and have the prober request those that are new or in doubt."""
+        site = site_batch.site
+        observations, in_doubt = self._evidence(site_batch)
+        own = {observation.path for observation in observations if observation.is_probe}
         by_path: dict[str, list[Observation]] = {}
         for observation in observations:
             by_path.setdefault(observation.path, []).append(observation)
@@ -244,58 +228,54 @@ class Ingester:
             merged, refused = save_observations(
                 self._store, site.store_key, seen, self._options.page_limits, site_batch.now
             )
-            if prober is not None:
-                news = [path for path in merged.new_paths if path not in refused]
-                prober.enqueue(site, map(unquote, [*news, *merged.changed_paths]), CHECKS)
-            if self._asked_pages is not None and merged.conflicting_paths:
-                self._asked_pages.ask(site, map(unquote, merged.conflicting_paths), is_contradicted=True)
+            if self._options.verify:
+                news = [path for path in merged.new_paths if path not in refused] + merged.changed_paths
+                self._prober.check(site, [unquote(path) for path in news if path in own], CHECKS - 1)
+                self._prober.check(site, [unquote(path) for path in news if path not in own])
+                in_doubt += map(unquote, merged.conflicting_paths)
             for path in merged.unread_paths:
-                self._tracker.require_reading(site, unquote(path))
+                self._tracker.sampler.forget((site.store_key, unquote(path)))
             self._count_refused(len(refused))
-        if self._asked_pages is not None and asks:
-            self._asked_pages.ask(site, asks)
+        if self._options.verify:
+            self._prober.ask(site, in_doubt)
         self.merged += len(observations)
         self._clean_up(site.store_key, site_batch.now)
 
     def _evidence(self, site_batch: _SiteBatch) -> tuple[list[Observation], list[str]]:
-        """What of the responses counts, and the decoded paths of the pages that the middleware is to ask itself.
+        """What of the responses counts, and the decoded paths of the pages whose own answer decides.
 
-        It asks a learned page that was refused before it lists that again, and each page of which a doubtful answer
-        says something new.
+        That is asked of a learned page that was refused, before it is listed again, and of each page of which a
+        doubtful answer says something new.
         """
-        site = site_batch.site
         in_question = {
             observation.path
             for response, observation in site_batch.seen
-            if is_doubtful(response) or (observation.learned and not response.is_probe and may_be_listed(observation))
+            if response.is_doubtful or (observation.learned and not response.is_probe and may_be_listed(observation))
         }
-        pages = self._store.find(site.store_key, in_question)
+        pages = self._store.find(site_batch.site.store_key, in_question)
         evidence: list[Observation] = []
         asks: list[str] = []
         for response, observation in site_batch.seen:
             page = pages.get(observation.path)
-            may_ask = (
-                observation.path in in_question
-                and not response.is_probe
-                and self._asked_pages is not None
-                and self._asked_pages.may_ask(site, response.path)
-            )
             counts: Observation | None = observation
-            if is_doubtful(response):
-                counts = doubtful_evidence(response, observation, page, may_ask=may_ask)
+            if response.is_doubtful:
+                counts = doubtful_evidence(response, observation, page)
             if (
-                may_ask
-                and observation.learned
+                observation.path in in_question
                 and may_be_listed(observation)
                 and page is not None
                 and not is_listable(page)
+                and self._may_ask(response)
             ):
                 counts = None
             if counts is not None:
                 evidence.append(counts)
-            if may_ask and may_be_listed(observation) and (counts is None or counts.html != observation.html):
+            elif may_be_listed(observation):
                 asks.append(response.path)
         return evidence, asks
+
+    def _may_ask(self, response: CapturedResponse) -> bool:
+        return self._options.verify and self._prober.may_request(response.site, response.path)
 
     def _count_refused(self, count: int) -> None:
         if count and not self.refused:
@@ -315,14 +295,39 @@ class Ingester:
         if self._store.lease(site, "forget", self._worker_id.name, CLEANUP_INTERVAL_SECONDS):
             self._store.forget(site, now - self._options.max_age_days * SECONDS_PER_DAY, now - SECONDS_PER_DAY)
 
-    def _warn_of_unreadable_html(self, loc: str, reason: str) -> None:
-        self._warn_once(
-            "HTML",
-            "the HTML of %s cannot be read (it %s), so its robots meta tag and its changes are missed:"
-            " install a decoder, or add SitemapMiddleware inside the middleware that compresses",
-            loc,
-            reason,
-        )
+
+def doubtful_evidence(response: CapturedResponse, observation: Observation, page: Page | None) -> Observation | None:
+    """What the answer to a request proves that named another Host, or stated another URL by a header; None if nothing.
+
+    An app may believe a header such as X-Forwarded-Prefix or X-Original-URL, or decide by the Host. So a stranger who
+    sends one of them can be answered 404 for a page that exists, or with another page. Proxies send them with every
+    request, so they cannot be ignored. Therefore such an answer removes no page unless another one confirms it, or the
+    middleware's own request for the page.
+
+    `page` is what is known about its page.
+    """
+    if may_be_listed(observation):
+        return None if _states_other_path(response) else observation
+    if page is None or not is_listable(page):
+        return None
+    if observation.learned and observation.status == 200 and not _states_other_path(response):
+        return observation  # it may have become private
+    # What its HTML refuses waits for confirmation as what its headers refuse does.
+    refusal = observation.refusal or (observation.html.refusal if observation.html is not None else "")
+    return observation._replace(html=None, refusal=refusal, is_unusual=True)
+
+
+def _states_other_path(response: CapturedResponse) -> bool:
+    """Whether a header states another path than the requested one. A proxy may add a prefix to it."""
+    for name, value in response.routing_headers:
+        if _URL_NAME.search(str(name)):
+            try:
+                stated = urlsplit(str(value)).path if "://" in str(value) else re.split("[?#]", str(value))[0]
+            except ValueError:
+                return True
+            if not unquote(stated).endswith(response.path):
+                return True
+    return False
 
 
 def save_observations(
@@ -348,20 +353,3 @@ def save_observations(
             return merged, refused
         time.sleep(secrets.randbelow(MAX_WAIT_MILLISECONDS) / 1000)
     raise StoreError(f"other workers have been writing to the same site for {CONTENTION_SECONDS:g} seconds")
-
-
-def _without_headers_of_samples(batch: list[CapturedResponse]) -> list[CapturedResponse]:
-    """Drop the headers-only copy of each response whose sample is in the batch: it arrives twice."""
-    samples = {response.page_key: response for response in batch if _is_sample(response)}
-    return [
-        response
-        for response in batch
-        if _is_sample(response)
-        or (sample := samples.get(response.page_key)) is None
-        or sample.headers is not response.headers  # of another response
-        or sample.at != response.at  # an equal response has followed
-    ]
-
-
-def _is_sample(response: CapturedResponse) -> bool:
-    return response.body is not None or response.file_path is not None

@@ -15,17 +15,22 @@ from ..evidence.response_headers import ResponseHeaders
 from ..http.captured_response import OBSERVED_STATUSES, CapturedResponse
 from ..http.header_rules import IgnoreReason
 from ..http.messages import Request
+from ..http.request_filter import IGNORE_REASONS
 from ..models import Site
 from ..routing.current_routes import AppRoutes
-from ..util import reset_after_fork
+from ..util import FaultLog, reset_after_fork
 from .buffer import ResponseBuffer
-from .fault_log import FaultLog
-from .ignored_request_counts import IgnoredRequests
 from .passing_response import PassingResponse
-from .sampler import BodySampler, SampleSchedule
+from .sampler import BodySampler
 
 MAX_TRACKED_PAGES: Final = 1000
-"""Tracked pages, and keys of requests for them. If there are more, all are dropped; popular ones soon return."""
+"""Keys of requests. If there are more, all are dropped; those of popular pages soon return."""
+
+MAX_REMEMBERED_PATHS: Final = 1000
+"""Paths for which it is remembered why a request was ignored; all are forgotten if there are more."""
+
+MAX_REMEMBERED_PATH_CHARS: Final = 200
+"""Characters of the longest such path."""
 
 _MAX_TIMESTAMP_SECONDS: Final = 253_402_300_800.0
 """The beginning of the year 10,000 in POSIX seconds. Dates from then on cannot be written."""
@@ -53,48 +58,31 @@ class Exchange(Protocol):
 
 
 class TrackedPage:
-    """A page that was requested recently: one object for all host names and URLs by which it is requested."""
+    """A page that was requested recently, under one host name and URL."""
 
-    __slots__ = ("_raw_status", "_request_key", "_second_ends_at", "is_foreign_host", "last", "path", "schedule",
-                 "site", "tracker")  # fmt: skip
+    __slots__ = ("_last", "_second", "is_foreign_host", "path", "site", "tracker")
 
     def __init__(self, tracker: Tracker, site: Site, path: str, *, is_foreign_host: bool) -> None:
         self.tracker: Tracker = tracker
         self.site: Site = site
         self.path: str = path
         self.is_foreign_host: bool = is_foreign_host
-        self.last: CapturedResponse | None = None
-        """The last recorded response, once nothing of it changes any more."""
-        self.schedule: SampleSchedule | None = None
-        """When to sample the body again; None if it is not sampled."""
-        self._raw_status: Any = None
-        """The status of `last` as the app gave it."""
-        self._request_key: RequestKey = ()
-        """The key of the request for `last`."""
-        self._second_ends_at = 0.0
-        """The end of the second of `last`, in POSIX seconds: until then an equal response adds nothing."""
-
-    @property
-    def buffer(self) -> ResponseBuffer:
-        return self.tracker.buffer
+        self._last: tuple[Any, Any] | None = None
+        """Status and headers of the last response that was recorded at its start."""
+        self._second: float = 0.0
+        """The second in which it was recorded, in POSIX seconds."""
 
     def started(self, status: Any, headers: Any, exchange: Exchange) -> PassingResponse | None:
-        """Observe the start of a response to a request for this page; return it if something of it is recorded.
+        """Observe the start of a response to a request for this page; return it if its body is to be read.
 
         Args:
             status: ASGI's number or WSGI's status line.
             headers: pairs of text or of bytes.
             exchange: its request is checked now, since the app may have signed the visitor in.
         """
-        tracker, last = self.tracker, self.last
+        tracker = self.tracker
         now = tracker.clock()
-        is_repeated = (
-            last is not None
-            and status == self._raw_status
-            and headers == last.headers
-            and exchange.key == self._request_key
-        )
-        if last is not None and is_repeated and last.at <= now < self._second_ends_at:
+        if 0 <= now - self._second < 1 and self._last == (status, headers):
             tracker.repeated += 1
             return None
         if exchange.is_useless():
@@ -103,33 +91,26 @@ class TrackedPage:
         if (reason := tracker.ignore_reason(request)) is not None:
             tracker.ignored.count(self.path, reason)
             return None
-        if (
-            last is not None
-            and is_repeated
-            and self._second_ends_at <= now < _MAX_TIMESTAMP_SECONDS
-            and request.routing_headers == last.routing_headers
-            and (last.status != 200 or self.schedule is None or now < self.schedule.due_at)
-        ):
-            last.at = now  # the background thread may read the old time or the new one; both are true
-            self._second_ends_at = now // 1.0 + 1.0
-            tracker.buffer.record(last)
-            return PassingResponse(self, last, reads_body=False, waits=False)
-        return self._capture(status, headers, request, exchange.key, now)
+        captured = self._captured(status, headers, request, now)
+        if captured is None or tracker.is_made_up(captured):
+            return None
+        if tracker.must_read(captured):
+            return PassingResponse(tracker, captured)
+        tracker.buffer.record(captured)
+        self._last, self._second = (status, captured.headers), now // 1.0
+        return None
 
-    def _capture(
-        self, raw_status: Any, headers: Any, request: Request, key: RequestKey, now: float
-    ) -> PassingResponse | None:
-        """Record a response that differs from the last one, or whose body is due to be sampled."""
-        tracker, status = self.tracker, status_code(raw_status)
-        routing_headers = request.routing_headers
+    def _captured(self, raw_status: Any, headers: Any, request: Request, now: float) -> CapturedResponse | None:
+        """The response as it is recorded; None if it says nothing about the page."""
+        status, routing_headers = status_code(raw_status), request.routing_headers
         if status not in OBSERVED_STATUSES or not _are_rereadable(headers):
             return None  # headers that can be read only once are left to the server
         if sum(len(name) + len(value) for name, value in routing_headers) > _MAX_ROUTING_HEADERS_CHARS:
             return None  # anybody can send them, and they would fill the memory
         if not 0 < now < _MAX_TIMESTAMP_SECONDS:
-            tracker.log_fault("clock= must return POSIX seconds", ValueError(now))
+            self.tracker.log_fault("clock= must return POSIX seconds", ValueError(now))
             return None
-        captured = CapturedResponse(
+        return CapturedResponse(
             self.site,
             self.path,
             now,
@@ -139,23 +120,6 @@ class TrackedPage:
             is_foreign_host=self.is_foreign_host,
             routing_headers=routing_headers,
         )
-        self.last = None
-        reads_body = False
-        if status == 200:
-            schedule = self.schedule or tracker.sampler.find(captured.page_key)
-            if schedule is None or schedule.is_due(now, captured.headers):
-                schedule = tracker.schedule_sample(captured)
-                reads_body = schedule is not None
-            self.schedule = schedule
-            if schedule is not None and not schedule.is_read:
-                return PassingResponse(self, captured, reads_body=True, waits=True) if reads_body else None
-        else:  # the page that it answers with later may be another one
-            tracker.sampler.require_reading(captured.page_key)
-        tracker.buffer.record(captured)
-        if not reads_body:
-            self.last, self._raw_status, self._request_key = captured, raw_status, key
-            self._second_ends_at = now // 1.0 + 1.0
-        return PassingResponse(self, captured, reads_body=reads_body, waits=False)
 
 
 class Tracker:
@@ -179,85 +143,80 @@ class Tracker:
         self.repeated = 0
         """Responses that repeated the last one of their page within one second, and so were not captured."""
         self._app_routes = app_routes
-        self.routes_version: int = 0
-        """`AppRoutes.version` when the tracked pages were resolved."""
-        self.reset_after_fork()
+        self.forget()
         reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
         """Start empty in a forked child: the parent saves what it observed."""
-        self.pages: dict[RequestKey, TrackedPage] = {}
-        """The pages by the key of a request; empty while `track` is due."""
-        self._by_request = self.pages
-        self._by_page: dict[tuple[Site, str, bool], TrackedPage] = {}
+        self.forget()
 
-    def track(
-        self, key: RequestKey | None, site: Site, path: str, routes_version: int, *, is_foreign_host: bool
-    ) -> TrackedPage:
+    def forget(self) -> None:
+        """Stop tracking all pages, so that the site of each is resolved again at its next request."""
+        self.pages: dict[RequestKey, TrackedPage] = {}
+        """The pages by the key of a request."""
+
+    def track(self, key: RequestKey | None, site: Site, path: str, *, is_foreign_host: bool) -> TrackedPage:
         """Return the tracked page of a site's path, and remember it by the key of the request.
 
         Args:
             key: None if requests for the page are not to be looked up.
             site: the site that the request's Host stands for.
             path: decoded, below the root.
-            routes_version: `AppRoutes.version` before the site was resolved.
-            is_foreign_host: whether the Host is not the site's own. Such responses may
-                not count, so they have a page apart.
+            is_foreign_host: whether the Host is not the site's own. Such responses may not count.
         """
-        is_full = len(self._by_page) >= MAX_TRACKED_PAGES or len(self._by_request) >= MAX_TRACKED_PAGES
-        if is_full or self.routes_version != routes_version:
-            self.forget()
-            self.routes_version = routes_version
-        page = self._by_page.get((site, path, is_foreign_host))
-        if page is None:
-            page = TrackedPage(self, site, path, is_foreign_host=is_foreign_host)
-            page = self._by_page.setdefault((site, path, is_foreign_host), page)
-        self.pages = self._by_request
+        page = TrackedPage(self, site, path, is_foreign_host=is_foreign_host)
         if key is not None:
+            if len(self.pages) >= MAX_TRACKED_PAGES:
+                self.forget()
             self.pages[key] = page
         return page
 
-    def require_track(self) -> None:
-        """Call `track` again for each page at its next request, so that the site is resolved again."""
-        self.pages = {}
-
-    def forget(self) -> None:
-        """Stop tracking all pages. Requests in progress that hold one must not find its last answer."""
-        pages = self._by_page
-        self.reset_after_fork()
-        for page in pages.copy().values():
-            page.last = None
-
     def start_over(self) -> None:
         """Read the body of each page at its next response: the store has lost what was read of them."""
-        self.sampler.forget()
+        self.sampler.forget_all()
         self.forget()
 
-    def require_reading(self, site: Site, path: str) -> None:
-        """Read the body of a learned page at its next response: its headers do not count before."""
-        for is_foreign_host in (False, True):
-            page = CapturedResponse(site, path, 0, 200, is_foreign_host=is_foreign_host)
-            self.sampler.require_reading(page.page_key)
+    def is_made_up(self, captured: CapturedResponse) -> bool:
+        """Whether the path is no page of the app's, so that strangers fill no memory with such paths."""
+        return captured.status != 200 and self._app_routes.table.find_route(captured.site, captured.path) is None
 
-    def schedule_sample(self, captured: CapturedResponse) -> SampleSchedule | None:
-        """Schedule the next sample of the body; one is due now; None if it is never sampled.
+    def must_read(self, captured: CapturedResponse) -> bool:
+        """Whether the body is to be read now. Bodies are read now and then, if they are HTML by their headers."""
+        if captured.status != 200:  # the page that it answers with later may be another one
+            self.sampler.forget(captured.page_key)
+            return False
+        return ResponseHeaders(captured.headers).media_type in HTML_TYPES and self.sampler.is_due(captured)
 
-        Bodies are sampled if the page has a route and the body is HTML. Bytes that cannot be decompressed here may be
-        plain HTML in truth.
+
+class IgnoredRequests:
+    """How many requests of this process did not count as evidence, and why the last one for each path did not."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = dict.fromkeys(IGNORE_REASONS, 0)
+        self._last_reasons: dict[str, IgnoreReason] = {}
+
+    def count(self, path: str, reason: IgnoreReason) -> None:
+        """Count a request for a decoded path."""
+        self.counts[reason.reason] += 1
+        if len(path) <= MAX_REMEMBERED_PATH_CHARS:
+            if len(self._last_reasons) >= MAX_REMEMBERED_PATHS:
+                self._last_reasons.clear()
+            self._last_reasons[path] = reason
+
+    def summary(self, path: str, *, known: bool) -> str | None:
+        """Describe the ignored requests: all of them by reason, and the last one for this path.
+
+        Args:
+            path: decoded.
+            known: whether the page is known. Then the summary is None unless a request for it was ignored.
         """
-        route = self._app_routes.table.find_route(captured.site, captured.path)
-        if route is None or ResponseHeaders(captured.headers).media_type not in HTML_TYPES:
+        counts, last = dict(self.counts), self._last_reasons.get(path)
+        total = sum(counts.values())
+        if not total or (known and last is None):
             return None
-        schedule = self.sampler.schedule(captured)
-        schedule.is_read = schedule.is_read or route.static
-        return schedule
-
-    def record(self, captured: CapturedResponse) -> None:
-        """Record a response that no observer saw, such as a probe's. The page's last answer is then another one."""
-        page = self._by_page.get((captured.site, captured.path, captured.is_foreign_host))
-        if page is not None:
-            page.last = None
-        self.buffer.record(captured)
+        by_reason = ", ".join(f"{count} {IGNORE_REASONS[reason]}" for reason, count in counts.items() if count)
+        summary = f"of all requests to this process since it began, {total} did not count as evidence: {by_reason}"
+        return summary if last is None else f"{summary}; the last of them for this page {last.detail}"
 
 
 def status_code(status: Any) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -149,18 +148,6 @@ def test_incomplete_body_is_not_read(messages: list[dict[str, Any]]) -> None:
     site = wrapped(sends(*messages))
     asyncio.run(site(SCOPE, received, sent))
     assert is_listed(site, "asgi")
-
-
-PATHSEND = {"type": "http.response.pathsend"}
-
-
-@pytest.mark.parametrize("size", [0, 300_000, 2_000_000])
-def test_file_that_the_server_sends_by_its_path_is_read(tmp_path: Path, size: int) -> None:
-    file = tmp_path / "page.html"
-    file.write_bytes(HEAD + b"<p>text</p>" * (size // 11))
-    site = wrapped(sends(START, PATHSEND | {"path": str(file)}))
-    asyncio.run(site(SCOPE, received, sent))
-    assert not is_listed(site, "asgi"), "its robots meta tag says noindex"
 
 
 def test_incomplete_scope_is_left_to_the_app_and_logged(

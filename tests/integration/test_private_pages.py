@@ -17,8 +17,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.observe.prober import ROUND_INTERVAL_SECONDS
 from sitemap_middleware.observe.sampler import MIN_SAMPLE_INTERVAL_SECONDS
-from sitemap_middleware.observe.unvisited_page_prober import ROUND_INTERVAL_SECONDS
 from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ..support.documents import locs

@@ -7,25 +7,21 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import flask
 import pytest
-import trio
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import OptionError, SitemapMiddleware, Store, StoreError, sitemap
-from sitemap_middleware.documents import handler as sitemap_handler
 from sitemap_middleware.models import StoreKey
-from sitemap_middleware.observe import refresh_on_demand
+from sitemap_middleware.observe.refresh import MAX_MARKS
 from sitemap_middleware.stores import open_store
-from sitemap_middleware.stores.requested_refreshes import MAX_PAGES, RefreshMarks, RefreshMarkStore
 from sitemap_middleware.stores.sqlite import MemoryStore
-from sitemap_middleware.util import WorkerId
 
 from ..support.documents import entries
 from ..support.sample_sites import Clock
@@ -147,70 +143,44 @@ def test_a_path_stands_for_its_page_and_the_values_of_its_route(stores: Callable
     assert shop.requests == ["/offers", "/items/sourdough"]
 
 
-def test_marks_of_one_app_are_not_those_of_another(stores: Callable[[], Store]) -> None:
-    marks, others = (RefreshMarkStore(stores(), name, time.time, WorkerId()) for name in ("one", "other"))
-    marks.mark_everything()
-    marks.mark_pages(["/a"], ["post"])
-    assert others.load(SITE).token_of("post") == bytes(8)
-    assert others.load(SITE).pages == {}
-    seen = marks.load(SITE)
-    assert seen.token_of("post") != seen.token_of("user") != bytes(8)
-    marks.mark_pages([], ["post"])
-    again = marks.load(SITE)
-    assert again.token_of("post") != seen.token_of("post")
-    assert again.token_of("user") == seen.token_of("user")
-    assert list(seen.pages) == ["/a"]
+def test_refresh_of_one_app_is_not_that_of_another(stores: Callable[[], Store]) -> None:
+    shop, clock = Shop(), Clock()
+    first = shop.worker(stores(), clock=clock)
+    other = shop.worker(stores(), clock=clock, base_url="https://other.example")
+    assert sorted(first.listed()) == ALL
+    shop.items.append("sourdough")
+    other.app.refresh()
+    other.app.refresh("/items/sourdough")
+    clock.now += 1
+    assert sorted(first.listed()) == ALL
 
 
-def test_a_page_marked_again_meanwhile_stays_marked_and_each_site_requests_it(stores: Callable[[], Store]) -> None:
-    marks = RefreshMarkStore(stores(), "", time.time, WorkerId())
-    marks.mark_pages(["/a", "/b"], [])
-    before = marks.load(SITE)
-    marks.mark_pages(["/a"], [])
-    marks.mark_done(SITE, before.pages, b"token")
-    assert list(marks.load(SITE).pages) == ["/a"]
-    assert marks.load(SITE).requested == b"token"
-    assert list(marks.load(StoreKey("other")).pages) == ["/a", "/b"]
+def test_everything_is_brought_up_to_date_if_another_process_marks_pages_just_now(stores: Callable[[], Store]) -> None:
+    shop, clock, store = Shop(), Clock(), stores()
+    worker = shop.worker(store, clock=clock)
+    worker.listed()
+    assert store.lease(StoreKey("sites"), "refresh/https://example.com/some", "another process", 60)
+    shop.closed = True
+    worker.app.refresh("/items/rye")
+    clock.now += 1
+    assert "/offers" not in worker.listed()
 
 
-def test_everything_is_marked_if_another_process_marks_pages_or_they_are_too_many(
-    stores: Callable[[], Store],
-) -> None:
-    store, now = stores(), 1000.0
-    marks = RefreshMarkStore(store, "", lambda: now, WorkerId())
-    assert store.lease(StoreKey("sites"), "refresh//some", "another process", 60)
-    marks.mark_pages(["/a"], [])
-    assert (seen := marks.load(SITE)).everything
-    assert not seen.pages
-    store.lease(StoreKey("sites"), "refresh//some", "another process", 0)
-    marks.mark_pages([f"/{number}" for number in range(MAX_PAGES)], [])
-    assert len(marks.load(SITE).pages) == MAX_PAGES
-    now += 3600
-    marks.mark_pages(["/a"], [])
-    assert list(marks.load(SITE).pages) == ["/a"], "the others have had their time"
-    assert marks.load(SITE).everything == seen.everything
-    marks.mark_pages([f"/{number}" for number in range(MAX_PAGES)], [])
-    assert marks.load(SITE).everything != seen.everything
-
-
-@pytest.mark.parametrize("record", [b"", b"damaged", b"\0", b"[]", b"7", b"{"])
+@pytest.mark.parametrize("record", [b"", b"damaged", b"\0", b"[]", b"7", b"{", b'{"pages": {"/offers": "x"}}'])
 def test_damaged_marks_count_as_none(record: bytes) -> None:
-    store = open_store("memory://", "store")
-    marks = RefreshMarkStore(store, "", time.time, WorkerId())
-    marks.mark_pages(["/a"], ["post"])
-    store.save(StoreKey("sites"), dict.fromkeys(("refresh//some", f"refresh//done/{SITE}"), record))
-    assert marks.load(SITE).token_of("post") == bytes(8)
-    assert marks.load(SITE).pages == {}
+    store, shop = MemoryStore(), Shop()
+    worker = shop.worker(store, clock=Clock())
+    worker.listed()
+    store.save(StoreKey("sites"), {"refresh/https://example.com/some": record})
+    shop.requests.clear()
+    assert sorted(worker.listed_later()) == ALL
+    assert shop.requests == []
+    worker.app.refresh("/offers")
+    worker.listed_later()
+    assert shop.requests == ["/offers"]
 
 
 # One worker
-
-
-def marks_of(worker: Worker) -> RefreshMarks:
-    """What the store has of the calls of `refresh`."""
-    site = worker.app.service.options.site
-    marks = RefreshMarkStore(worker.app.service.store, site.store_key if site else "", time.time, WorkerId())
-    return marks.load(site.store_key if site else StoreKey("loopback:http/"))
 
 
 def memory(**options: Any) -> tuple[Shop, Worker]:
@@ -241,24 +211,6 @@ def test_each_host_requests_the_page_that_was_named(workers: int) -> None:
     for host in hosts * 2:
         listed(host)
     assert "/offers" not in [path for shop in shops for path in shop.requests], "once for each host"
-    for number in range(2 * MAX_PAGES):
-        apps[0].refresh(f"/topics/{number}")
-    marks = apps[0].service.refresher.load(StoreKey("http://a.example"), 1)
-    assert marks is not None
-    assert len(marks.pages) <= MAX_PAGES
-    assert f"/topics/{2 * MAX_PAGES - 1}" in marks.pages or marks.everything
-
-
-def test_the_static_routes_are_requested_once_for_each_refresh() -> None:
-    shop, worker = memory()
-    worker.listed()
-    worker.app.refresh()
-    shop.requests.clear()
-    worker.listed()
-    assert sorted(shop.requests) == ["/", "/offers", "/robots.txt"]
-    shop.requests.clear()
-    worker.listed()
-    assert shop.requests == []
 
 
 def test_the_static_routes_are_requested_every_ten_seconds_at_most() -> None:
@@ -283,7 +235,6 @@ def test_a_path_that_may_not_be_requested_is_forgotten(path: str) -> None:
     worker.app.refresh(path)
     assert sorted(worker.listed()) == ALL
     assert shop.requests == []
-    assert marks_of(worker).pages == {}
 
 
 def test_nothing_is_requested_without_verify() -> None:
@@ -342,10 +293,7 @@ def test_items_that_were_read_before_a_refresh_are_read_again() -> None:
     worker.app.refresh()
     refreshed.set()
     thread.join(30)
-    deadline = time.monotonic() + 30
-    while "/items/sourdough" not in worker.listed():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: "/items/sourdough" in worker.listed())
 
 
 @pytest.mark.parametrize("path", ["about", "", "https://example.com/about", 7], ids=repr)
@@ -386,7 +334,6 @@ def test_a_path_that_no_loc_may_hold_is_not_kept() -> None:
     assert sorted(worker.listed()) == ALL
     shop.items.append("spelt")
     worker.app.refresh("/items/" + "a" * 3000)
-    assert marks_of(worker).pages == {}
     assert "/items/spelt" in worker.listed()
 
 
@@ -395,7 +342,7 @@ def test_it_may_be_called_by_many_threads_at_once() -> None:
     worker.listed()
     shop.closed = True
     shop.items.append("sourdough")
-    paths = ["/offers", "/items/sourdough", *(f"/items/{number}" for number in range(3 * MAX_PAGES))]
+    paths = ["/offers", "/items/sourdough", *(f"/items/{number}" for number in range(3 * MAX_MARKS))]
     threads = [threading.Thread(target=worker.app.refresh, args=(path,)) for path in paths]
     for thread in threads:
         thread.start()
@@ -466,50 +413,18 @@ def test_a_refresh_during_an_outage_is_made_up_for(caplog: pytest.LogCaptureFixt
     assert "store unavailable" in caplog.text
 
 
-def test_an_outage_while_pages_are_requested_has_them_requested_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    shop, store = Shop(), SwitchableStore()
-    worker = shop.worker(store, clock=Clock())  # type: ignore[arg-type] # it has all methods
-    worker.listed()
-
-    def fail(*_: Any) -> None:
-        monkeypatch.undo()
-        raise StoreError("it is down")
-
-    monkeypatch.setattr(RefreshMarkStore, "mark_done", fail)
-    shop.requests.clear()
-    worker.app.refresh("/offers")
-    for _ in range(3):
-        worker.listed_later()
-    assert shop.requests == ["/offers", "/offers"]
-
-
-def test_an_outage_before_pages_are_requested_has_them_requested_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    shop, worker = memory()
-    worker.listed()
-    shop.requests.clear()
-    worker.app.refresh("/offers")
-    with monkeypatch.context() as patch:
-        patch.setattr(worker.app.service.robots_txt, "cached_rules", failing)
-        assert sorted(worker.listed()) == ALL
-    worker.listed_later()
-    assert shop.requests == ["/offers"]
-
-
-def failing(*_: Any) -> bool:
-    raise StoreError("it is down")
-
-
 def test_too_many_pending_paths_stand_for_everything() -> None:
     shop, store = Shop(), SwitchableStore()
     worker = shop.worker(store, clock=Clock())  # type: ignore[arg-type] # it has all methods
     worker.listed()
     store.fails = True
-    for number in range(MAX_PAGES + 1):
+    for number in range(MAX_MARKS + 1):
         worker.app.refresh(f"/items/{number}")
     store.fails = False
     shop.items.append("sourdough")
+    shop.closed = True
     assert "/items/sourdough" in worker.listed()
-    assert marks_of(worker).everything
+    assert "/offers" not in worker.listed_later()
 
 
 def test_on_a_server_with_one_thread_pages_wait_for_an_anonymous_request() -> None:
@@ -529,7 +444,7 @@ def test_on_a_server_with_one_thread_pages_wait_for_an_anonymous_request() -> No
 
 
 def test_it_does_not_wait_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemap_middleware.observe.refresh_on_demand.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("sitemap_middleware.observe.refresh.WAIT_SECONDS", 0.05)
     shop, store = Shop(), SwitchableStore()
     worker = shop.worker(store)  # type: ignore[arg-type] # it has all methods
     worker.listed()
@@ -544,55 +459,19 @@ def test_it_does_not_wait_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch
     asyncio.run(within_a_loop())
     assert time.monotonic() - began < 5
     store.continues.set()
-    deadline = time.monotonic() + 30
-    while "/items/sourdough" not in worker.listed():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: "/items/sourdough" in worker.listed())
 
 
-def test_on_trio_it_does_not_wait_for_long_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refresh_on_demand, "WAIT_SECONDS", 60)
-    store = SwitchableStore()
-    worker = Shop().worker(store)  # type: ignore[arg-type] # it has all methods
-    store.continues.clear()
-
-    async def within_a_loop() -> None:
-        worker.app.refresh()
-
-    began = time.monotonic()
-    trio.run(within_a_loop)
-    assert time.monotonic() - began < 20
-    store.continues.set()
-
-
-def test_what_an_outage_kept_pending_is_marked_before_the_store_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_an_outage_kept_pending_is_marked_before_the_store_is_closed() -> None:
     shop, store = Shop(), SwitchableStore()
     first, second = (shop.worker(store, clock=Clock()) for _ in range(2))  # type: ignore[arg-type] # it has all methods
     assert sorted(first.listed()) == sorted(second.listed()) == ALL
     shop.items.append("sourdough")
-    with monkeypatch.context() as patch:
-        patch.setattr(RefreshMarkStore, "mark_everything", failing)
-        first.app.refresh()
+    store.fails = True
+    first.app.refresh()
+    store.fails = False
     first.app.close()
     assert "/items/sourdough" in second.listed_later()
-
-
-def faulty(*_: Any) -> Any:
-    raise LookupError("a fault")
-
-
-def test_a_fault_while_it_is_recorded_is_logged_and_not_raised(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, worker = memory()
-    monkeypatch.setattr(worker.app.service.app_routes, "reload", faulty)
-    worker.app.refresh("/offers")
-    (record,) = caplog.records
-    assert (record.levelno, record.getMessage()) == (
-        logging.ERROR,
-        "refresh could not be recorded",
-    )
-    assert record.exc_info
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -609,41 +488,3 @@ def test_a_forked_child_may_call_it(tmp_path: Path) -> None:
     os.waitpid(child, 0)
     clock.now += 1
     assert "/items/sourdough" in worker.listed()
-
-
-class SlowMarks(MemoryStore):
-    """Answers slowly whether `refresh` asked for anything."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_asked, self.may_answer = threading.Event(), threading.Event()
-        self.may_answer.set()
-
-    def load(self, site: StoreKey, names: Iterable[str]) -> dict[str, bytes]:
-        names = list(names)
-        if any(name.startswith("refresh/") for name in names):
-            self.is_asked.set()
-            self.may_answer.wait(30)
-        return super().load(site, names)
-
-
-@pytest.mark.parametrize("has_earlier", [True, False])
-def test_while_one_request_waits_for_the_store_others_do_not(
-    has_earlier: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sitemap_handler, "FLUSH_WAIT_SECONDS", 0.01)
-    store, shop = SlowMarks(), Shop()
-    worker = shop.worker(store, clock=Clock())
-    if has_earlier:
-        worker.listed()
-        worker.app.flush()
-    store.is_asked.clear()
-    store.may_answer.clear()
-    waiting = threading.Thread(target=worker.listed)
-    waiting.start()
-    assert store.is_asked.wait(30)
-    listed = worker.listed()
-    assert waiting.is_alive()
-    store.may_answer.set()
-    waiting.join(30)
-    assert listed == worker.listed()

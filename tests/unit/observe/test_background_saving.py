@@ -50,24 +50,23 @@ class Merged(list[CapturedResponse]):
         return sorted(response.path for response in self)
 
 
-def new_buffer(merged: Merged, *, capacity: int = 10, expected: bool = True, interval: float = 3600) -> ResponseBuffer:
-    return ResponseBuffer(merged, lambda _: expected, capacity, interval)
+def new_buffer(merged: Merged, *, capacity: int = 10, interval: float = 3600) -> ResponseBuffer:
+    return ResponseBuffer(merged, time.time, capacity=capacity, interval=interval)
 
 
 def flush_threads() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if thread.name == "sitemap"}
 
 
-@pytest.mark.parametrize(("expected", "expected_count"), [(True, 10), (False, 5)])
-def test_pending_responses_are_bounded_and_strangers_fill_half_at_most(*, expected: bool, expected_count: int) -> None:
+def test_pending_responses_are_bounded() -> None:
     merged = Merged()
-    buffer = new_buffer(merged, capacity=10, expected=expected)
+    buffer = new_buffer(merged, capacity=10)
     for number in range(1000):
         buffer.record(captured(f"/{number}"))
     buffer.record(captured("/0", at=2000))
-    assert (buffer.seen, buffer.dropped) == (expected_count + 1, 1000 - expected_count)
+    assert (buffer.seen, buffer.dropped) == (11, 990)
     buffer.flush()
-    assert len(merged) == expected_count
+    assert len(merged) == 10
     assert max(response.at for response in merged) == 2000
     buffer.close()
 
@@ -75,22 +74,16 @@ def test_pending_responses_are_bounded_and_strangers_fill_half_at_most(*, expect
 # What waits for the next flush
 
 
-def sampled(path: str = "/", body: bytes | None = b"x", file_path: str | None = None) -> CapturedResponse:
-    response = CapturedResponse(SITE, path, at=1000, status=200, body=body)
-    response.file_path = file_path
-    return response
-
-
-def test_samples_are_bounded_in_bytes() -> None:
-    buffer = new_buffer(Merged())
+def test_bodies_are_bounded_in_bytes() -> None:
+    merged = Merged()
+    buffer = new_buffer(merged)
     half = bytes(MAX_PENDING_BODY_BYTES // 2)
-    dropped = []
-    for body in (half, half[1:], b"xx", b"x", b"x", b"", None):
-        buffer.record_sample(sampled(body=body))
-        dropped.append(buffer.dropped)
-    assert dropped == [0, 0, 1, 1, 2, 2, 2]
+    for number, body in enumerate((half, half[1:], b"xx", b"x", b"x", b"")):
+        buffer.record(CapturedResponse(SITE, f"/{number}", at=1000, status=200, body=body))
+    assert buffer.dropped == 2
     buffer.flush()
-    buffer.record_sample(sampled(body=half + half))
+    assert merged.paths == ["/0", "/1", "/3", "/5"]
+    buffer.record(CapturedResponse(SITE, "/", at=1000, status=200, body=half + half))
     assert (buffer.pending, buffer.dropped) == (1, 2), "a flush has made room"
 
 
@@ -102,7 +95,7 @@ def test_close_waits_no_longer_than_its_timeout() -> None:
         released.wait(60)
 
     before = flush_threads()
-    buffer = ResponseBuffer(hanging, lambda _: True, interval=0.001)
+    buffer = ResponseBuffer(hanging, time.time, interval=0.001)
     buffer.record(captured())
     assert begun.wait(30)
     (thread,) = flush_threads() - before
@@ -141,7 +134,7 @@ def test_failing_store_is_logged_once_and_responses_wait(
             raise failing.pop()
         merged.extend(batch)
 
-    buffer = ResponseBuffer(merge, lambda _: True, interval=0.01)
+    buffer = ResponseBuffer(merge, time.time, interval=0.01)
     buffer.record(captured("/a"))
     for _ in range(4):
         assert merge_calls.acquire(timeout=10)

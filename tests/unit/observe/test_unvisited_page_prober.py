@@ -17,12 +17,8 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.adapters import wsgi_client
 from sitemap_middleware.adapters.probe import PROBE_ACCEPT
-from sitemap_middleware.observe import unvisited_page_prober
-from sitemap_middleware.observe.unvisited_page_prober import (
-    RETRY_SECONDS,
-    ROUND_INTERVAL_SECONDS,
-    ROUND_TIMEOUT_SECONDS,
-)
+from sitemap_middleware.observe import prober
+from sitemap_middleware.observe.prober import RETRY_SECONDS, ROUND_INTERVAL_SECONDS
 
 from ...support.documents import locs
 from ...support.sample_sites import Clock, Page, SampleSite
@@ -36,7 +32,7 @@ LOCAL = "http://testserver"
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A driver's event loop ends with the request: no round may outlast it, however slow the machine."""
-    monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 60.0)
+    monkeypatch.setattr(prober, "FIRST_WAIT_SECONDS", 60.0)
 
 
 class Asked(dict[str, Page]):
@@ -179,23 +175,6 @@ def test_failed_probe_is_repeated_later(protocol: str) -> None:
 
 
 @BOTH
-def test_round_ends_on_time_and_the_next_one_continues(protocol: str) -> None:
-    clock = Clock()
-
-    class Slow(Asked):
-        def __getitem__(self, path: str) -> Page:
-            clock.pass_(ROUND_TIMEOUT_SECONDS * 0.4)
-            return super().__getitem__(path)
-
-    pages = Slow({f"/{name}": Page() for name in "abcdefg"})
-    sample = SampleSite(protocol, pages, verify=True, robots=False, clock=clock)
-    sample.app.service.unvisited_prober.wait = lambda _: None
-    assert sample.locs() == [f"{LOCAL}/{name}" for name in "abc"]
-    clock.pass_(ROUND_INTERVAL_SECONDS)
-    assert sample.locs() == [f"{LOCAL}/{name}" for name in "abcdef"]
-
-
-@BOTH
 def test_one_process_probes_for_all_that_share_a_store(protocol: str, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'pages.sqlite3'}"
     clock = Clock()
@@ -315,7 +294,26 @@ def test_second_request_does_not_wait_for_a_running_round() -> None:
     assert locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body) == [f"{LOCAL}/"]
 
 
-# Rounds on a server with one thread: each ends within its request
+# A server with one thread
+
+
+def test_on_one_thread_a_round_ends_on_time_and_the_next_one_continues() -> None:
+    clock, app = Clock(), flask.Flask("slow", static_folder=None)
+
+    def slow() -> str:
+        clock.pass_(0.9)
+        return "page"
+
+    for name in "abcdefg":
+        app.add_url_rule(f"/{name}", name, slow)
+    site = SitemapMiddleware(app, store="memory://", robots=False, clock=clock)
+
+    def one_thread(environ: Any, start_response: Any) -> Any:
+        return site({**environ, "wsgi.multithread": False}, start_response)
+
+    assert locs(wsgi(one_thread, RequestSpec("/sitemap.xml")).body) == [f"{LOCAL}/{name}" for name in "abc"]
+    clock.pass_(ROUND_INTERVAL_SECONDS)
+    assert locs(wsgi(one_thread, RequestSpec("/sitemap.xml")).body) == [f"{LOCAL}/{name}" for name in "abcdef"]
 
 
 @pytest.mark.parametrize("status", [429, 403])

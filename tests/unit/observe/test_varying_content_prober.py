@@ -16,11 +16,8 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters.event_loop_and_threads import _background_tasks
 from sitemap_middleware.evidence.dates import w3c_from_timestamp
-from sitemap_middleware.observe.probe_client import ProbeClient
-from sitemap_middleware.observe.varying_content_prober import (
-    CHECKS,
-    VaryingContentProber,
-)
+from sitemap_middleware.observe.prober import CHECKS, Prober
+from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ...support.documents import entries
 from ...support.sample_sites import Clock
@@ -48,12 +45,7 @@ class Site:
             max_age=0,
             **{"verify": True, "learn": "/<slug>" if protocol == "wsgi" else "/{slug}"} | options,
         )
-        if self.prober is not None:
-            self.prober.wait = self.app.service.unvisited_prober.wait = self.clock.pass_  # type: ignore[method-assign]
-
-    @property
-    def prober(self) -> Any:
-        return self.app.service.varying_content_prober
+        self.app.service.prober.wait = lambda seconds, *_: self.clock.pass_(seconds)  # type: ignore[method-assign]
 
     def _answer(self, slug: str) -> tuple[str, int]:
         self.asked.append(slug)
@@ -171,7 +163,7 @@ def test_an_endless_answer_leaves_it_at_that() -> None:
     answers = iter([lambda: "<main>One</main>", lambda: flask.Response(endless(), mimetype="text/html")])
     app.add_url_rule("/page", "page", lambda: next(answers)())  # noqa: PLW0108 (each has its own)
     site = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
-    site.service.varying_content_prober.wait = lambda _: None  # type: ignore[union-attr]
+    site.service.prober.wait = lambda *_: None  # type: ignore[method-assign]
     wsgi(site, RequestSpec("/page"))
     site.flush()
     join_threads("sitemap-background")
@@ -179,7 +171,7 @@ def test_an_endless_answer_leaves_it_at_that() -> None:
 
 
 def test_a_pause_ends_when_the_middleware_is_closed() -> None:
-    prober = VaryingContentProber(Clock(), ProbeClient(), lambda _: None, lambda *_: True)
+    prober = Prober(MemoryStore(), Clock(), lambda _: None, lambda *_: True)
     prober.close()
     began = time.monotonic()
     prober.wait(30)

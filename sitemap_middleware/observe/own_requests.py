@@ -1,0 +1,181 @@
+"""Requests of the middleware itself to the app, as a crawler would make them. One that hangs delays no other."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+from ..http.captured_response import CapturedResponse
+from ..http.messages import (
+    PROBE_GRACE_SECONDS,
+    PROBE_TIMEOUT_SECONDS,
+    WRONG_HOST_STATUSES,
+    AppTerminated,
+    ProbeRequest,
+    Request,
+    Response,
+)
+from ..http.urls import is_other_host, is_same_path, loc_of, quote_path
+from ..models import Site
+
+log: logging.Logger = logging.getLogger("sitemap_middleware")
+
+MOVE_ON_SECONDS: Final = 0.5
+"""Seconds after which another page is requested although one has not answered."""
+
+
+class NoAnswer(Exception):
+    """The app sent nothing, or a response that is not about the page. Says so in words that follow "the request"."""
+
+
+@dataclass(slots=True, eq=False)
+class OwnRequest:
+    """A request for a page that runs. It is made again, with another Host or scheme, if the app requires that.
+
+    It sends the site's own host, because the live request that it imitates may name any Host.
+    """
+
+    live: Request
+    """The live request that is imitated, with its forwarding headers."""
+    site: Site
+    path: str
+    """Decoded, below the site's root."""
+    at: float
+    """When it began, in POSIX seconds."""
+    keeps_host: bool = False
+    """Whether it sends the Host of the live request: behind a proxy that rewrites it, the app may accept no other."""
+    scheme: str | None = None
+
+    future: Future[Response | None] = field(init=False)
+    deadline: float = field(init=False)
+    """When it counts as hanging, by `time.monotonic`."""
+
+    def __post_init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        probe = ProbeRequest(self.path, self.scheme, None if self.keeps_host else self.site.host)
+        self.future = self.live.start_probe(probe)
+        self.deadline = time.monotonic() + PROBE_TIMEOUT_SECONDS + PROBE_GRACE_SECONDS
+
+    def result(self) -> CapturedResponse | None:
+        """The response, once the future is done; None if the request is made again.
+
+        Raises:
+            NoAnswer: the app said nothing about the page.
+            Exception: the app raised it.
+        """
+        response = self.future.result(0)
+        if response is None:
+            raise TimeoutError
+        if response.status in WRONG_HOST_STATUSES:
+            if self.scheme or self.keeps_host:
+                raise NoAnswer(f"got {response.status}, which may be about its Host: check the app's allowed hosts")
+            if is_other_host(self.site, self.live.host, self.live.scheme):
+                self.keeps_host = True
+                self._start()
+                return None
+        if self.scheme is None and _redirects_to_https(self.site, self.path, response):
+            self.scheme = "https"
+            self._start()
+            return None
+        return CapturedResponse(
+            self.site,
+            self.path,
+            at=self.at,
+            status=response.status,
+            headers=response.headers,
+            body=response.body,
+            is_probe=True,
+            host=self.live.host if self.keeps_host else self.site.host,
+        )
+
+
+class RunningRequests:
+    """The requests for pages of one site that run at the same time. Only one thread uses it."""
+
+    def __init__(
+        self,
+        live: Request,
+        site: Site,
+        hanging: list[OwnRequest],
+        on_response: Callable[[CapturedResponse], object],
+        on_failure: Callable[[str, Exception], object],
+    ) -> None:
+        """Begin with none.
+
+        Args:
+            live: the live request that they imitate.
+            site: the site.
+            hanging: the requests of this process that hang. Each takes a thread of the app.
+            on_response: called with each response.
+            on_failure: called with the decoded path of each page that gave none, and why.
+        """
+        self._live = live
+        self._site = site
+        self._hanging = hanging
+        self._on_response = on_response
+        self._on_failure = on_failure
+        self._running: list[OwnRequest] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._running)
+
+    def has_room(self) -> bool:
+        """Whether another request may be made: it may hang, too."""
+        return len(self._hanging) + len(self._running) < self._live.max_hanging_requests
+
+    def start(self, path: str, at: float) -> None:
+        """Request a decoded path at so many POSIX seconds, and give it a moment to answer."""
+        own = OwnRequest(self._live, self._site, path, at)
+        self._running.append(own)
+        until = time.monotonic() + MOVE_ON_SECONDS
+        while own in self._running and time.monotonic() < until:
+            self.settle(until - time.monotonic())
+
+    def settle(self, seconds: float = MOVE_ON_SECONDS) -> None:
+        """Wait so long for the next response, and deal with what is done and what hangs."""
+        wait([own.future for own in self._running], max(0.0, seconds), FIRST_COMPLETED)
+        for own in self._running.copy():
+            if own.future.done():
+                self._go_on(own)
+            elif time.monotonic() >= own.deadline:
+                self._running.remove(own)
+                self._hanging.append(own)
+                own.future.add_done_callback(lambda _, own=own: self._hanging.remove(own))  # type: ignore[misc]
+                self._on_failure(own.path, TimeoutError())
+
+    def _go_on(self, own: OwnRequest) -> None:
+        try:
+            response = own.result()
+        except Exception as error:
+            log.debug("the app failed on a request for %s: %r", own.path, error)
+            self._running.remove(own)
+            self._on_failure(own.path, error)
+        else:
+            if response is not None:  # else it is made again
+                self._running.remove(own)
+                self._on_response(response)
+
+
+def describe_failure(error: BaseException) -> str:
+    """Why a request got no response, in words that follow "the request"."""
+    if isinstance(error, TimeoutError):
+        return f"got no complete response within {PROBE_TIMEOUT_SECONDS:g} seconds"
+    if isinstance(error, AppTerminated):
+        return f"ended early: {error}"
+    return str(error) if isinstance(error, NoAnswer) else f"ended early: the app raised {type(error).__name__}"
+
+
+def _redirects_to_https(site: Site, path: str, response: Response) -> bool:
+    """Whether a response redirects to the same page by HTTPS, and HTTPS is the site's scheme."""
+    target = dict(response.headers).get("location", "").strip()
+    loc = loc_of(site, quote_path(path) or "")
+    if not 300 <= response.status < 400 or not target or loc is None or not is_same_path(loc, target):
+        return False
+    return urlsplit(urljoin(loc, target)).scheme == site.scheme == "https"

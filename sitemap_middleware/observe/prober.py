@@ -1,0 +1,482 @@
+"""Requests pages of the app itself: those that nobody has visited, those that changed, and those that are in doubt.
+
+Each site has one queue. It is worked off in the background of a request; on a server with one thread, and in a test
+client, within the next request for the sitemap.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from ..exceptions import StoreError
+from ..http.captured_response import OBSERVED_STATUSES, CapturedResponse
+from ..http.messages import PROBE_TIMEOUT_SECONDS, SYNC_SERVER_WAIT_SECONDS, Request
+from ..models import Site, StoreKey
+from ..stores.base import Store
+from ..util import BoundedCache, WorkerId, reset_after_fork
+from .own_requests import OwnRequest, RunningRequests, describe_failure
+
+log: logging.Logger = logging.getLogger("sitemap_middleware")
+
+FIRST_WAIT_SECONDS: Final = 2.0
+"""Seconds for which a request for the sitemap waits for pages that nobody has visited, so that the first sitemap is not
+empty. During these, pages are requested without pauses."""
+
+ROUND_INTERVAL_SECONDS: Final = 60
+"""Seconds from one look for unvisited pages to the next, and of the lease by which one process requests them."""
+
+RETRY_SECONDS: Final = 60 * 60
+"""Seconds until a page that did not answer is requested once more."""
+
+MAX_FAILURES: Final = 2
+"""Requests without an answer after which a page waits for a visitor: they may cause errors in the app's log."""
+
+CHECKS: Final = 2
+"""Requests for a page whose content is new: if they differ, the content varies by itself."""
+
+CHECK_PAUSE_SECONDS: Final = 2.0
+"""Seconds before a page is requested that has just been read: pages are dated in whole seconds."""
+
+MIN_PAUSE_SECONDS: Final = 0.1
+"""Seconds between two requests, at least. After a slow response the pause is as long as that took."""
+
+MAX_REFUSED_IN_A_ROW: Final = 5
+"""Answers of 403 in a row after which requests pause: they may be a rate limiter's."""
+
+MAX_PAUSE_SECONDS: Final = 60 * 60
+"""The longest pause that a Retry-After can ask for."""
+
+MAX_WAITING_PAGES: Final = 10_000
+MAX_CHECKED_PAGES: Final = 256
+"""Pages of one site that may wait, and those of them whose content is new. Others must be visited again."""
+
+MAX_SITES: Final = 1000
+"""Sites with a queue. If there are more, all are forgotten."""
+
+_LEASE_NAME: Final = "verify"
+_HANGING_RECORD: Final = "hanging"
+
+
+class _Failure(NamedTuple):
+    """What the last requests for a page got."""
+
+    reason: str
+    """In words that follow "the request"."""
+    times: int
+    at: float
+    """POSIX seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A page that waits to be requested."""
+
+    at: float
+    """From when on, in POSIX seconds."""
+    times: int = 1
+    is_unvisited: bool = False
+    """Whether nothing is known of it, so that a refusal proves nothing either."""
+
+
+class _Job:
+    """Work in the background."""
+
+    def __init__(self) -> None:
+        self.has_begun = False
+        self.is_done = False
+        self.has_failed = False
+        """Whether it could make no request, because its event loop has ended."""
+        self.is_waited_for = False
+        """Whether a request for the sitemap waits. Others get what there is."""
+        self.due_done = threading.Event()
+        """Set once no page is due."""
+        self.wakeup = threading.Event()
+        """Ends a pause: other pages may be due."""
+        self._planned_at = time.monotonic()
+
+    def is_busy(self) -> bool:
+        """Whether it works. One that does not begin was given to an event loop that has ended."""
+        is_late = time.monotonic() - self._planned_at >= FIRST_WAIT_SECONDS
+        return not self.is_done and (self.has_begun or not is_late)
+
+
+@dataclass(slots=True)
+class _Queue:
+    """What is known of a site. Times are in POSIX seconds."""
+
+    waiting: dict[str, _Asked] = field(default_factory=dict)
+    """By decoded path."""
+    asked: dict[str, _Asked] = field(default_factory=dict)
+    """Those that are being requested."""
+    live: Request | None = None
+    """A live request, in whose background pages are requested."""
+    job: _Job | None = None
+    looked_at: float = -math.inf
+    """When the site was last looked at for unvisited pages."""
+    paused_until: float = -math.inf
+    """Until when no page is requested, because the app limits the rate."""
+    refused: list[CapturedResponse] = field(default_factory=list)
+    """The last answers in a row that were 403."""
+
+    def add(self, path: str, asked: _Asked, limit: int) -> None:
+        """Have a decoded path requested, unless it just is, or too many wait."""
+        before = self.waiting.get(path)
+        if before is not None:
+            self.waiting[path] = replace(asked, at=min(before.at, asked.at), times=max(before.times, asked.times))
+        elif path not in self.asked and len(self.waiting) < limit:
+            self.waiting[path] = asked
+
+    def is_paused(self, now: float) -> bool:
+        """Whether no page is to be requested now."""
+        return now < self.paused_until <= now + MAX_PAUSE_SECONDS
+
+    def has_due(self, now: float) -> bool:
+        """Whether pages are being requested, or wait and may be requested now."""
+        return bool(self.asked) or any(asked.at <= now for asked in self.waiting.copy().values())
+
+    def has_unvisited(self) -> bool:
+        """Whether unvisited pages wait."""
+        return any(asked.is_unvisited for asked in self.waiting.copy().values())
+
+    def next_path(self, now: float) -> str:
+        """The path to request next: pages in doubt come first, and unvisited ones when no other is due."""
+        waiting = self.waiting.copy().items()
+        return min(waiting, key=lambda item: (max(now, item[1].at), item[1].is_unvisited))[0]
+
+
+class Prober:
+    """Requests pages one after the other, with pauses."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], float],
+        observe: Callable[[CapturedResponse], None],
+        may_request: Callable[[Site, str], bool],
+    ) -> None:
+        """Start without requests.
+
+        Args:
+            store: has the leases, and on servers with one thread the pages that hang.
+            clock: returns POSIX seconds.
+            observe: receives the responses.
+            may_request: whether a decoded path of a site may be requested.
+        """
+        self._store = store
+        self._clock = clock
+        self._observe = observe
+        self.may_request = may_request
+        self._worker_id = WorkerId()
+        self._failures = BoundedCache[tuple[StoreKey, str], _Failure](MAX_WAITING_PAGES)
+        self.reset_after_fork()
+        reset_after_fork(self)
+
+    def reset_after_fork(self) -> None:
+        """In a forked child: the parent's jobs do not run here, and what hangs there does not hang here."""
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._queues: dict[StoreKey, _Queue] = {}
+        self._hanging: list[OwnRequest] = []
+
+    def close(self) -> None:
+        """Make no further requests: a server that shuts down waits for them."""
+        self._closing.set()
+        queues, self._queues = self._queues, {}
+        for queue in queues.values():
+            if queue.job is not None:
+                queue.job.wakeup.set()
+
+    def wait(self, seconds: float, wakeup: threading.Event | None = None) -> None:
+        """Pause for so many seconds, or until an event: by default, until the prober is closed."""
+        (wakeup or self._closing).wait(seconds)
+
+    def failure_of(self, site: Site, path: str) -> str | None:
+        """What this process's last request for a decoded path got, in words that follow "the request".
+
+        It is empty if that was evidence, and None if this process has not requested the path.
+        """
+        failure = self._failures.get((site.store_key, path))
+        return None if failure is None else failure.reason
+
+    def forget(self, site: Site) -> None:
+        """Look for unvisited pages at once, because the store has lost what was known of them."""
+        self._queue(site).looked_at = -math.inf
+
+    def next_look_at(self, site: Site) -> float:
+        """When unvisited pages may be due, in POSIX seconds."""
+        return self._queue(site).looked_at + ROUND_INTERVAL_SECONDS
+
+    def _queue(self, site: Site) -> _Queue:
+        queue = self._queues.get(site.store_key)
+        if queue is None:
+            if len(self._queues) >= MAX_SITES:
+                self._queues = {}
+            queue = self._queues.setdefault(site.store_key, _Queue())
+        return queue
+
+    # Asking
+
+    def remember(self, site: Site, request: Request) -> None:
+        """Keep a live request of a site. One of a server with one thread is of no use: it has no background."""
+        if request.wait_seconds is None:
+            self._queue(site).live = request.detached()
+
+    def check(self, site: Site, paths: Iterable[str], times: int = CHECKS) -> None:
+        """Request decoded paths whose content is new so many times, if there is a background for that."""
+        if self._queue(site).live is not None:
+            self._add(site, paths, _Asked(self._clock() + CHECK_PAUSE_SECONDS, times), MAX_CHECKED_PAGES)
+
+    def ask(self, site: Site, paths: Iterable[str]) -> None:
+        """Request decoded paths soon, because their own answer decides what visitors' answers left open."""
+        self._add(site, paths, _Asked(self._clock()), MAX_WAITING_PAGES)
+
+    def _add(self, site: Site, paths: Iterable[str], asked: _Asked, limit: int) -> None:
+        queue = self._queue(site)
+        for path in paths:
+            if self.may_request(site, path):
+                queue.add(path, asked, limit)
+        if queue.waiting and queue.live is not None and self._start_job(queue.live, site, queue) is None:
+            queue.live = None
+
+    def run(
+        self, request: Request, site: Site, unvisited: Callable[[], list[str]], marked: Callable[[], list[str]]
+    ) -> None:
+        """Request what is due, behind a request for the sitemap or within it, and wait a moment for that.
+
+        Args:
+            request: the request for the sitemap.
+            site: the site whose pages are requested.
+            unvisited: returns the decoded paths of which nothing is known. Called only now and then.
+            marked: returns the decoded paths to request whatever is known of them.
+        """
+        if request.runs_probes_inline and _has_credentials(request):
+            return  # the app's thread-local state may name the visitor: an anonymous request is awaited
+        queue, now = self._queue(site), self._clock()
+        due = [path for path in marked() if self.may_request(site, path)]
+        if self._is_look_due(request, queue, now) and self._take_lease(site):
+            due += [path for path in unvisited() if self._is_due(site, path, now)]
+        for path in due:
+            queue.add(path, _Asked(now, is_unvisited=True), MAX_WAITING_PAGES)
+        if not (queue.waiting or queue.asked):
+            return
+        if request.wait_seconds is not None:
+            self._closing.clear()
+            self._work_within(request, site, queue, request.wait_seconds)
+            return
+        while (has_due := queue.has_due(now)) or queue.waiting:
+            job = self._start_job(request, site, queue)
+            if job is None or job.is_waited_for:
+                return
+            if has_due:
+                job.is_waited_for = True
+                job.due_done.clear()
+                job.wakeup.set()
+            if not job.is_done:
+                job.due_done.wait(FIRST_WAIT_SECONDS)
+            if not job.has_failed:
+                return
+
+    def _is_look_due(self, request: Request, queue: _Queue, now: float) -> bool:
+        """Whether to look for unvisited pages. In a test client, and in the `build` command, every request does."""
+        if 0 <= now - queue.looked_at < ROUND_INTERVAL_SECONDS:
+            return False
+        is_test = request.wait_seconds is not None and request.wait_seconds > SYNC_SERVER_WAIT_SECONDS
+        queue.looked_at = -math.inf if is_test else now
+        return True
+
+    def _is_due(self, site: Site, path: str, now: float) -> bool:
+        """Whether an unvisited page was not requested yet, or failed once and long enough ago."""
+        failure = self._failures.get((site.store_key, path))
+        if failure is None or not failure.times:
+            return True
+        return failure.times < MAX_FAILURES and not 0 <= now - failure.at < RETRY_SECONDS
+
+    def _take_lease(self, site: Site) -> bool:
+        """Take or renew the lease by which one process at a time requests unvisited pages."""
+        try:
+            return self._store.lease(site.store_key, _LEASE_NAME, self._worker_id.name, ROUND_INTERVAL_SECONDS)
+        except StoreError as error:
+            log.debug("unvisited pages are not requested: %s", error)
+            return False
+
+    # Requesting
+
+    def _start_job(self, request: Request, site: Site, queue: _Queue) -> _Job | None:
+        """The job that works off a queue; None if none can be started."""
+        with self._lock:
+            job = queue.job
+            if job is not None and job.is_busy():
+                return job
+            job = queue.job = _Job()
+            self._closing.clear()
+        try:
+            request.run_in_background(lambda: self._run_job(request, site, queue, job))
+        except RuntimeError as error:  # the event loop of that request has ended
+            log.debug("pages are not requested: %s", error)
+            job.is_done = True
+            return None
+        return job
+
+    def _run_job(self, request: Request, site: Site, queue: _Queue, job: _Job) -> None:
+        with self._lock:
+            job.has_begun = queue.job is job
+        try:
+            if job.has_begun:
+                self._work_behind(request, site, queue, job)
+        except RuntimeError as error:
+            log.debug("pages are not requested: %s", error)
+            job.has_failed = True
+        finally:
+            queue.asked.clear()
+            job.is_done = True
+            job.due_done.set()
+
+    def _running(self, request: Request, site: Site, queue: _Queue) -> RunningRequests:
+        """No requests yet, whose answers will be observed."""
+
+        def on_response(response: CapturedResponse) -> None:
+            self._take(site, queue, queue.asked.pop(response.path), response)
+
+        def on_failure(path: str, error: Exception) -> None:
+            queue.asked.pop(path, None)
+            self._fail(site, path, describe_failure(error))
+
+        return RunningRequests(request, site, self._hanging, on_response, on_failure)
+
+    def _work_within(self, request: Request, site: Site, queue: _Queue, seconds: float) -> None:
+        """Request as many pages as a request has time for, on its own thread.
+
+        A server with one thread is often killed while it waits for a page that hangs, and its replacement knows nothing
+        of that. So each page is recorded in the store before it is requested.
+        """
+        began, hanging, running = self._clock(), self._load_hanging(site), self._running(request, site, queue)
+        while queue.waiting and running.has_room():
+            now = self._clock()
+            if not 0 <= now - began < seconds or queue.is_paused(now):
+                break
+            path = queue.next_path(math.inf)
+            queue.asked[path] = queue.waiting.pop(path)
+            if path not in hanging:
+                self._save_hanging(site, {**hanging, path: int(now)})
+                running.start(path, now)
+                if self._clock() - now >= PROBE_TIMEOUT_SECONDS:
+                    hanging[path] = int(now)
+                self._save_hanging(site, hanging)
+        queue.asked.clear()
+        self._settle_refused(queue)
+
+    def _work_behind(self, request: Request, site: Site, queue: _Queue, job: _Job) -> None:
+        """Request the pages of a queue in the background, so that the app is busy with them half of the time."""
+        began = leased_at = self._clock()
+        running = self._running(request, site, queue)
+        while not self._closing.is_set() and (queue.waiting or running):
+            now = self._clock()
+            if queue.is_paused(now):
+                break
+            if not (queue.waiting and running.has_room()):
+                if not running:
+                    break
+                running.settle()
+                continue
+            if now - leased_at >= ROUND_INTERVAL_SECONDS / 2 and queue.has_unvisited():
+                leased_at = now
+                if not self._take_lease(site):
+                    break
+            path = queue.next_path(now)
+            if self._is_time_for(path, queue, job, running):
+                now = self._clock()
+                queue.asked[path] = asked = queue.waiting.pop(path)
+                try:
+                    running.start(path, now)
+                except RuntimeError:  # the event loop of the request has ended
+                    queue.waiting[path] = asked
+                    raise
+                if self._clock() - began >= FIRST_WAIT_SECONDS:
+                    self.wait(max(MIN_PAUSE_SECONDS, min(self._clock() - now, PROBE_TIMEOUT_SECONDS)))
+        while running and not self._closing.is_set():
+            running.settle()
+        self._settle_refused(queue)
+
+    def _is_time_for(self, path: str, queue: _Queue, job: _Job, running: RunningRequests) -> bool:
+        """Wait until a page is due; whether it is, as far as is known: others may have become due meanwhile."""
+        seconds = queue.waiting[path].at - self._clock()
+        if seconds <= 0:
+            return True
+        if running:
+            running.settle()
+            return False
+        job.is_waited_for = False
+        job.due_done.set()
+        self.wait(seconds, job.wakeup)
+        if job.wakeup.is_set():
+            job.wakeup.clear()
+            return False
+        return True
+
+    def _take(self, site: Site, queue: _Queue, asked: _Asked, response: CapturedResponse) -> None:
+        """Observe a response, unless the app limits the rate of requests, as many 403 in a row show as well."""
+        now, path = self._clock(), response.path
+        if response.status == 429:
+            queue.paused_until = now + _retry_after_seconds(response)
+            queue.waiting.setdefault(path, asked)  # it is requested again when the pause is over
+        elif response.status == 403 and asked.is_unvisited:
+            queue.refused.append(response)
+            if len(queue.refused) >= MAX_REFUSED_IN_A_ROW:
+                queue.paused_until = now + ROUND_INTERVAL_SECONDS
+                for one in queue.refused:
+                    self._fail(site, one.path, "got 403, as others did in a row")
+                queue.refused = []
+        elif response.status not in OBSERVED_STATUSES:
+            self._fail(site, path, f"got {response.status}")
+        else:
+            self._settle_refused(queue)
+            self._answered(response)
+            if asked.times > 1 and response.status == 200:
+                queue.waiting[path] = _Asked(now + CHECK_PAUSE_SECONDS, asked.times - 1)
+
+    def _settle_refused(self, queue: _Queue) -> None:
+        """Observe the few pages that answered 403 while others did not."""
+        refused, queue.refused = queue.refused, []
+        for response in refused:
+            self._answered(response)
+
+    def _answered(self, response: CapturedResponse) -> None:
+        self._failures.put((response.site.store_key, response.path), _Failure("", 0, self._clock()))
+        self._observe(response)
+
+    def _fail(self, site: Site, path: str, reason: str) -> None:
+        """Remember that a page did not answer."""
+        key = site.store_key, path
+        before = self._failures.get(key)
+        self._failures.put(key, _Failure(reason, 1 if before is None else before.times + 1, self._clock()))
+
+    def _load_hanging(self, site: Site) -> dict[str, int]:
+        """The decoded paths that hung within the last hour, and when they were requested, in POSIX seconds."""
+        with suppress(StoreError, ValueError, AttributeError):
+            record = self._store.load(site.store_key, [_HANGING_RECORD]).get(_HANGING_RECORD, b"{}")
+            return {path: at for path, at in json.loads(record).items() if 0 <= self._clock() - at < RETRY_SECONDS}
+        return {}
+
+    def _save_hanging(self, site: Site, pages: dict[str, int]) -> None:
+        with suppress(StoreError):
+            self._store.save(site.store_key, {_HANGING_RECORD: json.dumps(pages).encode() if pages else None})
+
+
+def _has_credentials(request: Request) -> bool:
+    """Whether a live request carries credentials."""
+    ignored = request.ignore_reason()
+    return ignored is not None and ignored.reason == "credentials"
+
+
+def _retry_after_seconds(response: CapturedResponse) -> float:
+    """The seconds of a Retry-After; a minute if there is none, or a date."""
+    text = next((str(value) for name, value in response.headers if name == "retry-after"), "")
+    return min(float(text), MAX_PAUSE_SECONDS) if text.isdecimal() else ROUND_INTERVAL_SECONDS
