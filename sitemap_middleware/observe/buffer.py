@@ -113,7 +113,7 @@ class ResponseBuffer:
         if not self._flush_lock.acquire(timeout):
             return
         try:
-            batch = [self._pending.popitem()[1] for _ in range(len(self._pending))]
+            batch = [self._pending.popitem()[1] for _ in range(len(self._pending))][::-1]  # as they came
             self._body_bytes, self._saving = 0, len(batch)
             try:
                 self._save(batch)

@@ -18,7 +18,6 @@ from sitemap_middleware.adapters import asgi_client
 from sitemap_middleware.documents.publisher import MAX_SITES
 from sitemap_middleware.http.captured_response import MAX_HTML_BYTES, CapturedResponse
 from sitemap_middleware.models import Site, StoreKey
-from sitemap_middleware.observe.buffer import MAX_PENDING_BODY_BYTES, ResponseBuffer
 from sitemap_middleware.routing import hosts
 from sitemap_middleware.routing.hosts import MAX_FOREIGN_HOSTS, MAX_ROOTS
 from sitemap_middleware.routing.hosts import MAX_HOSTS as NAMES
@@ -39,16 +38,6 @@ def response_of(path: str = "/", status: int = 200, body: bytes | None = None) -
 
 
 # The buffer
-
-
-def test_bodies_that_wait_are_bounded_in_bytes() -> None:
-    merged: list[CapturedResponse] = []
-    buffer = ResponseBuffer(merged.extend, lambda _: True, interval=3600)
-    for number in range(40):
-        buffer.record_sample(response_of(f"/{number}", body=b"x" * (MAX_PENDING_BODY_BYTES // 32)))
-    assert buffer.dropped == 8
-    buffer.flush()
-    assert len(merged) == 32
 
 
 def test_the_middleware_may_be_constructed_in_any_thread() -> None:
