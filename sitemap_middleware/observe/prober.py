@@ -210,10 +210,6 @@ class Prober:
         """Look for unvisited pages at once, because the store has lost what was known of them."""
         self._queue(site).looked_at = -math.inf
 
-    def next_look_at(self, site: Site) -> float:
-        """When unvisited pages may be due, in POSIX seconds."""
-        return self._queue(site).looked_at + ROUND_INTERVAL_SECONDS
-
     def _queue(self, site: Site) -> _Queue:
         queue = self._queues.get(site.store_key)
         if queue is None:
