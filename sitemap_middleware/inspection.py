@@ -80,7 +80,7 @@ class ServiceInspection:
             )
         page = explanation.page
         ignored = self.tracker.ignored.summary(path, known=page is not None)
-        if page is not None and page.unconfirmed_answers and (hosts := self.site_resolver.foreign_hosts()):
+        if page is not None and page.unconfirmed_at and (hosts := self.site_resolver.foreign_hosts()):
             foreign = (
                 f"requests came for the Host {', '.join(map(repr, hosts))}, which is not the site's own: an answer to"
                 f" one that would remove a page needs confirmation; send the Host {site.host}"

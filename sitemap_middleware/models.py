@@ -185,14 +185,6 @@ class Route(NamedTuple):
         return f"Route({', '.join(fields)})"
 
 
-class UnconfirmedAnswer(NamedTuple):
-    """An answer that may concern one visitor only, so it counts only once it is confirmed."""
-
-    at: int
-    """POSIX seconds."""
-    status: int
-
-
 class Page(NamedTuple):
     """Everything known about one URL, merged from its observations."""
 
@@ -200,34 +192,32 @@ class Page(NamedTuple):
     route: str
     first_seen: int
     last_seen: int
-    """When the deciding evidence was seen. The fields from here to `last_modified` hold this evidence."""
+    """When the deciding evidence was seen."""
     status: int
     media_type: str = ""
     refusal: str = ""
-    """Why its headers do not let it be listed, such as "its X-Robots-Tag says noindex"; empty if they do."""
+    """Why it is not to be listed, such as "its X-Robots-Tag says noindex"; empty if it may be."""
     expires_at: int | None = None
-    """The unavailable_after of its X-Robots-Tag, in POSIX seconds."""
+    """Its unavailable_after, in POSIX seconds."""
     last_modified: int | None = None
     last_modified_history: History = ()
     """The latest values of its Last-Modified, in POSIX seconds, and when each was sent."""
     read_at: int = 0
-    """When its HTML was last read; 0 if never. The fields from here to `without_path` hold what it said."""
-    html_refusal: str = ""
-    """Why its HTML does not let it be listed; empty if it does."""
-    html_expires_at: int | None = None
-    stated_date: str | None = None
+    """When its HTML was last read; 0 if never."""
     unread_reason: str = ""
-    """Why its HTML was not read completely, such as "has more than 50,000 tags"; empty if it was."""
+    """Why its HTML was not read completely, such as "nests too many elements"; empty if it was."""
     without_path: int = 0
     """A digest of the content last read without the words of the page's own path; 0 if unknown."""
     content_history: History = ()
     """The latest digests of its content, and when each was seen."""
+    stated_date: str | None = None
     stated_date_history: History = ()
     """The latest dates that it stated, in POSIX seconds, and when each was stated."""
     learned: bool = False
     """Whether it is known from traffic only. Learned pages are limited in number, and are forgotten in time."""
-    unconfirmed_answers: tuple[UnconfirmedAnswer, ...] = ()
-    """The first answer of each kind since the deciding evidence that may concern one visitor only."""
+    unconfirmed_at: int = 0
+    """When it was first answered, since the deciding evidence, what may concern one visitor only; 0 if it was not."""
+    unconfirmed_status: int = 0
 
 
 class PageLimits(NamedTuple):

@@ -13,7 +13,7 @@ from sitemap_middleware.evidence.lastmod import LastmodResult, lastmod
 from sitemap_middleware.evidence.merge import is_worth_writing, merge
 from sitemap_middleware.evidence.observations import Observation, at_merge
 from sitemap_middleware.evidence.page_verdict import page_verdict
-from sitemap_middleware.evidence.response_parser import ResponseParser
+from sitemap_middleware.evidence.response_parser import parse_response
 from sitemap_middleware.evidence.site_signals import site_signals
 from sitemap_middleware.evidence.value_history import VOLATILE
 from sitemap_middleware.http.captured_response import CapturedResponse
@@ -97,18 +97,17 @@ def merge_delay_seconds(random: Random) -> float:
     return random.uniform(0, 3 * HOUR) if random.random() < 0.03 else random.expovariate(1 / 2)
 
 
-class CachingParser(ResponseParser):
+class CachingParser:
     """Reuses the result of an earlier answer if the two differ only by a token outside the main content.
 
     Every fiftieth such answer is parsed all the same, and must give the earlier result.
     """
 
     def __init__(self) -> None:
-        super().__init__()
         self._seen: dict[object, Observation] = {}
         self._count = 0
 
-    def parse(self, captured: CapturedResponse, path: str, route: str, loc: str, **more: bool) -> Observation | None:
+    def parse(self, captured: CapturedResponse, path: str, route: str, loc: str) -> Observation | None:
         body = None if captured.body is None else hash(OUTSIDE.sub(b"", captured.body, 1))
         key = path, captured.status, *captured.headers, body
         known = self._seen.get(key)
@@ -116,7 +115,7 @@ class CachingParser(ResponseParser):
         self._count += 1
         if known is not None and self._count % 50 and (known.last_modified or 0) <= at:
             return known._replace(at=at)
-        observation = super().parse(captured, path, route, loc, **more)
+        observation = parse_response(captured, path, route, loc)
         if known is not None and (known.last_modified or 0) <= at and observation != known._replace(at=at):
             raise AssertionError(f"a token outside the main content changed the reading of {captured.body!r}")
         if observation is not None and _parses_alike_later(observation, captured):
@@ -220,20 +219,19 @@ class Traffic:
         seen = self._read(visit)
         path = visit.page.path
         if visit.captured.body is not None:
-            reading = seen.html if seen else None
-            self._samplers[visit.worker].record_digest(visit.captured.page_key, reading.digest if reading else None)
+            self._samplers[visit.worker].record_digest(visit.captured.page_key, seen.digest if seen else None)
         if seen is None or seen.at > self._stored(now) + CLOCK_SKEW_SECONDS:  # dated in the future
             return
         seen = at_merge(seen, int(self._stored(now)))
-        digest = seen.html.digest if seen.html else None  # None, too, if it is dated too long ago
+        digest = seen.digest  # None, too, if it is dated too long ago
         if digest is not None:
             before = self.known[VERIFY].get(path)
             run = next((run for run in before.content_history if run.value == digest), None) if before else None
             if run is None or not run.was_repeated:
                 self._wait(now + CHECK_PAUSE_SECONDS, Recheck(visit.page, visit.worker, CHECKS))
         for mode, known in self.known.items():
-            if seen.html is not None and self._number % 8 == 0:  # as if the body were stored after the response
-                known[path] = _merged(known.get(path), seen._replace(html=None))
+            if seen.is_read and self._number % 8 == 0:  # as if the body were stored after the response
+                known[path] = _merged(known.get(path), seen._replace(is_read=False, digest=None, stated_date=None))
             known[path] = _merged(known.get(path), seen)
             if seen.status == 200:
                 truth = self.truth[mode][path]
@@ -248,20 +246,20 @@ class Traffic:
         visit = self._visit(recheck.page, now, recheck.worker, self._chance)
         visit.captured.body = visit.answer.body
         seen = self._read(visit)
-        if seen is None or seen.html is None or seen.at > self._stored(now) + CLOCK_SKEW_SECONDS:
+        if seen is None or seen.at > self._stored(now) + CLOCK_SKEW_SECONDS:
             return
         seen = at_merge(seen, int(self._stored(now)))
-        if seen.html is None or seen.html.digest is None:
+        if seen.digest is None:
             return
         path, known = recheck.page.path, self.known[VERIFY]
-        if recheck.digest not in (None, seen.html.digest):
-            known[path] = _merged(known[path], seen._replace(html=seen.html._replace(digest=VOLATILE)))
+        if recheck.digest not in (None, seen.digest):
+            known[path] = _merged(known[path], seen._replace(digest=VOLATILE))
             return
         known[path] = _merged(known[path], seen)
         if visit.answer.telling:
             self.truth[VERIFY][path].note(now, seen.at, visit.answer.epoch, by_middleware=True)
         if recheck.left > 1:
-            self._wait(now + CHECK_PAUSE_SECONDS, replace(recheck, left=recheck.left - 1, digest=seen.html.digest))
+            self._wait(now + CHECK_PAUSE_SECONDS, replace(recheck, left=recheck.left - 1, digest=seen.digest))
 
 
 def _merged(known: Known | None, seen: Observation) -> Known:

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from ..evidence.body_decoding import decode_body
 from ..evidence.dates import SECONDS_PER_DAY
-from ..evidence.html_facts import parse_html
-from ..evidence.observations import HTML_TYPES, HtmlFacts
+from ..evidence.html_facts import HtmlFacts, parse_html
+from ..evidence.observations import HTML_TYPES
 from ..evidence.response_headers import ResponseHeaders
 from ..http.captured_response import MAX_HTML_BYTES
 from ..http.robots_parser import MAX_ROBOTS_BYTES

@@ -11,10 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..evidence.dates import w3c_from_timestamp
-from ..evidence.explanation import Explanation
+from ..evidence.explanation import Explanation, histories
 from ..evidence.observations import HTML_TYPES
-from ..evidence.page_verdict import histories
-from ..evidence.value_history import last_run
 from ..listing.changes_since import PageChange
 from ..listing.listed_and_unlisted_urls import UrlReportLine
 from ..listing.route_report import RouteReport
@@ -71,8 +69,8 @@ def observation_lines(explanation: Explanation) -> Iterator[str]:
     if page.read_at:
         yield f"HTML read: {w3c_from_timestamp(page.read_at)}"
     contents = page.content_history
-    if content := last_run(contents):
-        yield f"content unchanged since {w3c_from_timestamp(content.first)}; versions known: {len(contents)}"
+    if contents:
+        yield f"content unchanged since {w3c_from_timestamp(contents[-1].first)}; versions known: {len(contents)}"
 
 
 def _history_lines(explanation: Explanation) -> Iterator[str]:

@@ -1,11 +1,15 @@
-"""`Explanation`: what `explain` returns."""
+"""`Explanation`: what `explain` returns; and what happened to a page, for people."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..models import Page, Route, SitemapUrl
+from .dates import w3c_from_timestamp
+from .page_verdict import describe_answer
+from .value_history import VOLATILE, History
 
 
 class PageEvent(NamedTuple):
@@ -73,3 +77,46 @@ class Explanation:
         if self.ignored:
             lines.append(f"ignored: {self.ignored}")
         return "\n".join(lines)
+
+
+def histories(page: Page) -> dict[str, History]:
+    """The histories of a page that are not empty, by what they are about."""
+    named = {
+        "content": page.content_history,
+        "Last-Modified": page.last_modified_history,
+        "stated date": page.stated_date_history,
+    }
+    return {name: history for name, history in named.items() if history}
+
+
+def value_names(name: str, history: History, write_time: Callable[[int], str]) -> list[str]:
+    """What each value of the history of a name is called: a date is written, and a content has its number."""
+    if name != "content":
+        return [write_time(run.value) for run in history]
+    return [
+        "content that varies" if run.value == VOLATILE else f"content {number}" for number, run in enumerate(history, 1)
+    ]
+
+
+def page_events(
+    page: Page, dropped: int | None, write_time: Callable[[int], str] = w3c_from_timestamp
+) -> list[PageEvent]:
+    """What happened to a page, the latest first.
+
+    Args:
+        page: what was observed.
+        dropped: when it was no longer listed, in POSIX seconds; None if it is, or if that is not known.
+        write_time: writes the times within the texts.
+    """
+    events = [PageEvent(page.first_seen, "first seen")]
+    for name, history in histories(page).items():
+        for run, called in zip(history, value_names(name, history, write_time), strict=True):
+            what = called if name == "content" else f"{name} {called}"
+            seen = f"was first seen, and last at {write_time(run.last)}" if run.was_repeated else "was seen once"
+            events.append(PageEvent(run.first, f"{what} {seen}"))
+    if page.unconfirmed_at:
+        events.append(PageEvent(page.unconfirmed_at, f"{describe_answer(page)}, not yet confirmed"))
+    events.append(PageEvent(page.last_seen, f"latest evidence: it answered {page.status}"))
+    if dropped is not None:
+        events.append(PageEvent(dropped, "no longer listed, at this time or before"))
+    return sorted(events, key=lambda event: event.at)[::-1]

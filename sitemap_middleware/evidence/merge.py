@@ -1,5 +1,10 @@
 """Merges observations into pages: which one decides, what is worth writing, and what own requests are to settle.
 
+The latest answer decides, but for those that may concern one visitor only: a redirect by language or device, a 403 for
+one User-Agent, another media type. The middleware asks the page itself, and that answer counts at once. Where it cannot
+ask, with `verify=False` or on one thread, a good page stays until two such answers came at least a minute apart, with
+no good one in between.
+
 Pure functions; every time is passed in, as POSIX seconds. The store is read before a batch is merged and written after.
 """
 
@@ -9,22 +14,24 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from ..models import Page, UnconfirmedAnswer
+from ..models import Page
 from .dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
-from .delisting_confirmation import CONFIRMATION_SECONDS, answer_kind, is_conclusive, needs_confirmation
-from .generated_dates import is_credible
-from .observations import HTML_TYPES, HtmlFacts, Observation
+from .generated_dates import GENERATED_DATE_SECONDS
+from .observations import HTML_TYPES, Observation, is_conclusive
 from .page_verdict import is_listable
-from .value_history import VOLATILE, History, add_sighting, significant
+from .value_history import VOLATILE, History, add_sighting
 
 REFRESH_SECONDS: Final = 60 * 60
 """How long the last visit of an unchanged page may stay unwritten: one write an hour instead of one a visit."""
 
-UNREPEATED_CONTENT_SECONDS: Final = 60
-"""If a content was not seen again for so many seconds, the prober's request for it must have failed."""
+CONFIRMATION_SECONDS: Final = 60
+"""Time after which an answer confirms an earlier one that might have concerned one visitor only."""
 
 VOLATILE_RECHECK_SECONDS: Final = 60 * 60
 """Seconds for which new content of a page is not probed after the content varied from request to request."""
+
+_GONE_STATUSES: Final = frozenset({404, 410})
+"""Statuses that tell every visitor that the page does not exist."""
 
 
 class MergedBatch(NamedTuple):
@@ -32,10 +39,8 @@ class MergedBatch(NamedTuple):
 
     pages: dict[str, Page]
     """The pages that are new or changed, by path."""
-    new_paths: list[str]
-    """Pages whose first content was just seen."""
     changed_paths: list[str]
-    """Pages whose content has just changed, so that the prober can check whether it is stable."""
+    """Pages with new content, so that the prober can check whether it is stable."""
     conflicting_paths: list[str]
     """Good pages that just answered something else, so that the prober can check what they answer now."""
     unread_paths: list[str]
@@ -53,19 +58,19 @@ def merge_batch(stored: Mapping[str, Page], observations: Iterable[Observation],
     Args:
         stored: those of the pages that are stored.
         observations: any number for each page. Of those of one second, the last counts as the latest.
-        now: the store's time. What a page shows at a later time, by a clock that was wrong then, is dated back.
+        now: the store's time. A page that was seen later than that, by a clock that was wrong then, is learned again.
     """
-    batch = MergedBatch({}, [], [], [], [])
+    batch = MergedBatch({}, [], [], [])
     by_path: dict[str, list[Observation]] = {}
     for observation in observations:
         by_path.setdefault(observation.path, []).append(observation)
     for path, of_page in by_path.items():
         of_page.sort(key=lambda observation: observation.at)
         before = stored.get(path)
-        page = before if before is None else _without_future(before, now, of_page[0].at)
+        page = None if before is None or _is_of_the_future(before, now) else before
         may_be_provided = any(observation.may_be_provided for observation in of_page)
         for observation in of_page:
-            known = _with_known_origin(observation, page)
+            known = _with_known_origin(observation, before)
             if _must_be_read(page, known):
                 batch.unread_paths.append(path)
             else:
@@ -75,44 +80,54 @@ def merge_batch(stored: Mapping[str, Page], observations: Iterable[Observation],
         if before is None and page.learned and not may_be_provided and not is_listable(page):
             continue
         batch.pages[path] = page
-        if needs_probe(before, page, of_page[0].listed_types) and not any(seen.is_probe for seen in of_page):
+        if _is_contradicted(before, page, of_page[0].listed_types) and not any(seen.is_probe for seen in of_page):
             batch.conflicting_paths.append(path)
-        _note_news(batch, before, page)
+        if _has_new_content(before, page):
+            batch.changed_paths.append(path)
     return batch
 
 
 def merge(page: Page | None, observation: Observation) -> Page:
-    """The page with one more observation: the latest evidence decides.
-
-    HTML is not read on every visit, so it has a date and a decision of its own. What may concern one visitor only
-    waits, if the page is good, until it is confirmed.
-    """
+    """The page with one more observation: the latest evidence decides. HTML is not read on every visit."""
     at = observation.at
     if page is None:
         page = Page(observation.path, observation.route, first_seen=at, last_seen=0, status=0)
     changes: dict[str, Any] = {"first_seen": min(page.first_seen, at)}
     if observation.last_modified is not None:
         changes["last_modified_history"] = add_sighting(page.last_modified_history, observation.last_modified, at)
-    if observation.html is not None:
-        changes |= _read(page, observation.html, at)
-    if _decides(observation, page):
-        waiting = (answer for answer in page.unconfirmed_answers if answer.at > at)
+    if observation.digest is not None:
+        changes["content_history"] = add_sighting(page.content_history, observation.digest, at)
+    if observation.stated_date:
+        moment = timestamp_of_w3c(observation.stated_date)
+        changes["stated_date_history"] = add_sighting(page.stated_date_history, moment, at)
+    if observation.is_read and at >= page.read_at:
+        changes |= {
+            "read_at": at,
+            "stated_date": observation.stated_date,
+            "unread_reason": observation.unread_reason,
+            "without_path": observation.without_path,
+        }
+    elif observation.unread_reason and not page.read_at:
+        changes["unread_reason"] = observation.unread_reason
+    decides = _decides(observation, page)
+    if decides:
+        waits = _is_good(observation, observation.listed_types) and page.unconfirmed_at > at
         changes |= {
             "route": observation.route,
             "last_seen": at,
             "status": observation.status,
             "media_type": observation.media_type,
-            "refusal": observation.refusal,
-            "expires_at": observation.expires_at,
             "last_modified": observation.last_modified,
             "learned": observation.learned,
-            "unconfirmed_answers": tuple(waiting) if _is_good(observation, observation.listed_types) else (),
+            "unconfirmed_at": page.unconfirmed_at if waits else 0,
+            "unconfirmed_status": page.unconfirmed_status if waits else 0,
         }
-    elif needs_confirmation(observation) and at >= page.last_seen:
-        answer = UnconfirmedAnswer(at, observation.status)
-        first = min(filter(None, [_same_kind(page, observation), answer]))
-        others = [other for other in page.unconfirmed_answers if answer_kind(other.status) != answer_kind(first.status)]
-        changes["unconfirmed_answers"] = tuple(sorted([*others, first]))
+    elif _needs_confirmation(observation) and at >= page.last_seen and not 0 < page.unconfirmed_at <= at:
+        changes |= {"unconfirmed_at": at, "unconfirmed_status": observation.status}
+    if observation.status == 200 and (decides or (observation.is_read and at >= page.read_at)):
+        stands = not decides or (observation.is_unread and page.read_at > 0)  # until its HTML is read again
+        changes["refusal"] = observation.refusal or (page.refusal if stands else "")
+        changes["expires_at"] = observation.expires_at or (page.expires_at if stands else None)
     return page._replace(**changes)
 
 
@@ -123,113 +138,34 @@ def _decides(observation: Observation, page: Page) -> bool:
         return conclusive
     if observation.at < page.last_seen:
         return False
-    if not (_is_good(page, observation.listed_types) and needs_confirmation(observation)):
+    if not (_is_good(page, observation.listed_types) and _needs_confirmation(observation)):
         return True
-    earlier = _same_kind(page, observation)
-    return earlier is not None and observation.at - earlier.at >= CONFIRMATION_SECONDS
+    return 0 < page.unconfirmed_at <= observation.at - CONFIRMATION_SECONDS
 
 
-def _same_kind(page: Page, observation: Observation) -> UnconfirmedAnswer | None:
-    """The answer of this kind that waits for confirmation, if any."""
-    kind = answer_kind(observation.status)
-    return next((answer for answer in page.unconfirmed_answers if answer_kind(answer.status) == kind), None)
+def _needs_confirmation(observation: Observation) -> bool:
+    """Whether an answer may concern this visitor only, such as a redirect by language or a 403 for one User-Agent.
 
-
-def _read(page: Page, facts: HtmlFacts, at: int) -> dict[str, Any]:
-    """What one more reading of a page's HTML changes: the latest one decides, and the histories keep all.
-
-    A reading that did not reach the head counts only while there is no other.
+    404, 410 and any HTML are the same for everyone, and count at once if the request was usual. So does the answer to a
+    probe, which has no language, device or account, and a learned page that denies access: it may be private.
     """
-    if not facts.has_head:
-        return {} if page.read_at else {"unread_reason": facts.unread_reason}
-    changes: dict[str, Any] = {}
-    if facts.digest is not None:
-        changes["content_history"] = add_sighting(page.content_history, facts.digest, at)
-    if facts.stated_date:
-        moment = timestamp_of_w3c(facts.stated_date)
-        changes["stated_date_history"] = add_sighting(page.stated_date_history, moment, at)
-    if at >= page.read_at:
-        changes |= {
-            "read_at": at,
-            "html_refusal": facts.refusal,
-            "html_expires_at": facts.expires_at,
-            "stated_date": facts.stated_date,
-            "unread_reason": facts.unread_reason,
-            "without_path": facts.without_path,
-        }
-    return changes
-
-
-def _without_future(page: Page, now: float, at: int) -> Page:
-    """The page, what it showed later than now dated back to just before `at`.
-
-    What that evidence said stays until something else is seen. Without this, one hour with a wrong clock would decide
-    about a page until its date has come.
-    """
-    if max(page.last_seen, page.read_at) <= now + CLOCK_SKEW_SECONDS:
-        return page
-
-    def past(history: History) -> History:
-        return tuple(run for run in history if run.last <= now)
-
-    return page._replace(
-        first_seen=min(page.first_seen, at),
-        last_seen=min(page.last_seen, at - 1),
-        read_at=min(page.read_at, at - 1),
-        last_modified_history=past(page.last_modified_history),
-        content_history=past(page.content_history),
-        stated_date_history=past(page.stated_date_history),
-        unconfirmed_answers=(),
-    )
-
-
-# What is worth writing, and worth a request
-
-
-def is_worth_writing(before: Page, page: Page) -> bool:
-    """Whether more than the times of the last visit or reading changed, or one of these by `REFRESH_SECONDS`.
-
-    What arrives late may show that two values were served at one time, so all that it changes counts.
-    """
-    return (
-        (page.last_seen == before.last_seen and page != before)
-        or not 0 <= page.last_seen - before.last_seen < REFRESH_SECONDS
-        or not 0 <= page.read_at - before.read_at < REFRESH_SECONDS
-        or _without_times(page) != _without_times(before)
-        or _credible_dates(page) != _credible_dates(before)  # a date becomes so by a later visit
-    )
-
-
-def _without_times(page: Page) -> object:
-    """All about a page but when it, and each value of its histories, was last seen."""
-    bare = page._replace(last_seen=0, read_at=0, last_modified_history=(), content_history=(), stated_date_history=())
-    histories = page.last_modified_history, page.content_history, page.stated_date_history
-    return bare, [*map(significant, histories)]
-
-
-def _credible_dates(page: Page) -> tuple[bool, bool]:
-    """Whether the page's Last-Modified, and the date that it states, are credible."""
-    return (
-        page.last_modified is not None and is_credible(page.last_modified_history, page.last_modified),
-        page.stated_date is not None and is_credible(page.stated_date_history, timestamp_of_w3c(page.stated_date)),
-    )
-
-
-def needs_probe(before: Page | None, page: Page, listed_types: frozenset[str]) -> bool:
-    """Whether a good page has just answered something else, so that the prober can settle what it answers now.
-
-    One odd request can get a 404 or a noindex from some apps, so these are settled, too.
-    """
-    if before is None or not _is_good(before, listed_types):
+    if observation.is_probe or not is_conclusive(observation.status):
         return False
-    return (is_listable(before) and not is_listable(page)) or not {*page.unconfirmed_answers} <= {
-        *before.unconfirmed_answers
-    }
+    if observation.learned and observation.denies_access:
+        return False
+    if observation.is_unusual and not observation.may_be_listed:
+        return True
+    return not (observation.status in _GONE_STATUSES or _is_good(observation, observation.listed_types))
 
 
 def _is_good(evidence: Page | Observation, listed_types: frozenset[str]) -> bool:
     """Whether it is an answer that shows a page."""
     return evidence.status == 200 and evidence.media_type in listed_types
+
+
+def _is_of_the_future(page: Page, now: float) -> bool:
+    """Whether a clock was wrong when a page was seen. Without this, that would decide until its date has come."""
+    return max(page.last_seen, page.read_at) > now + CLOCK_SKEW_SECONDS
 
 
 def _must_be_read(page: Page | None, observation: Observation) -> bool:
@@ -249,26 +185,54 @@ def _with_known_origin(observation: Observation, page: Page | None) -> Observati
     return observation
 
 
-def _note_news(batch: MergedBatch, before: Page | None, page: Page) -> None:
-    """Note the path of a page that the prober should request again, and why."""
-    history = page.content_history
-    history_before = before.content_history if before is not None else ()
-    if not history or history is history_before:
-        return
-    content, _, seen_at = history[-1]
-    if content == VOLATILE:
-        return
-    if not history_before:
-        batch.new_paths.append(page.path)
-        return
-    news, was_volatile_lately = batch.new_paths, False
-    for run in history_before:
-        if run.value == content:
-            if run.was_repeated or seen_at <= run.first + UNREPEATED_CONTENT_SECONDS:
-                return  # it is confirmed, or is being probed
-        else:
-            news = batch.changed_paths
-            is_recent = run.last > seen_at - VOLATILE_RECHECK_SECONDS
-            was_volatile_lately = was_volatile_lately or (run.value == VOLATILE and is_recent)
-    if not was_volatile_lately:
-        news.append(page.path)
+# What is worth writing, and worth a request
+
+
+def is_worth_writing(before: Page, page: Page) -> bool:
+    """Whether more than the times of the last visit or reading changed, or these by `REFRESH_SECONDS`.
+
+    What arrives late may show that two values were served at one time, so all that it changes counts.
+    """
+    if page.last_seen == before.last_seen:
+        return page != before
+    passed = page.last_seen - before.last_seen, page.read_at - before.read_at
+    return not 0 <= min(passed) <= max(passed) < REFRESH_SECONDS or _lasting(page) != _lasting(before)
+
+
+def _lasting(page: Page) -> object:
+    """All about a page but when it, and each value of its histories, was last seen."""
+    histories = page.last_modified_history, page.content_history, page.stated_date_history
+    bare = page._replace(last_seen=0, read_at=0, last_modified_history=(), content_history=(), stated_date_history=())
+    return bare, [*map(_significant, histories)]
+
+
+def _significant(history: History) -> list[tuple[int, int, int]]:
+    """What of a history must be written at once: that a content was seen twice, and that a date stayed for a minute.
+
+    A later sign that the content is `VOLATILE` takes away the dates of all changes before it.
+    """
+    return [
+        (value, first, last if value == VOLATILE else (first < last) + (first + GENERATED_DATE_SECONDS <= last))
+        for value, first, last in history
+    ]
+
+
+def _is_contradicted(before: Page | None, page: Page, listed_types: frozenset[str]) -> bool:
+    """Whether a good page has just answered something else, so that the prober can settle what it answers now.
+
+    One odd request can get a 404 or a noindex from some apps, so these are settled, too.
+    """
+    if before is None or not _is_good(before, listed_types):
+        return False
+    return (is_listable(before) and not is_listable(page)) or page.unconfirmed_at > before.unconfirmed_at
+
+
+def _has_new_content(before: Page | None, page: Page) -> bool:
+    """Whether the content is one that was never seen before, and has not varied from request to request lately."""
+    if not page.content_history or page.content_history[-1].value == VOLATILE:
+        return False
+    content = page.content_history[-1]
+    return not any(
+        run.value == content.value or (run.value == VOLATILE and run.last > content.last - VOLATILE_RECHECK_SECONDS)
+        for run in (before.content_history if before is not None else ())
+    )

@@ -1,4 +1,4 @@
-"""What a response says about its page, as parsed: `Observation`, and of its HTML `HtmlFacts`."""
+"""What a response says about its page, parsed and checked: `Observation`."""
 
 from __future__ import annotations
 
@@ -13,37 +13,11 @@ HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
 MAX_DELAY_SECONDS: Final = 6 * 60 * 60
 """For how long a response may wait for the store and still show when the page had its content."""
 
+_CONCLUSIVE_STATUSES: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
+"""Statuses other than 2xx that describe the page rather than the request."""
 
-class HtmlFacts(NamedTuple):
-    """What one reading of a page's HTML says. Its URLs are absolute or relative to the page, as the HTML has them."""
-
-    digest: int | None
-    """A signed 64-bit digest of the content (see `content_digest`), or `value_history.VOLATILE`.
-
-    None if the content could not be read completely: the digest of a part would change with what surrounds it.
-    """
-    noindex: bool = False
-    canonical: str | None = None
-    """The canonical URL it names; None if it names several. Of an `Observation`: None if that is the page itself."""
-    stated_date: str | None = None
-    """When the page says it was modified: a W3C date, or a W3C datetime in UTC."""
-    instant_refresh: str | None = None
-    """The target of an instant refresh. Of an `Observation`: None if that is the page itself."""
-    expires_at: int | None = None
-    """The unavailable_after of its robots meta tag, in POSIX seconds."""
-    unread_reason: str = ""
-    """Why its content was not read completely, such as "has more than 50,000 tags"; empty if it was."""
-    has_head: bool = True
-    """Whether its head was read. If not, all fields but `unread_reason` are meaningless."""
-    without_path: int = 0
-    """A digest of the content without the words of the page's own path; 0 if unknown."""
-
-    @property
-    def refusal(self) -> str:
-        """Why the HTML of an `Observation` does not let its page be listed; empty if it does."""
-        if self.noindex:
-            return "its robots meta tag says noindex"
-        return refresh_refusal(self.instant_refresh) or canonical_refusal(self.canonical)
+_CANONICAL_REFUSAL: Final = "its canonical URL is another: "
+_REFRESH_REFUSAL: Final = "it leads to another page at once: "
 
 
 class Observation(NamedTuple):
@@ -58,13 +32,21 @@ class Observation(NamedTuple):
     status: int
     media_type: str = ""
     refusal: str = ""
-    """Why its headers do not let the page be listed, such as "its X-Robots-Tag says noindex"; empty if they do."""
+    """Why the page is not to be listed, such as "its X-Robots-Tag says noindex"; empty if it may be."""
     expires_at: int | None = None
-    """The unavailable_after of its X-Robots-Tag, in POSIX seconds."""
+    """Its unavailable_after, in POSIX seconds."""
     last_modified: int | None = None
     """A plausible Last-Modified, in POSIX seconds; see `dates.parse_last_modified`."""
-    html: HtmlFacts | None = None
-    """What its HTML says, if the body was sampled."""
+    is_read: bool = False
+    """Whether the head of its HTML was read. If not, the HTML may say more."""
+    unread_reason: str = ""
+    """Why its HTML was not read completely, such as "nests too many elements"; empty if it was, or not sampled."""
+    digest: int | None = None
+    """A signed 64-bit digest of the content (see `content_digest`), or `value_history.VOLATILE`; None if unknown."""
+    without_path: int = 0
+    """A digest of the content without the words of the page's own path; 0 if unknown."""
+    stated_date: str | None = None
+    """When the page says it was modified: a W3C date, or a W3C datetime in UTC."""
     learned: bool = False
     """Whether the page is known from traffic only: its route has parameters, so a client may have invented the path."""
     may_be_provided: bool = False
@@ -77,22 +59,52 @@ class Observation(NamedTuple):
     """Whether the request carried headers that this site's requests usually do not, and that the app may believe."""
     listed_types: frozenset[str] = INDEXABLE_TYPES
     """The media types that the site lists: an answer of one of them is good."""
-    is_unread: bool = False
-    """Whether it is an HTML page whose head could have been read, and was not: the HTML may say noindex."""
+
+    @property
+    def may_be_listed(self) -> bool:
+        """Whether an answer, as far as it was read, lets its page be listed."""
+        is_good = self.status == 200 and self.media_type in self.listed_types
+        return is_good and not self.refusal and self.expires_at is None
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether it is an HTML page whose head could have been read, and was not: the HTML may say noindex."""
+        return self.status == 200 and self.media_type in HTML_TYPES and not (self.is_read or self.unread_reason)
+
+    def undated(self) -> Observation:
+        """The observation without its content and its dates."""
+        return self._replace(digest=None, stated_date=None, last_modified=None)
 
 
-_CANONICAL_REFUSAL: Final = "its canonical URL is another: "
-_REFRESH_REFUSAL: Final = "it leads to another page at once: "
+def is_conclusive(status: int) -> bool:
+    """Whether a status describes the page whatever the request was.
+
+    Any request can be written so that it gets another 4xx (400, 406, 422 ...). These count only while nothing better
+    is known, as for a route that needs a query.
+    """
+    return 200 <= status < 300 or status in _CONCLUSIVE_STATUSES
 
 
-def refresh_refusal(target: str | None) -> str:
-    """Why a page with an instant refresh, which search engines treat as a redirect, is not listed; empty if it is."""
-    return "" if target is None else f"{_REFRESH_REFUSAL}{target}"
+def at_merge(observation: Observation, now: int) -> Observation:
+    """The observation as it is merged at a time of the store: none is later than that.
+
+    If it is dated long before, the worker's clock is behind the store's, or the store could not be reached. A worker
+    whose clock is months behind would show new content at a time when the page had another, and the page would seem to
+    alternate for months. So such an observation decides whether the page is listed, but has no content and no dates.
+    """
+    if observation.at >= now - MAX_DELAY_SECONDS:
+        return observation._replace(at=min(observation.at, now))
+    return observation.undated()
 
 
-def canonical_refusal(canonical: str | None) -> str:
-    """Why a page that names another URL as canonical (RFC 6596) is not listed; empty if it is."""
-    return "" if canonical is None else f"{_CANONICAL_REFUSAL}{canonical}"
+def refresh_refusal(target: str) -> str:
+    """Why a page with an instant refresh, which search engines treat as a redirect, is not listed."""
+    return f"{_REFRESH_REFUSAL}{target}"
+
+
+def canonical_refusal(canonical: str) -> str:
+    """Why a page that names another URL as canonical (RFC 6596) is not listed."""
+    return f"{_CANONICAL_REFUSAL}{canonical}"
 
 
 def refusal_kind(refusal: str) -> str:
@@ -104,22 +116,3 @@ def refusal_kind(refusal: str) -> str:
 def refused_canonical(refusal: str) -> str | None:
     """The other URL that a page with this refusal names as canonical; None if that is not the reason."""
     return refusal.removeprefix(_CANONICAL_REFUSAL) if refusal.startswith(_CANONICAL_REFUSAL) else None
-
-
-def at_merge(observation: Observation, now: int) -> Observation:
-    """The observation as it is merged at a time: none is later than that.
-
-    If it is dated long before, the worker's clock is behind the store's, or the store could not be reached. A worker
-    whose clock is months behind would show new content at a time when the page had another, and the page would seem to
-    alternate for months. So such an observation decides whether the page is listed, but has no content and no dates.
-
-    Args:
-        observation: what a response says.
-        now: the store's time, in POSIX seconds.
-    """
-    if observation.at >= now - MAX_DELAY_SECONDS:
-        return observation._replace(at=min(observation.at, now))
-    html = observation.html
-    if html is not None:
-        html = html._replace(digest=None, stated_date=None)
-    return observation._replace(html=html, last_modified=None)

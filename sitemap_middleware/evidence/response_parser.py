@@ -2,142 +2,136 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from functools import partial
-from hashlib import blake2b
 from typing import Final
 from urllib.parse import urlsplit
 
 from ..http.captured_response import MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
 from ..http.urls import is_page_url, is_same_page, is_same_path
-from ..util import BoundedCache
-from . import html_facts
 from .body_decoding import decode_body, undecodable_reason
 from .dates import parse_last_modified
-from .delisting_confirmation import denies_access
-from .observations import HTML_TYPES, INDEXABLE_TYPES, HtmlFacts, Observation, canonical_refusal, refresh_refusal
+from .html_facts import HtmlFacts, has_whole_head, is_text, parse_html
+from .observations import HTML_TYPES, INDEXABLE_TYPES, Observation, canonical_refusal, refresh_refusal
 from .response_headers import ResponseHeaders
-
-MAX_CACHED_HTML: Final = 4096
-"""Parsed bodies cached at most; half as many are always kept."""
 
 UNREADABLE_FILE_REASON: Final = "was sent as a file that could not be read"
 
 _MAX_URL_CHARS: Final = 2048
 
-
-class ResponseParser:
-    """Parses captured responses. Bodies are cached by a digest of their bytes, so an unchanged page is parsed once."""
-
-    def __init__(self, listed_types: frozenset[str] = INDEXABLE_TYPES) -> None:
-        """`listed_types` are the media types that the site lists."""
-        self._listed_types = listed_types
-        self._html_cache = BoundedCache[bytes, HtmlFacts](MAX_CACHED_HTML)
-
-    def parse(
-        self,
-        captured: CapturedResponse,
-        path: str,
-        route: str,
-        loc: str,
-        *,
-        learned: bool = False,
-        may_be_provided: bool = False,
-    ) -> Observation | None:
-        """What a response says about the page at `loc`, or None if it says nothing.
-
-        A transient status says nothing. Neither does a redirect to the same path on another scheme or host, which is
-        usually a redirect to the canonical ones.
-        """
-        if captured.status not in OBSERVED_STATUSES:
-            return None
-        headers = ResponseHeaders(captured.headers)
-        at = int(captured.at)
-        target = headers.get_last("location")
-        if 300 <= captured.status < 400 and target and is_same_path(loc, target):
-            return None
-        is_own_url = partial(is_same_page, captured.site, loc, request_host=captured.host)
-        media_type = headers.media_type
-        html = self._html_facts(captured, headers, media_type, loc, is_own_url)
-        refresh = headers.instant_refresh
-        if refresh is not None and is_own_url(refresh):
-            refresh = None
-        return Observation(
-            path=path,
-            route=route,
-            at=at,
-            status=captured.status,
-            media_type=media_type,
-            refusal=headers.refusal
-            or refresh_refusal(refresh)
-            or canonical_refusal(_canonical_elsewhere(headers, loc, is_own_url)),
-            expires_at=headers.robots.expires_at,
-            last_modified=parse_last_modified(headers.get_all("last-modified"), at),
-            html=html,
-            learned=learned,
-            may_be_provided=may_be_provided,
-            is_probe=captured.is_probe,
-            denies_access=denies_access(captured.status, loc, target),
-            listed_types=self._listed_types,
-            is_unread=(html is None and captured.status == 200 and media_type in HTML_TYPES and captured.is_readable),
-        )
-
-    def _html_facts(
-        self,
-        captured: CapturedResponse,
-        headers: ResponseHeaders,
-        media_type: str,
-        loc: str,
-        is_own_url: Callable[[str], bool],
-    ) -> HtmlFacts | None:
-        """What the page's HTML says; None if the response is no HTML page, or its body was not sampled or is broken."""
-        if captured.status != 200 or media_type not in HTML_TYPES:  # probes keep bodies of any type
-            return None
-        undecodable = undecodable_reason(headers.codings)
-        if captured.body is None or headers.has_other_body:
-            is_file = headers.has_other_body or not captured.is_readable
-            reason = undecodable or UNREADABLE_FILE_REASON
-            return HtmlFacts(None, unread_reason=reason, has_head=False) if is_file else None
-        facts = self._parse_html(captured.body, headers, urlsplit(loc).path, is_truncated=captured.is_truncated)
-        if not facts.has_head:
-            return HtmlFacts(None, unread_reason=undecodable, has_head=False) if undecodable else None
-        if undecodable:
-            facts = facts._replace(unread_reason=undecodable)
-        canonical, refresh = facts.canonical, facts.instant_refresh
-        if canonical is not None and (is_own_url(canonical) or not is_page_url(loc, canonical)):
-            canonical = None
-        if refresh is not None and is_own_url(refresh):
-            refresh = None
-        return facts._replace(canonical=canonical, instant_refresh=refresh)
-
-    def _parse_html(self, body: bytes, headers: ResponseHeaders, path: str = "", *, is_truncated: bool) -> HtmlFacts:
-        codings, charset, is_xml = headers.codings, headers.charset, headers.media_type != "text/html"
-        # The same bytes mean something else with another charset, coding, type, length or path.
-        context = repr((charset, codings, is_truncated, is_xml, path)).encode()
-        key = blake2b(body, digest_size=16, key=blake2b(context, digest_size=16).digest()).digest()
-        facts = self._html_cache.get(key)
-        if facts is None:
-            is_complete = not is_truncated
-            if codings:
-                body, is_complete = decode_body(body, codings, MAX_HTML_BYTES)
-            facts = html_facts.parse_html(body, charset, path=path, is_truncated=not is_complete, is_xml=is_xml)
-            if codings and not is_complete:
-                is_cut = not is_truncated and len(body) < MAX_HTML_BYTES
-                is_read = html_facts.has_whole_head if is_cut else html_facts.is_text
-                if not (facts.noindex or is_read(body, charset)):
-                    facts = facts._replace(has_head=False)
-                elif is_cut:
-                    facts = facts._replace(unread_reason=f"is not whole as {', '.join(codings)[:20]}")
-            self._html_cache.put(key, facts)
-        return facts
+_SIGN_IN_URL: Final = re.compile(
+    r"""
+    (?<![a-z])(?:log|sign)[-_]?(?:in|on|up)(?![a-z])
+    | (?<![a-z])(?:auth|oauth2?|sso|oidc|saml2?|idp|cas|accounts?|sessions?|authenticat\w*|authoriz\w*|identity|register
+        |registration|password|passwd|2fa|mfa|otp|captcha|denied|forbidden|paywall|subscribe)(?![a-z])
+    | [?&](?:next|redirect\w*|return\w*|continue|goto|dest\w*|back\w*|url|from|service|target)=
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Part of a redirect's target that shows a login page, or that carries the page to return to after the login."""
 
 
-def _canonical_elsewhere(headers: ResponseHeaders, loc: str, is_own_url: Callable[[str], bool]) -> str | None:
-    """The other page that a Link header names as canonical (RFC 6596).
+def parse_response(
+    captured: CapturedResponse,
+    path: str,
+    route: str,
+    loc: str,
+    *,
+    learned: bool = False,
+    may_be_provided: bool = False,
+    listed_types: frozenset[str] = INDEXABLE_TYPES,
+) -> Observation | None:
+    """What a response says about the page at `loc`, or None if it says nothing.
 
-    A link with an anchor is about the anchor's page (RFC 8288, section 3.2), which may not be this one.
+    A transient status says nothing. Neither does a redirect to the same path on another scheme or host, which is
+    usually a redirect to the canonical ones.
     """
-    for target, anchor in headers.canonical:
-        if (anchor is None or is_own_url(anchor)) and not is_own_url(target) and is_page_url(loc, target):
-            return target[:_MAX_URL_CHARS]
-    return None
+    if captured.status not in OBSERVED_STATUSES:
+        return None
+    headers = ResponseHeaders(captured.headers)
+    at, target = int(captured.at), headers.get_last("location")
+    if 300 <= captured.status < 400 and target and is_same_path(loc, target):
+        return None
+    is_own_url = partial(is_same_page, captured.site, loc, request_host=captured.host)
+    # A link with an anchor is about the anchor's page (RFC 8288, section 3.2), which may not be this one.
+    canonicals = [link for link, anchor in headers.canonical if anchor is None or is_own_url(anchor)]
+    observation = Observation(
+        path=path,
+        route=route,
+        at=at,
+        status=captured.status,
+        media_type=headers.media_type,
+        refusal=_refusal(headers.refusal, headers.instant_refresh, canonicals, loc, is_own_url),
+        expires_at=headers.robots.expires_at,
+        last_modified=parse_last_modified(headers.get_all("last-modified"), at),
+        learned=learned,
+        may_be_provided=may_be_provided,
+        is_probe=captured.is_probe,
+        denies_access=denies_access(captured.status, loc, target),
+        listed_types=listed_types,
+    )
+    if captured.status != 200 or headers.media_type not in HTML_TYPES:  # probes keep bodies of any type
+        return observation
+    undecodable = undecodable_reason(headers.codings)
+    if captured.body is None or headers.has_other_body:
+        is_file = headers.has_other_body or not captured.is_readable
+        return observation._replace(unread_reason=undecodable or UNREADABLE_FILE_REASON) if is_file else observation
+    html = _read_html(captured, headers, urlsplit(loc).path)
+    if html is None:
+        return observation._replace(unread_reason=undecodable)
+    said = "its robots meta tag says noindex" if html.noindex else ""
+    html_refusal = _refusal(said, html.instant_refresh, [html.canonical] if html.canonical else [], loc, is_own_url)
+    ends = [end for end in (observation.expires_at, html.expires_at) if end is not None]
+    return observation._replace(
+        refusal=observation.refusal or html_refusal,
+        expires_at=min(ends, default=None),
+        is_read=True,
+        unread_reason=undecodable or html.unread_reason,
+        digest=html.digest,
+        without_path=html.without_path,
+        stated_date=html.stated_date,
+    )
+
+
+def _read_html(captured: CapturedResponse, headers: ResponseHeaders, path: str = "") -> HtmlFacts | None:
+    """What a sampled body says; None if its head cannot be read."""
+    body, codings, charset = captured.body or b"", headers.codings, headers.charset
+    is_xml, is_complete = headers.media_type != "text/html", not captured.is_truncated
+    if codings:
+        body, is_complete = decode_body(body, codings, MAX_HTML_BYTES)
+    html = parse_html(body, charset, path=path, is_truncated=not is_complete, is_xml=is_xml)
+    if is_complete or not codings:
+        return html
+    is_cut = not captured.is_truncated and len(body) < MAX_HTML_BYTES
+    if not (html.noindex or (has_whole_head if is_cut else is_text)(body, charset)):
+        return None
+    return html._replace(unread_reason=f"is not whole as {', '.join(codings)[:20]}") if is_cut else html
+
+
+def _refusal(
+    said: str, refresh: str | None, canonicals: Iterable[str], loc: str, is_own_url: Callable[[str], bool]
+) -> str:
+    """Why a page is not listed: what it says itself, an instant refresh, or another canonical URL; else empty."""
+    if said:
+        return said
+    if refresh is not None and not is_own_url(refresh):
+        return refresh_refusal(refresh)
+    for canonical in canonicals:
+        if not is_own_url(canonical) and is_page_url(loc, canonical):
+            return canonical_refusal(canonical[:_MAX_URL_CHARS])
+    return ""
+
+
+def denies_access(status: int, loc: str, target: str | None) -> bool:
+    """Whether an answer keeps anonymous visitors out: a refusal, or a redirect to a login page.
+
+    Words such as "account" in the URL of the requested page do not count: `/account` may redirect to `/account/`.
+    """
+    if 300 <= status < 400:
+        return not _sign_in_words(target or "") <= _sign_in_words(loc)
+    return status in {401, 402, 403, 407, 511}
+
+
+def _sign_in_words(url: str) -> set[str]:
+    return {match[0].lower() for match in _SIGN_IN_URL.finditer(url)}

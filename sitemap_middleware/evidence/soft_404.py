@@ -64,7 +64,7 @@ def soft_not_founds(pages: Iterable[Page]) -> SoftNotFounds:
 
 def _keys(page: Page) -> Iterator[Key]:
     """What a page may have in common with others; nothing if it was not learned or may not be listed."""
-    if not page.learned or page.status != 200 or page.refusal or page.html_refusal or not page.content_history:
+    if not page.learned or page.status != 200 or page.refusal or not page.content_history:
         return
     content = page.content_history[-1].value
     if content == VOLATILE:

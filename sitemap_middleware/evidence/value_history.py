@@ -11,6 +11,7 @@ build the same history.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -40,48 +41,19 @@ class Run(NamedTuple):
 
 History = tuple[Run, ...]
 
-_make: Final = tuple.__new__  # builds a named tuple in half the time of calling its class
-
 RUN_ORDER: Final = attrgetter("last", "first", "value")
 """The sort key of the runs of a history."""
 
 
 def add_sighting(history: History, value: int, at: int) -> History:
-    """The history with one more sighting; the same object if its time lies within a run of the value."""
-    is_latest = True
-    if history:
-        last_value, first, last = history[-1]
-        is_latest = at > last
-        if is_latest and last_value == value:  # the common case: no run changes its place
-            return (*history[:-1], _make(Run, (value, first, at)))
-        for run in history:
-            if run.value == value:
-                if run.first <= at <= run.last:
-                    return history
-                others = [other for other in history if other.value != value]
-                return _sorted_runs([*others, Run(value, min(run.first, at), max(run.last, at))])
-    runs = (*history, _make(Run, (value, at, at)))
-    return runs if is_latest and len(runs) <= MAX_RUNS else _sorted_runs([*runs])
-
-
-def _sorted_runs(runs: list[Run]) -> History:
+    """The history with one more sighting."""
+    known = next((run for run in history if run.value == value), Run(value, at, at))
+    runs = [run for run in history if run is not known]
+    runs.append(Run(value, min(known.first, at), max(known.last, at)))
     runs.sort(key=RUN_ORDER)
     if len(runs) > MAX_RUNS:
         runs.remove(next(run for run in runs if run.value != VOLATILE))
     return tuple(runs)
-
-
-def last_run(history: History) -> Run | None:
-    """The run seen last, or None."""
-    return history[-1] if history else None
-
-
-def significant(history: History) -> list[tuple[int, int, int]]:
-    """The part of a history whose change must be written to the store: all but when each value was last seen.
-
-    For `VOLATILE` that time counts too: a later one takes away the dates of all changes before it.
-    """
-    return [(value, first, last if value == VOLATILE else first < last) for value, first, last in history]
 
 
 def last_change(history: History) -> tuple[int, int] | None:
@@ -94,28 +66,27 @@ def last_change(history: History) -> tuple[int, int] | None:
     - values alternate (A, B, A), and the present one has not been alone for as long as they alternated;
     - the present value is older than the last sign that the content is `VOLATILE`.
     """
-    volatile_until = max((run.last for run in history if run.value == VOLATILE), default=None)
-    if volatile_until is not None:
-        history = tuple(run for run in history if run.first > volatile_until and run.value != VOLATILE)
-    present = last_run(tuple(run for run in history if run.was_repeated))
+    volatile_until = max((run.last for run in history if run.value == VOLATILE), default=-1)
+    runs = [run for run in history if run.value != VOLATILE and run.first > volatile_until]
+    present = next((run for run in reversed(runs) if run.was_repeated), None)
     if present is None:
         return None
-    earlier = [run for run in history if run.first < present.first]
-    if not any(run.was_repeated for run in earlier) or _alternates(history, present):
+    earlier = [run for run in runs if run.first < present.first]
+    if not any(run.was_repeated for run in earlier) or _alternates(runs, present):
         return None
     old_until = max(run.last for run in earlier)
     return min(old_until, present.first), max(old_until, present.first)
 
 
-def _alternates(history: History, present: Run) -> bool:
+def _alternates(runs: Sequence[Run], present: Run) -> bool:
     """Whether values come and go, and the present one has not yet been alone for as long as they did."""
-    others = [run for run in history if run is not present]
+    others = [run for run in runs if run is not present]
     if any(_overlap(present, other) or _interrupts(present, other) for other in others):
         return True
     if not any(_overlap(run, other) for run, other in combinations(others, 2)):
         return False
     alone_since = max(run.last for run in others)
-    return present.last - alone_since < alone_since - min(run.first for run in history)
+    return present.last - alone_since < alone_since - min(run.first for run in runs)
 
 
 def _overlap(run: Run, other: Run) -> bool:

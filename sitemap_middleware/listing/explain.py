@@ -6,9 +6,9 @@ from collections.abc import Collection
 from dataclasses import replace
 from itertools import chain
 
-from ..evidence.explanation import Explanation
+from ..evidence.explanation import Explanation, page_events
 from ..evidence.lastmod import date_evidence
-from ..evidence.page_verdict import dropped_between, page_events
+from ..evidence.page_verdict import dropped_between
 from ..http.urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, toggle_trailing_slash
 from ..models import Route
 from .candidates import Candidate, SiteSnapshot, decode_path, learned_candidates, stored_candidates

@@ -17,11 +17,10 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from ..evidence.dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
-from ..evidence.delisting_confirmation import is_refused_by_html, may_be_listed
 from ..evidence.merge import MergedBatch, merge_batch
 from ..evidence.observations import Observation, at_merge
 from ..evidence.page_verdict import is_listable
-from ..evidence.response_parser import UNREADABLE_FILE_REASON, ResponseParser
+from ..evidence.response_parser import UNREADABLE_FILE_REASON, parse_response
 from ..evidence.value_history import VOLATILE
 from ..exceptions import StoreError
 from ..http.captured_response import CapturedResponse
@@ -104,7 +103,6 @@ class Ingester:
         self._tracker = tracker
         self._prober = prober
         self._site_resolver = site_resolver
-        self._parser = ResponseParser(options.media_types)
         self._own_host_seen_at = BoundedCache[StoreKey, float](MAX_SITES)
         """When a site's own Host was last requested."""
         self._checked = BoundedCache[PageKey, tuple[int, float]](MAX_CHECKED_PAGES)
@@ -151,20 +149,20 @@ class Ingester:
             self._store_clock.warn_of_skew(response.at - now)
             return None
         observation = self._parsed(response, table)
-        digest = None if observation is None or observation.html is None else observation.html.digest
+        digest = None if observation is None else observation.digest
         if response.body is not None:
             self._tracker.sampler.record_digest(response.page_key, digest)
         if observation is None or (response.is_foreign_host and not self._is_foreign_evidence(response, observation)):
             return None
-        if may_be_listed(observation):
+        if observation.may_be_listed:
             self._site_resolver.note_page(response.site)
-        elif not is_refused_by_html(observation):  # the page that it is later may be another one
+        else:  # the page that it is later may be another one
             self._tracker.sampler.forget(response.page_key)
-        if response.is_probe and digest is not None and observation.html is not None:
+        if response.is_probe and digest is not None:
             before, at = self._checked.get(response.page_key) or (digest, 0.0)
             self._checked.put(response.page_key, (digest, response.at))
             if digest != before and 0 <= response.at - at <= VOLATILE_SECONDS:
-                observation = observation._replace(html=observation.html._replace(digest=VOLATILE))
+                observation = observation._replace(digest=VOLATILE)
         return at_merge(observation, now)
 
     def _parsed(self, response: CapturedResponse, table: RouteTable) -> Observation | None:
@@ -182,17 +180,23 @@ class Ingester:
             provided = None if route.builder is None else self._providers.is_provided(response.site, route, path)
             learned = not route.static and not provided
             may_be_provided = route.builder is not None and provided is not False
-            observation = self._parser.parse(
-                response, path, route.path, loc, learned=learned, may_be_provided=may_be_provided
+            observation = parse_response(
+                response,
+                path,
+                route.path,
+                loc,
+                learned=learned,
+                may_be_provided=may_be_provided,
+                listed_types=self._options.media_types,
             )
-        html = None if observation is None else observation.html
-        if html is not None and not html.has_head and html.unread_reason != UNREADABLE_FILE_REASON:
+        reason = "" if observation is None or observation.is_read else observation.unread_reason
+        if reason not in ("", UNREADABLE_FILE_REASON):
             self._warn_once(
                 "HTML",
                 "the HTML of %s cannot be read (it %s), so its robots meta tag and its changes are missed:"
                 " install a decoder, or add SitemapMiddleware inside the middleware that compresses",
                 loc,
-                html.unread_reason,
+                reason,
             )
         return observation
 
@@ -206,7 +210,7 @@ class Ingester:
     def _is_foreign_evidence(self, response: CapturedResponse, observation: Observation) -> bool:
         """Whether a response for a foreign Host counts: not while the site's own Host is requested as well."""
         if response.is_probe:  # under the Host of the live request, because the app refused the site's own
-            return may_be_listed(observation)
+            return observation.may_be_listed
         own_at = self._own_host_seen_at.get(response.site.store_key)
         if own_at is None or response.at - own_at >= OWN_HOST_WINDOW_SECONDS:
             return True
@@ -229,7 +233,7 @@ class Ingester:
                 self._store, site.store_key, seen, self._options.page_limits, site_batch.now
             )
             if self._options.verify:
-                news = [path for path in merged.new_paths if path not in refused] + merged.changed_paths
+                news = [path for path in merged.changed_paths if path not in refused]
                 self._prober.check(site, [unquote(path) for path in news if path in own], CHECKS - 1)
                 self._prober.check(site, [unquote(path) for path in news if path not in own])
                 in_doubt += map(unquote, merged.conflicting_paths)
@@ -250,7 +254,7 @@ class Ingester:
         in_question = {
             observation.path
             for response, observation in site_batch.seen
-            if response.is_doubtful or (observation.learned and not response.is_probe and may_be_listed(observation))
+            if response.is_doubtful or (observation.learned and not response.is_probe and observation.may_be_listed)
         }
         pages = self._store.find(site_batch.site.store_key, in_question)
         evidence: list[Observation] = []
@@ -262,7 +266,7 @@ class Ingester:
                 counts = doubtful_evidence(response, observation, page)
             if (
                 observation.path in in_question
-                and may_be_listed(observation)
+                and observation.may_be_listed
                 and page is not None
                 and not is_listable(page)
                 and self._may_ask(response)
@@ -270,7 +274,7 @@ class Ingester:
                 counts = None
             if counts is not None:
                 evidence.append(counts)
-            elif may_be_listed(observation):
+            elif observation.may_be_listed:
                 asks.append(response.path)
         return evidence, asks
 
@@ -306,15 +310,13 @@ def doubtful_evidence(response: CapturedResponse, observation: Observation, page
 
     `page` is what is known about its page.
     """
-    if may_be_listed(observation):
+    if observation.may_be_listed:
         return None if _states_other_path(response) else observation
     if page is None or not is_listable(page):
         return None
     if observation.learned and observation.status == 200 and not _states_other_path(response):
         return observation  # it may have become private
-    # What its HTML refuses waits for confirmation as what its headers refuse does.
-    refusal = observation.refusal or (observation.html.refusal if observation.html is not None else "")
-    return observation._replace(html=None, refusal=refusal, is_unusual=True)
+    return observation.undated()._replace(is_read=False, is_unusual=True)
 
 
 def _states_other_path(response: CapturedResponse) -> bool:

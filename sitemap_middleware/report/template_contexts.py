@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_day_from_timestamp
-from ..evidence.page_verdict import histories, page_events, value_name, value_numbers
+from ..evidence.explanation import histories, page_events, value_names
+from ..evidence.page_verdict import describe_answer
 from ..evidence.value_history import History
 from ..http.urls import quote_path
 from ..inspection import ServiceInspection
@@ -189,35 +190,32 @@ def _facts(stored: Page) -> Iterator[tuple[str, str]]:
     if stored.read_at:
         yield "HTML last read", time(stored.read_at)
     for name, value in (
-        ("Refused by its headers", stored.refusal),
-        ("Refused by its HTML", stored.html_refusal),
+        ("Refused", stored.refusal),
         ("Not read completely", stored.unread_reason),
     ):
         if value:
             yield name, value
-    for answer in stored.unconfirmed_answers:
-        yield "Waits for confirmation", f"an answer of {answer.status} at {time(answer.at)}"
+    if stored.unconfirmed_at:
+        yield "Waits for confirmation", f"{describe_answer(stored)} at {time(stored.unconfirmed_at)}"
 
 
 def _timeline(stored: Page) -> Context:
     """Lanes of spans over the time in which the page was seen: its contents, and its dates."""
     lanes = histories(stored)
-    runs = [run for _, history in lanes for run in history]
+    runs = [run for history in lanes.values() for run in history]
     first = min([stored.first_seen, *(run.first for run in runs)])
     last = max([stored.last_seen, *(run.last for run in runs)])
     scale = 1000 / max(1, last - first)
     return {
-        "lanes": [(name, [*_spans(name, history, first, scale)]) for name, history in lanes],
+        "lanes": [(name, [*_spans(name, history, first, scale)]) for name, history in lanes.items()],
         "ends": (w3c_day_from_timestamp(first), w3c_day_from_timestamp(last)),
     }
 
 
 def _spans(name: str, history: History, first: int, scale: float) -> Iterator[tuple[float, float, int, str]]:
     """The start and the width of each span in thousandths, the number of its colour, and its text."""
-    numbers = value_numbers(history)
-    for run in history:
+    for number, (run, what) in enumerate(zip(history, value_names(name, history, time), strict=True)):
         width = max(6.0, scale * (run.last - run.first))
         start = min(scale * (run.first - first), 1000 - width)
-        what = value_name(name, run.value, numbers[run.value], time)
         text = f"{what}: {time(run.first)} to {time(run.last)}"
-        yield round(start, 1), round(width, 1), numbers[run.value] % _RUN_CLASSES, text
+        yield round(start, 1), round(width, 1), number % _RUN_CLASSES, text

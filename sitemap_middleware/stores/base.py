@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Protocol
 
 from ..models import BaseURL, Page, PageLimits, StoreKey
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 """Part of the names of all tables and keys. Raise it with every change of these or of the meaning of a page's fields:
 the new version starts empty, and processes of both versions work side by side while a deployment rolls on.
 """

@@ -15,8 +15,6 @@ from sitemap_middleware.evidence.value_history import (
     History,
     add_sighting,
     last_change,
-    last_run,
-    significant,
 )
 
 HOUR = 3600
@@ -50,16 +48,6 @@ def test_shuffled_and_repeated_sightings_give_the_same_history(
 @given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(0, 100_000))))
 def test_a_history_has_a_limited_number_of_runs(seen: list[tuple[int, int]]) -> None:
     assert len(history(*seen)) <= MAX_RUNS
-
-
-def test_sighting_without_news_returns_the_same_history() -> None:
-    before = seen("AAA")
-    assert add_sighting(before, ord("A"), HOUR) is before
-
-
-def test_significant_part_omits_when_a_value_was_last_seen() -> None:
-    assert significant(seen("AA")) == significant(seen("AAAA")) != significant(seen("A"))
-    assert last_run(()) is None
 
 
 @pytest.mark.parametrize(
@@ -137,8 +125,3 @@ def test_a_sign_of_moving_outlives_every_other_value() -> None:
         runs = add_sighting(runs, number, number)
     assert len(runs) == MAX_RUNS
     assert runs[0].value == VOLATILE
-
-
-def test_when_a_value_moved_last_is_written_down() -> None:
-    moved = add_sighting(add_sighting((), VOLATILE, 0), VOLATILE, 10)
-    assert significant(moved) != significant(add_sighting(moved, VOLATILE, 20))

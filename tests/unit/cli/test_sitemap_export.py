@@ -12,7 +12,7 @@ from click.testing import Result
 from sitemap_middleware.cli.main import command
 from sitemap_middleware.cli.sitemap_export import RETRY_SECONDS, export
 from sitemap_middleware.documents.xml import render_sitemap
-from sitemap_middleware.evidence.observations import HtmlFacts, Observation
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.exceptions import SitemapError
 from sitemap_middleware.http.messages import GENERATING_HEADER, Response
 from sitemap_middleware.models import Site
@@ -45,15 +45,15 @@ def own(source: str, name: str) -> str:
 
 
 def seen(path: str, route: str, **more: object) -> Observation:
-    return Observation(path, route, NOW - 100, 200, "text/html", learned="<" in route or "{" in route, **more)  # type: ignore[arg-type]
+    return Observation(
+        path, route, NOW - 100, 200, "text/html", is_read=True, learned="<" in route or "{" in route, **more
+    )  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("shop", ["flask_shop", "starlette_shop", "fastapi_shop"])
 def test_the_files_are_what_the_app_would_serve(shop: str, store: SQLiteStore, tmp_path: Path) -> None:
     route = "/posts/<slug>" if shop == "flask_shop" else "/posts/{slug}"
-    save_observations(
-        store, BASE, [seen("/posts/one", route), seen("/", "/", last_modified=1_588_314_600, html=HtmlFacts(1))]
-    )
+    save_observations(store, BASE, [seen("/posts/one", route), seen("/", "/", last_modified=1_588_314_600, digest=1)])
     out = tmp_path / "public"
     result = build(f"{SITE}:{shop}", out, "--factory")
     assert result.exit_code == 0, result.output

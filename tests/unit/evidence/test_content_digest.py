@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from sitemap_middleware.evidence.content_digest import MAX_WORDS, differ_by_numbers
-from sitemap_middleware.evidence.html_facts import MAX_OPTIONS, MAX_TAGS, parse_html
-from sitemap_middleware.evidence.observations import HtmlFacts
+from sitemap_middleware.evidence.html_facts import HtmlFacts, parse_html
 
 
 def facts(html: str, path: str = "/a") -> HtmlFacts:
@@ -145,28 +144,3 @@ def test_numbers_of_the_path_stay_in_the_second_digest() -> None:
 def test_pages_that_say_too_much_have_no_digest() -> None:
     assert digest(f"<main>{'x ' * MAX_WORDS}</main>") is not None
     assert facts(f"<main>{'x ' * (MAX_WORDS + 1)}</main>").unread_reason == "says more than can be compared in time"
-
-
-@pytest.mark.parametrize(
-    ("html", "reason"),
-    [
-        ("<br>" * (MAX_TAGS + 1), "has more than 50,000 tags"),
-        ("<div>" * 10_000, "nests too many elements"),
-        ("<select>" + "<option>" * (MAX_OPTIONS + 1), "has more than 2,000 options"),
-        (
-            "<p " + " ".join(f"a{number}" for number in range(50_000)) + ">",
-            "has an element with more than 500 attributes",
-        ),
-        ("".join(f"<font a{number}><p>" for number in range(8_000)), "nests too many elements"),
-        ("".join(f"<font a{number}='>' b><p></p>" for number in range(3_000)), "nests too many elements"),
-    ],
-    ids=["tags", "depth", "options", "attributes", "formatting", "quotes"],
-)
-def test_html_that_takes_a_parser_long_is_read_for_its_metadata(html: str, reason: str) -> None:
-    robots = "<meta name=robots content=noindex>"
-    for page in (
-        f"<head>{robots}</head>{html}",
-        f"{html[:200_000]}{robots}" if len(html) < 60_000 else f"{robots}{html}",
-    ):
-        found = facts(page)
-        assert (found.noindex, found.digest, found.unread_reason) == (True, None, reason)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.html_facts import (
-    HEAD_CHARS,
-    MAX_ATTRIBUTES,
-    MAX_DEPTH,
-    MAX_OPTIONS,
-    MAX_TAGS,
-    decode_html,
-    parse_html,
-)
-from sitemap_middleware.evidence.observations import HtmlFacts
+from sitemap_middleware.evidence.html_facts import MAX_ATTRIBUTES, MAX_DEPTH, HtmlFacts, decode_html, parse_html
 from sitemap_middleware.http.captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES
 
 
@@ -37,32 +30,24 @@ def digest(body: str, head: str = "") -> int:
         ('<META NAME=" Robots " CONTENT="NOINDEX, follow">', True),
         ('<meta name="robots" content="none">', True),
         ('<meta name="googlebot" content="noindex">', True),
-        ('<meta name="bingbot" content="noindex">', True),
         ('<meta name="otherbot" content="noindex">', False),
         ('<meta name="robots" content="index, follow">', False),
         ('<meta name="robots" content="index"><meta name="robots" content="noindex">', True),
         ('<meta name="description" content="noindex">', False),
-        ('<meta name="robots">', False),
         ('<meta name="robots" content="">', False),
         ('<meta name="robots" content="nofollow;noindex">', True),
         ('<meta name="robots" content="nofollow noindex">', True),
         ('<meta name="robots" content="nofollow,,\n NOINDEX ">', True),
-        ('<meta name="robots" content="max-image-preview:none">', False),
         ('<meta name="robots" content="max-image-preview: none, max-snippet:-1">', False),
         ('<meta name="robots" content="index, max-image-preview: none noindex">', True),
         ('<meta name="robots" content="noindexing">', False),
         ('<meta content="noindex" name="robots"/>', True),
-        ("<meta name=robots content=noindex>", True),
         ('<meta name="googlebot-news" content="noindex">', False),
-        ('<meta name="robots" content="index"><meta name="googlebot" content="noindex">', True),
-        ('<!-- <meta name="robots" content="noindex"> -->', False),
         ('<!--[if IE]><meta name="robots" content="noindex"><![endif]-->', False),
         ('<template><meta name="robots" content="noindex"></template>', False),
         ("""<script>'<meta name="robots" content="noindex">'</script>""", False),
-        ('<title><meta name="robots" content="noindex"></title>', False),
         ('<noscript><meta name="robots" content="noindex"></noscript>', True),
         ('</head><body><meta name="robots" content="noindex">', True),
-        ('<p><meta name="robots" content="noindex">', True),
         ('<meta name="robots" content="unavailable_after: 2020-01-01, noindex">', True),
     ],
 )
@@ -83,14 +68,10 @@ def test_robots_meta_tags(head: str, *, noindex: bool) -> None:
         ('<meta http-equiv="refresh" content="0.5; url = /other">', "/other"),
         ('<meta http-equiv="refresh" content=";url=/other">', "/other"),
         ('<meta http-equiv="refresh" content="6;url=/other">', None),
-        ('<meta http-equiv="refresh" content="300">', None),
         ('<meta http-equiv="refresh" content="0">', None),
-        ('<meta http-equiv="refresh" content="0;">', None),
         ('<meta http-equiv="refresh" content="0;url=">', None),
-        ('<meta http-equiv="refresh" content="soon">', None),
         ('<meta http-equiv="content-type" content="0;url=/other">', None),
         ('<noscript><meta http-equiv="refresh" content="0;url=/other"></noscript>', None),
-        ('<!--[if IE]><meta http-equiv="refresh" content="0;url=/other"><![endif]-->', None),
         ('<base href="/deep/"><meta http-equiv="refresh" content="0;url=other">', "/deep/other"),
     ],
 )
@@ -105,26 +86,16 @@ def test_refresh_target_is_read(head: str, refresh: str | None) -> None:
         ('<link rel="canonical" href="https://example.com/a">', "https://example.com/a"),
         ('<link rel="nofollow CANONICAL" href=" /a ">', "/a"),
         ('<link rel="stylesheet" href="/a.css">', None),
-        ('<link rel="icon" href="/i.png"><link rel="canonical" href="/a">', "/a"),
         ('<link rel="canonical" href="/de" hreflang="de"><link rel="canonical" href="/a">', "/a"),
-        (
-            '<link rel="canonical" href="/a"><link rel="canonical" href="/b"><link rel="canonical" href="/c">',
-            None,
-        ),
-        ('<link rel="canonical">', None),
-        ('<link rel="canonical" href="">', None),
         ('<link rel="canonical" href="  ">', None),
         ('<link rel="canonical" href="/a"><link rel="canonical" href="/a">', "/a"),
         ('<link rel="canonical" href="/a"><link rel="canonical" href="/b">', None),
         ('<link rel="canonical" href=""><link rel="canonical" href="/b">', "/b"),
         ('<base href="https://example.com/x/"><link rel="canonical" href="a">', "https://example.com/x/a"),
         ('<link rel="canonical" href="a"><base target="_top"><base href="/x/"><base href="/y/">', "/x/a"),
-        ('<base href="/x/"><link rel="canonical" href="https://example.com/a">', "https://example.com/a"),
         ('<base href="http://["><link rel="canonical" href="a">', "a"),
         ('<link rel="canonical" href="/a" media="print">', None),
-        ('<link rel="canonical" href="/a" hreflang="de">', None),
         ('</head><body><link rel="canonical" href="/a">', None),
-        ('<p>x<link rel="canonical" href="/a">', None),
         ('<!-- <link rel="canonical" href="/a"> -->', None),
         ('<template><link rel="canonical" href="/a"></template>', None),
         (f'<link rel="canonical" href="/{"a" * 9000}">', "/" + "a" * 2047),
@@ -153,7 +124,6 @@ def test_the_canonical_link_of_the_head(head: str, canonical: str | None) -> Non
         ('<script type="application/ld+json">{"dateModified": 7}</script>', None),
         ('<script type="application/ld+json">[{}, 7]</script>', None),
         ('<script type="application/ld+json">{broken</script>', None),
-        (f'<script type="application/ld+json">{"[" * 100_000}</script>', None),
         ('<time datetime="2024-05-01">May</time>', None),
         (
             '<meta property="article:modified_time" content="?"><meta itemprop="dateModified" content="2024-05-01">',
@@ -193,9 +163,7 @@ def test_template_change_makes_the_same_difference_on_every_page(first: str, sec
             "<meta http-equiv=x content='text/html; charset=koi8-r'>а",
         ),
         (b"x", "no-such-charset", "x"),
-        (b"x", "hex", "x"),
         (b"\xff", None, "\ufffd"),
-        (b"\xef\xbb\xbf\xff", None, "\ufffd"),
         (b"\x81\xe9", "windows-1252", "\ufffdé"),
         (b" " * 1024 + b'<meta charset="windows-1252">\x80', None, " " * 1024 + '<meta charset="windows-1252">\ufffd'),
     ],
@@ -210,13 +178,10 @@ UTF_16 = "<meta name=robots content=noindex>"
 @pytest.mark.parametrize(
     ("body", "charset"),
     [
-        *(
-            (UTF_16.encode("utf-16-le"), label)
-            for label in ("utf-16", "UTF-16LE", "ucs-2", "iso-10646-ucs-2", "unicode")
-        ),
-        *((UTF_16.encode("utf-16-be"), label) for label in ("utf-16be", "unicodeFFFE")),
-        *((UTF_16.encode(), label) for label in ("utf-16", "utf-16be", "utf-32", "cp037", "cp500", "cp1026")),
-        *((UTF_16.encode(), label) for label in ("hz-gb-2312", "utf-7", "iso-2022-kr", "unicode-escape", "us-ascii")),
+        *((UTF_16.encode("utf-16-le"), label) for label in ("utf-16", "UTF-16LE")),
+        (UTF_16.encode("utf-16-be"), "utf-16be"),
+        *((UTF_16.encode(), label) for label in ("utf-16", "utf-16be", "utf-32", "cp037")),
+        *((UTF_16.encode(), label) for label in ("utf-7", "iso-2022-kr", "unicode-escape", "us-ascii")),
     ],
 )
 def test_header_charset_is_read_as_browsers_know_it(body: bytes, charset: str) -> None:
@@ -227,9 +192,8 @@ def test_header_charset_is_read_as_browsers_know_it(body: bytes, charset: str) -
 @pytest.mark.parametrize(
     "before",
     [
-        *(f'<meta charset="{label}">' for label in ("utf-16", "utf-16le", "utf-16be", "utf-32", "cp037", "no-such")),
+        *(f'<meta charset="{label}">' for label in ("utf-16", "utf-16be", "utf-32", "cp037", "no-such")),
         "<!-- was: <meta charset=utf-16le> -->",
-        "<!-- was: <meta charset=iso-2022-jp> --><!--><!--->",
         "<script>var t='<meta charset=cp037>'</script>",
     ],
 )
@@ -240,23 +204,14 @@ def test_no_meta_tag_makes_ascii_unreadable(before: str) -> None:
     assert decode_html(later.encode("cp1252"), None) == later
 
 
-def test_charset_in_a_comment_that_is_not_closed_does_not_count() -> None:
-    assert decode_html(b"<!-- <meta charset=windows-1252>\x80", None) == "<!-- <meta charset=windows-1252>\ufffd"
-
-
 NOINDEX = b'<meta name="robots" content="noindex"><link rel="canonical" href="/a">'
 UNREADABLE = {
     "too large": (b"x" * MAX_HTML_BYTES, "is larger than 640 kB"),
     "too deep": (b"<div>" * (MAX_DEPTH + 1), "nests too many elements"),
-    "too deep by formatting": (b"<b><p>" * (MAX_DEPTH + 1), "nests too many elements"),
-    "too many tags": (b"<p>" * (MAX_TAGS + 2), "has more than 50,000 tags"),
     "too many attributes": (
         b"<p " + b"a=1 " * (MAX_ATTRIBUTES + 1) + b">",
         "has an element with more than 500 attributes",
     ),
-    "too many options": (b"<select>" + b"<option>x</option>" * (MAX_OPTIONS + 1), "has more than 2,000 options"),
-    "closing tags": (b"</p>" * (MAX_TAGS + 2), "has more than 50,000 tags"),
-    "comments": (b"<!-->" * (MAX_TAGS + 2), "has more than 50,000 tags"),
     "frames": (b"<html><frameset><frame></frameset></html>", "has no body"),
 }
 
@@ -269,6 +224,23 @@ def test_of_html_that_no_reader_reads_the_head_alone_is_read(body: str) -> None:
     assert facts.unread_reason.startswith(reason)
     assert facts.noindex
     assert facts.canonical == "/a"
+
+
+SLOW = {
+    "depth": "<div>" * 20_000,
+    "attributes": "<p " + " ".join(f"a{number}" for number in range(50_000)) + ">",
+    "options": "<select>" + "<option>x" * 60_000,
+    "formatting": "".join(f"<font a{number}><p>" for number in range(8_000)),
+    "quotes": "".join(f"<font a{number}='>' b><p></p>" for number in range(3_000)),
+}
+
+
+@pytest.mark.parametrize("html", SLOW.values(), ids=SLOW)
+def test_html_that_takes_a_parser_long_is_read_in_time(html: str) -> None:
+    began = time.perf_counter()
+    for page in (NOINDEX.decode() + html, html[:20_000].rpartition("<")[0] + NOINDEX.decode()):
+        assert parse_html(page.encode()).noindex
+    assert time.perf_counter() - began < 5
 
 
 LARGE = {
@@ -291,15 +263,11 @@ def test_a_large_page_that_people_read_has_a_digest(name: str) -> None:
     assert facts.digest is not None
 
 
-@pytest.mark.parametrize("filler", [b" ", b"<p>", b"<!-- x -->"])
-def test_of_a_body_that_is_cut_the_first_64_kb_are_read(filler: bytes) -> None:
-    early = b"<html><head>" + filler * ((HEAD_CHARS - 200) // len(filler)) + NOINDEX
-    late = b"<html><head>" + filler * (HEAD_CHARS // len(filler) + 1) + NOINDEX
-    for body in (early, early + b"x" * KEPT_BODY_BYTES, late):
+def test_of_a_body_that_is_cut_the_kept_part_is_read() -> None:
+    for place, noindex in ((KEPT_BODY_BYTES - 200, True), (KEPT_BODY_BYTES, False)):
+        body = b"<html><head>" + b" " * place + NOINDEX + b"x" * KEPT_BODY_BYTES
         assert parse_html(body, is_truncated=True).unread_reason == "is larger than 640 kB"
-        assert parse_html(body, is_truncated=True).noindex is body.startswith(early)
-    assert parse_html(late).noindex
-    assert parse_html(late).digest is not None
+        assert parse_html(body, is_truncated=True).noindex is noindex
 
 
 @given(
@@ -315,10 +283,8 @@ def test_any_bytes_can_be_read_and_come_to_the_same_twice(body: bytes, charset: 
         "<html" + "".join(f" data-a{number}=1" for number in range(MAX_ATTRIBUTES + 1)) + "><head>",
         "<p" + " a" * (MAX_ATTRIBUTES + 1) + "><p title='",
         "<div>" * (MAX_DEPTH + 1),
-        "<select>" + "<option>" * (MAX_OPTIONS + 1),
-        "<b><p>" * (MAX_DEPTH + 1),
     ],
-    ids=range(5),
+    ids=range(3),
 )
 @pytest.mark.parametrize(
     "meta",
@@ -335,24 +301,17 @@ def test_robots_meta_counts_after_what_the_parser_may_not_read(before: str, meta
     facts = parse_html(f"{before}{meta}</head><body>x".encode())
     assert facts.noindex
     assert facts.digest is None
-    assert not parse_html(f"{before}{' ' * HEAD_CHARS}{meta}".encode()).noindex
     assert not parse_html(f"{before}<metadata name=robots content=noindex>".encode()).noindex
 
 
 @pytest.mark.parametrize(
     "before",
-    ["<script src='a.js'/>", '<script\nsrc="a>b" />', "<title/>", "<style media=x/>", "<textarea/><iframe a='/'/>"],
+    ["<script src='a.js'/>", '<script\nsrc="a" />', "<title/>", "<style media=x/>", "<textarea/><iframe a='/'/>"],
 )
 def test_element_of_xhtml_that_has_no_content_hides_no_meta_tag(before: str) -> None:
     page = f"<html><head>{before}<meta name='robots' content='noindex'/></head><body>x</body></html>".encode()
     assert parse_html(page, is_xml=True).noindex
     assert not parse_html(page).noindex, "in HTML, browsers read the meta tag as text"
-
-
-def test_meta_tag_of_xhtml_may_have_a_prefix() -> None:
-    page = b"<x:html><x:head><x:meta name='robots' content='noindex'/></x:head></x:html>"
-    assert parse_html(page, is_xml=True).noindex
-    assert not parse_html(page).noindex
 
 
 def test_usual_xhtml_is_read_as_html_is() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from datetime import UTC, date, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from sitemap_middleware.evidence import generated_dates
 from sitemap_middleware.evidence.dates import EARLIEST_DATE_SECONDS, w3c_from_timestamp
 from sitemap_middleware.evidence.lastmod import date_evidence, lastmod
 from sitemap_middleware.evidence.merge import is_worth_writing, merge
-from sitemap_middleware.evidence.observations import HtmlFacts, Observation
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals
 from sitemap_middleware.evidence.value_history import VOLATILE, Run
 from sitemap_middleware.models import Page
@@ -27,12 +28,15 @@ DAY = 24 * HOUR
 EVERYWHERE = SiteSignals()
 
 
+def seen(at: int, path: str = "/", **more: Any) -> Observation:
+    return Observation(path, path, at, 200, "text/html", is_read=True, **more)
+
+
 def page_of(path: str, *sights: tuple[int, int | None], content: int = 1) -> Page:
     """A page that was seen at these times, each with this Last-Modified."""
     page = None
     for at, last_modified in sights:
-        reading = HtmlFacts(content)
-        page = merge(page, Observation(path, path, at, 200, "text/html", last_modified=last_modified, html=reading))
+        page = merge(page, seen(at, path, last_modified=last_modified, digest=content))
     assert page is not None
     return page
 
@@ -155,7 +159,7 @@ def answer(kind: str, at: int, value: int, content: int) -> Observation:
     stated = {"stated moment": w3c_from_timestamp(value), "stated day": w3c_from_timestamp(value)[:10]}.get(kind)
     last_modified = value if kind == "Last-Modified" else None
     return Observation(
-        "/", "/", at, 200, "text/html", last_modified=last_modified, html=HtmlFacts(content, stated_date=stated)
+        "/", "/", at, 200, "text/html", is_read=True, last_modified=last_modified, digest=content, stated_date=stated
     )
 
 
@@ -247,11 +251,11 @@ def test_change_seen_by_a_fast_clock_has_no_future_date(ahead: int) -> None:
     others = [page_of(f"/{which}", (NOW, None), (NOW + 10 * DAY, None), content=which) for which in range(10)]
     page = page_of("/", (NOW, None), (NOW + DAY, None))
     for at in (NOW + 2 * DAY + ahead, NOW + 2 * DAY + ahead + HOUR):
-        page = merge(page, Observation("/", "/", at, 200, "text/html", last_modified=at - 60, html=HtmlFacts(2)))
+        page = merge(page, seen(at, last_modified=at - 60, digest=2))
     now = NOW + 2 * DAY + 2 * HOUR
     assert dates([page, *others], now)["/"] is None or ahead < HOUR * 2
     for at in (now, now + HOUR):
-        page = merge(page, Observation("/", "/", at, 200, "text/html", html=HtmlFacts(2)))
+        page = merge(page, seen(at, digest=2))
     text = dates([page, *others], now + HOUR)["/"]
     assert text is not None
     assert w3c_from_timestamp(NOW + DAY)[: len(text)] <= text <= w3c_from_timestamp(now + HOUR)
@@ -265,9 +269,7 @@ def test_change_seen_by_a_fast_clock_has_no_future_date(ahead: int) -> None:
 def test_no_lastmod_is_later_than_now(sights: list[tuple[int, int, int]], after: int, stated: str | None) -> None:
     page = None
     for at, last_modified, content in sights:
-        reading = HtmlFacts(content, stated_date=stated)
-        seen = Observation("/", "/", NOW + at, 200, "text/html", last_modified=NOW + last_modified, html=reading)
-        page = merge(page, seen)
+        page = merge(page, seen(NOW + at, last_modified=NOW + last_modified, digest=content, stated_date=stated))
     assert page is not None
     now = NOW + after
     for around in (EVERYWHERE, signals_of([page])):
@@ -301,7 +303,7 @@ def read_at(path: str, *sights: tuple[int, int]) -> Page:
     """A page that was read at these times, each with this content."""
     page = None
     for at, content in sights:
-        page = merge(page, Observation(path, path, at, 200, "text/html", html=HtmlFacts(content)))
+        page = merge(page, seen(at, path, digest=content))
     assert page is not None
     return page
 
@@ -371,8 +373,7 @@ def stating(text: str) -> Page:
     """A page that was seen a while ago, and still, to state this date."""
     page = None
     for at in (NOW - 30 * DAY, NOW - DAY):
-        reading = HtmlFacts(1, stated_date=text)
-        page = merge(page, Observation("/", "/", at, 200, "text/html", html=reading))
+        page = merge(page, seen(at, digest=1, stated_date=text))
     assert page is not None
     return page
 

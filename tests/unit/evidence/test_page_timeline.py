@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_middleware.evidence.page_verdict import dropped_between, page_events
+from sitemap_middleware.evidence.explanation import page_events
+from sitemap_middleware.evidence.page_verdict import dropped_between
 from sitemap_middleware.evidence.value_history import VOLATILE, History, Run
-from sitemap_middleware.models import Page, UnconfirmedAnswer
+from sitemap_middleware.models import Page
 
 DAY = 24 * 60 * 60
 START = 20_000 * DAY
@@ -46,7 +47,7 @@ def test_events_of_one_moment_are_in_the_order_of_their_causes() -> None:
     ]
 
 
-def test_a_content_that_returns_keeps_its_number_and_varying_content_has_none() -> None:
+def test_each_content_has_a_number_and_varying_content_has_none() -> None:
     known = page(content_history=runs((7, 0, 1), (VOLATILE, 2, 2), (8, 3, 3)))
     assert lines(known)[1:3] == ["3 content 3 was seen once", "2 content that varies was seen once"]
 
@@ -59,9 +60,10 @@ def test_dates_are_named_with_what_they_are_of() -> None:
     ]
 
 
-def test_answers_that_wait_for_confirmation_are_named() -> None:
-    known = page(unconfirmed_answers=(UnconfirmedAnswer(START + 5 * DAY, 403),))
-    assert "5 an answer of 403, not yet confirmed" in lines(known)
+@pytest.mark.parametrize(("status", "name"), [(403, "an answer of 403"), (200, "an answer of another media type")])
+def test_an_answer_that_waits_for_confirmation_is_named(status: int, name: str) -> None:
+    known = page(unconfirmed_at=START + 5 * DAY, unconfirmed_status=status)
+    assert f"5 {name}, not yet confirmed" in lines(known)
 
 
 def test_times_are_written_as_asked() -> None:
@@ -85,11 +87,3 @@ def test_times_are_written_as_asked() -> None:
 def test_when_a_page_went(facts: dict[str, object], between: tuple[int, int] | None) -> None:
     found = dropped_between(page(**facts), {"text/html"}, START + 12 * DAY)
     assert found == (None if between is None else tuple(START + day * DAY for day in between))
-
-
-def test_an_answer_that_waits_for_confirmation_is_named_as_in_the_verdict() -> None:
-    known = page(unconfirmed_answers=(UnconfirmedAnswer(START + DAY, 403), UnconfirmedAnswer(START + 2 * DAY, 200)))
-    assert lines(known)[1:3] == [
-        "2 an answer of another media type, not yet confirmed",
-        "1 an answer of 403, not yet confirmed",
-    ]

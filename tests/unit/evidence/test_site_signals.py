@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sitemap_middleware.evidence.merge import merge
-from sitemap_middleware.evidence.observations import HtmlFacts, Observation
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals, changed_since, depends_on_site_signals, deployments
 from sitemap_middleware.evidence.template_changes import TemplateChanges
 from sitemap_middleware.evidence.value_history import Run
@@ -80,8 +80,8 @@ def test_times_of_responses_are_no_deployment() -> None:
 
 def test_page_depends_on_signals_if_it_has_dates_or_changed() -> None:
     plain = dated("/a", NOW, NOW, last_modified=None)
-    once = merge(plain, Observation("/a", "/a", NOW + 1, 200, "text/html", html=HtmlFacts(1)))
-    twice = merge(once, Observation("/a", "/a", NOW + 2, 200, "text/html", html=HtmlFacts(2)))
+    once = merge(plain, Observation("/a", "/a", NOW + 1, 200, "text/html", digest=1))
+    twice = merge(once, Observation("/a", "/a", NOW + 2, 200, "text/html", digest=2))
     assert [depends_on_site_signals(page) for page in (plain, once, twice, dated("/a", NOW, NOW))] == [
         *(False, False, True, True)
     ]

@@ -8,7 +8,7 @@ import flask
 import pytest
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.evidence.observations import HtmlFacts, Observation
+from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.listing.candidates import (
     FEW_PAGES,
     Candidate,
@@ -55,8 +55,8 @@ class Shop:
 
 
 def seen(path: str, digest: int | None = 7, **more: Any) -> Observation:
-    html = None if digest is None else HtmlFacts(digest)
-    return Observation(path, "/tags/*", NOW, 200, "text/html", html=html, learned=True)._replace(**more)
+    read = Observation(path, "/tags/*", NOW, 200, "text/html", is_read=True, digest=digest, learned=True)
+    return read._replace(**more)
 
 
 @pytest.mark.parametrize(

@@ -294,8 +294,8 @@ def test_the_evidence_of_a_page_has_what_its_response_said() -> None:
     sample.visit("/later")
     expected = {
         "/stated": "Date it states 2025-05-02",
-        "/noindex": "Refused by its headers its X-Robots-Tag says noindex",
-        "/meta": "Refused by its HTML its robots meta tag says noindex",
+        "/noindex": "Refused its X-Robots-Tag says noindex",
+        "/meta": "Refused its robots meta tag says noindex",
         "/away": "it leads to another page at once",
         "/later": "Waits for confirmation an answer of 403",
     }

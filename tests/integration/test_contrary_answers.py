@@ -4,68 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_middleware.evidence.delisting_confirmation import (
-    CONFIRMATION_SECONDS,
-    denies_access,
-)
-from tests.unit.observe.test_varying_content_prober import Site
+from sitemap_middleware.evidence.merge import CONFIRMATION_SECONDS
 
-from ...support.sample_sites import Page as Answer
-from ...support.sample_sites import SampleSite
-from ...support.wire import RequestSpec
+from ..support.sample_sites import Page as Answer
+from ..support.sample_sites import SampleSite
+from ..support.wire import RequestSpec
+from ..unit.observe.test_varying_content_prober import Site
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
-NOW = 1_750_000_000
-
-
-@pytest.mark.parametrize(
-    ("target", "signs_in"),
-    [
-        ("/login", True),
-        ("/users/sign_in", True),
-        ("/accounts/login/?next=/p/1", True),
-        ("https://login.microsoftonline.com/x", True),
-        ("https://accounts.example.com/", True),
-        ("https://example.com/auth/realms/x", True),
-        ("/oauth2/start?rd=%2Fp", True),
-        ("/saml/sso", True),
-        ("/welcome?return_to=/p/1", True),
-        ("/?redirect_uri=x", True),
-        ("/signup", True),
-        ("/access-denied", True),
-        ("/de/p/1", False),
-        ("/p/1-new-title", False),
-        ("https://m.example.com/other", False),
-        ("/blogging/in", False),
-        ("/authors/ada", False),
-        ("/sessions/2", False),
-        ("", False),
-        (None, False),
-    ],
-)
-def test_redirect_to_sign_in_denies_access(target: str | None, *, signs_in: bool) -> None:
-    assert denies_access(302, "https://example.com/sessions/1", target) is signs_in
-    assert not denies_access(200, "https://example.com/", target)
-
-
-@pytest.mark.parametrize(
-    ("status", "refuses"),
-    [
-        *((status, True) for status in (401, 402, 403, 407, 511)),
-        *((status, False) for status in (200, 206, 300, 301, 400, 404, 405, 408, 410, 429, 451, 500, 503, 512)),
-    ],
-)
-def test_refusals_deny_access_without_a_location(status: int, *, refuses: bool) -> None:
-    assert denies_access(status, "https://example.com/page", None) is refuses
-    assert denies_access(status, "https://example.com/page", "/login") is (refuses or 300 <= status < 400)
-
-
-def test_words_in_the_requested_url_count_in_any_case() -> None:
-    assert not denies_access(302, "https://example.com/Account", "/account/")
-    assert denies_access(302, "https://example.com/Account", "/login")
-
-
-# By the whole way
 
 VISITORS = {
     "a redirect by language": (302, [("accept-language", "de-DE,de;q=0.9"), ("user-agent", "A")]),
@@ -73,7 +19,6 @@ VISITORS = {
     "a User-Agent that is blocked": (403, [("user-agent", "sqlmap")]),
     "a method that is not allowed": (405, [("user-agent", "odd")]),
     "a country that is not served": (451, [("user-agent", "odd")]),
-    "a payment": (402, [("user-agent", "odd")]),
 }
 
 
