@@ -235,24 +235,3 @@ class SitemapUrl(NamedTuple):
     lastmod: str | None = None
     changefreq: Changefreq | None = None
     priority: float | None = None
-
-
-class UrlColumns(NamedTuple):
-    """Several `<url>` elements as columns of equal lengths. Work on columns takes a quarter of the time of rows."""
-
-    locs: list[str]
-    lastmods: list[str | None]
-    changefreqs: list[Changefreq | None]
-    priorities: list[float | None]
-
-    @classmethod
-    def of(cls, entries: Sequence[SitemapUrl]) -> UrlColumns:
-        return cls(*map(list, zip(*entries, strict=True))) if entries else cls([], [], [], [])
-
-    def rows(self) -> list[SitemapUrl]:
-        return [*map(SitemapUrl, *self)]
-
-    def part(self, start: int, end: int | None = None) -> UrlColumns:
-        return UrlColumns(
-            self.locs[start:end], self.lastmods[start:end], self.changefreqs[start:end], self.priorities[start:end]
-        )

@@ -14,7 +14,8 @@ from anyio.lowlevel import RunVar, checkpoint
 from anyio.to_thread import run_sync
 
 from ..exceptions import ValuesError
-from ..listing.provider_item_queue import BatchQueue, as_values_error, iterate_in_batches
+from ..listing.provider_items import as_values_error
+from ..listing.provider_reader import BatchQueue, iterate_in_batches
 from ..models import Context
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -132,7 +133,7 @@ class AsyncBridge:
     async def _put(self, batch: list[Any]) -> None:
         while True:
             self._room = Event()
-            if self._handover.try_put(batch):
+            if self._handover.put(batch, waits=False):
                 await checkpoint()  # a source that never waits does not yield, and the app's requests must run
                 return
             await self._room.wait()

@@ -16,7 +16,7 @@ from ..http.messages import TEST_CLIENT_WAIT_SECONDS, Request
 from ..http.robots_parser import RobotsRules
 from ..listing.candidates import SiteSnapshot
 from ..listing.entries import EntryBuilder
-from ..listing.provider_item_queue import as_values_error
+from ..listing.provider_items import as_values_error
 from ..models import Site
 from ..observe.refresh import RefreshMarks
 from ..options.table import Options

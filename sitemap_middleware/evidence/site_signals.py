@@ -1,4 +1,4 @@
-"""Site signals: what only many pages together show, such as deployments, template changes and soft 404s.
+"""Site signals: what only many pages together show: deployments and template changes.
 
 A deployment gives all files one modification time, and a template change alters many pages at once. Neither is a change
 of one page, but one page alone cannot show the difference.
@@ -15,7 +15,6 @@ from typing import Final
 from ..models import Page
 from .dates import timestamp_of_w3c
 from .generated_dates import is_generated
-from .soft_404 import NO_SOFT_NOT_FOUNDS, SoftNotFounds, soft_not_founds
 from .template_changes import TemplateChanges
 from .value_history import History
 
@@ -34,12 +33,11 @@ INSTALLATION_SECONDS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class SiteSignals:
-    """Deployments, template changes and soft 404s of a site."""
+    """Deployments and template changes of a site."""
 
     deployments: tuple[tuple[int, int], ...] = ()
     """The first and last date of each deployment, or installation of a package; sorted, without overlaps."""
     templates: TemplateChanges | None = None
-    soft_not_founds: SoftNotFounds = NO_SOFT_NOT_FOUNDS
     until: int | None = None
     """The time up to which the signals are known, if they come from a sample of the pages; None: all, up to now."""
 
@@ -64,7 +62,7 @@ class SiteSignals:
         return ends if self.until is None else min(self.until, self.until if ends is None else ends)
 
     def as_tuple(self) -> object:
-        """The signals about the time before `open_after`, without soft 404s; equal tuples mean equal signals."""
+        """The signals about the time before `open_after`; equal tuples mean equal signals."""
         return self.deployments, self.templates.as_tuple() if self.templates else ()
 
     def own_content_history(self, page: Page) -> History:
@@ -89,7 +87,6 @@ def site_signals(
     """
     dates: list[Collection[int]] = [{moment} for moment in files]
     contents: defaultdict[str, list[History]] = defaultdict(list)
-    learned: list[Page] = []
     for page in pages:
         if page.status != 200:
             continue
@@ -99,12 +96,9 @@ def site_signals(
             dates.append({timestamp_of_w3c(page.stated_date)})
         if page.content_history:
             contents[page.route].append(page.content_history)
-            if page.learned:
-                learned.append(page)
     return SiteSignals(
         deployments=deployments(dates, installed),
         templates=TemplateChanges(contents),
-        soft_not_founds=soft_not_founds(learned),
         until=until,
     )
 

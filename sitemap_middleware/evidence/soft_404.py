@@ -26,8 +26,9 @@ Key = tuple[int, str, int, str]
 """What equal pages have in common: how many of them show that they are no pages of their own, the route, the content,
 and what their paths have in common."""
 
-Rank = tuple[int, int, str]
-"""The order of equal pages: when the page was first seen, the number of capital letters in its path, and the path."""
+Rank = tuple[bool, int, int, str]
+"""The order of equal pages: whether its trailing slash differs from its route's, when the page was first seen, the
+number of capital letters in its path, and the path."""
 
 
 class SoftNotFounds(NamedTuple):
@@ -42,13 +43,6 @@ class SoftNotFounds(NamedTuple):
         found = [self.first_of[key] for key in _keys(page) if key in self.first_of]
         first = min(found, default=None)
         return first[-1] if first is not None and first < _rank(page) else None
-
-    def as_tuple(self) -> object:
-        """The contents in a fixed order; equal tuples mean equal results."""
-        return sorted(self.first_of.items())
-
-
-NO_SOFT_NOT_FOUNDS: Final = SoftNotFounds()
 
 
 def soft_not_founds(pages: Iterable[Page]) -> SoftNotFounds:
@@ -77,10 +71,11 @@ def _keys(page: Page) -> Iterator[Key]:
 
 
 def _rank(page: Page) -> Rank:
-    return page.first_seen, sum(map(str.isupper, unquote(page.path))), page.path
+    has_other_slash = page.path.endswith("/") != page.route.endswith("/")
+    return has_other_slash, page.first_seen, sum(map(str.isupper, unquote(page.path))), page.path
 
 
 def _plain_path(path: str) -> str:
-    """A decoded path without what different spellings of one path differ in: case, punctuation, leading zeros."""
-    text = unicodedata.normalize("NFKC", _LEADING_ZEROS.sub("", unquote(path))).casefold()
+    """A decoded path without what different spellings of one path differ in: case, punctuation, zeros, last slash."""
+    text = unicodedata.normalize("NFKC", _LEADING_ZEROS.sub("", unquote(path.rstrip("/")))).casefold()
     return "".join(char for char in text if char.isalnum() or char == "/")

@@ -31,7 +31,7 @@ from .candidates import (
     route_candidates,
 )
 from .policy import EvaluationContext, ListingPolicy, route_changefreq, route_priority
-from .provider_item_paths import ProviderReport
+from .provider_items import ProviderReport
 from .provider_reader import Providers
 from .site_signals_cache import Parts, SiteSignalsCache
 

@@ -11,10 +11,10 @@ from ..evidence.lastmod import date_evidence
 from ..evidence.page_verdict import dropped_between
 from ..http.urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, toggle_trailing_slash
 from ..models import Route
-from .candidates import Candidate, SiteSnapshot, decode_path, learned_candidates, stored_candidates
+from .candidates import Candidate, SiteSnapshot, learned_candidates, stored_candidates
 from .entries import EntryBuilder
 from .policy import UNDECIDED_REASON, EvaluationContext, decided_reason, shadowed_reason
-from .provider_item_paths import ProviderReport
+from .provider_items import ProviderReport
 
 
 def explain(entries: EntryBuilder, context: EvaluationContext, media_types: Collection[str], path: str) -> Explanation:
@@ -54,7 +54,7 @@ def _explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Ex
         reason = (
             excluded.reason
             if excluded
-            else _no_candidate_reason(entries, snapshot, path, route=route, matching=matching, report=report)
+            else _no_candidate_reason(entries, snapshot, path, route=route, matching=matching)
         )
         page = snapshot.find_pages([quoted]).get(quoted)
         return Explanation(path, loc, False, reason, route=matching, page=page, skipped=skipped)
@@ -90,7 +90,6 @@ def _find_provided(
     for provider, routes in context.providers.values():
         if provider is route.settings.values:
             report, candidates = entries.provider_candidates(context, provider, routes)
-            report.wanted = frozenset(decode_path(quoted).split("/")).difference(["", *route.path.split("/")])
             matching = [candidate for candidate in candidates if candidate.path == quoted]
             return report, matching[-1] if matching else None
     return None, None
@@ -124,19 +123,16 @@ def _no_candidate_reason(
     *,
     route: Route | None,
     matching: Route | None,
-    report: ProviderReport | None,
 ) -> str:
     """Why no page is known for a decoded path.
 
-    `route` is the one whose pages are listed, and `report` that of its provider, if there are any. `matching` is the
-    route that answers, if there is one.
+    `route` is the one whose pages are listed, and `matching` the one that answers, if there are any.
     """
     shadowed = snapshot.table.shadowed(snapshot.site, path)
     if shadowed is not None:
         return shadowed_reason(shadowed)
     if route is not None and route.builder is not None:
-        unfit = "" if report is None or report.wanted_item is None else f"; {report.wanted_item}"
-        return f"its route has values, and they do not include it{unfit}"
+        return "its route has values, and they do not include it"
     if route is not None:
         return f"its route {route.path} is learned, but no visit has shown that it is a page"
     if matching is None and snapshot.table.has_explicit_route(path):

@@ -23,6 +23,9 @@ _STATIC_FILES_RULE: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")
 
 _UNREAD_REASON: Final = "its HTML was not read yet, and may say noindex"
 
+_PROVIDED: Final = Verdict(True, "the values of its route include it, and no response forbids it")
+_IN_SECTION: Final = Verdict(True, "the option sections includes it")
+
 UNDECIDED_REASON: Final = "it has parameters, and neither values nor learn"
 """Why a route has no pages if nobody has decided that."""
 
@@ -58,7 +61,7 @@ class ListingPolicy:
         loc = candidate.loc or loc_of(snapshot.site, candidate.path)
         if loc is None:
             return None, Verdict(False, LOC_LENGTH_REASON)
-        verdict = self._verdict(candidate, context.site_signals, snapshot.now)
+        verdict = self._verdict(candidate, snapshot.now)
         if verdict.unverified:
             verdict = self._unanswered_verdict(context, candidate, verdict)
         # Last, because matching the rules costs more than all the checks before.
@@ -101,17 +104,15 @@ class ListingPolicy:
             return verdict._replace(reason=f"it was not requested yet: request {self._options.path} once")
         return verdict
 
-    def _verdict(self, candidate: Candidate, site_signals: CachedSiteSignals, now: int) -> Verdict:
+    def _verdict(self, candidate: Candidate, now: int) -> Verdict:
         route, page, options = candidate.route, candidate.page, self._options
         path = decode_path(candidate.path)
         if (excluded := self.exclusion(route, path)) is not None:
             return excluded
         if candidate.entry is not None:
-            if candidate.loc is not None:
-                return Verdict(True, "the option sections includes it")
-            if page is None:
-                return Verdict(True, "the values of its route include it, and no response forbids it")
-            return page_verdict(page, options.media_types, now)
+            if page is not None:
+                return page_verdict(page, options.media_types, now)
+            return _PROVIDED if candidate.loc is None else _IN_SECTION
         # A health check answers like a page, so that its response cannot show that it is one.
         if (
             route.static
@@ -121,22 +122,20 @@ class ListingPolicy:
         ):
             return Verdict(False, f"{reason}; the option include lists it")
         if page is not None:
-            return self._observed_verdict(candidate, page, site_signals, now)
+            return self._observed_verdict(candidate, page, now)
         return self._unobserved_verdict(route, path)
 
-    def _observed_verdict(self, candidate: Candidate, page: Page, site_signals: CachedSiteSignals, now: int) -> Verdict:
+    def _observed_verdict(self, candidate: Candidate, page: Page, now: int) -> Verdict:
         """The verdict on a page that `values` does not name and that was observed."""
         options = self._options
         if page.learned and page.last_seen < now - options.max_age_days * SECONDS_PER_DAY:
             return Verdict(False, f"it was not visited in the last {options.max_age_days} days")
-        if candidate.slash_variant:
-            other = decode_path(candidate.slash_variant)
-            return Verdict(False, f"it is the same page as {other}", kind="it is a page under the other slash")
-        if page.learned and not candidate.route.static:
-            first = candidate.equal_page or site_signals.signals.soft_not_founds.first_equal_page(page)
-            if first is not None:
-                reason = f"it has the same content as {decode_path(first)}, which was known before it"
-                return Verdict(False, reason, kind="it has the same content as a page that was known before it")
+        if candidate.equal_page is not None:
+            other = decode_path(candidate.equal_page)
+            if other.rstrip("/") == decode_path(candidate.path).rstrip("/"):
+                return Verdict(False, f"it is the same page as {other}", kind="it is a page under the other slash")
+            reason = f"it has the same content as {other}, which was known before it"
+            return Verdict(False, reason, kind="it has the same content as a page that was known before it")
         verdict = page_verdict(page, options.media_types, now)
         if not page.read_at and verdict.listed and candidate.route.static and self._is_unread(candidate, page):
             unsafe = unsafe_reason(decode_path(candidate.path), candidate.route.endpoint)

@@ -1,25 +1,46 @@
 """Calls the app's code for `@sitemap(values=...)`, within time limits, and yields its items as pages.
 
-That code may be slow, hang, fail or never end. It runs on a separate thread, or on the app's event loop. A thread that
-hangs cannot be stopped: it is left behind, and its provider is not called again while it hangs.
+That code may be slow, hang, fail or never end. It runs on a separate thread, or on the app's event loop, and puts its
+items in batches into a queue. A thread that hangs cannot be stopped: it is left behind, and its provider is not called
+again while it hangs.
 """
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import time
 import weakref
-from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Sequence,
+)
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncExitStack,
+    ExitStack,
+    aclosing,
+    closing,
+    suppress,
+)
 from contextvars import Context as ContextVariables
-from typing import Any, Final
+from queue import Empty, Queue
+from typing import Any, Final, NamedTuple
 
 from ..exceptions import ValuesError, ValuesTimeout
 from ..http.messages import AsyncCollector
 from ..models import Context, PathBuilder, Provider, Route, Site
 from ..options.entry import unread
 from ..util import reset_after_fork, yield_to_other_threads
-from .provider_item_paths import ProvidedPage, ProviderReport, pages_of_item
-from .provider_item_queue import BatchQueue, as_values_error, iterate_in_own_loop
+from .provider_items import Item, ProvidedPage, ProviderReport, as_values_error, pages_of_item, read_item
 
 ITEM_TIMEOUT_SECONDS: Final = 10.0
 """Seconds without an item after which a provider counts as hanging."""
@@ -33,11 +54,16 @@ MAX_PROVIDER_ITEMS: Final = 10_000_000
 RETRY_SECONDS: Final = 60.0
 """Seconds until a provider that hung is called again."""
 
-JOINED_ITEMS: Final = 1000
-"""Items that are worked on at a time."""
+MAX_BATCH_ITEMS: Final = 500
+"""Items of a batch, at most. They are looked up in the store together."""
 
-JOINED_SECONDS: Final = 1.0
-"""Seconds after which the items of a slow provider are used, however few they are."""
+THREAD_BATCH_SECONDS: Final = 0.1
+"""How long a thread fills a batch before it puts it, so that a slow provider is seen to go on."""
+
+LOOP_BATCH_SECONDS: Final = 0.01
+"""The same on an event loop: a source that never waits keeps the loop for so long."""
+
+_MAX_QUEUED_BATCHES: Final = 2
 
 
 class Providers:
@@ -45,10 +71,10 @@ class Providers:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._hanging: dict[Provider, threading.Thread] = {}
-        self._timed_out: dict[Provider, float] = {}
-        self._returned: dict[Provider, weakref.ref[Any]] = {}
-        """The iterator that a provider returned last."""
+        self._hung: dict[Provider, tuple[float, threading.Thread]] = {}
+        """When a provider hung last, and the thread that called it."""
+        self._returned = weakref.WeakSet[Any]()
+        """The iterators that providers returned: they are exhausted."""
         self._paths: dict[tuple[str, Provider], set[int]] = {}
         """By store key and provider: the hashes of the paths of the latest enumeration that came to its end."""
         self._queues = set[BatchQueue]()
@@ -87,8 +113,8 @@ class Providers:
         names = frozenset(name for _, builder in builders for name in builder.parameter_names)
         paths = set[int]()
         try:
-            with closing(self._items(provider, builders[0][1], names, async_collector)) as batches:
-                for batch in self._joined(batches):
+            with closing(self._batches(provider, builders[0][1], names, async_collector)) as batches:
+                for batch in batches:
                     report.count += len(batch)
                     pages = []
                     for item in batch:
@@ -102,18 +128,6 @@ class Providers:
             raise ValuesError(f"the values of {provider.place} failed: {error}") from error.__cause__
         self._paths[site.store_key, provider] = paths
 
-    def _joined(self, batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
-        """Batches of `JOINED_ITEMS` items, or of those that came within a second: each is one request to the store."""
-        joined: list[Any] = []
-        began = self._clock()
-        for batch in batches:
-            joined += batch
-            if len(joined) >= JOINED_ITEMS or not 0 <= self._clock() - began < JOINED_SECONDS:
-                yield joined
-                joined, began = [], self._clock()
-        if joined:
-            yield joined
-
     def is_provided(self, site: Site, route: Route, path: str) -> bool | None:
         """Whether a route's provider gave a percent-encoded path when it was last read to its end.
 
@@ -126,90 +140,66 @@ class Providers:
         """Whether this process has read the items of a provider to their end."""
         return (site.store_key, provider) in self._paths
 
-    def _items(
-        self, provider: Provider, builder: PathBuilder, names: Collection[str], async_collector: AsyncCollector | None
-    ) -> Generator[list[Any]]:
-        """The items of a provider in batches, within its limits. All its failures are `ValuesError`s."""
-        thread, timed_out_at = self._hanging.get(provider), self._timed_out.get(provider)
-        started_at, count = self._clock(), 0
-        if thread is not None and thread.is_alive():
-            raise ValuesError("it hangs: its last call has not returned")
-        if timed_out_at is not None and 0 <= started_at - timed_out_at < RETRY_SECONDS:
-            raise ValuesError(f"it hung, and is called again after {RETRY_SECONDS:g} seconds")
-        try:
-            with closing(self._batches(provider, builder, names, async_collector)) as batches:
-                for batch in batches:
-                    yield batch
-                    count += len(batch)
-                    _check_limits(count, self._clock() - started_at)
-        except ValuesTimeout:
-            self._timed_out[provider] = self._clock()
-            raise
-
     def _batches(
         self, provider: Provider, builder: PathBuilder, names: Collection[str], async_collector: AsyncCollector | None
-    ) -> Generator[list[Any]]:
-        """The items of a provider in batches.
-
-        It is called on a thread. If the call returns something async, that is read on an event loop.
-        """
-        asynchronous: list[Any] = []
-
-        def produce(queue: BatchQueue) -> None:
-            with ExitStack() as stack:
-                context = builder.context()
-                if isinstance(context, AbstractContextManager):
-                    stack.enter_context(context)
-                source = self._called(provider)
-                if isinstance(source, AsyncIterable | Awaitable) and not isinstance(source, Iterable):
-                    asynchronous.append(source)
-                    return
-                items = iter(source)
-                if isinstance(items, Generator):
-                    stack.enter_context(closing(items))
-                queue.put_items(items)
-
-        yield from self._threaded(provider, names, produce)
-        for source in asynchronous:
-            context = _app_context(builder)
-            if async_collector is None:
-                yield from self._threaded(provider, names, _in_own_loop(source, context))
-                continue
-            with (
-                self._queue(names) as queue,
-                closing(async_collector(source, context, queue, ITEM_TIMEOUT_SECONDS)) as batches,
-            ):
-                yield from batches
-
-    def _threaded(
-        self, provider: Provider, names: Collection[str], produce: Callable[[BatchQueue], None]
-    ) -> Generator[Any]:
-        """The batches that a producer puts, which runs on a new thread."""
-        with self._queue(names) as queue:
-            thread = threading.Thread(
-                target=ContextVariables().run,  # empty: what it gives is for everyone, whoever's request reads it
-                args=(queue.run_producer, produce),
-                name="sitemap_middleware-values",
-                daemon=True,
-            )
-            thread.start()
-            try:
-                while (batch := queue.get(ITEM_TIMEOUT_SECONDS)) is not None:
-                    yield batch
-            except ValuesTimeout:
-                self._hanging[provider] = thread
-                raise
-
-    @contextmanager
-    def _queue(self, names: Collection[str]) -> Iterator[BatchQueue]:
-        """A queue that `close` can cancel."""
-        queue = BatchQueue(names)
+    ) -> Generator[list[Item]]:
+        """The items of a provider in batches, within its limits. All its failures are `ValuesError`s."""
+        began = self._clock()
+        if provider in self._hung:
+            hung_at, thread = self._hung[provider]
+            if thread.is_alive():
+                raise ValuesError("it hangs: its last call has not returned")
+            if 0 <= began - hung_at < RETRY_SECONDS:
+                raise ValuesError(f"it hung, and is called again after {RETRY_SECONDS:g} seconds")
+        queue, async_sources = BatchQueue(names), list[tuple[Any, Context | None]]()
+        produce = self._producer(provider, builder, None if async_collector is None else async_sources)
+        thread = threading.Thread(
+            target=ContextVariables().run,  # empty: what it gives is for everyone, whoever's request reads it
+            args=(queue.run_producer, produce),
+            name="sitemap_middleware-values",
+            daemon=True,
+        )
         self._queues.add(queue)
+        count = 0
         try:
-            yield queue
+            thread.start()
+            for batch in _taken(queue, async_sources, async_collector):
+                yield batch
+                count += len(batch)
+                _check_limits(count, self._clock() - began)
+        except ValuesTimeout:
+            self._hung[provider] = self._clock(), thread
+            raise
         finally:
             queue.cancel()
             self._queues.discard(queue)
+
+    def _producer(
+        self, provider: Provider, builder: PathBuilder, async_sources: list[tuple[Any, Context | None]] | None
+    ) -> Callable[[BatchQueue], None]:
+        """A function that calls a provider and puts its items into a queue.
+
+        What is async is read on a new event loop, or added to `async_sources` for the app's.
+        """
+
+        def produce(queue: BatchQueue) -> None:
+            context = builder.context()
+            with ExitStack() as stack:
+                if isinstance(context, AbstractContextManager):
+                    stack.enter_context(context)
+                source = self._called(provider)
+                if isinstance(source, Iterable) or not isinstance(source, AsyncIterable | Awaitable):
+                    items = iter(source)
+                    if isinstance(items, Generator):
+                        stack.enter_context(closing(items))
+                    queue.put_items(items)
+                    return
+            if async_sources is None:
+                asyncio.run(_iterate_in_own_loop(source, builder.context(), queue))
+            else:
+                async_sources.append((source, builder.context()))
+
+        return produce
 
     def _called(self, provider: Provider) -> Any:
         """What a provider enumerates. Refuses the iterator that a callable returned before: it is exhausted."""
@@ -218,12 +208,25 @@ class Providers:
             return source
         source = source()
         if hasattr(source, "__next__") or hasattr(source, "__anext__"):
-            previous = self._returned.get(provider)
-            if previous is not None and previous() is source:
-                raise ValuesError("it returned the same iterator again, which is exhausted; return a new one each time")
-            with suppress(TypeError):  # some iterators take no weak references
-                self._returned[provider] = weakref.ref(source)
+            with suppress(TypeError):  # some iterators take no weak references, and would have to be kept to be known
+                if source in self._returned:
+                    raise ValuesError(
+                        "it returned the same iterator again, which is exhausted; return a new one each time"
+                    )
+                self._returned.add(source)
         return source
+
+
+def _taken(
+    queue: BatchQueue, async_sources: Sequence[tuple[Any, Context | None]], async_collector: AsyncCollector | None
+) -> Iterator[list[Item]]:
+    """The batches that the producer puts, and then those of an async source that it leaves for the app's event loop."""
+    while (batch := queue.get(ITEM_TIMEOUT_SECONDS)) is not None:
+        yield batch
+    if async_collector is not None:
+        for source, context in async_sources:
+            with closing(async_collector(source, context, queue, ITEM_TIMEOUT_SECONDS)) as batches:
+                yield from batches
 
 
 def _check_limits(count: int, seconds: float) -> None:
@@ -234,13 +237,137 @@ def _check_limits(count: int, seconds: float) -> None:
         raise ValuesTimeout(f"it did not end within {PROVIDER_TIMEOUT_SECONDS:g} seconds")
 
 
-def _in_own_loop(source: Any, context: Context | None) -> Callable[[BatchQueue], None]:
-    """A producer that reads an async source on a separate event loop."""
-    return lambda queue: iterate_in_own_loop(source, context, queue)
+class ConsumerGone(Exception):
+    """Raised in the producer once nobody takes batches any more."""
 
 
-def _app_context(builder: PathBuilder) -> Context | None:
-    try:
-        return builder.context()
-    except Exception as error:
-        raise as_values_error(error) from error
+class _End(NamedTuple):
+    """The last thing in a queue."""
+
+    error: BaseException | None = None
+
+
+class BatchQueue:
+    """Batches that one thread or task puts and a thread takes. The end, and an error, need no room."""
+
+    def __init__(self, names: Collection[str] = ()) -> None:
+        """`names`: the parameters that are read from items which are objects."""
+        self._names = names
+        self._batches = Queue[Any]()
+        self._room = threading.Semaphore(_MAX_QUEUED_BATCHES)
+        self._cancelled = False
+
+    # For the producer
+
+    def read_item(self, item: Any) -> Item:
+        """Read the attributes of an item on the producer's thread: an ORM object may be usable only there."""
+        return read_item(item, self._names)
+
+    def put_items(self, items: Iterable[Any]) -> None:
+        """Put items in batches. Raises `ConsumerGone`."""
+        batch, began = [], time.monotonic()
+        for item in items:
+            batch.append(read_item(item, self._names))
+            if len(batch) >= MAX_BATCH_ITEMS or time.monotonic() - began > THREAD_BATCH_SECONDS:
+                self.put(batch)
+                yield_to_other_threads()
+                batch, began = [], time.monotonic()
+        if batch:
+            self.put(batch)
+
+    def run_producer(self, produce: Callable[[BatchQueue], None]) -> None:
+        """Run a producer to its end, and finish the queue with its error if it fails."""
+        try:
+            produce(self)
+        except BaseException as error:  # SystemExit, too, must not end the thread silently
+            self.finish(error)
+        else:
+            self.finish()
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """End the queue. An error reaches the consumer after the batches before it."""
+        self._batches.put(_End(error))
+
+    def put(self, batch: Any, *, waits: bool = True) -> bool:
+        """Put a batch, once there is room, or if there is; return whether there was. Raises `ConsumerGone`."""
+        has_room = self._room.acquire(blocking=waits)
+        if has_room:
+            if self._cancelled:
+                raise ConsumerGone
+            self._batches.put(batch)
+        return has_room
+
+    # For the consumer
+
+    def get(self, seconds: float) -> Any:
+        """The next batch; None after the last one.
+
+        Raises:
+            ValuesTimeout: there is none within these seconds.
+            ValuesError: the producer failed, or the queue was cancelled.
+        """
+        try:
+            batch = self._batches.get(timeout=seconds)
+        except Empty:
+            raise ValuesTimeout(f"it gave nothing for {seconds:g} seconds") from None
+        if self._cancelled:
+            raise ValuesError("it was cancelled, because the app shuts down")
+        if not isinstance(batch, _End):
+            self._room.release()
+            return batch
+        if batch.error is not None:
+            raise as_values_error(batch.error)
+        return None
+
+    def cancel(self) -> None:
+        """Stop taking batches: wakes the producer and the consumer, whichever waits."""
+        self._cancelled = True
+        self._room.release()
+        self._batches.put(_End())
+
+
+async def iterate_in_batches(
+    source: Any,
+    context: Context | None,
+    read_item: Callable[[Any], Any],
+    put: Callable[[list[Any]], Awaitable[None]],
+    now: Callable[[], float],
+) -> None:
+    """Read all items of an async source within the app's context, and put them in batches.
+
+    This is one task from first to last: what a generator opens between two items, such as
+    a transaction or a timeout, must be closed in the task that opened it.
+    """
+    async with AsyncExitStack() as stack:
+        if isinstance(context, AbstractAsyncContextManager):
+            await stack.enter_async_context(context)
+        elif context is not None:
+            stack.enter_context(context)
+        if not isinstance(source, AsyncIterable):
+            source = await source
+        if not isinstance(source, AsyncIterable):
+            source = _as_async(source)
+        if isinstance(source, AsyncGenerator):
+            await stack.enter_async_context(aclosing(source))
+        batch, began = [], now()
+        async for item in source:
+            batch.append(read_item(item))
+            if len(batch) >= MAX_BATCH_ITEMS or not 0 <= now() - began < LOOP_BATCH_SECONDS:
+                await put(batch)
+                batch, began = [], now()
+        if batch:
+            await put(batch)
+
+
+async def _as_async(items: Iterable[Any]) -> AsyncGenerator[Any]:
+    for item in items:
+        yield item
+
+
+async def _iterate_in_own_loop(source: Any, context: Context | None, queue: BatchQueue) -> None:
+    """Read an async source on a loop that has nothing else to do, so that it may wait for room."""
+
+    async def put(batch: list[Any]) -> None:
+        queue.put(batch)
+
+    await iterate_in_batches(source, context, queue.read_item, put, time.monotonic)

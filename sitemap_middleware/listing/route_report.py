@@ -15,7 +15,7 @@ from ..options.table import Options
 from .candidates import Candidate, SiteSnapshot, decode_path, stored_candidates
 from .entries import EntryBuilder
 from .policy import UNDECIDED_REASON, EvaluationContext, ListingPolicy, decided_reason, shadowed_reason
-from .provider_item_paths import ProviderReport
+from .provider_items import ProviderReport
 from .unmatched_patterns import unmatched_patterns
 
 _PATTERN_ENDPOINTS: Final = frozenset({"learned from traffic", "named by an option"})

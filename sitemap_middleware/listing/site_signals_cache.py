@@ -138,7 +138,7 @@ class SiteSignalsCache:
             return CachedSiteSignals(record, compute)
         computed = compute()
         signals, parent_paths = computed
-        digest = _digest((signals.as_tuple(), sorted(signals.soft_not_founds.first_of.items()), sorted(parent_paths)))
+        digest = _digest((signals.as_tuple(), sorted(parent_paths)))
         record = SignalsRecord(*wanted, digest)
         if saving:
             snapshot.store.save(snapshot.site.base_url, {_RECORD_NAME: json.dumps(record).encode()})

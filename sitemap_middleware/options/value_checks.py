@@ -26,7 +26,7 @@ _ISO_DATE: Final = re.compile(
 def validate_priority(value: object, name: str = "priority") -> float:
     """A priority as a float from 0.0 to 1.0; `OptionError`, which begins with the name, for anything else."""
     number = math.nan
-    if not isinstance(value, bool) and isinstance(value, Real | Decimal):
+    if isinstance(value, float | Real | Decimal) and not isinstance(value, bool):
         with contextlib.suppress(Exception):  # a signaling NaN; an integer past all floats; a class of the app
             number = float(value)
     if not 0.0 <= number <= 1.0:
@@ -61,7 +61,7 @@ def validate_date(value: object, fix: str, name: str = "lastmod") -> date:
         value = parsed
     if not isinstance(value, date):
         raise OptionError(f"{name}={value!r} is not a date; {fix}")
-    if type(value) is not date and (type(value) is not datetime or value.tzinfo is not None):
+    if type(value) is not date and not (type(value) is datetime and (value.tzinfo is None or value.tzinfo is UTC)):
         try:
             value = _plain_date(value)
             if isinstance(value, datetime):

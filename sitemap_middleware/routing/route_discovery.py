@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from importlib import import_module
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -131,11 +132,11 @@ class BasePathBuilder(ABC):
         """Whether a decoded path, without the prefix, leads to this route."""
 
 
-def check_params(params: Mapping[str, Any], required: Iterable[str], known: Iterable[str]) -> None:
+def check_params(params: Mapping[str, Any], required: AbstractSet[str], known: AbstractSet[str]) -> None:
     """Raise `ValueError` if parameters are missing, or are not the route's."""
-    if missing := set(required) - set(params):
+    if missing := required - params.keys():
         raise ValueError(f"the route's {', '.join(sorted(missing))} is missing")
-    if unknown := set(params) - set(known):
+    if unknown := params.keys() - known:
         raise ValueError(f"the route has no parameter {', '.join(sorted(map(str, unknown)))}")
 
 

@@ -20,7 +20,7 @@ from sitemap_middleware.adapters.asgi_client import request_app
 from sitemap_middleware.adapters.event_loop_and_threads import AsyncBridge
 from sitemap_middleware.exceptions import ValuesError
 from sitemap_middleware.http.messages import PROBE_TIMEOUT_SECONDS
-from sitemap_middleware.listing.provider_item_queue import BatchQueue
+from sitemap_middleware.listing.provider_reader import BatchQueue
 from sitemap_middleware.observe.prober import (
     RETRY_SECONDS,
     ROUND_INTERVAL_SECONDS,

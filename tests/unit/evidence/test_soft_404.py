@@ -47,7 +47,7 @@ def unlisted(found: list[Page]) -> str:
 )
 def test_of_equal_pages_the_first_known_is_listed(found: list[Page], gone: str) -> None:
     assert unlisted(found) == gone
-    assert soft_not_founds(found).as_tuple() == soft_not_founds(found[::-1]).as_tuple()
+    assert soft_not_founds(found).first_of == soft_not_founds(found[::-1]).first_of
 
 
 def test_of_pages_seen_at_once_the_one_in_lower_case_is_listed() -> None:

@@ -376,7 +376,12 @@ def context(rules: str = "", *, made: bool = False) -> EvaluationContext:
         # observed
         (
             {},
-            Candidate("/items/1", route("/items/{id}", static=False), observed("/items/1", learned=True), "/items/1/"),
+            Candidate(
+                "/items/1",
+                route("/items/{id}", static=False),
+                observed("/items/1", learned=True),
+                equal_page="/items/1/",
+            ),
             (False, "it is the same page as /items/1/", False),
         ),
         # its HTML was not read

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import datetime as dt
 import functools
 import importlib.metadata
@@ -37,8 +36,8 @@ from sitemap_middleware.adapters.event_loop_and_threads import collect_on_loop
 from sitemap_middleware.documents import publisher
 from sitemap_middleware.exceptions import ValuesError, ValuesTimeout
 from sitemap_middleware.listing import provider_reader as providers
-from sitemap_middleware.listing.provider_item_paths import ProviderReport
-from sitemap_middleware.listing.provider_item_queue import MAX_BATCH_ITEMS, BatchQueue
+from sitemap_middleware.listing.provider_items import ProviderReport
+from sitemap_middleware.listing.provider_reader import MAX_BATCH_ITEMS, BatchQueue
 
 from ...support.documents import entries
 from ...support.sample_sites import Clock, Page, SampleSite
@@ -647,31 +646,6 @@ def test_an_item_that_makes_no_page_is_skipped_counted_and_named(
     assert explanation.skipped[0] == "1 of 3 items were left out"
     assert reason in explanation.skipped[1]
     assert "values: 1 of 3 items were left out" in str(explanation)
-
-
-@EVERYWHERE
-@pytest.mark.parametrize(
-    ("item", "path", "shown"),
-    [
-        ({"slog": "c"}, "/posts/c", "{'slog': 'c'} was left out: "),
-        ({"id": 7, "slug": None}, "/posts/7", "{'id': 7, 'slug': None} was left out: "),
-        (Entry({"name": "c"}), "/posts/c", "Entry({'name': 'c'}) was left out: "),
-        ({"slug": "c/d"}, "/posts/c", ""),
-        ({"slug": b"c"}, "/posts/c", ""),
-        (None, "/posts/None", ""),
-        ({"area": "posts"}, "/posts/c", ""),
-    ],
-    ids=str,
-)
-def test_explain_names_the_first_item_with_a_value_of_the_path_that_makes_no_page(
-    make: Any, item: Any, path: str, shown: str
-) -> None:
-    site = Site(
-        make([*({"no": "number"} for _ in range(9)), item, {"late": path.rpartition("/")[2]}] if shown else [item])
-    )
-    reason = site.app.explain(path).reason
-    assert reason.startswith(f"its route has values, and they do not include it{shown and '; '}{shown}")
-    assert ("was left out" in reason) is bool(shown)
 
 
 def test_first_skipped_items_are_named_in_one_warning(caplog: pytest.LogCaptureFixture) -> None:
@@ -1310,19 +1284,6 @@ def test_an_iterator_that_is_used_up_is_no_empty_list() -> None:
         if hasattr(once, "close"):  # others bear no weak reference, and would have to be kept to be known again
             assert site.locs() == LAST_GOOD
             assert "is exhausted" in site.app.explain("/posts/good").reason
-
-
-def test_a_provider_whose_context_cannot_be_had_fails(caplog: pytest.LogCaptureFixture) -> None:
-    class Strange(flask.Flask):
-        def app_context(self) -> Any:
-            if threading.current_thread().name == "sitemap_middleware-values":
-                return contextlib.nullcontext()
-            raise RuntimeError("the context is missing")
-
-    app = Strange("site", static_folder=None)
-    app.add_url_rule("/posts/<slug>", "post", text(async_generator))
-    assert Site(app).sitemap().status == 503
-    assert "the context is missing" in caplog.text
 
 
 def test_a_request_that_is_cancelled_ends_its_provider() -> None:
