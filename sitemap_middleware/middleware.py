@@ -222,37 +222,9 @@ class SitemapMiddleware:
         return self.service.explain(path)
 
     def stats(self) -> dict[str, float]:
-        """Return counters and the current state of this process's middleware. The call is cheap.
+        """Return counters since this process began, and its current state. The call is cheap.
 
-        Counted since the process began:
-
-        - ``seen``: responses that count as evidence.
-        - ``dropped``: of these, and of sampled bodies, those discarded because the buffer was full.
-        - ``merged``: responses saved to the store.
-        - ``refused``: pages left out by `max_pages` or `max_pages_per_route`, counted at each visit.
-        - ``unwritable``: responses of paths that cannot be written as a loc.
-        - ``rendered``: blocks, of up to 625 learned pages each, rendered by this process.
-        - ``store_failures``: calls of the store that failed.
-        - ``unavailable_responses``: requests for the sitemap or robots.txt that were answered 503.
-        - ``ignored_method``: requests that are not evidence because they are not GET, or a header replaces the method.
-        - ``ignored_query``: requests that are not evidence because they have a query string.
-        - ``ignored_range``: requests that are not evidence because they ask for a range of bytes.
-        - ``ignored_credentials``: requests that are not evidence because a header may identify the visitor.
-        - ``ignored_partial``: requests that are not evidence because they ask for a part of a page.
-        - ``ignored_accept``: requests that are not evidence because they prefer another type to HTML.
-        - ``ignored_host``: requests that are not evidence because their Host is not the site's own.
-        - ``ignored_monitor``: requests that are not evidence because a health check or an uptime monitor sent them.
-
-        As things are now:
-
-        - ``pending``: responses not saved yet: those of the last two seconds, if the store works.
-        - ``last_flush_age_seconds``: seconds since all pending responses were last saved; about two at most, if the
-          store works. 0 before the first response, and after `close`.
-        - ``values_age_seconds``: how old the oldest values were when a sitemap was last made with them; 0 if there are
-          none. If reading them fails, the age grows with each request for the sitemap.
-        - ``skipped``: items of `values` that were skipped when these were last read.
-        - ``listed``: entries of the sitemaps that this process has made.
-        - ``documents``: documents of these sitemaps, including indexes.
+        ``docs/reference/stats.md`` says what each figure is. Times are in seconds.
         """
         return self.service.stats()
 

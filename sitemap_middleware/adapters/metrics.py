@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import functools
 import logging
-import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from ..exceptions import OptionError
 from ..report.figures import FIGURES, Figure
@@ -29,19 +28,16 @@ log: logging.Logger = logging.getLogger("sitemap_middleware")
 SITEMAP_ATTRIBUTE: Final = "sitemap"
 """The attribute that distinguishes the middlewares of a process: the sitemap's URL, or its path without base_url."""
 
-Values = dict[str, float]
-"""The values of one metric, by that of `SITEMAP_ATTRIBUTE`."""
+Services = WeakSet[SitemapService]
+
+_services: Final[WeakKeyDictionary[Any, Services]] = WeakKeyDictionary()
+"""The services whose figures a registry or meter collects."""
 
 
 def metrics_reporter(target: Any, place: str) -> Callable[[SitemapService], None]:
     """Return a function that publishes the figures of a service to the target that the option `metrics` names.
 
-    Args:
-        target: the value of the option.
-        place: where it was given, for the error.
-
-    Raises:
-        OptionError: the target is invalid, or its library is not installed.
+    `place` is where the option was given. Raises `OptionError` if it is invalid, or its library is not installed.
     """
     if target is None:
         return lambda _: None
@@ -59,56 +55,36 @@ def metrics_reporter(target: Any, place: str) -> Callable[[SitemapService], None
     )
 
 
-class MetricsSources:
-    """The services whose figures one registry or meter collects. They are held weakly."""
-
-    def __init__(self) -> None:
-        self._services: list[weakref.ref[SitemapService]] = []
-
-    def add(self, service: SitemapService) -> None:
-        self._services.append(weakref.ref(service, self._services.remove))
-
-    def read(self) -> dict[str, Values]:
-        """Return the figures by their keys in `stats`: the sums of counters of one sitemap, and its highest gauges."""
-        by_stat: dict[str, Values] = {metric.stat: {} for metric in FIGURES}
-        for service in filter(None, [reference() for reference in list(self._services)]):
-            try:
-                stats = service.stats()
-            except Exception as error:
-                log.debug("no metrics: %s", error)
-                continue
-            site = service.options.site
-            sitemap = f"{site.base_url if site else ''}{service.options.path}"
-            for metric in FIGURES:
-                figures, now = by_stat[metric.stat], stats[metric.stat]
-                before = figures.get(sitemap, 0)
-                figures[sitemap] = before + now if metric.is_counter else max(before, now)
-        return by_stat
-
-
-_sources: Final[WeakKeyDictionary[Any, MetricsSources]] = WeakKeyDictionary()
-"""By registry or meter."""
-
-
-def _publish(target: Any, register: Callable[[Any, MetricsSources], None], service: SitemapService) -> None:
-    """Add a service to the target's sources. The first one registers the metrics with the target."""
-    new_sources = MetricsSources()
-    sources = _sources.setdefault(target, new_sources)
-    if sources is new_sources:
+def _publish(target: Any, register: Callable[[Any, Services], None], service: SitemapService) -> None:
+    """Add a service to those of a target. The first one registers the metrics with the target."""
+    if target not in _services:
+        services = Services()
         try:
-            register(target, sources)
+            register(target, services)
         except ValueError as error:  # the registry has another metric of one of these names
-            del _sources[target]
             raise OptionError(f"SitemapMiddleware: metrics={target!r} rejects these metrics: {error}") from error
-    sources.add(service)
+        _services[target] = services
+    _services[target].add(service)
+
+
+def _read(services: Services, figure: Figure) -> dict[str, float]:
+    """The values of a figure by sitemap: the sums of counters of one sitemap, and its highest gauges."""
+    values: dict[str, float] = {}
+    for service in services:
+        try:
+            value = service.stats()[figure.stat]
+        except Exception as error:
+            log.debug("no metrics: %s", error)
+            continue
+        site = service.options.site
+        sitemap = f"{site.base_url if site else ''}{service.options.path}"
+        before = values.get(sitemap, 0)
+        values[sitemap] = before + value if figure.is_counter else max(before, value)
+    return values
 
 
 def prometheus_registry() -> CollectorRegistry:
-    """The registry that prometheus_client uses by default.
-
-    Raises:
-        OptionError: prometheus_client is not installed.
-    """
+    """The registry that prometheus_client uses by default. Raises `OptionError` if it is not installed."""
     try:
         from prometheus_client import REGISTRY
     except ModuleNotFoundError as error:
@@ -116,36 +92,32 @@ def prometheus_registry() -> CollectorRegistry:
     return REGISTRY
 
 
-def _register_with_prometheus(registry: CollectorRegistry, sources: MetricsSources) -> None:
+def _register_with_prometheus(registry: CollectorRegistry, services: Services) -> None:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
     from prometheus_client.registry import Collector
 
     class SitemapCollector(Collector):
         def describe(self) -> Iterable[Metric]:
-            return metric_families(MetricsSources().read())
+            return map(family, FIGURES)
 
         def collect(self) -> Iterable[Metric]:
-            return metric_families(sources.read())
+            for figure in FIGURES:
+                metric = family(figure)
+                for sitemap, value in _read(services, figure).items():
+                    metric.add_metric([sitemap], value)
+                yield metric
 
-    def metric_families(by_stat: dict[str, Values]) -> Iterable[Metric]:
-        for metric in FIGURES:
-            name = metric.name.replace(".", "_") + ("_seconds" if metric.unit == "s" else "")
-            family_class = CounterMetricFamily if metric.is_counter else GaugeMetricFamily
-            family = family_class(name, f"{metric.description}.", labels=[SITEMAP_ATTRIBUTE])
-            for sitemap, figure in by_stat[metric.stat].items():
-                family.add_metric([sitemap], figure)
-            yield family
+    def family(figure: Figure) -> CounterMetricFamily | GaugeMetricFamily:
+        name = figure.name.replace(".", "_") + ("_seconds" if figure.unit == "s" else "")
+        family_class = CounterMetricFamily if figure.is_counter else GaugeMetricFamily
+        return family_class(name, f"{figure.description}.", labels=[SITEMAP_ATTRIBUTE])
 
     registry.register(SitemapCollector())
 
 
 @functools.cache
 def opentelemetry_meter() -> Meter:
-    """The meter of OpenTelemetry's global provider.
-
-    Raises:
-        OptionError: OpenTelemetry is not installed.
-    """
+    """The meter of OpenTelemetry's global provider. Raises `OptionError` if OpenTelemetry is not installed."""
     try:
         from opentelemetry.metrics import get_meter
     except ModuleNotFoundError as error:
@@ -153,17 +125,17 @@ def opentelemetry_meter() -> Meter:
     return get_meter("sitemap_middleware")
 
 
-def _register_with_opentelemetry(meter: Meter, sources: MetricsSources) -> None:
+def _register_with_opentelemetry(meter: Meter, services: Services) -> None:
     from opentelemetry.metrics import Observation
 
-    def observing(metric: Figure) -> Callable[[CallbackOptions], Iterable[Observation]]:
+    def observing(figure: Figure) -> Callable[[CallbackOptions], Iterable[Observation]]:
         return lambda _: [
-            Observation(figure, {SITEMAP_ATTRIBUTE: sitemap}) for sitemap, figure in sources.read()[metric.stat].items()
+            Observation(value, {SITEMAP_ATTRIBUTE: sitemap}) for sitemap, value in _read(services, figure).items()
         ]
 
-    for metric in FIGURES:
-        create = meter.create_observable_counter if metric.is_counter else meter.create_observable_gauge
-        create(metric.name, [observing(metric)], metric.unit, metric.description)
+    for figure in FIGURES:
+        create = meter.create_observable_counter if figure.is_counter else meter.create_observable_gauge
+        create(figure.name, [observing(figure)], figure.unit, figure.description)
 
 
 def _missing_library(extra: str, library: str) -> OptionError:
