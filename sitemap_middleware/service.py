@@ -144,7 +144,7 @@ class SitemapService(ServiceInspection):
             if reason is not None:
                 self.tracker.ignored.count(request.path, reason)
                 return None
-            if len(request.path) > _MAX_PATH_CHARS or request.path == ROBOTS_PATH or self.report.handles(request):
+            if len(request.path) > _MAX_PATH_CHARS or request.path == ROBOTS_PATH or self.report.handles(request.path):
                 return None
             site, trust = self.site_resolver.resolve_request(request)
             if site is None or trust == "none":
@@ -165,7 +165,7 @@ class SitemapService(ServiceInspection):
 
         It spares the request of a visitor who carries a cookie to be read as a whole.
         """
-        if not has_cookie or path.endswith(DOCUMENT_SUFFIXES) or (self.report.marker or "\0") in path:
+        if not has_cookie or path.endswith(DOCUMENT_SUFFIXES) or self.report.handles(path):
             return False
         self.tracker.ignored.count(path, COOKIE)
         return True

@@ -11,7 +11,6 @@ from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..http.messages import DOCUMENT_SUFFIXES, Request, Response
-from ..report.authorization_inputs import ReportRequest, RequestHeaders
 from ..routing.framework_detection import EXTENSION_NAME
 from ..routing.starlette_routes import set_state
 from ..service import SitemapService
@@ -72,8 +71,10 @@ class ASGIMiddleware:
         """The response to a request for a document, robots.txt or the report; None if the app is to answer."""
         if request.path.endswith(DOCUMENT_SUFFIXES):
             return await self._document_response(request)
-        marker = self.service.report.marker
-        return None if marker is None or marker not in request.path else await self._report_response(request, scope)
+        report = self.service.report
+        if not report.handles(request.path):
+            return None
+        return await report.answer_async(request, scope, partial(run_sync, limiter=thread_limiter()))
 
     async def _document_response(self, request: Request) -> Response | None:
         """The response if the request is for a sitemap document or robots.txt; None if the app is to answer."""
@@ -83,11 +84,6 @@ class ASGIMiddleware:
             # an empty context: the document is for everyone, and its visitor's user or language must not decide it
             response = await run_sync(Context().run, handler.handle, request, limiter=thread_limiter())
         return response
-
-    async def _report_response(self, request: Request, scope: Scope) -> Response | None:
-        """The response if the request is for the report and may read it; None if the app is to answer."""
-        asked = ReportRequest(request.path, RequestHeaders(request.headers), scope=scope)
-        return await self.service.report.answer_async(request, asked, partial(run_sync, limiter=thread_limiter()))
 
     def _bind_app(self, scope: Scope) -> None:
         if self._original_attributes:

@@ -9,7 +9,6 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from ..http.messages import DOCUMENT_SUFFIXES, Request, Response
-from ..report.authorization_inputs import ReportRequest, RequestHeaders
 from ..service import SitemapService
 from .amended_robots import amended_wsgi
 from .wsgi_body import observed_body
@@ -86,8 +85,8 @@ class WSGIMiddleware:
         """The response to a request for a document, robots.txt or the report; None if the app is to answer."""
         if request.path.endswith(DOCUMENT_SUFFIXES):
             return self._document_response(request)
-        marker = self.service.report.marker
-        return None if marker is None or marker not in request.path else self._report_response(request, environ)
+        report = self.service.report
+        return report.answer(request, environ) if report.handles(request.path) else None
 
     def _document_response(self, request: Request) -> Response | None:
         """The response if the request is for a sitemap document or robots.txt; None if the app is to answer."""
@@ -97,8 +96,3 @@ class WSGIMiddleware:
             # an empty context: the document is for everyone, and its visitor's user or language must not decide it
             response = Context().run(handler.handle, request)
         return response
-
-    def _report_response(self, request: Request, environ: WSGIEnvironment) -> Response | None:
-        """The response if the request is for the report and may read it; None if the app is to answer."""
-        asked = ReportRequest(request.path, RequestHeaders(request.headers), environ=environ)
-        return self.service.report.answer(request, asked)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from ..models import Changefreq
-    from ..report.authorization_inputs import ReportRequest
+    from ..report.request_handler import ReportRequest
     from ..stores import Store
     from .decorator import Values
 

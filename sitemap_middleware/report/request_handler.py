@@ -4,54 +4,82 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextvars import Context
+from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 
 from ..http.messages import Request, Response
-from ..http.urls import normal_host
+from ..http.urls import bare_host, normal_host
 from ..routing.framework_detection import framework_app, is_debug
 from ..util import WarnOnce
 
 if TYPE_CHECKING:
     from ..inspection import ServiceInspection
-    from .authorization_inputs import ReportRequest
     from .served_pages import ReportPages
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 EXTRA_MISSING: Final = 'the report needs the extra "report": pip install "sitemap-middleware[report]"'
 
+_VERSIONS_OF_PROXIES: Final = ("0.9", "1.0")
+
+
+class RequestHeaders(Mapping[str, str]):
+    """The headers of a request. Their names match in any case; repeated ones are joined by commas."""
+
+    def __init__(self, headers: Iterable[tuple[str, str]]) -> None:
+        self._values: dict[str, str] = {}
+        for name, value in headers:
+            name = name.lower()
+            self._values[name] = f"{self._values[name]}, {value}" if name in self._values else value
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name.lower()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRequest:
+    """A request for the report, as the option `authorize` is given it."""
+
+    path: str
+    """Decoded, below the root path of the app."""
+    headers: RequestHeaders
+    environ: Mapping[str, Any] | None = None
+    """The environ of a WSGI app; None in an ASGI app."""
+    scope: Mapping[str, Any] | None = None
+    """The scope of an ASGI app; None in a WSGI app."""
+
 
 class ReportHandler:
-    """The report of one service. Without the option `report`, `marker` is None and no method is called."""
+    """The report of one service. Without the option `report`, it handles no request."""
 
     def __init__(self, service: ServiceInspection) -> None:
         self._service = service
-        self._app_routes = service.app_routes
-        options = service.options
-        self._path = options.report
-        self._authorize = options.authorize
+        self._path = service.options.report
+        self._authorize = service.options.authorize
         self._pages: ReportPages | None = None
         self._warn_once = WarnOnce()
-        self.marker: str | None = options.report
-        """What the path of every request for the report contains; None if there is no report."""
         if self._authorize is not None and self._path is None:
             log.warning("authorize has no effect without the option report: give report a path")
 
-    def handles(self, request: Request) -> bool:
-        """Whether a request is for the path of the report, or one below it."""
-        path = self._path
-        if path is None or path not in request.path:
-            return False
-        return request.path == path or request.path.startswith(f"{path}/")
+    def handles(self, path: str) -> bool:
+        """Whether a path is that of the report, or below it."""
+        return self._path is not None and f"{path}/".startswith(f"{self._path}/")
 
-    def answer(self, request: Request, asked: ReportRequest) -> Response | None:
+    def answer(self, request: Request, environ: Mapping[str, Any]) -> Response | None:
         """The response in a WSGI app; None if the app must answer the request."""
-        if not self._handles(request):
+        if not self._may_answer(request):
             return None
-        allowed = self._allows(request, asked)
-        if not isinstance(allowed, bool):
+        allowed = self._allows(request, ReportRequest(request.path, RequestHeaders(request.headers), environ=environ))
+        if inspect.isawaitable(allowed):
             if inspect.iscoroutine(allowed):
                 allowed.close()
             self._warn_once(
@@ -61,50 +89,48 @@ class ReportHandler:
         return Context().run(self._respond, request) if allowed else None
 
     async def answer_async(
-        self, request: Request, asked: ReportRequest, run_in_thread: Callable[..., Awaitable[Any]]
+        self, request: Request, scope: Mapping[str, Any], run_in_thread: Callable[..., Awaitable[Any]]
     ) -> Response | None:
         """The response in an ASGI app; None if the app must answer the request."""
-        if not self._handles(request):
+        if not self._may_answer(request):
             return None
+        asked = ReportRequest(request.path, RequestHeaders(request.headers), scope=scope)
         if inspect.iscoroutinefunction(self._authorize):
             allowed = self._allows(request, asked)
         else:  # it may block
             allowed = await run_in_thread(self._allows, request, asked)
-        if not isinstance(allowed, bool):
+        if inspect.isawaitable(allowed):
             try:
-                allowed = bool(await allowed)
+                allowed = await allowed
             except Exception as error:
                 allowed = self._refuse_by_error(error)
         return await run_in_thread(Context().run, self._respond, request) if allowed else None
 
-    def _handles(self, request: Request) -> bool:
+    def _may_answer(self, request: Request) -> bool:
         """Whether the request may be answered with the report, if it is allowed to read it."""
-        if request.method not in ("GET", "HEAD") or not self.handles(request):
+        if request.method not in ("GET", "HEAD") or not self.handles(request.path):
             return False
-        return not self._app_routes.keeps(request.path, "the option report")
+        return not self._service.app_routes.keeps(request.path, "the option report")
 
     def _allows(self, request: Request, asked: ReportRequest) -> Any:
-        """Whether a request may read the report, as a bool; or an awaitable of that."""
-        from .authorization_inputs import is_local_host, is_this_machine
-
-        if self._authorize is None:
-            if (
-                not is_this_machine(asked)
-                or not is_local_host(normal_host(request.host, request.scheme) or "")
-                or request.is_forwarded
-            ):
-                return False
-            if is_debug(framework_app(self._app_routes.app)):
-                return True
-            self._warn_once(
-                "debug", "the report is not shown: the app is not in debug mode, and the option authorize is not set"
-            )
+        """Whether a request may read the report; or an awaitable of that."""
+        if self._authorize is not None:
+            try:
+                return self._authorize(asked)
+            except Exception as error:
+                return self._refuse_by_error(error)
+        if not _is_this_machine(request, asked):
             return False
-        try:
-            answer = self._authorize(asked)
-        except Exception as error:
-            return self._refuse_by_error(error)
-        return answer if inspect.isawaitable(answer) else bool(answer)
+        if is_debug(framework_app(self._service.app_routes.app)):
+            return True
+        self._warn_once(
+            "debug", "the report is not shown: the app is not in debug mode, and the option authorize is not set"
+        )
+        return False
+
+    def _refuse_by_error(self, error: Exception) -> bool:
+        self._warn_once("authorize", "authorize failed, so the report is not shown: %r", error)
+        return False
 
     def _respond(self, request: Request) -> Response:
         """The page that is requested. It may block."""
@@ -122,6 +148,28 @@ class ReportHandler:
             log.exception("the report could not be made")
             return error_response(request.method, 500, "The report could not be made: internal error, see the log.")
 
-    def _refuse_by_error(self, error: Exception) -> bool:
-        self._warn_once("authorize", "authorize failed, so the report is not shown: %r", error)
+
+def _is_this_machine(request: Request, asked: ReportRequest) -> bool:
+    """Whether the server and the client of a request are this machine, as far as addresses, Host and headers tell.
+
+    HTTP/1.0 counts as a proxy's: browsers do not send it, but nginx does, which need not add any other sign.
+    """
+    if asked.environ is not None:
+        server, client = asked.environ.get("SERVER_NAME"), asked.environ.get("REMOTE_ADDR")
+        version = str(asked.environ.get("SERVER_PROTOCOL")).removeprefix("HTTP/")
+    else:
+        scope = asked.scope or {}
+        server, client = ((scope.get(name) or (None,))[0] for name in ("server", "client"))
+        version = str(scope.get("http_version"))
+    host = bare_host(normal_host(request.host, request.scheme) or "").strip("[]")
+    is_direct = version not in _VERSIONS_OF_PROXIES and not request.is_forwarded
+    return is_direct and all(map(_is_loopback, (server, client, host)))
+
+
+def _is_loopback(host: Any) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return isinstance(host, str) and ip_address(host).is_loopback
+    except ValueError:
         return False

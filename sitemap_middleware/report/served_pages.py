@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, Final
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote, urlencode
 
 from ..exceptions import StoreError
 from ..http.messages import Request, Response
 from ..http.urls import is_loopback, normal_host, quote_path
 from ..inspection import ServiceInspection
 from ..models import Headers
-from .background_evaluation import EvaluationCache
-from .health import health
-from .report_page_links import NAMES, ServerLinks
-from .template_contexts import ReportPage, report_page
+from .evaluation import EvaluationCache
+from .pages import NAMES, ReportPage, common_context, given_arguments, report_page
 from .template_rendering import STYLE, render
 
 MAX_QUERY_CHARS: Final = 4000
@@ -37,6 +35,26 @@ _SECURITY: Final[Headers] = (
 """The headers of every response of the report."""
 
 
+class ServerLinks:
+    """Links within the report that a server answers: relative, so that they hold wherever the app is mounted."""
+
+    is_dynamic = True
+    """Whether a server answers, which can search, filter and sort."""
+
+    def __init__(self, path: str, name: str) -> None:
+        """A page of this name links to others; `path` is the path of the report."""
+        self._overview = path.rpartition("/")[2]
+        self._from_overview = name == "overview"
+
+    def to(self, name: str, /, **query: Any) -> str:
+        """The link to a page."""
+        if name == "overview":
+            return self._overview if self._from_overview else f"../{self._overview}"
+        link = f"{self._overview}/{name}" if self._from_overview else name
+        wanted = given_arguments(query)
+        return f"{link}?{urlencode(wanted, quote_via=quote)}" if wanted else link
+
+
 class ReportPages:
     """The report of all sites of one service."""
 
@@ -54,45 +72,30 @@ class ReportPages:
         name = rest[1:] or "overview"
         if name == "style.css":
             return _respond(request, 200, STYLE, [("Content-Type", "text/css; charset=utf-8")])
-        service = self._service
+        service, evaluation = self._service, None
         site = service.site_resolver.resolve_request(request)[0] or service.site_resolver.default_site()
-        documents_url = _local_url(request) or site.base_url
-        context: dict[str, Any] = {
-            "name": name,
-            "links": ServerLinks(self._path, name),
-            "site": site.base_url,
-            "documents_url": documents_url,
-            "sitemap_url": documents_url + (quote_path(service.options.path) or ""),
-            "evaluation": None,
-            "age": None,
-        }
         if name not in NAMES:
             page = ReportPage("missing.html", {}, 404)
         else:
+            problem = ""
             try:
                 evaluation = self._evaluations.get(site, request)
             except StoreError as error:
-                evaluation, page = None, ReportPage("failure.html", {"problem": str(error)}, 503)
-            else:
-                page = ReportPage("computing.html", {"pages_read": self._evaluations.pages_read(site)})
-            context["documents"] = service.published_documents(site)
-            if evaluation is not None:
-                context |= {"evaluation": evaluation, "age": max(0.0, service.clock() - evaluation.at)}
-            if name == "documents":
-                page = ReportPage("documents.html", {})
-            elif name == "health":
-                page = ReportPage("health.html", health(service, site))
-            elif evaluation is not None:
-                page = report_page(name, _arguments(request), evaluation, service)
-        html = render(page.template, context | page.context).encode(errors="replace")
+                problem = str(error)
+            page = report_page(name, _arguments(request), service, site, evaluation, problem=problem)
+        context = common_context(service, site, evaluation, documents_url=_local_url(request))
+        if evaluation is not None:
+            context["age"] = max(0.0, service.clock() - evaluation.at)
+        context |= {"name": name, "links": ServerLinks(self._path, name), **page.context}
+        html = render(page.template, context).encode(errors="replace")
         return _respond(request, page.status, html, [("Content-Type", "text/html; charset=utf-8")])
 
 
-def _local_url(request: Request) -> str | None:
-    """Where a developer's machine serves the documents, whose public site may not exist yet; None on other hosts."""
+def _local_url(request: Request) -> str:
+    """Where a developer's machine serves the documents, whose public site may not exist yet; empty on other hosts."""
     host = normal_host(request.host, request.scheme)
     if host is None or not is_loopback(host) or request.is_forwarded:
-        return None
+        return ""
     return f"{request.scheme}://{host}{quote_path(request.root.rstrip('/')) or ''}"
 
 

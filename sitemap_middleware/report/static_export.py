@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..http.messages import AsyncCollector
-from ..http.urls import quote_path
 from ..inspection import ServiceInspection
 from ..models import Site
-from .background_evaluation import started_evaluation
-from .health import health
-from .report_page_links import given
-from .template_contexts import ReportPage, report_page
+from .evaluation import evaluate
+from .pages import common_context, given_arguments, report_page
 from .template_rendering import STYLE, render
 
 MAX_PAGE_FILES: Final = 10_000
@@ -51,28 +48,14 @@ def export_report(
         OSError: a file cannot be written.
         StoreError: the store fails.
     """
-    evaluation = started_evaluation(service, replace(service.snapshot_now(site), async_collector=async_collector))
-    evaluation.fill(service)
-    files = _Files()
-    context: dict[str, Any] = {
-        "evaluation": evaluation,
-        "age": None,
-        "site": site.base_url,
-        "documents_url": site.base_url,
-        "sitemap_url": site.base_url + (quote_path(service.options.path) or ""),
-        "documents": service.published_documents(site),
-    }
+    evaluation = evaluate(service, replace(service.snapshot_now(site), async_collector=async_collector))
+    links = _FileLinks()
+    context = common_context(service, site, evaluation)
     (folder / NESTED_FOLDER).mkdir(parents=True, exist_ok=True)
     written = {folder / "style.css"}
     (folder / "style.css").write_bytes(STYLE)
-    for file, name, arguments in files.linked():
-        if name == "documents":
-            page = ReportPage("documents.html", {})
-        elif name == "health":
-            page = ReportPage("health.html", health(service, site, is_live=False))
-        else:
-            page = report_page(name, arguments, evaluation, service)
-        links = _FileLinks(files, is_nested=name == "page")
+    for file, name, arguments in links.linked():
+        page = report_page(name, arguments, service, site, evaluation, is_live=False)
         content = render(page.template, {**context, **page.context, "name": name, "links": links})
         (folder / file).write_text(content, "utf-8", errors="replace")
         written.add(folder / file)
@@ -88,57 +71,44 @@ def _beginning(file: Path) -> bytes:
         return opened.read(_MARK_BYTES)
 
 
-class _Files:
-    """The files of the pages that were linked so far."""
-
-    def __init__(self) -> None:
-        self._names: dict[tuple[str, tuple[tuple[str, str], ...]], str] = {("overview", ()): "index.html"}
-        self._groups: dict[str, int] = {}
-        self._page_files = 0
-
-    def linked(self) -> Iterator[tuple[str, str, dict[str, str]]]:
-        """Yield each file with the name and the arguments of its page; also those that are linked meanwhile."""
-        done = 0
-        while done < len(self._names):
-            for (name, arguments), file in [*self._names.items()][done:]:
-                done += 1
-                yield file, name, dict(arguments)
-
-    def file(self, name: str, arguments: dict[str, str]) -> str | None:
-        """The file of a page; None if there is none, because there are too many pages of the site."""
-        key = name, tuple(sorted(arguments.items()))
-        if key not in self._names:
-            if name == "page":
-                if self._page_files == MAX_PAGE_FILES:
-                    return None
-                self._page_files += 1
-                self._names[key] = f"{NESTED_FOLDER}/{self._page_files}.html"
-            else:
-                self._names[key] = f"{'-'.join([name, *self._words(arguments)])}.html"
-        return self._names[key]
-
-    def _words(self, arguments: dict[str, str]) -> Iterator[str]:
-        """The parts of a file name that tell the pages of one name apart."""
-        if show := arguments.get("show"):
-            yield show
-        if group := arguments.get("group"):
-            yield f"group-{self._groups.setdefault(group, len(self._groups) + 1)}"
-        if number := arguments.get("page"):
-            yield number
-
-
 class _FileLinks:
-    """Links from a file to others. The pages that they lead to are written, too."""
+    """Links from one file to others. The pages that they lead to are written, too."""
 
     is_dynamic = False
 
-    def __init__(self, files: _Files, *, is_nested: bool) -> None:
-        """`is_nested`: whether the linking file is itself in a folder of the report."""
-        self._files = files
-        self._prefix = "../" if is_nested else ""
+    def __init__(self) -> None:
+        self._files: dict[tuple[str, tuple[tuple[str, str], ...]], str] = {("overview", ()): "index.html"}
+        """The file of each page that was linked so far, by its name and arguments."""
+        self._groups: dict[str, int] = {}
+        self._page_files = 0
+        self._prefix = ""
+
+    def linked(self) -> Iterator[tuple[str, str, dict[str, str]]]:
+        """Yield each file with the name and the arguments of its page; also those that it links."""
+        done = 0
+        while done < len(self._files):
+            for (name, arguments), file in [*self._files.items()][done:]:
+                done += 1
+                self._prefix = "../" if name == "page" else ""
+                yield file, name, dict(arguments)
 
     def to(self, name: str, /, **query: Any) -> str | None:
+        """The link to a page; None if there is no such file, because there are too many pages of the site."""
         if name == "style.css":
             return self._prefix + name
-        file = self._files.file(name, given(query))
-        return None if file is None else self._prefix + file
+        arguments = given_arguments(query)
+        key = name, tuple(sorted(arguments.items()))
+        if key not in self._files:
+            if name == "page" and self._page_files == MAX_PAGE_FILES:
+                return None
+            self._files[key] = self._new_file(name, arguments)
+        return self._prefix + self._files[key]
+
+    def _new_file(self, name: str, arguments: dict[str, str]) -> str:
+        if name == "page":
+            self._page_files += 1
+            return f"{NESTED_FOLDER}/{self._page_files}.html"
+        if group := arguments.get("group"):
+            arguments["group"] = f"group-{self._groups.setdefault(group, len(self._groups) + 1)}"
+        words = (arguments[key] for key in ("show", "group", "page") if key in arguments)
+        return f"{'-'.join([name, *words])}.html"

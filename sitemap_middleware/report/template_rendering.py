@@ -1,4 +1,4 @@
-"""Renders the templates of the report to HTML, and formats numbers, sizes and times for them."""
+"""Renders the templates of the report to HTML, and formats numbers and times for them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ _FOLDER: Final = Path(__file__).parent
 
 STYLE: Final = (_FOLDER / "style.css").read_bytes()
 
-_UNITS: Final = ("bytes", "kB", "MB", "GB", "TB")
-
 
 def number(value: float) -> str:
     """A number for people: with commas between thousands, and at most one decimal."""
@@ -30,14 +28,6 @@ def percent(part: int, whole: int) -> str:
         return f"{100 * part // whole} %"
     share = min(max(100 * part / whole, 0.1), 99.9)
     return f"{share:.1f} %" if share < 10 or share > 99 else f"{share:.0f} %"
-
-
-def size(count: float) -> str:
-    """A number of bytes for people."""
-    unit = 0
-    while count >= 1000 and unit < len(_UNITS) - 1:
-        count, unit = count / 1000, unit + 1
-    return f"{count:.1f} {_UNITS[unit]}" if unit else f"{count:,.0f} {_UNITS[0]}"
 
 
 def time(seconds: float | None) -> str:
@@ -67,7 +57,7 @@ _templates: Final = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_templates.filters |= {"number": number, "size": size, "time": time, "percent": percent, "age": age, "web": web}
+_templates.filters |= {"number": number, "time": time, "percent": percent, "age": age, "web": web}
 
 
 def render(template: str, context: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ import pytest
 from sitemap_middleware import Entry, sitemap
 from sitemap_middleware.evidence.dates import SECONDS_PER_DAY, w3c_day_from_timestamp
 from sitemap_middleware.models import Site
-from sitemap_middleware.report import background_evaluation, served_pages, template_rendering
+from sitemap_middleware.report import evaluation, served_pages, template_rendering
 
 from ...support.sample_sites import Page, SampleSite
 from ...support.wire import Answer
@@ -229,7 +229,7 @@ def test_hostile_text_is_escaped_everywhere() -> None:
 
 
 def test_what_takes_long_is_evaluated_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background_evaluation, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(evaluation, "WAIT_SECONDS", 0.0)
     sample = shop("wsgi")
     jobs: list[Any] = []
     monkeypatch.setattr(

@@ -1,7 +1,8 @@
-"""Makes the pages of the report of an evaluation: their templates and contexts, the same for a server and for files."""
+"""Makes the pages of the report: their templates and contexts, the same for a server and for files."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
@@ -10,12 +11,17 @@ from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_day_from_tim
 from ..evidence.explanation import histories, page_events, value_names
 from ..evidence.page_verdict import describe_answer
 from ..evidence.value_history import History
+from ..exceptions import StoreError
 from ..http.urls import quote_path
 from ..inspection import ServiceInspection
-from ..models import Page
-from .background_evaluation import Evaluation
-from .evaluated_urls_database import SORTS, PageQuery
+from ..models import Page, Site
+from ..stores.status import store_status
+from .evaluation import SORTS, Evaluation, PageQuery
+from .figures import FIGURES
 from .template_rendering import time
+
+NAMES: Final = ("overview", "pages", "groups", "changes", "documents", "health", "page")
+"""The pages of the report."""
 
 ROWS: Final = 100
 """Rows of a table on one page."""
@@ -30,7 +36,7 @@ DEFAULT_DAYS: Final = 7
 
 _SHOWS: Final = ("all", "listed", "left-out")
 _RUN_CLASSES: Final = 8
-_MAX_PAGE_NUMBER: Final = 1_000_000
+_MAX_DIGITS: Final = 7
 
 Context = dict[str, Any]
 
@@ -52,9 +58,34 @@ class Week(NamedTuple):
 
 
 def report_page(
-    name: str, arguments: Mapping[str, str], evaluation: Evaluation, service: ServiceInspection
+    name: str,
+    arguments: Mapping[str, str],
+    service: ServiceInspection,
+    site: Site,
+    evaluation: Evaluation | None,
+    *,
+    problem: str = "",
+    is_live: bool = True,
 ) -> ReportPage:
-    """The page of a name that shows evaluated URLs. Arguments that cannot be read are left out."""
+    """The page of a name. Arguments that cannot be read are left out.
+
+    Args:
+        name: one of `NAMES`.
+        arguments: of the request's query.
+        service: its documents are those of the latest request for the sitemap.
+        site: the site.
+        evaluation: its pages; None if they are still being evaluated, or cannot be.
+        problem: why they cannot be.
+        is_live: whether this process serves the app.
+    """
+    if name == "documents":
+        return ReportPage("documents.html", {})
+    if name == "health":
+        return ReportPage("health.html", _health(service, site, is_live=is_live))
+    if problem:
+        return ReportPage("failure.html", {"problem": problem}, 503)
+    if evaluation is None:
+        return ReportPage("computing.html", {})
     if name == "overview":
         return ReportPage("overview.html", _overview(evaluation))
     if name == "groups":
@@ -64,6 +95,44 @@ def report_page(
     if name == "page":
         return _page(evaluation, arguments.get("path", ""), service)
     return ReportPage("pages.html", _pages(evaluation, arguments))
+
+
+def common_context(
+    service: ServiceInspection, site: Site, evaluation: Evaluation | None, *, documents_url: str = ""
+) -> Context:
+    """What all pages show. `documents_url` is where the documents are served. Default: the site."""
+    documents_url = documents_url or site.base_url
+    return {
+        "site": site.base_url,
+        "documents_url": documents_url,
+        "sitemap_url": documents_url + (quote_path(service.options.path) or ""),
+        "documents": service.published_documents(site),
+        "evaluation": evaluation,
+        "age": None,
+    }
+
+
+def given_arguments(query: Mapping[str, Any]) -> dict[str, str]:
+    """The arguments of a link that are not the defaults."""
+    return {key: str(value) for key, value in query.items() if value not in (None, "", 1)}
+
+
+def _health(service: ServiceInspection, site: Site, *, is_live: bool) -> Context:
+    """The state of the store and of this process. Of the figures of `stats`, those that are not 0 are shown."""
+    status, problem = None, None
+    try:
+        status = store_status(service.store, [site.store_key], is_live=is_live)
+    except StoreError as error:
+        problem = str(error)
+    stats = service.stats() if is_live else {}
+    return {
+        "status": status,
+        "problem": problem,
+        "figures": [(figure, stats[figure.stat]) for figure in FIGURES if stats.get(figure.stat)],
+        "process": os.getpid() if is_live else None,
+        "settings": service.options.settings.values(),
+        "not_served": service.not_served_reason(),
+    }
 
 
 def _overview(evaluation: Evaluation) -> Context:
@@ -143,8 +212,7 @@ def _change_counts(evaluation: Evaluation, since_day: int) -> dict[str, int]:
 
 def _page_number(arguments: Mapping[str, str]) -> int:
     text = arguments.get("page", "")
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1
-    return max(1, min(number, _MAX_PAGE_NUMBER))
+    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else 1
 
 
 def _parse_day(text: str, now: int) -> int | None:

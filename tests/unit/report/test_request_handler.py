@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sitemap_middleware.report.authorization_inputs import ReportRequest, RequestHeaders, is_this_machine
+from sitemap_middleware.report.request_handler import ReportRequest
 
 from ...support.sample_sites import Page, SampleSite
 from ...support.wire import DRIVERS, Answer, RequestSpec
@@ -94,6 +94,7 @@ class TestAuthorize:
 
         sample = site(protocol, debug=True, authorize=allow)
         assert request(sample).status == 404
+        assert request(sample, headers=[("x-key", "open"), ("x-key", "open")]).status == 404, "they are joined"
         assert request(sample, host="shop.example", headers=[("x-key", "open"), ("via", "proxy")]).status == 200
 
     def test_it_is_given_the_path_and_the_request_of_the_protocol(self, protocol: str) -> None:
@@ -108,7 +109,10 @@ class TestAuthorize:
         def fail(request: ReportRequest) -> bool:
             raise LookupError("no such user")
 
-        sample = site(protocol, authorize=fail)
+        async def fail_async(request: ReportRequest) -> bool:
+            return fail(request)
+
+        sample = site(protocol, authorize=fail if protocol == "wsgi" else fail_async)
         assert request(sample).status == request(sample).status == 404
         messages = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
         assert messages == ["authorize failed, so the report is not shown: LookupError('no such user')"]
@@ -155,27 +159,19 @@ def test_an_asgi_app_may_have_an_async_authorize(form: str) -> None:
     assert request(sample, f"{REPORT}/pages").status == 200
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_wsgi_app_refuses_what_it_cannot_await(form: str, caplog: pytest.LogCaptureFixture) -> None:
-    sample = site("wsgi", authorize=FORMS[form])
+class Pending:
+    """Awaitable, and no coroutine."""
+
+    def __await__(self) -> Any:
+        yield
+
+
+@pytest.mark.parametrize("authorize", [*FORMS.values(), lambda _: Pending()])
+def test_a_wsgi_app_refuses_what_it_cannot_await(authorize: Any, caplog: pytest.LogCaptureFixture) -> None:
+    sample = site("wsgi", authorize=authorize)
     for _ in range(2):
         assert request(sample, f"{REPORT}/pages").status == 404
     assert caplog.text.count("which a WSGI app cannot await; give a plain function") == 1
-
-
-def test_an_error_of_an_async_authorize_refuses() -> None:
-    async def fail(request: ReportRequest) -> bool:
-        raise LookupError
-
-    assert request(site("asgi", authorize=fail)).status == 404
-
-
-def test_an_awaitable_that_is_no_coroutine_is_refused_too() -> None:
-    class Pending:
-        def __await__(self) -> Any:
-            yield
-
-    assert request(site("wsgi", authorize=lambda _: Pending())).status == 404
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -206,44 +202,48 @@ def test_every_response_is_neither_stored_nor_indexed(protocol: str) -> None:
         assert (answer.header("content-security-policy") or "").startswith("default-src 'none'; style-src 'self'; ")
 
 
+def status_from(protocol: str, server: Any, client: Any, version: str) -> int:
+    """The status of the report if the server has this address, and the client that one."""
+    app: Any = site(protocol, debug=True).app
+
+    def wsgi(environ: Any, start_response: Any) -> Any:
+        changed = {"SERVER_NAME": server, "REMOTE_ADDR": client, "SERVER_PROTOCOL": f"HTTP/{version}"}
+        return app({**environ, **changed}, start_response)
+
+    async def asgi(scope: Any, receive: Any, send: Any) -> None:
+        changed = {"server": server and (server, 80), "client": client and (client, 1), "http_version": version}
+        await app({**scope, **changed}, receive, send)
+
+    return DRIVERS[protocol](wsgi if protocol == "wsgi" else asgi, RequestSpec(REPORT, host="localhost")).status
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize(
-    ("server", "client", "expected"),
+    ("server", "client", "version", "status"),
     [
-        ("127.0.0.1", "127.0.0.1", True),
-        ("::1", "::1", True),
-        ("localhost", "127.8.8.8", True),
-        ("0.0.0.0", "127.0.0.1", False),
-        ("127.0.0.1", "192.168.0.9", False),
-        ("127.0.0.1", None, False),
-        ("127.0.0.1", "testclient", False),
-        (None, None, False),
+        ("127.0.0.1", "127.0.0.1", "1.1", 200),
+        ("::1", "::1", "2", 200),
+        ("localhost", "127.8.8.8", "1.1", 200),
+        ("0.0.0.0", "127.0.0.1", "1.1", 404),
+        ("127.0.0.1", "192.168.0.9", "1.1", 404),
+        ("127.0.0.1", None, "1.1", 404),
+        ("127.0.0.1", "testclient", "1.1", 404),
+        (None, None, "1.1", 404),
+        ("127.0.0.1", "127.0.0.1", "1.0", 404),  # that of a proxy
+        ("127.0.0.1", "127.0.0.1", "0.9", 404),
     ],
 )
-def test_only_loopback_addresses_are_this_machine(server: Any, client: Any, *, expected: bool) -> None:
-    environ = {"SERVER_NAME": server, "REMOTE_ADDR": client}
-    assert is_this_machine(ReportRequest("/", RequestHeaders([]), environ=environ)) is expected
-    scope = {"server": server and (server, 80), "client": client and (client, 1)}
-    assert is_this_machine(ReportRequest("/", RequestHeaders([]), scope=scope)) is expected
-
-
-@pytest.mark.parametrize(("version", "expected"), [("0.9", False), ("1.0", False), ("1.1", True), ("2", True)])
-def test_http_1_0_is_that_of_a_proxy(version: str, *, expected: bool) -> None:
-    environ = {"SERVER_NAME": "127.0.0.1", "REMOTE_ADDR": "127.0.0.1", "SERVER_PROTOCOL": f"HTTP/{version}"}
-    assert is_this_machine(ReportRequest("/", RequestHeaders([]), environ=environ)) is expected
-    scope = {"server": ("127.0.0.1", 80), "client": ("127.0.0.1", 1), "http_version": version}
-    assert is_this_machine(ReportRequest("/", RequestHeaders([]), scope=scope)) is expected
-
-
-def test_headers_match_in_any_case() -> None:
-    headers = RequestHeaders([("X-Key", "a"), ("x-key", "b"), ("Host", "c")])
-    assert (headers["x-KEY"], "X-key" in headers, len(headers), list(headers)) == ("a, b", True, 2, ["x-key", "host"])
+def test_only_loopback_addresses_without_a_proxy_are_this_machine(
+    server: Any, client: Any, version: str, status: int, protocol: str
+) -> None:
+    assert status_from(protocol, server, client, version) == status
 
 
 def test_the_middleware_gives_the_error_of_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     sample = site("wsgi", debug=True)
     monkeypatch.setitem(sys.modules, "jinja2", None)
     for name in [name for name in sys.modules if name.startswith("sitemap_middleware.report.")]:
-        if name.rpartition(".")[2] not in ("request_handler", "authorization_inputs"):
+        if not name.endswith(".request_handler"):
             monkeypatch.delitem(sys.modules, name)
     answer = request(sample)
     assert answer.status == 501

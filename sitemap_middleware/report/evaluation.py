@@ -1,0 +1,307 @@
+"""Evaluates the URLs of a site for the report, in the background, and keeps the results until the site has changed.
+
+They are in a temporary SQLite database, which sorts, filters and counts them. SQLite keeps it in memory up to its page
+cache, beyond that in a file that has no name and that ends with the process.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+import weakref
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, Literal, NamedTuple
+
+from ..documents.reasons import Unavailable
+from ..evidence.dates import SECONDS_PER_DAY
+from ..exceptions import StoreError, ValuesError
+from ..http.messages import Request
+from ..inspection import ServiceInspection
+from ..listing.candidates import SiteSnapshot
+from ..listing.changes_since import ChangeTimes, PageChange, change_since, change_times
+from ..listing.listed_and_unlisted_urls import UrlReportLine
+from ..models import Site
+from ..util import resolve
+
+MAX_SITES: Final = 8
+"""Sites whose pages are kept for the report at one time."""
+
+WAIT_SECONDS: Final = 10.0
+"""Seconds for which a request waits for the evaluation that it starts."""
+
+MIN_AGE_FACTOR: Final = 5
+"""An evaluation is kept at least so many times as long as it took, even if the site changes."""
+
+PAUSE_PAGES: Final = 500
+"""Pages evaluated between two pauses, each as long as they took, so that the app's own requests go first."""
+
+CACHE_KIBIBYTES: Final = 16 * 1024
+"""Memory that SQLite uses for the database of one site."""
+
+UNDATED: Final = "no date is known"
+"""The group of listed pages without a lastmod."""
+
+SORTS: Final[Mapping[str, str]] = {"path": "path", "date": "changed DESC, path", "seen": "last_seen DESC, path"}
+"""The orders of pages."""
+
+_BY_CHANGE: Final = "event DESC, path"
+
+
+class PageRow(NamedTuple):
+    """One URL of a site, evaluated: a column for each field. Times are in POSIX seconds."""
+
+    path: str
+    """Percent-encoded, from the root path on."""
+    url: str
+    listed: bool
+    reason: str
+    kind: str
+    """Of reasons that differ in a detail; for a listed page the source of its lastmod."""
+    lastmod: str | None
+    lastmod_from: str | None
+    lastmod_note: str | None
+    """The source of its lastmod, or why it has none; None unless it is listed."""
+    changefreq: str | None
+    priority: float | None
+    route: str
+    first_good: int | None
+    changed: int | None
+    last_good: int | None
+    dropped: int | None
+    """This and the three above: see `ChangeTimes`."""
+    last_seen: int
+    """0 if it was never seen."""
+    event: int | None
+    """When it last came, changed or went."""
+
+    def change(self, since: int) -> PageChange | None:
+        """What happened to it since a POSIX time."""
+        times = ChangeTimes(self.first_good, self.changed, self.last_good, self.dropped)
+        line = UrlReportLine(self.url, self.listed, self.reason, self.lastmod, self.lastmod_from, self.route)
+        return change_since(line, times, since)
+
+
+_CHANGES: Final = """
+SELECT CASE WHEN dropped >= :since THEN 'dropped' WHEN first_good >= :since THEN 'new' ELSE 'changed' END AS change,
+       (CASE WHEN dropped >= :since THEN dropped WHEN first_good >= :since THEN first_good ELSE changed END)
+       / :day AS day,
+       count(*)
+FROM pages WHERE event >= :since GROUP BY change, day
+"""
+
+
+class Group(NamedTuple):
+    """Pages whose reasons are of one kind, or listed pages whose lastmod has one source."""
+
+    text: str
+    listed: bool
+    pages: int
+
+
+class PageQuery(NamedTuple):
+    """Which pages to return, and in which order."""
+
+    sort: str = "path"
+    """A key of `SORTS`."""
+    show: Literal["all", "listed", "left-out"] = "all"
+    group: str = ""
+    """Only those of this group, whatever `show` says."""
+    text: str = ""
+    """Only those whose path contains this, in any case."""
+
+
+class SiteIndex:
+    """The evaluated URLs of a site, which any thread may query."""
+
+    def __init__(self, rows: Iterable[PageRow]) -> None:
+        """Write the rows, make the indexes, and count."""
+        self._lock = threading.Lock()
+        self._db = sqlite3.connect("", check_same_thread=False, isolation_level=None)
+        # Once no response reads it. Not by __del__, which may run on any thread, in the middle of anything.
+        weakref.finalize(self, self._db.close).atexit = False
+        for pragma in ("journal_mode=OFF", "synchronous=OFF", f"cache_size=-{CACHE_KIBIBYTES}"):
+            self._fetch(f"PRAGMA {pragma}")
+        self._fetch(f"CREATE TABLE pages ({', '.join(PageRow._fields)})")
+        self._fetch("BEGIN")
+        self._db.executemany(f"INSERT INTO pages VALUES ({', '.join('?' * len(PageRow._fields))})", rows)  # noqa: S608 # question marks
+        self._fetch("COMMIT")
+        for number, columns in enumerate(("kind, path", "listed, path", *SORTS.values(), _BY_CHANGE)):
+            self._fetch(f"CREATE INDEX by_{number} ON pages ({columns})")
+        self.groups: list[Group] = [
+            Group(kind, bool(listed), count)
+            for kind, listed, count in self._fetch(
+                "SELECT kind, max(listed), count(*) FROM pages GROUP BY kind ORDER BY 3 DESC, 1"
+            )
+        ]
+        """Those of listed pages and of others, the largest first."""
+        self.pages: int
+        self.listed: int
+        self.dated: int
+        [[self.pages, self.listed, self.dated]] = self._fetch(
+            "SELECT count(*), ifnull(sum(listed), 0), count(lastmod) FROM pages"
+        )
+
+    @property
+    def left_out(self) -> int:
+        """Pages that are not listed."""
+        return self.pages - self.listed
+
+    def changes_by_day(self, since: int) -> Counter[tuple[str, int]]:
+        """How many pages are new, changed or dropped since a POSIX time, by day since 1970."""
+        found = self._fetch(_CHANGES, {"since": since, "day": SECONDS_PER_DAY})
+        return Counter({(change, day): count for change, day, count in found})
+
+    def find(self, path: str) -> PageRow | None:
+        """The page of a percent-encoded path."""
+        found = self._fetch("SELECT * FROM pages WHERE path = ?", (path,))
+        return PageRow._make(found[0]) if found else None
+
+    def query(self, query: PageQuery, offset: int, limit: int) -> tuple[int, list[PageRow]]:
+        """How many pages a query finds, and at most `limit` of them after the first `offset` ones."""
+        conditions, values = ["true"], list[Any]()
+        if query.group:
+            conditions.append("kind = ?")
+            values.append(query.group)
+        elif query.show != "all":
+            conditions.append("listed = ?")
+            values.append(query.show == "listed")
+        if query.text:
+            conditions.append("instr(lower(path), lower(?))")
+            values.append(query.text)
+        where = " AND ".join(conditions)
+        [[total]] = self._fetch(f"SELECT count(*) FROM pages WHERE {where}", values)  # noqa: S608 # of constants
+        return total, self._rows(f"WHERE {where} ORDER BY {SORTS[query.sort]}", [*values, limit, offset])
+
+    def changes(self, since: int, offset: int, limit: int) -> list[PageRow]:
+        """At most `limit` pages with a change since a POSIX time after the first `offset` ones, the latest first."""
+        return self._rows(f"WHERE event >= ? ORDER BY {_BY_CHANGE}", [since, limit, offset])
+
+    def _rows(self, clauses: str, parameters: list[Any]) -> list[PageRow]:
+        statement = f"SELECT * FROM pages {clauses} LIMIT ? OFFSET ?"  # noqa: S608 # of constants
+        return [*map(PageRow._make, self._fetch(statement, parameters))]
+
+    def _fetch(self, statement: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return self._db.execute(statement, parameters).fetchall()
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The pages of a site, evaluated at one moment."""
+
+    snapshot: SiteSnapshot
+    version: int
+    """Of the site's pages in the store."""
+    at: float
+    """POSIX seconds."""
+    index: SiteIndex
+    seconds: float
+    """How long it took."""
+    problem: str | None
+    """Why pages are missing; None if none are."""
+
+    @property
+    def now(self) -> int:
+        """POSIX seconds by the clock that dates the evidence."""
+        return self.snapshot.now
+
+
+def evaluate(service: ServiceInspection, snapshot: SiteSnapshot, *, has_pauses: bool = False) -> Evaluation:
+    """Evaluate the pages of a site, one by one. Raises `StoreError` if the store fails."""
+    version, at, began = snapshot.store.version(snapshot.site.store_key), service.clock(), time.monotonic()
+    problems: list[str] = []
+    index = SiteIndex(_rows(service, snapshot, problems, has_pauses=has_pauses))
+    return Evaluation(snapshot, version, at, index, time.monotonic() - began, next(iter(problems), None))
+
+
+def _rows(
+    service: ServiceInspection, snapshot: SiteSnapshot, problems: list[str], *, has_pauses: bool
+) -> Iterator[PageRow]:
+    began = time.monotonic()
+    try:
+        for number, item in enumerate(service.evaluated_urls(snapshot), 1):
+            page, entry, verdict = item.candidate.page, item.entry, item.verdict
+            times = change_times(item, service.options.media_types, snapshot.now)
+            yield PageRow(
+                path=item.candidate.path,
+                url=item.url,
+                listed=entry is not None,
+                reason=verdict.reason,
+                kind=(item.lastmod_from or UNDATED) if entry else (verdict.kind or verdict.reason),
+                lastmod=entry.lastmod if entry else None,
+                lastmod_from=item.lastmod_from,
+                lastmod_note=item.lastmod.source if item.lastmod else None,
+                changefreq=entry.changefreq if entry else None,
+                priority=entry.priority if entry else None,
+                route=item.candidate.route.path,
+                **times._asdict(),
+                last_seen=page.last_seen if page else 0,
+                event=times.latest,
+            )
+            if has_pauses and number % PAUSE_PAGES == 0:
+                time.sleep(time.monotonic() - began)
+                began = time.monotonic()
+    except ValuesError as error:
+        problems.append(str(error))
+
+
+class EvaluationCache:
+    """The latest evaluation of each site."""
+
+    def __init__(self, service: ServiceInspection) -> None:
+        self._service = service
+        self._latest: dict[str, Evaluation] = {}
+        self._running: dict[str, Future[None]] = {}
+
+    def get(self, site: Site, request: Request) -> Evaluation | None:
+        """The latest evaluation of a site; None if the first one is not complete. Starts a new one if it is due.
+
+        Raises:
+            StoreError: the store fails.
+        """
+        latest = self._latest.get(site.base_url)
+        if latest is not None:
+            self._service.sitemap_handler.flush()
+            if not self._is_due(latest, site):
+                return latest
+        new = Future[None]()
+        job = self._running.setdefault(site.base_url, new)
+        if job is new:
+            run = partial(resolve, job, partial(self._evaluate, site, request))
+            if request.runs_probes_inline:  # the app may need what belongs to the server's one thread
+                run()
+            else:
+                request.run_in_background(run)
+        if job is new or latest is None:
+            wait((job,), WAIT_SECONDS)
+            if job.done():
+                job.result()
+        return self._latest.get(site.base_url)
+
+    def _is_due(self, latest: Evaluation, site: Site) -> bool:
+        age = self._service.clock() - latest.at
+        if 0 <= age < MIN_AGE_FACTOR * latest.seconds:
+            return False
+        return (
+            latest.version != latest.snapshot.store.version(site.store_key)
+            or latest.snapshot.table is not self._service.app_routes.reload()
+            or not 0 <= age < self._service.options.max_age
+        )
+
+    def _evaluate(self, site: Site, request: Request) -> None:
+        try:
+            with suppress(Unavailable, StoreError):  # what is known is shown all the same
+                self._service.sitemap_handler.bring_up_to_date(site, request)
+            snapshot = replace(self._service.snapshot_now(site), async_collector=request.async_collector)
+            evaluation = evaluate(self._service, snapshot, has_pauses=True)
+            if len(self._latest) >= MAX_SITES:
+                self._latest.clear()
+            self._latest[site.base_url] = evaluation
+        finally:
+            del self._running[site.base_url]
