@@ -87,8 +87,8 @@ class ServiceInspection:
             )
             ignored = f"{ignored}; {foreign}" if ignored else foreign
         note = self.not_served_reason() or self.sitemap_handler.unavailable_reason(site)
-        if note is None and (failing := self._publisher.failing_values(site)):
-            note = f"the sitemap has the last good pages, or none, of what fails: {failing}"
+        if note is None and (failing := {*self._publisher.sitemap(site).failing.values()}):
+            note = f"the sitemap has the last good pages, or none, of what fails: {'; '.join(sorted(failing))}"
         return replace(explanation, ignored=ignored, note=note)
 
     def _explain(self, path: str, snapshot: SiteSnapshot) -> Explanation:
@@ -184,7 +184,7 @@ class ServiceInspection:
 
     def published_documents(self, site: Site) -> Mapping[str, Document]:
         """The documents of a site as they were last brought up to date, by path; the index first if there is one."""
-        return self._publisher.documents(site)
+        return self._publisher.sitemap(site).documents()
 
     def complete_routes(self, site: Site, async_collector: AsyncCollector | None = None) -> None:
         """Complete the routes as the first request for the sitemap does. It may call `values`.
@@ -221,6 +221,7 @@ class ServiceInspection:
 
     def stats(self) -> dict[str, float]:
         """Counters since the process started, and gauges. `figures.FIGURES` has both."""
+        sitemaps = self._publisher.sitemaps()
         return {
             "seen": self.tracker.buffer.seen + self.tracker.repeated,
             "dropped": self.tracker.buffer.dropped,
@@ -228,14 +229,14 @@ class ServiceInspection:
             "refused": self._ingester.refused,
             "unwritable": self._ingester.unwritable,
             "skipped": self._entries.skipped_items(),
-            "listed": self._publisher.entry_count(),
-            "documents": self._publisher.document_count(),
+            "listed": sum(sitemap.entry_count() for sitemap in sitemaps),
+            "documents": sum(len(sitemap.documents()) for sitemap in sitemaps),
             "rendered": self._publisher.rendered_parts,
             "pending": self.tracker.buffer.pending,
             "last_flush_age_seconds": self.tracker.buffer.last_flush_age_seconds,
             "store_failures": self._guarded_store.failures,
             "store_seconds": self._guarded_store.latency,
             "unavailable_responses": self.sitemap_handler.unavailable_responses,
-            "values_age_seconds": self._publisher.values_age(),
+            "values_age_seconds": max((sitemap.values_age for sitemap in sitemaps), default=0.0),
             **{f"ignored_{reason}": count for reason, count in self.tracker.ignored.counts.items()},
         }

@@ -212,9 +212,8 @@ class SitemapHandler:
     def _has_entries(self, site: Site, table: RouteTable, request: Request) -> bool:
         """Whether robots.txt may name a sitemap; also true if that is not known now."""
         try:
-            if (
-                self._publisher.has_entries(site)
-                or self._find_document(site, table, request, self._options.path) is not None
+            if self._publisher.sitemap(site).entry_count() or self._find_document(
+                site, table, request, self._options.path
             ):
                 return True
         except Unavailable as error:
@@ -227,7 +226,7 @@ class SitemapHandler:
 
     def _find_document(self, site: Site, table: RouteTable, request: Request, path: str) -> Document | None:
         """The document of a path, up to date; the last good one if that takes too long; None if there is none."""
-        last_good = self._publisher.last_document(site, path)
+        last_good = self._publisher.sitemap(site).in_memory(path)
         prepare = partial(self._prepare, site, request)
 
         def publish(prepared: tuple[RobotsRules, RefreshMarks]) -> Document | None:

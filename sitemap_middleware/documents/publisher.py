@@ -98,7 +98,19 @@ class Publisher:
         """Look at the store before a document is served again."""
         self._generation += 1
 
-    # Documents
+    def sitemap(self, site: Site) -> SiteSitemap:
+        """What is known of the sitemap of a site."""
+        sitemap = self._sites.get(site.base_url)
+        if sitemap is None:
+            new = SiteSitemap(site.base_url, self._options.path, self._saved, self._clock())
+            sitemap = self._sites.setdefault(site.base_url, new)
+            while len(self._sites) > MAX_SITES:
+                self._sites.popitem(last=False)
+        return sitemap
+
+    def sitemaps(self) -> list[SiteSitemap]:
+        """Those of all sites."""
+        return list(self._sites.values())  # a copy: other threads may add a site meanwhile
 
     def fresh_document(self, site: Site, path: str) -> Document | None:
         """A document in memory that was up to date a moment ago; None if there is none. Waits for nothing."""
@@ -110,11 +122,6 @@ class Publisher:
             FRESH_SECONDS, self._options.max_age
         )
         return sitemap.in_memory(path) if is_fresh else None
-
-    def last_document(self, site: Site, path: str) -> Document | None:
-        """A document as it was last served; None if its pages have changed since, or if there was none."""
-        sitemap = self._sites.get(site.base_url)
-        return None if sitemap is None else sitemap.in_memory(path)
 
     def find_document(
         self, site: Site, table: RouteTable, rules: RobotsRules, request: Request, *, path: str, marks: RefreshMarks
@@ -135,7 +142,7 @@ class Publisher:
             Unavailable: it cannot be made now, and there is no earlier document, or one whose pages have changed since.
             StoreError: the same, as the store fails.
         """
-        sitemap = self._sitemap_of(site)
+        sitemap = self.sitemap(site)
         is_first = sitemap.in_memory(path) is None
         if not sitemap.lock.acquire(timeout=FIRST_WAIT_SECONDS if is_first else WAIT_SECONDS):
             if (last_good := sitemap.in_memory(path)) is None:
@@ -160,47 +167,6 @@ class Publisher:
         finally:
             sitemap.lock.release()
         return document
-
-    def _sitemap_of(self, site: Site) -> SiteSitemap:
-        sitemap = self._sites.get(site.base_url)
-        if sitemap is None:
-            new = SiteSitemap(site.base_url, self._options.path, self._saved, self._clock())
-            sitemap = self._sites.setdefault(site.base_url, new)
-            while len(self._sites) > MAX_SITES:
-                self._sites.popitem(last=False)
-        return sitemap
-
-    # Figures
-
-    def failing_values(self, site: Site) -> str | None:
-        """Why the pages of providers are as they were, or missing, in the documents of a site; None if none are."""
-        sitemap = self._sites.get(site.base_url)
-        return None if sitemap is None else "; ".join(sorted({*sitemap.failing.values()})) or None
-
-    def has_entries(self, site: Site) -> bool:
-        """Whether the documents of a site that were last brought up to date have entries."""
-        sitemap = self._sites.get(site.base_url)
-        return sitemap is not None and sitemap.entry_count() > 0
-
-    def documents(self, site: Site) -> Mapping[str, Document]:
-        """The documents of a site as they were last brought up to date, as `SiteSitemap.documents` returns them."""
-        sitemap = self._sites.get(site.base_url)
-        return {} if sitemap is None else sitemap.documents()
-
-    def entry_count(self) -> int:
-        """The number of entries in the documents of all sites."""
-        return sum(sitemap.entry_count() for sitemap in self._all())
-
-    def document_count(self) -> int:
-        """The number of documents of all sites, indexes included."""
-        return sum(len(sitemap.documents()) for sitemap in self._all())
-
-    def values_age(self) -> float:
-        """The age in seconds of the oldest provider items when a request last needed them; 0 if there are none."""
-        return max((sitemap.values_age for sitemap in self._all()), default=0.0)
-
-    def _all(self) -> list[SiteSitemap]:
-        return list(self._sites.values())  # a copy: other threads may add a site meanwhile
 
     # Bringing the parts of a site up to date
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import zlib
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -47,8 +46,6 @@ MAX_REDIRECTS: Final = 5
 _RECORD_NAME: Final = "robots"
 """The name of the rules in the store."""
 
-_FAILURE_REASON: Final = "the app fails, or does not answer in time"
-
 _ABSENT_STATUSES: Final = frozenset({404, 410})
 _REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 _SERVER_ERROR_CLASS: Final = 5
@@ -64,23 +61,10 @@ class _CachedRules(NamedTuple):
     """POSIX seconds of the last request."""
     max_age: float
     """Seconds after which it is requested again."""
-    status: int = 0
-    """That of the app's response, before redirects; 0 if it fails."""
-    has_file: bool = True
-    """Whether the app has, or may have, a robots.txt; with redirects."""
-    mark: bytes = b""
+    mark: bytes
     """The token of the last `refresh` before that request."""
-
-
-class _Fetched(NamedTuple):
-    """What the app answered to a request for robots.txt."""
-
-    text: str | None
-    """Empty if it is no robots.txt; None if the app fails."""
-    failure: str = ""
-    """Why it fails."""
-    status: int = 0
-    has_file: bool = False
+    has_file: bool
+    """Whether the app has, or may have, a robots.txt; with redirects."""
 
 
 class RobotsTxt:
@@ -110,105 +94,6 @@ class RobotsTxt:
             raise RobotsUnknown
         return known.rules
 
-    def _known(self, site: Site, request: Request, now: float, mark: bytes | None = None) -> _CachedRules:
-        """What is known of a site, at most `max_age` old, and requested since `refresh` made a mark if one is given."""
-        known = self._cached.get(site.base_url)
-        mark = mark if known is None or mark is not None else known.mark
-        if known is None or not 0 <= now - known.fetched_at < known.max_age or known.mark != mark:
-            known = self._refresh(site, request, now, known.rules if known else None)._replace(mark=mark or b"")
-            while len(self._cached) >= MAX_CACHED_SITES and site.base_url not in self._cached:
-                del self._cached[next(iter(self._cached))]
-            self._cached[site.base_url] = known
-        return known
-
-    def _refresh(self, site: Site, request: Request, now: float, before: RobotsRules | None) -> _CachedRules:
-        """Request robots.txt; on failure keep the rules known `before`, or those in the store."""
-        text, failure, status, has_file = self._fetch_file(site, request)
-        if text is None:
-            rules = before or self._load(site, self._store)
-            if (
-                rules is None
-                and failure == _FAILURE_REASON
-                and not self._app_routes.table.has_explicit_route(ROBOTS_PATH)
-            ):
-                return _CachedRules(RobotsRules(), now, min(RETRY_SECONDS, self._options.max_age))
-            consequence = "its previous rules apply" if rules else "there is no sitemap until it works"
-            self._warn_once(
-                "failing",
-                "the app's robots.txt fails (%s), so %s: make it answer with rules or with 404, or pass robots=False to"
-                " SitemapMiddleware to ignore it",
-                failure,
-                consequence,
-            )
-            return _CachedRules(rules, now, min(RETRY_SECONDS, self._options.max_age))
-        rules = before if before is not None and text == before.text else RobotsRules(text)
-        if rules is not before:
-            self._save(site, rules)
-        return _CachedRules(rules, now, self._options.max_age, status, has_file)
-
-    def _fetch_file(self, site: Site, request: Request) -> _Fetched:
-        """What the app answers, after redirects."""
-        status, answer = self._follow_redirects(site, request)
-        if answer is None:
-            return _Fetched(None, _FAILURE_REASON)
-        if answer.status == _TOO_MANY_REQUESTS or answer.status // 100 == _SERVER_ERROR_CLASS:
-            return _Fetched(None, f"status {answer.status}")
-        headers = ResponseHeaders(answer.headers)
-        if answer.status != 200:  # a file of another host has rules, which are not read
-            target = re.split("[?#]", headers.get_last("location"), maxsplit=1)[0]
-            return _Fetched("", "", status, target.endswith(ROBOTS_PATH))
-        file = _parse_response(answer)
-        if file is None:
-            return _Fetched(None, "its compression is unknown")
-        return _Fetched(file.text, "", status, file.is_robots(headers.media_type))
-
-    def _follow_redirects(self, site: Site, request: Request) -> tuple[int, Response | None]:
-        """The status of the app's response, and its response after redirects; None if it fails."""
-        scheme, path, first = request.scheme, ROBOTS_PATH, 0
-        host, keeps_host = site.host, False
-        for _ in range(MAX_REDIRECTS + 1):
-            changed_scheme = scheme if scheme != request.scheme else None
-            answer = self._fetch(request, path, changed_scheme, host, keep_host=keeps_host)
-            if (
-                answer is not None
-                and answer.status in WRONG_HOST_STATUSES
-                and not keeps_host
-                and is_other_host(site, request.host, request.scheme)
-            ):
-                keeps_host = True  # a proxy may rewrite Host, and the app may know only the rewritten one
-                answer = self._fetch(request, path, changed_scheme, host, keep_host=keeps_host)
-            if answer is None:
-                return 0, None
-            first = first or answer.status
-            if answer.status not in _REDIRECT_STATUSES:
-                return first, answer
-            target = ResponseHeaders(answer.headers).get_last("location")
-            followed = redirect_target(site, scheme, host, path, target)
-            if followed is None:
-                self._warn_once(
-                    "elsewhere",
-                    "the app's robots.txt redirects to %s, which is not followed, so the rules there are ignored: serve"
-                    " the file at /robots.txt",
-                    target[:200],
-                )
-                return first, answer
-            scheme, host, path = followed
-        return first, Response(404, [])
-
-    def _fetch(
-        self, request: Request, path: str, scheme: str | None, host: str, *, keep_host: bool = False
-    ) -> Response | None:
-        """The app's response; None if it fails."""
-        may_answer = self._app_routes.may_answer
-        if path == ROBOTS_PATH and not (may_answer(path) or may_answer(f"{path}/")):  # routers redirect to the slash
-            return Response(404, [])
-        try:
-            probe = ProbeRequest(path, scheme, None if keep_host else host, allow_truncated=True)
-            return request.start_probe(probe).result(PROBE_TIMEOUT_SECONDS + PROBE_GRACE_SECONDS)
-        except Exception as error:
-            log.debug("the app failed to answer a request for %s: %s", path, error)
-            return None
-
     def cached_rules(self, site: Site, store: Store | None = None) -> RobotsRules:
         """The known rules of a site, from this process or else from a store. Makes no request."""
         if self._options.disallows_all:
@@ -218,7 +103,107 @@ class RobotsTxt:
         known = self._cached.get(site.base_url)
         if known is not None and known.rules is not None:
             return known.rules
-        return (None if store is None else self._load(site, store)) or RobotsRules()
+        return (None if store is None else _load(site, store)) or RobotsRules()
+
+    # The rules
+
+    def _known(self, site: Site, request: Request, now: float, mark: bytes | None = None) -> _CachedRules:
+        """What is known of a site, at most `max_age` old, and requested since `refresh` made a mark if one is given."""
+        known = self._cached.get(site.base_url)
+        if mark is None:
+            mark = known.mark if known else b""
+        if known is None or not 0 <= now - known.fetched_at < known.max_age or known.mark != mark:
+            known = self._request(site, request, now, mark, known.rules if known else None)
+            while len(self._cached) >= MAX_CACHED_SITES and site.base_url not in self._cached:
+                del self._cached[next(iter(self._cached))]
+            self._cached[site.base_url] = known
+        return known
+
+    def _request(
+        self, site: Site, request: Request, now: float, mark: bytes, before: RobotsRules | None
+    ) -> _CachedRules:
+        """Request robots.txt; on failure keep the rules known `before`, or those in the store."""
+        answer = self._follow_redirects(site, request)
+        file = None if answer is None else _parse_response(answer)
+        if answer is None:
+            failure = "the app fails, or does not answer in time"
+        elif answer.status == _TOO_MANY_REQUESTS or answer.status // 100 == _SERVER_ERROR_CLASS:
+            failure = f"status {answer.status}"
+        elif answer.status == 200 and file is None:
+            failure = "its compression is unknown"
+        else:
+            headers = ResponseHeaders(answer.headers)
+            if answer.status == 200 and file is not None:
+                text, has_file = file.text, file.is_robots(headers.media_type)
+            else:  # a file of another host has rules, which are not read
+                target = re.split("[?#]", headers.get_last("location"), maxsplit=1)[0]
+                text, has_file = "", target.endswith(ROBOTS_PATH)
+            rules = before
+            if before is None or text != before.text:
+                rules = RobotsRules(text)
+                self._save(site, rules)
+            return _CachedRules(rules, now, self._options.max_age, mark, has_file)
+        rules = before or _load(site, self._store)
+        if rules is None and answer is None and not self._app_routes.table.has_explicit_route(ROBOTS_PATH):
+            rules = RobotsRules()
+        else:
+            self._warn_once(
+                "failing",
+                "the app's robots.txt fails (%s), so %s: make it answer with rules or with 404, or pass robots=False to"
+                " SitemapMiddleware to ignore it",
+                failure,
+                "its previous rules apply" if rules else "there is no sitemap until it works",
+            )
+        return _CachedRules(rules, now, min(RETRY_SECONDS, self._options.max_age), mark, has_file=True)
+
+    def _follow_redirects(self, site: Site, request: Request) -> Response | None:
+        """The app's response after redirects; None if it fails."""
+        scheme, host, path, keeps_host = request.scheme, site.host, ROBOTS_PATH, False
+        for _ in range(MAX_REDIRECTS + 1):
+            answer = self._fetch(request, scheme, host, path, keep_host=keeps_host)
+            if (
+                answer is not None
+                and answer.status in WRONG_HOST_STATUSES
+                and not keeps_host
+                and is_other_host(site, request.host, request.scheme)
+            ):
+                keeps_host = True  # a proxy may rewrite Host, and the app may know only the rewritten one
+                answer = self._fetch(request, scheme, host, path, keep_host=keeps_host)
+            if answer is None or answer.status not in _REDIRECT_STATUSES:
+                return answer
+            target = ResponseHeaders(answer.headers).get_last("location")
+            followed = redirect_target(site, scheme, host, path, target)
+            if followed is None:
+                self._warn_once(
+                    "elsewhere",
+                    "the app's robots.txt redirects to %s, which is not followed, so the rules there are ignored: serve"
+                    " the file at /robots.txt",
+                    target[:200],
+                )
+                return answer
+            scheme, host, path = followed
+        return Response(404, [])
+
+    def _fetch(self, request: Request, scheme: str, host: str, path: str, *, keep_host: bool) -> Response | None:
+        """The app's response; None if it fails."""
+        may_answer = self._app_routes.may_answer
+        if path == ROBOTS_PATH and not (may_answer(path) or may_answer(f"{path}/")):  # routers redirect to the slash
+            return Response(404, [])
+        try:
+            other_scheme = scheme if scheme != request.scheme else None
+            probe = ProbeRequest(path, other_scheme, None if keep_host else host, allow_truncated=True)
+            return request.start_probe(probe).result(PROBE_TIMEOUT_SECONDS + PROBE_GRACE_SECONDS)
+        except Exception as error:
+            log.debug("the app failed to answer a request for %s: %s", path, error)
+            return None
+
+    def _save(self, site: Site, rules: RobotsRules) -> None:
+        try:
+            self._store.save(site.base_url, {_RECORD_NAME: rules.text.encode("utf-8", "replace")})
+        except StoreError as error:
+            log.debug("the rules of robots.txt were not saved: %s", error)
+
+    # What visitors get
 
     def respond(
         self, site: Site, request: Request, answer: Response, now: float, has_sitemap: Callable[[], bool]
@@ -236,22 +221,20 @@ class RobotsTxt:
             has_sitemap: tells whether there is a sitemap to name.
         """
         loc = site.base_url + (quote_path(self._options.path) or "")
-        media_type, has_body = ResponseHeaders(answer.headers).media_type, answer.body or request.method != "HEAD"
-        if answer.status == 200 and has_body:
+        if answer.status == 200 and request.method == "GET":
+            media_type = ResponseHeaders(answer.headers).media_type
             file = _parse_response(answer)
             if file is None:
                 return None
             if file.is_robots(media_type):
                 extended = file.with_sitemap(loc) if is_amendable(media_type) else None
                 return None if extended is None or not has_sitemap() else with_body(request.method, answer, extended)
-        if answer.status not in _ABSENT_STATUSES:
-            known = self._known(site, request, now)
-            if known.has_file or known.status != answer.status:  # or it is for this visitor, not for all
-                is_amended = answer.status == 200 and not has_body and is_amendable(media_type)
-                return _without_length(answer) if is_amended else None
+        is_absent = answer.status in _ABSENT_STATUSES
+        if not is_absent and self._known(site, request, now).has_file:
+            return None  # it has no body, or is so for this visitor alone
         if not has_sitemap():
             return None
-        if answer.status not in _ABSENT_STATUSES:
+        if not is_absent:
             self._warn_of_replacement(site, answer.status)
         fields = [("Cache-Control", f"public, max-age={self._options.max_age}")]
         return text_response(request.method, 200, minimal_robots(loc), fields)
@@ -273,32 +256,18 @@ class RobotsTxt:
             status,
         )
 
-    def _save(self, site: Site, rules: RobotsRules) -> None:
-        """Save the rules if the store has others."""
-        try:
-            stored = self._load(site, self._store)
-            if stored is None or stored.text != rules.text:
-                self._store.save(site.base_url, {_RECORD_NAME: zlib.compress(rules.text.encode("utf-8", "replace"), 1)})
-        except StoreError as error:
-            log.debug("the rules of robots.txt were not saved: %s", error)
 
-    def _load(self, site: Site, store: Store) -> RobotsRules | None:
-        """The rules in a store; None if there are none, or they cannot be read."""
-        try:
-            text = store.load(site.base_url, [_RECORD_NAME]).get(_RECORD_NAME)
-            return None if text is None else RobotsRules(zlib.decompress(text).decode())
-        except (StoreError, zlib.error, ValueError) as error:
-            log.debug("no rules of robots.txt could be loaded: %s", error)
-            return None
+def _load(site: Site, store: Store) -> RobotsRules | None:
+    """The rules in a store; None if there are none, or they cannot be read."""
+    try:
+        text = store.load(site.base_url, [_RECORD_NAME]).get(_RECORD_NAME)
+        return None if text is None else RobotsRules(text.decode())
+    except (StoreError, ValueError) as error:
+        log.debug("no rules of robots.txt could be loaded: %s", error)
+        return None
 
 
 def _parse_response(answer: Response) -> RobotsFile | None:
     """The robots.txt in a response; None if it cannot be decompressed."""
     headers = ResponseHeaders(answer.headers)
     return parse_robots_file(answer.body, ",".join(headers.get_all("content-encoding")), headers.charset)
-
-
-def _without_length(answer: Response) -> Response:
-    """The response to HEAD without the headers that describe the body: it gets a line that is not known here."""
-    headers = with_body("HEAD", answer, b"").headers
-    return Response(answer.status, [(name, value) for name, value in headers if name != "content-length"])

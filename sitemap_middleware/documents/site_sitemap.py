@@ -40,6 +40,7 @@ class SiteSitemap:
         self.failing: dict[str, str] = {}
         """Why providers fail, by the name of the part. Each was logged, and costs the site its own pages only."""
         self.values_age = 0.0
+        """The age in seconds of the oldest provider items when a request last needed them; 0 if there are none."""
         self.made_of: object = None
         """What the documents were made of when all were up to date; None if the next request must look at all parts."""
         self.made_at = 0.0
