@@ -34,6 +34,9 @@ FLUSH_WAIT_SECONDS: Final = 2.0
 DEADLINE_SECONDS: Final = 2.0
 """Seconds after which a request gets the last good document. What it began goes on in the background."""
 
+RETRY_AFTER_SECONDS: Final = 60
+"""Seconds after which clients may request a sitemap again that cannot be made now."""
+
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 
@@ -133,11 +136,12 @@ class SitemapHandler:
         try:
             return self._respond(request)
         except Unavailable as error:
-            reason, fields = str(error), [*error.headers, ("Retry-After", str(error.retry_after))]
+            reason, headers = str(error), error.headers
         except Exception:
             log.exception("the sitemap could not be made")
-            reason, fields = "internal error, see the log", [("Retry-After", str(Unavailable.retry_after))]
+            reason, headers = "internal error, see the log", ()
         self.unavailable_responses += 1
+        fields = [*headers, ("Retry-After", str(RETRY_AFTER_SECONDS))]
         return error_response(request.method, 503, f"The sitemap cannot be made now: {reason}.", fields)
 
     def amended(self, request: Request, answer: Response) -> Response | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
 from urllib.parse import unquote
@@ -26,9 +27,6 @@ MAX_PAGES_CHECKED: Final = 200
 MAX_LOGGED_HOST_CHARS: Final = 255
 """Maximum length of an unknown Host in the log."""
 
-RETRY_SECONDS: Final = 30
-"""Seconds after which a robots.txt that failed is requested again."""
-
 DISALLOWED_REASON: Final = 'robots="disallow" keeps this site out of search engines, so there is no sitemap.'
 
 UNTRUSTED_HOST_REASON: Final = (
@@ -43,7 +41,7 @@ UNTRUSTED_ROOT_REASON: Final = (
 )
 
 _NO_ROUTES_REASON: Final = (
-    ", and no routes of the app could be found: give SitemapMiddleware routes=app, or name pages by include and learn."
+    "no routes of the app could be found: give SitemapMiddleware routes=app, or name pages by include and learn."
 )
 
 
@@ -54,8 +52,6 @@ PROVIDER_FAILING_REASON: Final = "the values of a route fail, and the log says w
 class Unavailable(Exception):
     """A document cannot be made now, and there is no earlier one to serve. The message is for clients."""
 
-    retry_after: int = 60
-    """Seconds after which clients may request it again."""
     headers: tuple[tuple[str, str], ...] = ()
 
 
@@ -66,15 +62,6 @@ class BeingGenerated(Unavailable):
 
     def __init__(self) -> None:
         super().__init__("it is being generated, try again in a moment")
-
-
-class RobotsUnknown(Unavailable):
-    """The app's robots.txt fails, and no earlier rules are known."""
-
-    retry_after = RETRY_SECONDS
-
-    def __init__(self) -> None:
-        super().__init__("the app's robots.txt fails, so it is not known what it forbids")
 
 
 class NoSitemapReasons:
@@ -93,7 +80,7 @@ class NoSitemapReasons:
         nothing = f"There is nothing to list in {self._path}"
         if not table.routes:
             self.warn_of_no_routes(table)
-            return f"{nothing}{_NO_ROUTES_REASON}"
+            return f"{nothing}, and {_NO_ROUTES_REASON}"
         page = self._page_with_other_canonical(site)
         if page is None:
             return f"{nothing}: no page is known that may be listed. The command sitemap-middleware routes says why."
@@ -111,18 +98,10 @@ class NoSitemapReasons:
     def warn_of_no_routes(self, table: RouteTable) -> None:
         """Warn if there is no sitemap because no routes were found."""
         if not table.routes:
-            self._warn_once(
-                "routes",
-                "there is no sitemap, and no routes of the app could be found: give SitemapMiddleware routes=app,"
-                " or name pages by include and learn.",
-            )
+            self._warn_once("routes", "there is no sitemap, and %s", _NO_ROUTES_REASON)
 
     def warn_of_proxy_fix(self, proxy_middleware: Any) -> None:
-        """Warn if a middleware such as ProxyFix, which reads a proxy's headers, runs inside this one and matters here.
-
-        Args:
-            proxy_middleware: that middleware, or None.
-        """
+        """Warn if a middleware such as ProxyFix, which reads a proxy's headers, runs inside this one and matters."""
         if proxy_middleware is not None and (self._site is None or getattr(proxy_middleware, "x_prefix", None)):
             self._warn_once(
                 "proxy",
@@ -134,13 +113,12 @@ class NoSitemapReasons:
     def warn_of_host(self, host: str) -> None:
         """Warn once that there is no sitemap for a host that no setting names. Any client may have invented it."""
         if self._site is None:
+            printable = "".join(char if char.isascii() and char.isprintable() else "?" for char in host)
             self._warn_once(
                 "host",
                 "no sitemap for the host '%s': it is not in allowed_hosts and base_url is not set;"
                 " set SITEMAP_BASE_URL, or pass base_url or allowed_hosts to SitemapMiddleware",
-                "".join(
-                    char if char.isascii() and char.isprintable() else "?" for char in host[:MAX_LOGGED_HOST_CHARS]
-                ),
+                printable[:MAX_LOGGED_HOST_CHARS],
             )
 
     def warn_of_unmatched(self, table: RouteTable) -> None:
@@ -148,19 +126,12 @@ class NoSitemapReasons:
         if table is not self._checked_table:
             self._checked_table = table
             for unmatched in unmatched_patterns(self._options, table):
-                self._warn_once(
-                    f"{unmatched.option} {unmatched.pattern}",
-                    "the option %s has %s, which matches no route of the app; %s",
-                    unmatched.option,
-                    unmatched.pattern,
-                    unmatched.fix,
-                )
+                self._warn_once((unmatched.option, unmatched.pattern), "%s", unmatched.reason)
 
     def _page_with_other_canonical(self, site: Site) -> Page | None:
         """A page that would be listed if its canonical link did not name another URL; None if there is none."""
-        try:
+        with suppress(StoreError):
             parts = self._store.parts(site.store_key)
             pages = (page for number in parts for page in self._store.part(site.store_key, number))
             return next(filter(other_canonical, islice(pages, MAX_PAGES_CHECKED)), None)
-        except StoreError:
-            return None
+        return None

@@ -32,13 +32,16 @@ from ..options.table import Options
 from ..routing.current_routes import AppRoutes
 from ..stores.base import Store
 from ..util import WarnOnce
-from .reasons import RETRY_SECONDS, RobotsUnknown
+from .reasons import Unavailable
 from .responses import text_response, with_body
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MAX_CACHED_SITES: Final = 64
 """Sites whose rules are cached."""
+
+RETRY_SECONDS: Final = 30
+"""Seconds after which a robots.txt that failed is requested again."""
 
 MAX_REDIRECTS: Final = 5
 """Redirects that are followed, as crawlers do (RFC 9309, section 2.3.1.2). More mean that nothing is forbidden."""
@@ -84,14 +87,14 @@ class RobotsTxt:
         """The rules of a site, at most `max_age` old, and requested since `refresh` made a mark.
 
         If the app answers 429 or 5xx, or raises, the previous rules stay, and robots.txt is requested again soon. If
-        there are none, crawlers assume that all is forbidden: `RobotsUnknown`. An app that raises and has no route
+        there are none, crawlers assume that all is forbidden: `Unavailable`. An app that raises and has no route
         for robots.txt forbids nothing.
         """
         if not self._options.robots or site.root:
             return RobotsRules()
         known = self._known(site, request, now, mark)
         if known.rules is None:
-            raise RobotsUnknown
+            raise Unavailable("the app's robots.txt fails, so it is not known what it forbids")
         return known.rules
 
     def cached_rules(self, site: Site, store: Store | None = None) -> RobotsRules:

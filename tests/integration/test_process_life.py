@@ -88,12 +88,15 @@ os._exit(0)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("warm_up", ["/", "/sitemap.xml"])
+@pytest.mark.parametrize(
+    ("warm_up", "store"),
+    [("/", "sqlite:///a.sqlite3"), ("/sitemap.xml", "sqlite:///a.sqlite3"), ("/sitemap.xml", "memory://")],
+)
 @pytest.mark.parametrize("protocol", SITES)
 def test_child_that_is_forked_right_after_the_first_request_serves_the_sitemap(
-    protocol: str, warm_up: str, tmp_path: Path
+    protocol: str, warm_up: str, store: str, tmp_path: Path
 ) -> None:
-    ran = run(protocol, FORKS.replace("WARM_UP", repr(warm_up)), tmp_path)
+    ran = run(protocol, FORKS.replace("WARM_UP", repr(warm_up)), tmp_path, store)
     assert ran.returncode == 0, ran.stderr
 
 

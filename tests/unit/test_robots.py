@@ -16,7 +16,7 @@ from starlette.responses import FileResponse, HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.documents.reasons import RETRY_SECONDS
+from sitemap_middleware.documents.robots import RETRY_SECONDS
 from sitemap_middleware.http.robots_parser import (
     MAX_ROBOTS_BYTES,
     RobotsRules,
@@ -384,7 +384,7 @@ def test_initial_failure_blocks_the_sitemap_and_is_retried_soon(
 ) -> None:
     sample = site(protocol, Page(status, TEXT, b""), verify=False)
     answer = sample.request("/sitemap.xml")
-    assert (answer.status, answer.header("retry-after")) == (503, str(RETRY_SECONDS))
+    assert (answer.status, answer.header("retry-after")) == (503, "60")
     assert "robots.txt" in answer.text
     sample.pages["/robots.txt"] = Page(200, TEXT, FORBIDS)
     assert sample.request("/sitemap.xml").status == 503
