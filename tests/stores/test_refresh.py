@@ -268,10 +268,10 @@ def test_a_slow_provider_runs_half_of_the_time_at_most() -> None:
     assert shop.reads == reads
     clock.now += 1.5
     seconds[0] = 1.0  # as long as a request waits
-    until(lambda: "/items/sourdough" in worker.listed())  # the previous sitemap is served while it runs
+    until(lambda: "/items/sourdough" in worker.listed_later())  # the previous sitemap is served while it runs
     shop.items.append("spelt")
     worker.app.refresh()
-    until(lambda: "/items/spelt" in worker.listed())  # while the clock stands still
+    until(lambda: "/items/spelt" in worker.listed_later())
 
 
 def test_items_that_were_read_before_a_refresh_are_read_again() -> None:
