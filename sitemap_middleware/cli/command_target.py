@@ -241,7 +241,8 @@ class Target:
             notes["the app's routes cannot be read, so only pages that match include or learn are known"] = None
         if warning := service.not_served_reason():
             notes[warning] = None
-        if not asks and service.options.robots is True and not sites[0].root and table.may_answer(ROBOTS_PATH):
+        has_robots = table.has_explicit_route(ROBOTS_PATH) or table.matching_route(sites[0], ROBOTS_PATH) is not None
+        if not asks and service.options.robots is True and not sites[0].root and (has_robots or not table.routes):
             notes["the app's own robots.txt is not read here; pages that it disallows are not in the sitemap"] = None
         return snapshots, list(notes)
 

@@ -189,9 +189,6 @@ class RobotsTxt:
 
     def _fetch(self, request: Request, scheme: str, host: str, path: str, *, keep_host: bool) -> Response | None:
         """The app's response; None if it fails."""
-        may_answer = self._app_routes.may_answer
-        if path == ROBOTS_PATH and not (may_answer(path) or may_answer(f"{path}/")):  # routers redirect to the slash
-            return Response(404, [])
         try:
             other_scheme = scheme if scheme != request.scheme else None
             probe = ProbeRequest(path, other_scheme, None if keep_host else host, allow_truncated=True)

@@ -43,11 +43,6 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
         )
 
 
-def trusted_hosts(_app: Any) -> tuple[str, ...]:
-    """Empty: Bottle has no setting for hosts."""
-    return ()
-
-
 def _matching_route(app: Any, path: str) -> Any:
     """What Bottle's router finds for a GET of a decoded path; None if it finds nothing."""
     try:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final
 
 from ..http.urls import bare_host, wildcard_of
-from ..models import Context, Provider, Route
-from ..options.decorator import NO_SETTINGS
+from ..models import Context, Route
 from ..options.table import Options
 from ..util import WarnOnce
-from .framework_detection import framework_app, framework_of, only_routes_answer, proxy_middleware, root_path
+from .framework_detection import framework_app, framework_of, proxy_middleware, root_path
 from .route_discovery import discover_routes, trusted_hosts
 from .route_table import RouteTable
 
@@ -23,10 +22,6 @@ LARGE_APP_ROUTES: Final = 2000
 
 LARGE_APP_PAUSE_SECONDS: Final = 10.0
 """How long the routes of a large app are used before they are read again."""
-
-
-def _do_nothing() -> None:
-    """Do nothing: nobody waits for changes yet."""
 
 
 class AppRoutes:
@@ -45,7 +40,7 @@ class AppRoutes:
         """Whether `bind` has been called."""
         self.version: int = 0
         """Grows when a reload finds other routes than before."""
-        self.on_change: Callable[[], None] = _do_nothing
+        self.on_change: Callable[[], object] = lambda: None
         """Called whenever `version` has grown."""
 
     def bind(self, app: Any) -> None:
@@ -72,7 +67,7 @@ class AppRoutes:
         if table is not None and now < self._read_again_at:
             return table
         try:
-            found = tuple(discover_routes(self._app, self._known_hosts))
+            found = tuple(discover_routes(self._app, self._known_hosts()))
         except Exception:
             log.exception("the app's routes could not be read; those read before stay in use")
             found = table.routes if table is not None else ()
@@ -109,10 +104,6 @@ class AppRoutes:
         )
         return True
 
-    def may_answer(self, path: str) -> bool:
-        """Whether the app may answer a decoded path. Only a Flask app without middleware is known not to."""
-        return self.table.may_answer(path) or not only_routes_answer(self._app)
-
     @cached_property
     def proxy_middleware(self) -> Any:
         """The middleware that applies a proxy's headers inside of `SitemapMiddleware`; None if there is none."""
@@ -130,21 +121,15 @@ class AppRoutes:
         names = (name for host in named for name in (wildcard_of(host), host.removeprefix(".")))
         return tuple(dict.fromkeys(name for name in names if name not in (None, "", "*")))
 
-    def _warn_of_unused_values(self, found: Iterable[Route]) -> None:
+    def _warn_of_unused_values(self, found: tuple[Route, ...]) -> None:
         """Warn once of each provider that has only static routes."""
-        static: dict[Provider, str] = {}
-        used = set[Provider]()
+        used = {route.settings.values for route in found if not route.static}
         for route in found:
-            if (settings := route.settings) is not NO_SETTINGS and (provider := settings.values) is not None:
-                if route.static:
-                    static.setdefault(provider, route.path)
-                else:
-                    used.add(provider)
-        for provider, path in static.items():
-            if provider not in used:
+            provider = route.settings.values
+            if provider is not None and provider not in used:
                 self._warn_once(
                     provider,
                     "%s: its values are not used, because %s has no parameters; leave them out",
                     provider.place,
-                    path,
+                    route.path,
                 )

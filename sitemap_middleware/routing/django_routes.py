@@ -13,7 +13,7 @@ from ..models import Context, HiddenReason, Route
 from ..options.decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
 from .django_sitemaps import SETTING, sitemap_sections
 from .django_urlconf import View, own_connections, resolve, views
-from .route_discovery import BasePathBuilder, Position, PrefixIndex
+from .route_discovery import BasePathBuilder, Position
 
 _MAX_DECORATORS: Final = 32
 """Decorators of one view that are looked through."""
@@ -29,14 +29,14 @@ def read_routes(_app: Any, position: Position) -> Iterator[Route]:
     """The views of the URLconf that answer GET. Those of the admin are never pages of the site."""
     resolver = get_resolver()
     sections = sitemap_sections()
-    earlier: PrefixIndex[View] = PrefixIndex()
+    earlier: list[str] = []  # the beginnings of views with parameters
     for view in _with_home_pages(views(resolver)):
         if view.names:
-            earlier.add(view.template.partition("<")[0] if not view.is_regex else "/", view)
+            earlier.append("/" if view.is_regex else view.template.partition("<")[0])
         if not _answers_get(view.callback) or (view.is_admin and view.names):
             continue
         shadowed_by = None
-        if not view.names and (view.is_regex or earlier.find(view.template)):
+        if not view.names and (view.is_regex or any(map(view.template.startswith, earlier))):
             match = resolve(view.template, view.language)
             if match is None:
                 continue

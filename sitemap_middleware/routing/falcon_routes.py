@@ -51,11 +51,6 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
         )
 
 
-def trusted_hosts(_app: Any) -> tuple[str, ...]:
-    """None: Falcon has no setting for them."""
-    return ()
-
-
 def _nodes(nodes: list[Any]) -> Iterator[Any]:
     """The nodes of a router's tree that have a resource."""
     for node in nodes:

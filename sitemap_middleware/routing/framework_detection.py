@@ -141,12 +141,6 @@ def has_readable_routes(app: Any) -> bool:
     return any(framework_of(layer) is not None or mounted_apps(layer) for layer in layers(app))
 
 
-def only_routes_answer(app: Any) -> bool:
-    """Whether no response comes from outside the routes: a Flask app without middleware and before_request hooks."""
-    outermost = next(layers(app), None)
-    return is_werkzeug(outermost) and getattr(outermost, "before_request_funcs", None) == {}
-
-
 def root_path(app: Any) -> str:
     """The root path of `FastAPI(root_path=...)`, or Django's FORCE_SCRIPT_NAME; empty for other apps."""
     inner = framework_app(app)

@@ -15,7 +15,6 @@ from litestar.response import Redirect, Response
 from litestar.response.base import ASGIResponse
 from litestar.utils import normalize_path
 
-from ..evidence.observations import INDEXABLE_TYPES
 from ..exceptions import OptionError
 from ..models import HiddenReason, Route, RouteSettings
 from ..options.decorator import (
@@ -29,7 +28,7 @@ from ..options.decorator import (
     settings_of,
 )
 from .framework_detection import framework_app
-from .route_discovery import BasePathBuilder, Position, restrict_to_free_paths
+from .route_discovery import BasePathBuilder, Position, media_type_reason, restrict_to_free_paths, with_outer_settings
 
 _DOCUMENTATION_MODULES: Final = ("litestar.openapi.", "litestar._openapi.")
 """Beginnings of the modules whose handlers are Litestar's own documentation of the API."""
@@ -131,9 +130,7 @@ def _mounted_routes(handler: Any, mount_path: str, plain: set[str], position: Po
 
     _, outer = settings_of_handler(handler)
     routes = (route for route in position.below(app, mount_path) if is_reached(route.path))
-    for route in restrict_to_free_paths(routes, is_reached):
-        settings, reason = inherited_settings(route.path, route.settings, merge_settings(route.settings, outer))
-        yield route._replace(settings=settings, not_learned_reason=reason or route.not_learned_reason)
+    return with_outer_settings(restrict_to_free_paths(routes, is_reached), outer)
 
 
 def settings_of_handler(handler: Any) -> tuple[RouteSettings, RouteSettings]:
@@ -182,9 +179,7 @@ def _hidden_reason(route: Any, handler: Any, static: bool) -> HiddenReason | Non
     media_type = getattr(handler.media_type, "value", handler.media_type) or ""
     if media_type == MediaType.JSON.value and _may_return_response(returned):
         media_type = ""  # Litestar's own guess: the response that is returned decides
-    if media_type and media_type.partition(";")[0] not in INDEXABLE_TYPES:
-        return HiddenReason(f"it declares a response of {media_type}", is_declared=True)
-    return _required_parameter(route) if static else None
+    return media_type_reason(media_type) or (_required_parameter(route) if static else None)
 
 
 def _may_return_response(returned: Any) -> bool:

@@ -47,11 +47,6 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
         )
 
 
-def trusted_hosts(_app: Any) -> tuple[str, ...]:
-    """Empty: Pyramid has no setting for hosts."""
-    return ()
-
-
 def _matching_route(app: Any, path: str) -> Any:
     """The first route that takes a GET of a decoded path, whatever the request. None if there is none."""
     mapper = app.registry.queryUtility(IRoutesMapper)

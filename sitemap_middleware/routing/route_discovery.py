@@ -1,7 +1,8 @@
 """Discovers the routes of an app, and what the modules of the frameworks share to read them.
 
-The module of a framework has two functions: `read_routes(app, position)` yields the routes that answer GET in the order
-in which the router tries them, and `trusted_hosts(app)` gives the hosts that the app's own settings trust.
+The module of a framework has the function `read_routes(app, position)`, which yields the routes that answer GET in the
+order in which the router tries them. If the framework has a setting for it, `trusted_hosts(app)` gives the hosts that
+are trusted.
 """
 
 from __future__ import annotations
@@ -10,33 +11,31 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from importlib import import_module
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from ..models import Context, PathBuilder, Route
+from ..evidence.observations import INDEXABLE_TYPES
+from ..models import Context, HiddenReason, PathBuilder, Route, RouteSettings
+from ..options.decorator import inherited_settings, merge_settings
 from .framework_detection import MAX_LAYERS, framework_app, framework_of, layers, mounted_apps
-
-T = TypeVar("T")
 
 IsFree = Callable[[str], bool]
 """Whether a decoded path is taken by none of the routes and mounts that come first."""
 
 
-def discover_routes(app: Any, known_hosts: Callable[[], tuple[str, ...]] = tuple) -> Iterator[Route]:
+def discover_routes(app: Any, known_hosts: tuple[str, ...] = ()) -> Iterator[Route]:
     """Every route that answers GET, of an app, of the apps that it wraps and of those mounted in it.
 
-    Args:
-        app: the app.
-        known_hosts: returns hosts that settings name, in lower case and without ports. Routes for a pattern of hosts
-            are read for those of them that match it.
+    `known_hosts` are those that settings name, in lower case and without ports. Routes for a pattern of hosts are read
+    for those of them that match it.
     """
-    return _routes(app, Position(_routes, known_hosts=known_hosts))
+    return _routes(app, Position(known_hosts=known_hosts))
 
 
 def trusted_hosts(app: Any) -> tuple[str, ...]:
     """The hosts that the app's own settings trust; ``.example.com`` stands for its subdomains."""
     app = framework_app(app)
-    reader = _reader_of(app)
-    hosts: tuple[str, ...] = reader.trusted_hosts(app) if reader is not None else ()
+    read = getattr(_reader_of(app), "trusted_hosts", None)
+    hosts: tuple[str, ...] = () if read is None else read(app)
     return hosts
 
 
@@ -80,20 +79,16 @@ class Position(NamedTuple):
     The module of a framework gets the routes of mounted apps by `below`: they may be of another framework.
     """
 
-    discover: Callable[[Any, Position], Iterator[Route]]
-    """Yields the routes of any app."""
     prefix: str = ""
     host: str | None = None
     """The host that the app is mounted for; None for every host."""
-    known_hosts: Callable[[], tuple[str, ...]] = tuple
+    known_hosts: tuple[str, ...] = ()
     """The hosts that the options and the app's settings name. Routes for a pattern of hosts are read for these."""
     depth: int = 0
 
     def below(self, app: Any, path: str = "", host: str | None = None) -> Iterator[Route]:
         """The routes of an app that is mounted at a path of this one, and for a host if that is given."""
-        return self.discover(
-            app, self._replace(prefix=self.prefix + path, host=host or self.host, depth=self.depth + 1)
-        )
+        return _routes(app, self._replace(prefix=self.prefix + path, host=host or self.host, depth=self.depth + 1))
 
 
 class BasePathBuilder(ABC):
@@ -146,6 +141,23 @@ def restrict_to_free_paths(routes: Iterable[Route], is_free: IsFree) -> Iterator
         yield route if route.builder is None else route._replace(builder=_RestrictedBuilder(route.builder, is_free))
 
 
+def with_outer_settings(routes: Iterable[Route], *outer: RouteSettings) -> Iterator[Route]:
+    """Routes of a mounted app with the settings of the mount and of the apps around it, the nearest first."""
+    for route in routes:
+        merged = route.settings
+        for settings in outer:
+            merged = merge_settings(merged, settings)
+        merged, reason = inherited_settings(route.path, route.settings, merged)
+        yield route._replace(settings=merged, not_learned_reason=reason or route.not_learned_reason)
+
+
+def media_type_reason(media_type: str | None) -> HiddenReason | None:
+    """The reason if a route declares a response of a type that is no page."""
+    if not media_type or media_type.partition(";")[0] in INDEXABLE_TYPES:
+        return None
+    return HiddenReason(f"it declares a response of {media_type}", is_declared=True)
+
+
 class _RestrictedBuilder:
     """A builder that refuses paths which are not free."""
 
@@ -163,27 +175,3 @@ class _RestrictedBuilder:
 
     def matches(self, path: str) -> bool:
         return self._is_free(path) and self._builder.matches(path)
-
-
-class PrefixIndex(Generic[T]):
-    """Finds the items that may match a path without trying each of them: an app may have 10,000 routes."""
-
-    def __init__(self) -> None:
-        self._items: dict[str, list[tuple[int, T]]] = {}
-        """By prefix: items, with their positions in the order in which all were added."""
-        self._lengths: set[int] = set()
-        self._count = 0
-
-    def __bool__(self) -> bool:
-        return self._count > 0
-
-    def add(self, prefix: str, item: T) -> None:
-        """Add an item that matches only paths with this prefix."""
-        self._count += 1
-        self._lengths.add(len(prefix))
-        self._items.setdefault(prefix, []).append((self._count, item))
-
-    def find(self, path: str) -> list[T]:
-        """The items whose prefix a path has, in the order in which they were added."""
-        found = [pair for length in self._lengths if length <= len(path) for pair in self._items.get(path[:length], ())]
-        return [item for _, item in sorted(found, key=lambda pair: pair[0])]

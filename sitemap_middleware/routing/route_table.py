@@ -9,11 +9,10 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from ..http.urls import bare_host
-from ..models import Context, PathBuilder, Provider, Route, RouteSettings, Site
+from ..models import Context, Provider, Route, RouteSettings, Site
 from ..options.decorator import NO_SETTINGS
 from ..options.patterns import Pattern
 from ..options.table import RESERVED_SECTIONS, Options
-from .route_discovery import PrefixIndex
 
 ROUTES_SECTION, LEARNED_SECTION = RESERVED_SECTIONS
 """The names of two sections, in the URLs of their documents. A provider's section gets another name."""
@@ -34,62 +33,52 @@ class RouteTable:
         options: Options,
         new_context: Callable[[], Context | None] = lambda: None,
     ) -> None:
-        """Index routes.
+        """Index routes, which are in the order in which the app tries them.
 
-        Args:
-            routes: the routes, in the order in which the app tries them.
-            options: the options, with patterns and named sections.
-            new_context: returns a context in which providers of named sections are called; None if they need none.
+        `new_context` returns a context in which providers of named sections are called; None if they need none.
         """
         self.routes: tuple[Route, ...] = tuple(routes)
-        self._static: dict[str | None, dict[str, Route]] = {}
-        """Static routes by path, for each host that was asked for; None stands for all hosts that no route names."""
-        parametrised = [route for route in self.routes if not route.static and route.shadowed_by is None]
         named_hosts = (host for route in self.routes for host in (route.host, *route.except_hosts))
         self.hosts: frozenset[str] = frozenset(host for host in named_hosts if host)
         """The hosts for which not the same routes answer as for all others."""
         self._main_host = options.site and bare_host(options.site.host)
+        self._static_routes = [route for route in self.routes if route.static and route.shadowed_by is None]
+        self._static: dict[str | None, dict[str, Route]] = {}
+        """Static routes by path, for each host that was asked for; None stands for all hosts that no route names."""
         first: dict[tuple[str, str | None, tuple[str, ...]], Route] = {}
-        for route in parametrised:  # of two that match alike the first answers
-            first.setdefault((route.path, route.host, route.except_hosts), route)
-        self._parametrised = first.values()
-        self._templates = {route.path: route for route in reversed(parametrised)}
-        self._provided = [(route.builder, route) for route in parametrised if route.builder]
+        for route in self.routes:  # of two that match alike the first answers
+            if not route.static and route.shadowed_by is None:
+                first.setdefault((route.path, route.host, route.except_hosts), route)
+        self._parametrised = [*first.values()]
+        self._provided = [(_start(route), route.builder, route) for route in self._parametrised if route.builder]
         self._sections = options.sections
         self._named_section_routes = [named_section_route(provider, new_context) for provider in options.sections]
-        self._builders: PrefixIndex[tuple[PathBuilder, Route]] = PrefixIndex()
-        for builder, route in self._provided:
-            stands_for_others = not route.path.startswith("/")  # such as that of a Django Sitemap
-            start = "" if stands_for_others else _PARAMETER_START.split(route.path, maxsplit=1)[0]
-            self._builders.add(start, (builder, route))
         self._named: dict[str, Route] = {}
         """Paths that the options give literally."""
-        self._learned: PrefixIndex[tuple[Pattern, Route]] = PrefixIndex()
-        self._unsafe_secrets = {pattern.text for pattern in options.learn} - {
-            pattern.text for pattern in options.include
-        }
-        """Patterns that learn no page of a route with a parameter named like a secret."""
+        self._learned: list[tuple[Pattern, Route, bool]] = []
+        """Patterns, the route of their pages, and whether pages of routes with secrets are left out."""
         self._index_learned(options)
-        self._secret = [
+        self._secrets = [
             pattern
-            for route in self._templates.values()
-            if self._unsafe_secrets and not route.settings.learn and route.path.startswith("/")
+            for route in self._parametrised
+            if options.learn and not route.settings.learn and route.path.startswith("/")
             if (pattern := Pattern(route.path)).secret and not pattern.is_too_wide
         ]
-        """The templates with such a parameter."""
+        """The templates with a parameter named like a secret, which the option `learn` does not mean."""
 
     def _index_learned(self, options: Options) -> None:
         """Index the patterns of the options, and then the routes whose own settings have them learned."""
-        for pattern in (*options.include, *options.learn):
-            if pattern.literal:
-                self._named.setdefault(pattern.text, Route(pattern.text, "named by an option"))
-            else:
-                route = self._templates.get(pattern.text) or Route(pattern.text, "learned from traffic", static=False)
-                self._learned.add(pattern.prefix, (pattern, route._replace(host=None, except_hosts=())))
+        templates = {route.path: route for route in reversed(self._parametrised)}
+        for patterns, omits_secrets in ((options.include, False), (options.learn, True)):
+            for pattern in patterns:
+                if pattern.literal:
+                    self._named.setdefault(pattern.text, Route(pattern.text, "named by an option"))
+                    continue
+                route = templates.get(pattern.text) or Route(pattern.text, "learned from traffic", static=False)
+                self._learned.append((pattern, route._replace(host=None, except_hosts=()), omits_secrets))
         for route in self._parametrised:
             if route.settings.learn and not route.builder:
-                pattern = Pattern(route.path)
-                self._learned.add(pattern.prefix, (pattern, route))
+                self._learned.append((Pattern(route.path), route, False))
 
     # Static routes
 
@@ -104,8 +93,8 @@ class RouteTable:
         host = host if host in self.hosts else None
         if host not in self._static:
             on_host: dict[str, Route] = {}
-            for route in self.routes:
-                if route.static and route.shadowed_by is None and route.answers_on(host):
+            for route in self._static_routes:
+                if route.answers_on(host):
                     on_host.setdefault(route.path, route)
             self._static[host] = on_host
         return self._static[host]
@@ -127,7 +116,7 @@ class RouteTable:
 
     def has_explicit_route(self, path: str) -> bool:
         """Whether the app has a static route of a decoded path, on any host."""
-        return any(path in self._static_on(host) for host in (None, *self.hosts))
+        return any(route.path == path for route in self._static_routes)
 
     # Providers
 
@@ -135,7 +124,7 @@ class RouteTable:
         """The providers of a site and their routes, by the name of the provider's section."""
         sections: dict[str, tuple[Provider, list[Route]]] = {}
         named = self._named_section_routes if self.is_main(site) else ()
-        for route in (*named, *(route for _, route in self._provided)):
+        for route in (*named, *(route for *_, route in self._provided)):
             if route.answers_on(site.routed) and (provider := route.settings.values):
                 sections.setdefault(self._provider_names[provider], (provider, []))[1].append(route)
         return sections
@@ -150,7 +139,7 @@ class RouteTable:
         """A unique name for each provider: the endpoint of its first route, made fit for a URL."""
         names = {provider: name for provider in self._sections if (name := provider.section)}
         taken = {ROUTES_SECTION, LEARNED_SECTION, *names.values()}
-        for _, route in self._provided:
+        for *_, route in self._provided:
             if (provider := route.settings.values) and provider not in names:
                 name = endpoint = re.sub(r"[^A-Za-z0-9_.~-]+", "-", route.endpoint).strip("-") or "values"
                 number = 1
@@ -166,19 +155,16 @@ class RouteTable:
     def find_route(self, site: Site, path: str) -> Route | None:
         """The route whose page a decoded path is: static, or with a provider, or learned; None if there is none."""
         host = site.routed
-        on_host = self._static_on(host)
-        known = on_host.get(path)
-        if known is None and self.is_main(site):
-            known = self._named.get(path)
+        known = self._static_on(host).get(path) or (self._named.get(path) if self.is_main(site) else None)
         if known is not None:
             return known
-        for builder, provided in self._builders.find(path):
-            if provided.answers_on(host) and builder.matches(path):
+        for start, builder, provided in self._provided:
+            if path.startswith(start) and provided.answers_on(host) and builder.matches(path):
                 return provided
-        for pattern, learned in self._learned.find(path):
-            if learned.answers_on(host) and pattern.matches(path):
-                if pattern.text in self._unsafe_secrets and self._has_secret(path):
-                    continue
+        for pattern, learned, omits_secrets in self._learned:
+            if not (learned.answers_on(host) and pattern.matches(path)):
+                continue
+            if not (omits_secrets and any(secret.matches(path) for secret in self._secrets)):
                 return learned
         return None
 
@@ -195,20 +181,6 @@ class RouteTable:
         ]
         return max(fitting, key=lambda found: found[0])[1] if fitting else None
 
-    def may_answer(self, path: str) -> bool:
-        """Whether a route may answer a decoded path, by its template. True if no routes could be read."""
-        if not self.routes or self.has_explicit_route(path):
-            return True
-        templates = (
-            template
-            for template, route in self._templates.items()
-            if path.startswith(_PARAMETER_START.split(template, maxsplit=1)[0])
-        )
-        return any(Pattern(template).matches(path) for template in templates)
-
-    def _has_secret(self, path: str) -> bool:
-        return any(pattern.matches(path) for pattern in self._secret)
-
     @cached_property
     def digest(self) -> bytes:
         """Sixteen bytes that are equal for tables with the same routes, settings and named paths."""
@@ -223,6 +195,12 @@ class RouteTable:
             for route in self.routes
         ]
         return blake2b(repr((routes, sorted(self._named))).encode(), digest_size=16).digest()
+
+
+def _start(route: Route) -> str:
+    """What the paths of a route with parameters begin with."""
+    stands_for_others = not route.path.startswith("/")  # such as that of a Django Sitemap
+    return "" if stands_for_others else _PARAMETER_START.split(route.path, maxsplit=1)[0]
 
 
 def _settings_text(settings: RouteSettings) -> str:

@@ -14,7 +14,6 @@ from starlette.routing import BaseRoute, Host, Mount, Router, compile_path, repl
 from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
 
-from ..evidence.observations import INDEXABLE_TYPES
 from ..models import HiddenReason, Route, RouteSettings, is_one_of
 from ..options.decorator import (
     ATTRIBUTE,
@@ -27,7 +26,14 @@ from ..options.decorator import (
 )
 from ..util import WarnOnce
 from .framework_detection import get_attribute, layers
-from .route_discovery import BasePathBuilder, IsFree, Position, PrefixIndex, restrict_to_free_paths
+from .route_discovery import (
+    BasePathBuilder,
+    IsFree,
+    Position,
+    media_type_reason,
+    restrict_to_free_paths,
+    with_outer_settings,
+)
 from .static_html_files import html_files
 
 _INTERNAL_MODULE: Final = "fastapi.applications"
@@ -53,12 +59,18 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
     """
     reading = _Reading(app, position)
     elsewhere: tuple[str, ...] = ()
-    for route, original in flatten(getattr(app, "routes", None) or ()):
+    for route, original in _flatten(getattr(app, "routes", None) or ()):
         try:
             hosts = _hosts_of(original, position, elsewhere)
             yield from _except(reading.routes_of(route, original, hosts), elsewhere)
-        except Exception as error:  # an attribute of the app's own class may raise anything
-            _warn_of_unreadable_route(route, error)
+        except Exception as error:  # an attribute of the app's own class, such as a lazy one, may raise anything
+            kind = f"{type(route).__module__}.{type(route).__qualname__}"
+            _warn_once(
+                kind,
+                "a route of the class %s cannot be read (%s) and is left out; the app's other routes are listed",
+                kind,
+                type(error).__name__,
+            )
             continue
         elsewhere += hosts
         if position.host in elsewhere:  # all requests for the only host of this app get there
@@ -72,9 +84,8 @@ class _Reading:
     def __init__(self, app: Any, position: Position) -> None:
         self.position = position
         self.app_settings: RouteSettings = merge_settings(settings_of(app), settings_of(getattr(app, "router", None)))
-        self.included_routers = IncludedRouters()
-        self.declared = DeclaredResponses()
-        self.earlier = EarlierRoutes(position.prefix)
+        self.included_routers = _IncludedRouters()
+        self.earlier = _EarlierRoutes(position.prefix)
 
     def routes_of(self, route: Any, original: Any, hosts: Iterable[str]) -> Iterator[Route]:
         """The routes that one route of an app stands for: itself, if it answers GET, or those of a mounted app.
@@ -89,52 +100,53 @@ class _Reading:
                 yield from self._below(self.position.below(route.app, host=host), original)
         elif isinstance(original, Mount):
             if "{" not in route.path and not self.earlier.is_mounted(f"{route.path}/"):
-                yield from self._below(self._mounted_routes(route), original, route)
+                of_router = self.included_routers.settings(route.app, route.path)
+                yield from self._below(self._mounted_routes(route), original, of_router, route.path)
             self.earlier.add(f"{route.path}/", route.path_regex)
         elif getattr(route, "endpoint", None) is not None:
-            read = self._route(route, original)
-            if read is not None:
-                yield read
+            yield from self._route(route, original)
 
-    def _route(self, route: Any, original: Any) -> Route | None:
-        """The route of an endpoint; None if it does not answer GET."""
+    def _route(self, route: Any, original: Any) -> Iterator[Route]:
+        """The route of an endpoint, if it answers GET."""
         path, endpoint = getattr(route, "path", None), route.endpoint
         methods = getattr(original, "methods", ())  # None stands for all; a WebSocketRoute has none
         if path is None or not (methods is None or "GET" in methods):
-            return None
+            return
         static = "{" not in path
         if not static and self.earlier.is_mounted(path):
-            return None
+            return
         shadowed_by = self.earlier.shadowing(path) if static else None
         if methods is None and isinstance(endpoint, type) and not hasattr(endpoint, "get"):
-            self.earlier.add_unanswered(path, route.path_regex, endpoint)  # it takes GET requests and answers 405
-            return None
+            self.earlier.add(path, route.path_regex, endpoint, answers=False)
+            return
         own_settings = merge_settings(getattr(original, ATTRIBUTE, NO_SETTINGS), settings_of(endpoint))
         around = merge_settings(self.included_routers.settings(endpoint, path), self.app_settings)
         full_path = self.position.prefix + path
         settings, not_learned_reason = inherited_settings(full_path, own_settings, merge_settings(own_settings, around))
+        is_internal = getattr(endpoint, "__module__", None) == _INTERNAL_MODULE
         builder = None
         if settings.values and not static:
-            builder = _PathBuilder(path, self.position.prefix, self.earlier.is_free())
+            builder = _PathBuilder(path, self.position.prefix, self.earlier.is_free(path))
         self.earlier.add(path, route.path_regex, endpoint)
-        return Route(
+        yield Route(
             full_path,
             endpoint_name(endpoint),
             static,
             self.position.host,
             settings,
-            self.declared.hidden_reason(route, original, static),
-            _internal_reason(endpoint),
+            _hidden_reason(route, original, static),
+            "it is FastAPI's own documentation of the API" if is_internal else None,
             not_learned_reason=not_learned_reason,
             shadowed_by=shadowed_by,
             builder=builder,
         )
 
-    def _below(self, routes: Iterator[Route], original: Any, mount: Any = None) -> Iterator[Route]:
+    def _below(
+        self, routes: Iterator[Route], original: Any, of_router: RouteSettings = NO_SETTINGS, path: str = ""
+    ) -> Iterator[Route]:
         """The routes of the app of a mount or a Host route, with the settings around it."""
-        routes = self.earlier.with_shadowed(restrict_to_free_paths(routes, self.earlier.is_free()))
-        of_router = NO_SETTINGS if mount is None else self.included_routers.settings(mount.app, mount.path)
-        return _with_outer_settings(routes, settings_of(original), of_router, self.app_settings)
+        routes = self.earlier.with_shadowed(restrict_to_free_paths(routes, self.earlier.is_free(path)))
+        return with_outer_settings(routes, settings_of(original), of_router, self.app_settings)
 
     def _mounted_routes(self, mount: Any) -> Iterator[Route]:
         for layer in layers(mount.app):
@@ -150,7 +162,7 @@ class _Reading:
             for route in getattr(getattr(group, "original_route", group), "routes", ()):
                 if isinstance(getattr(route, "app", None), StaticFiles):
                     pages = html_files(route.app, prefix + route.path.rstrip("/"), self.position.host)
-                    yield from _with_outer_settings(self.earlier.with_shadowed(pages), self.app_settings)
+                    yield from with_outer_settings(self.earlier.with_shadowed(pages), self.app_settings)
 
 
 def trusted_hosts(app: Any) -> tuple[str, ...]:
@@ -181,7 +193,7 @@ def _hosts_of(route: Any, position: Position, elsewhere: Collection[str]) -> tup
     if position.host is not None:
         hosts: tuple[str, ...] = (position.host,)
     elif "{" in route.host:
-        hosts = position.known_hosts()
+        hosts = position.known_hosts
     else:
         hosts = (route.host.partition(":")[0].lower(),)
     return tuple(host for host in hosts if not is_one_of(host, elsewhere) and route.host_regex.match(host))
@@ -194,35 +206,6 @@ def _except(routes: Iterator[Route], hosts: tuple[str, ...]) -> Iterator[Route]:
             yield route
         elif route.host is None or not is_one_of(route.host, hosts):
             yield route._replace(except_hosts=route.except_hosts + hosts) if route.is_for_many_hosts else route
-
-
-def _with_outer_settings(routes: Iterable[Route], *outer: RouteSettings) -> Iterator[Route]:
-    """Routes of a mounted app with the settings of the mount and of the apps around it, the nearest first."""
-    for route in routes:
-        merged = route.settings
-        for settings in outer:
-            merged = merge_settings(merged, settings)
-        merged, reason = inherited_settings(route.path, route.settings, merged)
-        yield route._replace(settings=merged, not_learned_reason=reason or route.not_learned_reason)
-
-
-def _internal_reason(endpoint: Any) -> str | None:
-    """Why a route is never a page of the site; None if it may be."""
-    if getattr(endpoint, "__module__", None) == _INTERNAL_MODULE:
-        return "it is FastAPI's own documentation of the API"
-    return None
-
-
-def _warn_of_unreadable_route(route: object, error: Exception) -> None:
-    """Warn that a route, such as a lazy one, is left out. One warning for each class of route."""
-    kind = type(route)
-    _warn_once(
-        (kind.__module__, kind.__qualname__),
-        "a route of the class %s.%s cannot be read (%s) and is left out; the app's other routes are listed",
-        kind.__module__,
-        kind.__qualname__,
-        type(error).__name__,
-    )
 
 
 class _PathBuilder(BasePathBuilder):
@@ -244,59 +227,55 @@ class _PathBuilder(BasePathBuilder):
 
 
 class _Earlier(NamedTuple):
-    position: int
+    """A mount, or a route that takes the paths of others."""
+
+    start: str
+    """What its paths begin with."""
     regex: re.Pattern[str]
-    template: str
-    endpoint: object
-    """None for a mount."""
-    is_static: bool
+    name: str
+    is_mount: bool
+
+    def takes(self, path: str) -> bool:
+        return path.startswith(self.start) and self.regex.match(path) is not None
 
 
-class EarlierRoutes:
-    """The routes and mounts of one app that were read so far, by the literal beginnings of their templates."""
+class _EarlierRoutes:
+    """The routes and mounts of one app that were read so far, with paths below its prefix."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
-        self._routes: PrefixIndex[_Earlier] = PrefixIndex()
-        self._shadowing: PrefixIndex[_Earlier] = PrefixIndex()
-        """Those that may take the path of a later static route; of two static routes of one path the first answers."""
-        self._count = 0
+        self._static = set[str]()
+        """The paths of static routes. Of two static routes of one path the first answers, so none shadows another."""
+        self._others: list[_Earlier] = []
 
-    def add(self, template: str, regex: re.Pattern[str], endpoint: object = None) -> None:
-        """Add a route, or a mount, which has no endpoint."""
-        self._count += 1
-        is_static = "{" not in template and endpoint is not None
-        route = _Earlier(self._count, regex, template, endpoint, is_static)
+    def add(self, template: str, regex: re.Pattern[str], endpoint: object = None, *, answers: bool = True) -> None:
+        """Add a route, or a mount, which has no endpoint. A route that takes GET may answer it with 405."""
         start = template.partition("{")[0]
-        self._routes.add(start, route)
-        if not is_static:
-            self._shadowing.add(start, route)
-
-    def add_unanswered(self, template: str, regex: re.Pattern[str], endpoint: object) -> None:
-        """Add a static route that takes GET requests and answers none."""
-        self._count += 1
-        self._shadowing.add(template, _Earlier(self._count, regex, template, endpoint, is_static=True))
+        if endpoint is None:
+            mounted_at = f"what is mounted at {self._prefix}{template.rstrip('/') or '/'}"
+            self._others.append(_Earlier(start, regex, mounted_at, is_mount=True))
+        elif start == template and answers:
+            self._static.add(template)
+        else:
+            name = f"{self._prefix}{template} ({endpoint_name(endpoint)})"
+            self._others.append(_Earlier(start, regex, name, is_mount=False))
 
     def is_mounted(self, path: str) -> bool:
-        """Whether an earlier mount takes a path or template, without the prefix: no later route gets its requests."""
-        return any(route.endpoint is None and route.regex.match(path) for route in self._shadowing.find(path))
+        """Whether a mount takes a path or template: no later route gets its requests."""
+        return any(earlier.is_mount and earlier.takes(path) for earlier in self._others)
 
     def shadowing(self, path: str) -> str | None:
-        """A description of the first route that takes a static route's path, without the prefix; None if none does."""
-        route = next((route for route in self._shadowing.find(path) if route.regex.match(path)), None)
-        if route is None:
-            return None
-        if route.endpoint is None:
-            return f"what is mounted at {self._prefix}{route.template.rstrip('/') or '/'}"
-        return f"{self._prefix}{route.template} ({endpoint_name(route.endpoint)})"
+        """A description of the first route that takes a static route's path; None if none does."""
+        return next((earlier.name for earlier in self._others if earlier.takes(path)), None)
 
-    def is_free(self) -> IsFree:
-        """Tells whether none of the routes up to now takes a decoded path, given with the prefix."""
-        count, routes, prefix = self._count, self._routes, self._prefix
+    def is_free(self, template: str) -> IsFree:
+        """Tells whether none of the routes up to now takes a decoded path of a template."""
+        start, prefix, static = template.partition("{")[0], self._prefix, frozenset(self._static)
+        rivals = [other for other in self._others if start.startswith(other.start) or other.start.startswith(start)]
 
         def is_free(path: str) -> bool:
             below = path.removeprefix(prefix)
-            return not any(route.position <= count and route.regex.match(below) for route in routes.find(below))
+            return below not in static and not any(rival.takes(below) for rival in rivals)
 
         return is_free
 
@@ -307,7 +286,7 @@ class EarlierRoutes:
             yield route._replace(shadowed_by=name) if name and route.shadowed_by is None else route
 
 
-def flatten(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
+def _flatten(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
     """Pairs of a route as it answers and as the app defines it.
 
     FastAPI since 0.137 keeps an included router as one opaque route: its routes are yielded in its place.
@@ -322,7 +301,7 @@ def flatten(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
             yield getattr(context, "_effective_route", context), context.original_route
 
 
-class IncludedRouters:
+class _IncludedRouters:
     """The settings of routers that are included in others, by endpoint or mounted app, and end of the path.
 
     FastAPI before 0.137 copies the routes of an included router and forgets the
@@ -333,16 +312,11 @@ class IncludedRouters:
         self._settings: dict[int, list[tuple[int, int, str, RouteSettings]]] = {}
         """By id of endpoint or app: length of the path, number of the router's routes, path, settings."""
         for router, settings in routers_with_settings():
-            routes = list(flatten(getattr(router, "routes", ())))
+            routes = list(_flatten(getattr(router, "routes", ())))
             for route, _ in routes:
                 path = get_attribute(route, "path") or ""
                 target = get_attribute(route, "endpoint") or get_attribute(route, "app")
                 self._settings.setdefault(id(target), []).append((len(path), len(routes), path, settings))
-
-    @property
-    def targets(self) -> Collection[int]:
-        """The ids of the endpoints and mounted apps of these routers."""
-        return self._settings
 
     def settings(self, target: object, path: str) -> RouteSettings:
         """The merged settings of the routers around an endpoint or app.
@@ -356,54 +330,28 @@ class IncludedRouters:
         return merged
 
 
-class DeclaredResponses:
-    """Why the declarations of FastAPI and Starlette hide a route until a response shows that it is a page.
+def _hidden_reason(route: Any, original: Any, static: bool) -> HiddenReason | None:
+    """Why the declarations of a route hide it until a response shows that it is a page; None if it may be listed.
 
-    Reasons are cached by response class, because many routes share a few.
+    Args:
+        route: as it answers, with the settings of the routers that include it.
+        original: as the app defines it.
+        static: whether it has no parameters.
     """
-
-    def __init__(self) -> None:
-        self._of_classes: dict[type, HiddenReason | None] = {}
-        client = getattr(sys.modules.get("nicegui.client"), "Client", None)
-        self._nicegui_pages = getattr(client, "page_routes", ())
-        """The functions that NiceGUI's `ui.page` decorates. Their routes declare nothing."""
-
-    def hidden_reason(self, route: Any, original: Any, static: bool) -> HiddenReason | None:
-        """The reason of one route; None if it may be listed at once.
-
-        Args:
-            route: as it answers, with the settings of the routers that include it.
-            original: as the app defines it.
-            static: whether it has no parameters.
-        """
-        if type(original) is StarletteRoute:  # it declares nothing else
-            return None if original.include_in_schema else _NOT_IN_SCHEMA
-        if self._is_nicegui_page(getattr(original, "endpoint", None)):
-            return _required_parameter(original) if static else None
+    if type(original) is StarletteRoute:  # it declares nothing else
+        return None if original.include_in_schema else _NOT_IN_SCHEMA
+    nicegui_pages = getattr(getattr(sys.modules.get("nicegui.client"), "Client", None), "page_routes", ())
+    # The routes of the functions that NiceGUI's `ui.page` decorates declare nothing.
+    if not (nicegui_pages and getattr(getattr(original, "endpoint", None), "__wrapped__", None) in nicegui_pages):
         response_class = getattr(route, "response_class", None)
         response_class = getattr(response_class, "value", response_class)  # the default is in a DefaultPlaceholder
-        if isinstance(response_class, type):
-            if response_class not in self._of_classes:
-                self._of_classes[response_class] = _not_a_page(response_class)
-            reason = self._of_classes[response_class]
-            if reason is not None:
-                return reason
+        if isinstance(response_class, type) and issubclass(response_class, RedirectResponse):
+            return HiddenReason("it declares a redirect", is_declared=True)
+        if reason := media_type_reason(getattr(response_class, "media_type", None)):
+            return reason
         if not getattr(route, "include_in_schema", True):
             return _NOT_IN_SCHEMA
-        return _required_parameter(original) if static else None
-
-    def _is_nicegui_page(self, endpoint: Any) -> bool:
-        return bool(self._nicegui_pages) and getattr(endpoint, "__wrapped__", None) in self._nicegui_pages
-
-
-def _not_a_page(response_class: type) -> HiddenReason | None:
-    """The reason if responses of a class are not pages."""
-    if issubclass(response_class, RedirectResponse):
-        return HiddenReason("it declares a redirect", is_declared=True)
-    media_type = getattr(response_class, "media_type", None) or ""
-    if media_type and media_type.partition(";")[0] not in INDEXABLE_TYPES:
-        return HiddenReason(f"it declares a response of {media_type}", is_declared=True)
-    return None
+    return _required_parameter(original) if static else None
 
 
 def _required_parameter(route: Any) -> HiddenReason | None:

@@ -6,6 +6,8 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -14,11 +16,10 @@ from starlette.staticfiles import StaticFiles
 from ..models import Route
 
 MAX_FILES: Final = 50_000
-"""Files and folders read of one mount. The rest are not listed before they are visited."""
+"""Files read of one folder. The rest are not listed before they are visited."""
 
 RECHECK_SECONDS: Final = 60.0
 """Seconds after which a folder is read again. Its files may change at any time, and a walk takes milliseconds."""
-
 
 _read: Final[WeakKeyDictionary[StaticFiles, tuple[float, dict[str, tuple[str, int]]]]] = WeakKeyDictionary()
 """When each `StaticFiles` was read, by `time.monotonic`, and its pages then."""
@@ -38,45 +39,33 @@ def html_files(files: StaticFiles, prefix: str, host: str | None) -> Iterator[Ro
 def _pages(files: StaticFiles) -> dict[str, tuple[str, int]]:
     """File and modification time in POSIX seconds of each page, by its path below the mount."""
     pages: dict[str, tuple[str, int]] = {}
-    for directory in files.all_directories:
-        for file, entry in _files(os.fspath(directory), files.follow_symlink):
-            path = _served_path(file)
+    for directory in map(Path, files.all_directories):
+        for file in islice(_files(directory, follow_symlink=files.follow_symlink), MAX_FILES):
+            path = _served_path(file.relative_to(directory).as_posix())
             if path is not None and path not in pages:
-                with contextlib.suppress(OSError):  # deleted meanwhile
-                    pages[path] = entry.path, int(entry.stat().st_mtime)
+                with contextlib.suppress(OSError):  # deleted meanwhile, or a link to nothing
+                    pages[path] = str(file), int(file.stat().st_mtime)
     return pages
 
 
-def _files(top: str, follow_symlink: bool) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """The files in a folder and below it that StaticFiles serves, by path below the folder; hidden files are left out.
+def _files(top: Path, *, follow_symlink: bool) -> Iterator[Path]:
+    """The files in a folder and below it that StaticFiles serves. Hidden ones are left out.
 
     Links that lead out of the folder count only if StaticFiles follows them. Each folder is read once.
     """
     real = os.path.realpath(top)
-    folders, visited, count = [("", top)], {real}, 0
-    while folders:
-        below, folder = folders.pop(0)
-        try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError:  # it does not exist, or there is no permission to read it
-            continue
-        for entry in entries:
-            count += 1
-            if count > MAX_FILES:
-                return
-            try:
-                is_file, is_folder, is_link = entry.is_file(), entry.is_dir(), entry.is_symlink()
-            except OSError:  # a link to itself, or to a folder without permission
-                continue
-            target = os.path.realpath(entry.path) if is_folder or is_link else ""
-            inside = not is_link or os.path.commonpath((target, real)) == real
-            if entry.name.startswith(".") or not (inside or follow_symlink):
-                continue
-            if is_file:
-                yield below + entry.name, entry
-            elif is_folder and target not in visited and not (is_link and inside):
+    visited = {real}
+    for name, folders, files in os.walk(top, followlinks=follow_symlink):
+        folder, unvisited = Path(name), []
+        for child in sorted(folders):
+            target = os.path.realpath(folder / child)
+            if not child.startswith(".") and target not in visited:
                 visited.add(target)
-                folders.append((f"{below}{entry.name}/", entry.path))
+                unvisited.append(child)
+        folders[:] = unvisited
+        for file in (folder / child for child in files if not child.startswith(".")):
+            if follow_symlink or not file.is_symlink() or Path(os.path.realpath(file)).is_relative_to(real):
+                yield file
 
 
 def _served_path(file: str) -> str | None:

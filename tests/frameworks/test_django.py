@@ -388,7 +388,6 @@ def test_routes_whose_pages_a_sitemap_class_lists_are_decided() -> None:
     )
     assert set(reports) <= {route.path for route in service.app_routes.table.routes if route.path.startswith("/")}
     assert not any(report.undecided for report in reports.values())
-    assert not service.app_routes.table.may_answer("/robots.txt")
 
 
 def test_the_decorator_comes_before_a_sitemap_class() -> None:
