@@ -117,8 +117,14 @@ class SiteResolver:
     # Limits
 
     def is_known(self, site: Site) -> bool:
-        """Whether the app has answered for a site with a page, or settings name its host and root path in full."""
+        """Whether the app has answered for a site with a page, or settings name its host and root path in full.
+
+        A development machine is known, unless it has too many ports.
+        """
         if site.store_key in self._last_page_at:
+            return True
+        if site.loopback and not site.root and len(self._last_page_at) < MAX_SITES:
+            self.note_page(site)
             return True
         named = (*self._allowed, *self._app_routes.trusted_hosts)
         is_named = (
