@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import io
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
@@ -16,7 +15,7 @@ from urllib.parse import urlsplit
 from .extensions import LINK, NEWS, check_extensions, check_versions
 from .findings import Problem, quoted
 from .hints import MAX_HINT_CHARS, CheckedLastmod, check_changefreq, check_lastmod, check_priority
-from .reader import GZIP_MAGIC, Element, Unreadable, XmlReader, lines_of, pieces_of
+from .reader import GZIP_MAGIC, Element, Unreadable, XmlReader, pieces_of
 from .run import HINTS, ListedDocument, ListedUrl, Run
 from .urls import CheckedLoc, check_loc, is_local
 
@@ -78,11 +77,10 @@ class Document:
         """Before the names of the elements of the protocol."""
         self._entries = self._articles = 0
         self._newest: CheckedLastmod | None = None
-        self._wrong_namespaces = set[str]()
         self._is_loop = False
         """Whether the document is an index that leads back to one that leads to it."""
-        self._elsewhere: dict[tuple[str, str], tuple[int, str, Element]] = {}
-        """How many URLs are not where they should be, and the first one, by the code and by where they are."""
+        self._elsewhere: dict[Problem, tuple[int, str, Element]] = {}
+        """How many URLs are not where they should be, and the first one, by where they are."""
 
     def check(self, stream: io.BufferedIOBase, *, is_declared_gzip: bool = False, end: Problem | None = None) -> None:
         """Check the document.
@@ -92,6 +90,7 @@ class Document:
             is_declared_gzip: whether it was served with `Content-Encoding: gzip`.
             end: what is wrong if the stream ends before the document does.
         """
+        self._run.checked += 1
         try:
             self._read(pieces_of(stream, end, is_declared_gzip=is_declared_gzip))
         except Unreadable as error:
@@ -131,7 +130,7 @@ class Document:
 
     def _read_lines(self, pieces: Iterable[bytes]) -> None:
         self.kind = Kind.TEXT
-        for number, line in enumerate(lines_of(pieces), 1):
+        for number, line in enumerate(b"".join(pieces).split(b"\n"), 1):
             try:
                 text = line.decode().strip()
             except UnicodeDecodeError:
@@ -172,10 +171,10 @@ class Document:
         self.kind = Kind.INDEX if name == "sitemapindex" else Kind.URLSET
         self._prefix = f"{space} " if space else ""
         if not space:
-            self._add(("xml-namespace-missing", f"{name} has no namespace"), "", element)
+            self._add(("xml-namespace-missing", f"{name} has no namespace"), element)
         elif space != _SITEMAP:
             code = "xml-namespace-old" if space in _OLD_SITEMAPS else "xml-namespace-wrong"
-            self._add((code, f"the namespace is {quoted(space)}"), "", element)
+            self._add((code, f"the namespace is {quoted(space)}"), element)
 
     def _child(self, element: Element) -> None:
         """Check a child of the root. Raises `Unreadable` if there are too many."""
@@ -186,7 +185,7 @@ class Document:
         elif self.kind is Kind.INDEX and element.name == f"{self._prefix}sitemap":
             self._sitemap(element)
         elif element.namespace in (self._prefix.strip(), ""):
-            self._add(_wrong_element(element.local_name), "", element)
+            self._add(_wrong_element(element.local_name), element)
 
     def _check_whole(self) -> None:
         """Report what all entries together show."""
@@ -196,15 +195,8 @@ class Document:
             self._add(("index-nested", "an index names this index"))
         if self._articles > MAX_ARTICLES:
             self._add(("news-too-many", f"the document has {self._articles:,} articles"))
-        for (code, name), (count, url, where) in self._elsewhere.items():
-            many = "a URL is" if count == 1 else f"{count:,} URLs are"
-            if code.endswith("-outside-folder"):
-                text = f"{many} not below {name}, the folder of this document"
-            elif code == "loc-local":
-                text = f"{many} on {name}, which is not on the web"
-            else:
-                text = f"{many} on {name}, and this document on {self._host}"
-            self._add((code, text), url, where)
+        for (code, text), (count, url, where) in self._elsewhere.items():
+            self._add((code, f"{'a URL is' if count == 1 else f'{count:,} URLs are'} {text}"), where, url)
         latest, newest = self._listed.index_latest, self._newest
         if latest is not None and newest is not None and (newest.earliest or 0) > latest + _SLACK_SECONDS:
             text = f"the index has an older date for this sitemap than {newest.text}, which is in it"
@@ -224,44 +216,31 @@ class Document:
         fields, extensions = self._fields(element, _URL_FIELDS)
         checked = check_loc(fields["loc"].text if "loc" in fields else "")
         links = [extension for extension in extensions if extension.name == LINK]
-        versions = self._extensions(extensions, links, checked) if extensions else frozenset[str]()
-        is_extended = len(extensions) > len(links)
-        self._page(checked, fields.get("loc", element), fields, is_extended=is_extended, versions=versions)
+        versions, located = check_versions(links, checked)
+        for problem, where in chain(check_extensions(extensions, checked, self._run.now), located):
+            self._add(problem, where, checked.url)
+        self._articles += any(extension.name == f"{NEWS} news" for extension in extensions)
         if "lastmod" in fields:
             self._lastmod(fields["lastmod"], checked.url)
         for name, check in (("changefreq", check_changefreq), ("priority", check_priority)):
-            if name in fields and (problem := check(fields[name].text)) is not None:
-                self._add(problem, checked.url, fields[name])
-
-    def _extensions(self, elements: list[Element], links: list[Element], page: CheckedLoc) -> frozenset[str]:
-        """Check the extensions of an entry. Return the pages in other languages that it names."""
-        self._articles += any(element.name == f"{NEWS} news" for element in elements)
-        versions, located = check_versions(links, page)
-        for problem, element in chain(check_extensions(elements, page, self._run.now), located):
-            if problem[0].endswith("-namespace"):
-                if problem[0] in self._wrong_namespaces:
-                    continue  # one mistake, in one line of the document
-                self._wrong_namespaces.add(problem[0])
-            self._add(problem, page.url, element)
-        return versions
+            if name in fields and (wrong := check(fields[name].text)) is not None:
+                self._add(wrong, fields[name], checked.url)
+        hints = {name: fields[name].text.strip()[:MAX_HINT_CHARS] for name in HINTS if name in fields}
+        self._page(checked, fields.get("loc", element), len(extensions) > len(links), versions, **hints)
 
     def _page(
         self,
         checked: CheckedLoc,
         where: Element,
-        fields: dict[str, Element] | None = None,
-        *,
         is_extended: bool = False,
         versions: frozenset[str] = frozenset(),
+        **hints: str,
     ) -> None:
         """Report what is wrong with the URL of a page, and add it to the run."""
         if self._leads_somewhere(checked, where):
-            url = ListedUrl(checked.url, checked.page, self._listed.url, where.line, is_extended, versions)
-            for name in HINTS:
-                if fields and name in fields:
-                    setattr(url, name, sys.intern(fields[name].text.strip()[:MAX_HINT_CHARS]))
+            url = ListedUrl(checked.url, checked.page, self._listed.url, where.line, is_extended, versions, **hints)
             if (problem := self._run.add_url(url)) is not None:
-                self._add(problem, checked.url, where)
+                self._add(problem, where, checked.url)
 
     def _sitemap(self, element: Element) -> None:
         self._count(element)
@@ -275,7 +254,7 @@ class Document:
             problem = self._run.add_document(child, self._listed, latest)
             if problem is not None:
                 self._is_loop = self._is_loop or problem[0] == "index-loop"
-                self._add(problem, child, where)
+                self._add(problem, where, child)
 
     def _feed_entry(self, element: Element) -> None:
         """Check an `entry` of Atom, or the `channel` of RSS with its items."""
@@ -291,19 +270,18 @@ class Document:
         Where it is, on another host or above the folder of the document, is reported once for all such URLs.
         """
         for problem in checked.problems:
-            self._add(problem, checked.url, where)
-        kind = "index" if self.kind is Kind.INDEX else "loc"
-        key = None
+            self._add(problem, where, checked.url)
+        kind, elsewhere = "index" if self.kind is Kind.INDEX else "loc", None
         if self._host and checked.host == self._host:
             if not f"{checked.path}/".startswith(self._folder):
-                key = f"{kind}-outside-folder", self._folder
+                elsewhere = f"{kind}-outside-folder", f"not below {self._folder}, the folder of this document"
         elif checked.host and is_local(checked.host):
-            key = "loc-local", checked.host
+            elsewhere = "loc-local", f"on {checked.host}, which is not on the web"
         elif checked.host and self._host:
-            key = f"{kind}-other-host", checked.host
-        if key is not None:
-            count, url, element = self._elsewhere.get(key, (0, checked.url, where))
-            self._elsewhere[key] = count + 1, url, element
+            elsewhere = f"{kind}-other-host", f"on {checked.host}, and this document on {self._host}"
+        if elsewhere is not None:
+            count, url, first = self._elsewhere.get(elsewhere, (0, checked.url, where))
+            self._elsewhere[elsewhere] = count + 1, url, first
         return bool(checked.host)
 
     def _fields(self, element: Element, allowed: tuple[str, ...]) -> tuple[dict[str, Element], list[Element]]:
@@ -317,39 +295,39 @@ class Document:
                 fields.setdefault(name, child)
                 self._check_attributes(child)
                 for inner in child.children if name in _URL_FIELDS else ():
-                    self._add(_wrong_element(inner.local_name), "", inner)
+                    self._add(_wrong_element(inner.local_name), inner)
             elif child.namespace:
                 extensions.append(child)
             else:
-                self._add(_wrong_element(child.name), "", child)
+                self._add(_wrong_element(child.name), child)
         known = [name for name in counts if name in allowed]
         if known != sorted(known, key=allowed.index):
-            self._add(("xml-element-order", f"the order is {', '.join(known)}"), "", element)
+            self._add(("xml-element-order", f"the order is {', '.join(known)}"), element)
         for name, count in counts.items():
             if name not in allowed:
-                self._add(_wrong_element(name), "", element)
+                self._add(_wrong_element(name), element)
             elif count > 1:
-                self._add(("xml-repeated-element", f"the entry has {count} elements {name}"), "", element)
+                self._add(("xml-repeated-element", f"the entry has {count} elements {name}"), element)
         if element.text and not element.text.isspace():
             text = f"{quoted(element.text.strip()[:100])} belongs to no element"
-            self._add(("xml-stray-text", text), "", element)
+            self._add(("xml-stray-text", text), element)
         return fields, extensions
 
     def _check_attributes(self, element: Element) -> None:
         for name in element.attributes:
             if " " not in name:
                 text = f"{element.local_name} has the attribute {quoted(name)}"
-                self._add(("xml-unknown-attribute", text), "", element)
+                self._add(("xml-unknown-attribute", text), element)
 
     def _lastmod(self, element: Element, url: str) -> CheckedLastmod:
         date = check_lastmod(element.text, self._run.now)
         if date.problem is not None:
-            self._add(date.problem, url, element)
+            self._add(date.problem, element, url)
         elif self._newest is None or (date.earliest or 0) > (self._newest.earliest or 0):
             self._newest = date
         return date
 
-    def _add(self, problem: Problem, url: str = "", where: Element | None = None) -> None:
+    def _add(self, problem: Problem, where: Element | None = None, url: str = "") -> None:
         """Report a problem of a URL, or else of the document."""
         line, column = (where.line, where.column) if where is not None else (0, 0)
         self._run.findings.add(problem, url or self._listed.url, self._listed.url, line, column)

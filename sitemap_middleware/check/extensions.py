@@ -23,6 +23,11 @@ XHTML: Final = "http://www.w3.org/1999/xhtml"
 Located = tuple[Problem, Element]
 """What is wrong, and with which element."""
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # Images, videos and news
 
 _MAX_IMAGES: Final = 1_000
@@ -193,35 +198,29 @@ class _Extension(NamedTuple):
     """That of its element, with which the codes of its rules begin."""
     thing: str
     """The element, in a text."""
-    check: Callable[[Sequence[Element], CheckedLoc, float], Iterator[Located]]
-    """Checks all elements of an entry."""
     children: frozenset[str]
     outdated: frozenset[str]
     """Children that search engines no longer read."""
+    check: Callable[[Sequence[Element], CheckedLoc, float], Iterator[Located]]
+    """Checks all elements of an entry."""
 
 
 _EXTENSIONS: Final = {
-    IMAGE: _Extension(
-        "image",
-        "an image",
-        _check_images,
-        frozenset({"loc"}),
-        frozenset({"caption", "title", "geo_location", "license"}),
-    ),
+    IMAGE: _Extension("image", "an image", _words("loc"), _words("caption title geo_location license"), _check_images),
     VIDEO: _Extension(
         "video",
         "a video",
+        frozenset({*_VIDEO_REQUIRED, *_PLAYED, *_VIDEO_DATES, *_VALUES})
+        | _words("duration uploader tag id content_segment_loc tvshow"),
+        _words("price category gallery_loc"),
         _check_videos,
-        frozenset({*_VIDEO_REQUIRED, *_PLAYED, *_VIDEO_DATES, *_VALUES, "duration", "uploader", "tag", "id"})
-        | {"content_segment_loc", "tvshow"},
-        frozenset({"price", "category", "gallery_loc"}),
     ),
     NEWS: _Extension(
         "news",
         "news",
+        _words("publication publication_date title"),
+        _words("access genres keywords stock_tickers geo_locations"),
         _check_news,
-        frozenset({"publication", "publication_date", "title"}),
-        frozenset({"access", "genres", "keywords", "stock_tickers", "geo_locations"}),
     ),
 }
 
@@ -231,13 +230,7 @@ LINK: Final = f"{XHTML} link"
 """The element that names a version."""
 _MAX_LINK_CHARS: Final = MAX_LOC_CHARS + 100
 """Characters of an attribute that are looked at. No valid one is longer."""
-
-
-def _codes(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_LANGUAGES: Final = _codes(
+_LANGUAGES: Final = _words(
     """
     aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el
     en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik in io is it
@@ -249,7 +242,7 @@ _LANGUAGES: Final = _codes(
 )
 """ISO 639-1, with the codes that were valid before."""
 
-_REGIONS: Final = _codes(
+_REGIONS: Final = _words(
     """
     ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bl bm bn bo bq br bs bt bv bw by bz
     ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg eh er es et fi fj fk fm fo

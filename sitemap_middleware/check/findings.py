@@ -1,22 +1,98 @@
-"""What is found: a check returns problems, and a run collects them as findings, a limited number of each code."""
+"""What can be found, and what a run found: the rules, whose texts are in `rules.toml`, and the findings."""
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from enum import StrEnum
+from importlib.resources import files
 from typing import Final
-
-from .rules import RULES, Severity
 
 DEFAULT_LIMIT: Final = 100
 """Findings of one code that are kept."""
-
 MAX_TEXT_CHARS: Final = 500
 """Characters of a text and of its URL. Values of a document are hostile, and may be long."""
 
 Problem = tuple[str, str]
 """What a check returns: the code of a rule, and what is wrong here, as a sentence without a period."""
+
+
+class Severity(StrEnum):
+    """How bad a finding is, the worst first."""
+
+    ERROR = "error"
+    """Search engines refuse the document, or ignore an entry or what it says."""
+    WARNING = "warning"
+    """Probably a mistake."""
+    INFO = "info"
+    """Not a mistake. Worth knowing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One thing that can be reported. Its code never changes."""
+
+    code: str
+    family: str
+    severity: Severity
+    title: str
+    """What is wrong, in a few words, without a period."""
+    explanation: str
+    """What search engines do then, and who says so."""
+    fix: str
+    source: str = ""
+    """The URL of what says so: the protocol, or a search engine. Empty if nobody but this program does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The rules about one subject. `--select` and `--ignore` take its name for all of them."""
+
+    name: str
+    title: str
+    about: str
+    """What the rules are about, in a sentence or two."""
+    rules: tuple[Rule, ...]
+
+
+def _family(name: str, table: dict[str, str | dict[str, str]]) -> Family:
+    """A family of `rules.toml`: its texts, and a table for each of its rules."""
+    texts = {key: value for key, value in table.items() if isinstance(value, str)}
+    source = texts.pop("source", "")
+    rules = [
+        Rule(code, name, **{"source": source, **rule, "severity": Severity(rule["severity"])})  # type: ignore[arg-type] # texts
+        for code, rule in table.items()
+        if isinstance(rule, dict)
+    ]
+    return Family(name, rules=(*rules,), **texts)
+
+
+FAMILIES: Final = tuple(
+    _family(name, table)
+    for name, table in tomllib.loads(files(__package__).joinpath("rules.toml").read_text("utf-8")).items()
+)
+RULES: Final[dict[str, Rule]] = {rule.code: rule for family in FAMILIES for rule in family.rules}
+
+
+def ignored_codes(select: Iterable[str], ignore: Iterable[str]) -> set[str]:
+    """Return the codes that are not reported. Raises `KeyError` for a name that is neither a code nor a family.
+
+    Args:
+        select: codes and families that are reported. None means all.
+        ignore: codes and families that are not.
+    """
+    selected = {code for name in select for code in _codes(name)}
+    ignored = {code for name in ignore for code in _codes(name)}
+    return ignored | ({*RULES} - selected if selected else set())
+
+
+def _codes(name: str) -> list[str]:
+    codes = [rule.code for rule in RULES.values() if name in (rule.code, rule.family)]
+    if not codes:
+        raise KeyError(name)
+    return codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +111,9 @@ class Finding:
     text: str
 
     @property
-    def severity(self) -> Severity:
-        """That of its rule."""
-        return RULES[self.code].severity
-
-    @property
-    def family(self) -> str:
-        """That of its rule."""
-        return RULES[self.code].family
+    def rule(self) -> Rule:
+        """What it breaks."""
+        return RULES[self.code]
 
 
 class Findings:
@@ -55,8 +126,9 @@ class Findings:
 
     def __init__(self, ignored: Collection[str] = (), limit: int = DEFAULT_LIMIT) -> None:
         self.kept: list[Finding] = []
-        self._counts: Counter[str] = Counter()
-        self._ignored = frozenset(ignored)
+        self.counts: Counter[str] = Counter()
+        """How often each code was found."""
+        self._ignored = ignored
         self._limit = limit
 
     def add(self, problem: Problem, url: str, document: str = "", line: int = 0, column: int = 0) -> None:
@@ -67,27 +139,10 @@ class Findings:
         code, text = problem
         if RULES[code].code in self._ignored:
             return
-        self._counts[code] += 1
-        if not self._limit or self._counts[code] <= self._limit:
+        self.counts[code] += 1
+        if not self._limit or self.counts[code] <= self._limit:
             url = shortened(url)
             self.kept.append(Finding(code, document or url, line, column, url, shortened(text)))
-
-    def add_all(self, problems: Iterable[Problem], url: str, document: str = "", line: int = 0) -> None:
-        """Report what a check found."""
-        for problem in problems:
-            self.add(problem, url, document, line)
-
-    def by_severity(self) -> dict[Severity, int]:
-        """How many findings there were of each severity, with those that were not kept."""
-        numbers = dict.fromkeys(Severity, 0)
-        for code, number in self._counts.items():
-            numbers[RULES[code].severity] += number
-        return numbers
-
-    def omitted(self) -> dict[str, int]:
-        """How many findings of each code were not kept."""
-        kept = Counter(finding.code for finding in self.kept)
-        return dict(self._counts - kept)
 
 
 def shortened(text: str) -> str:

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any, Final
 
-from .findings import Finding
-from .rules import RULES, Rule, Severity
+from .findings import RULES, Finding, Rule, Severity
 from .runner import Result
 
 SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -21,7 +20,7 @@ writes everywhere."""
 _CODES_OF_HOSTS: Final = frozenset({"fetch-failed", "page-failed"})
 """Codes of these families whose text says what is wrong with the host of all of them."""
 _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-_COMMANDS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+"""Those of SARIF."""
 
 
 def text_lines(result: Result, *, merge_equal: bool) -> Iterator[tuple[str, Severity]]:
@@ -31,33 +30,24 @@ def text_lines(result: Result, *, merge_equal: bool) -> Iterator[tuple[str, Seve
         result: what a run found.
         merge_equal: whether many equal findings about a document are one line.
     """
-    mergeable = filter(_is_mergeable, result.findings) if merge_equal else ()
-    equal = {key: count for key, count in Counter(map(_key, mergeable)).items() if count > MAX_EQUAL}
+    counts = Counter((finding.code, finding.text, finding.document) for finding in result.findings)
     for finding in result.findings:
-        if (count := equal.get(_key(finding))) is None:
-            yield _line(finding), finding.severity
-        elif count:
-            equal[_key(finding)] = 0  # the others are not printed
-            yield _line(finding, f" (and {count - 1:,} more)"), finding.severity
-
-
-def _is_mergeable(finding: Finding) -> bool:
-    return finding.code in _CODES_OF_HOSTS or finding.family not in _FAMILIES_OF_PAGES
-
-
-def _key(finding: Finding) -> tuple[str, str, str]:
-    return finding.code, finding.text, finding.document
-
-
-def _line(finding: Finding, more: str = "") -> str:
-    where = ":".join([finding.document, *(str(number) for number in (finding.line, finding.column) if number)])
-    about = "" if finding.url == finding.document else f"{finding.url}: "
-    return f"{where}: {finding.severity}: {about}{finding.text}{more} [{finding.code}]"
+        is_mergeable = finding.code in _CODES_OF_HOSTS or finding.rule.family not in _FAMILIES_OF_PAGES
+        key, more = (finding.code, finding.text, finding.document), ""
+        if merge_equal and is_mergeable and counts[key] == 0:
+            continue  # is counted in a line before
+        if merge_equal and is_mergeable and counts[key] > MAX_EQUAL:
+            more = f" (and {counts[key] - 1:,} more)"
+            counts[key] = 0
+        where = ":".join([finding.document, *(str(number) for number in (finding.line, finding.column) if number)])
+        about = "" if finding.url == finding.document else f"{finding.url}: "
+        severity = finding.rule.severity
+        yield f"{where}: {severity}: {about}{finding.text}{more} [{finding.code}]", severity
 
 
 def summary(result: Result) -> str:
     """Say how much was read, and how many findings there are."""
-    found = ", ".join(_counted(number, severity) for severity, number in result.counts.items() if number)
+    found = ", ".join(_counted(number, severity) for severity, number in result.by_severity().items() if number)
     urls, documents = _counted(len(result.urls), "URL"), _counted(result.documents, "document")
     pages = f", {_counted(result.pages, 'page')} requested" if result.pages else ""
     return f"{urls} in {documents}{pages}: {found or 'nothing found'}"
@@ -72,7 +62,7 @@ def as_json(result: Result) -> str:
     objects = [
         {
             "code": finding.code,
-            "severity": str(finding.severity),
+            "severity": str(finding.rule.severity),
             "url": finding.url,
             "message": finding.text,
             "document": finding.document,
@@ -118,7 +108,7 @@ def _sarif_result(finding: Finding, number: int) -> dict[str, Any]:
     return {
         "ruleId": finding.code,
         "ruleIndex": number,
-        "level": _LEVELS[finding.severity],
+        "level": _LEVELS[finding.rule.severity],
         "message": {"text": f"{finding.url}: {finding.text}."},
         "locations": [{"physicalLocation": place}],
         "partialFingerprints": {"codeAndUrl/v1": f"{finding.code} {finding.url}"},
@@ -142,7 +132,9 @@ def github_annotations(result: Result) -> Iterator[str]:
             if finding.column:
                 values["col"] = str(finding.column)
         properties = ",".join(f"{name}={_escaped(value, property_value=True)}" for name, value in values.items())
-        yield f"::{_COMMANDS[finding.severity]} {properties}::{_escaped(f'{finding.url}: {finding.text}')}"
+        severity = finding.rule.severity
+        command = "notice" if severity is Severity.INFO else severity
+        yield f"::{command} {properties}::{_escaped(f'{finding.url}: {finding.text}')}"
 
 
 def _escaped(text: str, *, property_value: bool = False) -> str:

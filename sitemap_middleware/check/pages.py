@@ -64,20 +64,22 @@ class PageChecks:
 
     async def check(self, listed: ListedUrl) -> None:
         """Request a page, and report what is wrong with it."""
-        url, findings = listed.loc, self._run.findings
+        for problem in await self._problems(listed):
+            self._run.findings.add(problem, listed.loc, listed.document, listed.line)
+
+    async def _problems(self, listed: ListedUrl) -> list[Problem]:
+        url = listed.loc
         robots = await self._client.robots_txt(url)
         if robots is not None and not robots.allows(url):
-            problem = "page-robots", f"{robots.url} forbids it"
-            findings.add(problem, url, listed.document, listed.line)
-            return
+            return [("page-robots", f"{robots.url} forbids it")]
         response = await self._client.get(url, MAX_HTML_BYTES + 1)
         if response.failure in _NOT_REQUESTED:
-            return
+            return []
         problems, digest = await asyncio.to_thread(check_page, listed.lastmod, response, self._run.now)
         is_comparable = not problems and digest is not None and urlsplit(url).path not in ("", "/")
         if is_comparable and digest == await self._digest_of_missing_page(url):
-            problems = [("page-soft-not-found", "the page has the content that an invented URL of its host gets")]
-        findings.add_all(problems, url, listed.document, listed.line)
+            return [("page-soft-not-found", "the page has the content that an invented URL of its host gets")]
+        return problems
 
     async def _digest_of_missing_page(self, url: str) -> int | None:
         """The digest of what an invented path answers with status 200, unless the home page has it, too.
@@ -162,28 +164,22 @@ def _is_other_page(url: str, target: str) -> bool:
     return bool(loc.host) and loc.page != check_loc(url).page
 
 
-async def check_site_robots(client: Client, run: Run, urls: list[str]) -> None:
-    """Check the robots.txt of the host of a sitemap.
-
-    Args:
-        client: requests it.
-        run: what the checks of the run share.
-        urls: the URL that the run is about, and those of the documents with which it began.
-    """
-    robots = await client.robots_txt(urls[0])
+async def check_site_robots(client: Client, run: Run, url: str) -> None:
+    """Check the robots.txt of the host of the sitemap at a URL, and whether the sitemaps that it names are there."""
+    robots = await client.robots_txt(url)
     if robots is None:
         return
-    run.findings.add_all(_robots_problems(robots, urls), robots.url)
-    if robots.is_html:
-        return
+    first = [document.url for document in run.documents if document.parent is None]
+    for problem in _robots_problems(robots, [url, *first]):
+        run.findings.add(problem, robots.url)
     own_host = check_loc(robots.url, is_page=False).host
     named = [resolved(robots.url, url) for url in robots.sitemaps]
     unread = [url for url in named if url not in run.named and check_loc(url, is_page=False).host == own_host]
-    for url in unread[:_MAX_SITEMAPS_REQUESTED]:
-        response = await client.get(url, 0)
+    for other in unread[:_MAX_SITEMAPS_REQUESTED]:
+        response = await client.get(other, 0)
         if response.failure not in _NOT_REQUESTED and response.status != 200:
             answer = response.reason or f"it answers {response.status}"
-            run.findings.add(("robots-sitemap-missing", f"the line names {url}: {answer}"), robots.url)
+            run.findings.add(("robots-sitemap-missing", f"the line names {other}: {answer}"), robots.url)
 
 
 def _robots_problems(robots: Robots, documents: Sequence[str]) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""Reads a document piece by piece, in bounded memory, whatever its bytes are: decompressed, as lines, as XML."""
+"""Reads a document piece by piece, in bounded memory, whatever its bytes are: decompressed, and as XML."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Final
 from xml.parsers import expat
 from xml.parsers.expat import errors
@@ -15,8 +16,6 @@ from .findings import Problem
 
 MAX_BYTES: Final = 52_428_800
 """Bytes of a document before compression, "50 MB" (Sitemap 0.9, "Using Sitemap index files")."""
-MAX_LINE_BYTES: Final = 10_000
-"""Bytes of a line of a text document that are kept. No valid line is longer."""
 MAX_ELEMENTS_PER_ENTRY: Final = 20_000
 MAX_DEPTH: Final = 32
 MAX_NAMES: Final = 1_000
@@ -36,19 +35,17 @@ _TAIL_BYTES: Final = 100
 _BEGUN_ENTITY: Final = re.compile(rb"&[A-Za-z0-9_.:-]*\Z")
 
 
+@dataclass(slots=True, eq=False)
 class Element:
     """An element of an entry, with its children."""
 
-    __slots__ = ("attributes", "children", "column", "line", "name", "text")
-
-    def __init__(self, name: str, attributes: dict[str, str], line: int, column: int) -> None:
-        self.name: str = name
-        """`namespace name`, or the name alone if it has no namespace."""
-        self.attributes: dict[str, str] = attributes
-        self.line: int = line
-        self.column: int = column
-        self.text: str = ""
-        self.children: list[Element] = []
+    name: str
+    """`namespace name`, or the name alone if it has no namespace."""
+    attributes: dict[str, str]
+    line: int
+    column: int
+    text: str = ""
+    children: list[Element] = field(default_factory=list)
 
     @property
     def local_name(self) -> str:
@@ -90,9 +87,8 @@ def pieces_of(stream: io.BufferedIOBase, end: Problem | None, *, is_declared_gzi
         while piece := stream.read(_PIECE_BYTES):
             size += len(piece)
             if size > MAX_BYTES:
-                raise Unreadable(
-                    ("document-too-large", f"the document has more than {MAX_BYTES:,} bytes; the rest was not read")
-                )
+                text = f"the document has more than {MAX_BYTES:,} bytes; the rest was not read"
+                raise Unreadable(("document-too-large", text))
             yield piece
     except EOFError:
         raise Unreadable(end or ("fetch-gzip-broken", "the compressed data ends early")) from None
@@ -108,22 +104,11 @@ def _is_gzip(stream: io.BufferedIOBase) -> bool:
     return start == GZIP_MAGIC
 
 
-def lines_of(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield lines, of which each is kept in memory only as far as it may be valid."""
-    rest = b""
-    for piece in pieces:
-        *lines, rest = (rest + piece).split(b"\n")
-        yield from (line[:MAX_LINE_BYTES] for line in lines)
-        rest = rest[:MAX_LINE_BYTES]
-    yield rest
-
-
 class XmlReader:
     """Reads a document.
 
     Args:
-        report: called with what is wrong between the entries, and its line, once for each code: what makes one such
-            mistake makes more.
+        report: called with what is wrong between the entries, and its line.
 
     DTDs are refused, so there are no entities, and nothing outside of the document is read.
     """
@@ -134,7 +119,6 @@ class XmlReader:
         self.encoding = ""
         """The encoding that the document declares."""
         self._report = report
-        self._reported = set[str]()
         self._open: list[Element] = []
         self._complete: list[Element] = []
         """The root and its children that were read and not yielded yet."""
@@ -176,12 +160,8 @@ class XmlReader:
             raise refusal
 
     def _unreadable(self, error: expat.ExpatError, known: bytes, at: int) -> Unreadable:
-        """Say what a mistake means, by its code, the bytes around it, and the elements that are open.
-
-        Args:
-            error: what the parser says.
-            known: the bytes that were read last.
-            at: the position of the mistake in these.
+        """Say what a mistake means, by its code, by the bytes that were read last, with its position `at`, and by the
+        elements that are open.
         """
         text = expat.ErrorString(error.code)
         code = "xml-not-well-formed"
@@ -231,7 +211,8 @@ class XmlReader:
         element = self._open[-1]
         if len(self._open) == 1:
             if not text.isspace():
-                self._report_once("xml-stray-text", f"{text.strip()[:100]!r} belongs to no element")
+                problem = "xml-stray-text", f"{text.strip()[:100]!r} belongs to no element"
+                self._report(problem, self._parser.CurrentLineNumber)
         elif len(element.text) < MAX_VALUE_CHARS:
             element.text += text[:MAX_VALUE_CHARS]
 
@@ -243,16 +224,12 @@ class XmlReader:
 
     def _instruction(self, target: str, _data: str) -> None:
         if target == "xml-stylesheet":
-            self._report_once("xml-stylesheet", "the document names a stylesheet")
+            problem = "xml-stylesheet", "the document names a stylesheet"
+            self._report(problem, self._parser.CurrentLineNumber)
 
     def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
         self._has_declaration = True
         self.encoding = encoding or ""
-
-    def _report_once(self, code: str, text: str) -> None:
-        if code not in self._reported:
-            self._reported.add(code)
-            self._report((code, text), self._parser.CurrentLineNumber)
 
     def _refused(self, text: str) -> Unreadable:
         return Unreadable(("xml-too-complex", f"{text}; the rest was not read"), *self._position())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -31,6 +32,8 @@ class ListedDocument:
 
     url: str
     """Its URL, or its path for the first one of files."""
+    location: str | None
+    """The URL that it is served at, if it is known."""
     parent: ListedDocument | None = None
     """The index that names it."""
     index_latest: float | None = None
@@ -75,6 +78,8 @@ class Run:
         """The first URL of each page."""
         self.is_complete = True
         """Whether all documents were read to their end."""
+        self.checked = 0
+        """How many documents were read."""
         self._request_time = request_time
         self.named: dict[str, ListedDocument] = {}
         """The documents by their URLs and paths."""
@@ -89,10 +94,10 @@ class Run:
         return self._kept_bytes > MAX_KEPT_BYTES
 
     def add_first(self, name: str, location: str | None) -> None:
-        """Add a document with which a run begins. `location` is the URL at which it is served, or None if not known."""
-        document = ListedDocument(name)
+        """Add a document with which a run begins."""
+        document = ListedDocument(name, location)
         self.documents.append(document)
-        self.named[name] = self.named[location or name] = document
+        self.named[name] = document
 
     def add_document(self, url: str, parent: ListedDocument, latest: float | None = None) -> Problem | None:
         """Add a document that an index names. Return what is wrong with that.
@@ -104,7 +109,7 @@ class Run:
         """
         known = self.named.get(url)
         if known is None:
-            self.named[url] = document = ListedDocument(url, parent, latest)
+            self.named[url] = document = ListedDocument(url, url, parent, latest)
             self.documents.append(document)
             return None
         if known is parent:
@@ -119,6 +124,7 @@ class Run:
     def add_url(self, url: ListedUrl) -> Problem | None:
         """Add a URL. Return what is wrong if its page is listed already."""
         self.urls.append(url)
+        url.changefreq, url.priority = sys.intern(url.changefreq), sys.intern(url.priority)  # a few different ones
         if url.versions not in self._clusters:  # the pages of a cluster name the same versions, which are kept once
             self._clusters[url.versions] = url.versions
             self._kept_bytes += sum(100 + len(version) for version in url.versions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,17 +12,17 @@ from typing import Any, Final, NamedTuple
 
 from ..exceptions import SitemapError
 from .clients import Client
-from .findings import DEFAULT_LIMIT, Finding, Findings, Problem
+from .findings import DEFAULT_LIMIT, RULES, Finding, Findings, Problem, Severity
 from .pages import PageChecks, Pages, check_site_robots
-from .rules import Severity
 from .run import Run
-from .sources import ClientSource, FileSource, Source
+from .sources import ClientSource, FileSource
 from .urls import check_loc
 
 DEFAULT_MAX_DOCUMENTS: Final = 5_000
 CONCURRENT_DOCUMENTS: Final = 4
 CONCURRENT_PAGES: Final = 8
 
+Job = Coroutine[Any, Any, None]
 OnProgress = Callable[[int, int | None], None]
 """Takes the number of documents that were read, and that of all; then the same for pages."""
 
@@ -56,22 +57,31 @@ class Result:
     """What a run found."""
 
     findings: list[Finding]
+    counts: Counter[str]
+    """How often each code was found, with findings that were not kept."""
     documents: int
     """How many documents were read."""
     urls: list[str]
     """What they list, as written."""
-    counts: dict[Severity, int]
-    """How many findings there were, with those that were not kept."""
-    omitted: dict[str, int]
-    """How many findings of each code were not kept."""
     pages: int
     """How many pages were requested."""
     is_complete: bool
     """Whether all documents were read to their end."""
 
+    def by_severity(self) -> dict[Severity, int]:
+        """How many findings there were of each severity."""
+        numbers = dict.fromkeys(Severity, 0)
+        for code, number in self.counts.items():
+            numbers[RULES[code].severity] += number
+        return numbers
+
+    def omitted(self) -> Counter[str]:
+        """How many findings of each code were not kept."""
+        return self.counts - Counter(finding.code for finding in self.findings)
+
 
 async def check_sitemap(
-    source: Source,
+    source: FileSource | ClientSource,
     settings: Settings,
     *,
     client: Client | None = None,
@@ -92,7 +102,7 @@ async def check_sitemap(
         on_progress: is called after each document and page.
     """
     run = Run(Findings(settings.ignored, settings.limit), clock(), source.request_time)
-    first, documents = await _read_documents(source, run, settings.max_documents, on_progress)
+    await _read_documents(source, run, settings.max_documents, on_progress)
     add = run.findings.add
     for problem in run.equal_values():
         add(problem, source.name)
@@ -103,55 +113,41 @@ async def check_sitemap(
     chosen = settings.pages.chosen(run)
     if known is not None:  # before the pages are requested: what is known is of other requests
         # On a thread: it calls code of the app, such as its lastmod.
-        coverage = await asyncio.to_thread(lambda: [*check_coverage(known(), {url.loc for url in chosen})])
-        for problem, loc in coverage:
+        requested = {url.loc for url in chosen}
+        for problem, loc in await asyncio.to_thread(lambda: [*check_coverage(known(), requested)]):
             add(problem, loc, source.name)
     if client is not None:
-        if source.name.startswith(("http://", "https://")):
-            await check_site_robots(client, run, [source.name, *first])
+        if isinstance(source, ClientSource):
+            await check_site_robots(client, run, source.name)
         checks = map(PageChecks(client, run).check, chosen)
         await _run_all(lambda: next(checks, None), CONCURRENT_PAGES, lambda done: on_progress(done, len(chosen)))
     for loc in earlier if run.is_complete else ():
         if check_loc(loc).page not in run.pages:
             add(("coverage-vanished", "the URL was listed before"), loc, source.name)
-    return Result(
-        _sorted(run),
-        documents,
-        [url.loc for url in run.urls],
-        run.findings.by_severity(),
-        run.findings.omitted(),
-        len(chosen) if client is not None else 0,
-        run.is_complete,
-    )
-
-
-async def listed_urls(source: Source) -> list[str]:
-    """Return the URLs that a sitemap lists, with those of all documents that it names, as written and without checks.
-
-    Raises `SitemapError` if a document cannot be read, with the reason.
-    """
-    result = await check_sitemap(source, Settings())
-    if not result.is_complete:
-        errors = [finding for finding in result.findings if finding.severity is Severity.ERROR]
-        reason = f"{errors[-1].document}: {errors[-1].text}" if errors else "it names what cannot be read"
-        raise SitemapError(f"{source.name} was not read to its end: {reason}")
-    return result.urls
+    pages = len(chosen) if client is not None else 0
+    urls = [url.loc for url in run.urls]
+    return Result(_sorted(run), run.findings.counts, run.checked, urls, pages, run.is_complete)
 
 
 def sitemap_urls(target: str) -> list[str]:
     """Return the URLs that the sitemap at a URL lists, or of a site; or that in a file or a folder.
 
-    A URL needs the extra `check`. Raises `SitemapError` if a document cannot be read.
+    A URL needs the extra `check`. Raises `SitemapError` if a document cannot be read, with the reason.
     """
-    if not target.startswith(("http://", "https://")):
-        return asyncio.run(listed_urls(FileSource(Path(target))))
-    from .web_client import WebClient  # needs httpx
 
-    async def of_web() -> list[str]:
+    async def of_web() -> Result:
+        from .web_client import WebClient  # needs httpx
+
         async with WebClient(target) as client:
-            return await listed_urls(ClientSource(target, client, time.time()))
+            return await check_sitemap(ClientSource(target, client, time.time()), Settings())
 
-    return asyncio.run(of_web())
+    is_url = target.startswith(("http://", "https://"))
+    result = asyncio.run(of_web() if is_url else check_sitemap(FileSource(Path(target)), Settings()))
+    if not result.is_complete:
+        errors = [finding for finding in result.findings if finding.rule.severity is Severity.ERROR]
+        reason = f"{errors[-1].document}: {errors[-1].text}" if errors else "it names what cannot be read"
+        raise SitemapError(f"{target} was not read to its end: {reason}")
+    return result.urls
 
 
 def check_coverage(urls: Iterable[KnownUrl], requested: Collection[str]) -> Iterator[tuple[Problem, str]]:
@@ -177,40 +173,35 @@ def _sorted(run: Run) -> list[Finding]:
 
     def position(finding: Finding) -> tuple[int, bool, int, int]:
         document = positions.get(finding.document, -1)
-        return document, finding.family == "page", finding.line, finding.column
+        return document, finding.rule.family == "page", finding.line, finding.column
 
     return sorted(run.findings.kept, key=position)
 
 
-async def _read_documents(source: Source, run: Run, limit: int, on_progress: OnProgress) -> tuple[list[str], int]:
-    """Read all documents; return the names of the first ones, and how many were read."""
-    first = [*await source.first_documents()]
-    for name in first:
-        run.add_first(name, source.location)
-    started = twice = 0
+async def _read_documents(source: FileSource | ClientSource, run: Run, limit: int, on_progress: OnProgress) -> None:
+    """Read all documents, each once."""
+    first = await source.first_documents()
+    for name, location in first:
+        run.add_first(name, location)
+    if len(first) == 1 and (location := first[0][1]):
+        run.named[location] = run.documents[0]  # an index may name itself
+    started = 0
 
-    async def read(number: int) -> None:
-        nonlocal twice
-        twice += not await source.read(run.documents[number], run)
-
-    def next_document() -> Coroutine[Any, Any, None] | None:
+    def next_document() -> Job | None:
         nonlocal started
         if started >= min(limit, len(run.documents)) or run.is_full:
             return None
         started += 1
-        return read(started - 1)
+        return source.read(run.documents[started - 1], run)
 
     await _run_all(next_document, CONCURRENT_DOCUMENTS, lambda done: on_progress(done, len(run.documents)))
     if started < len(run.documents):
         text = f"the sitemap has {len(run.documents):,} documents, and {started:,} were checked"
         run.findings.add(("index-not-all-read", text), source.name)
         run.is_complete = False
-    return first, started - twice
 
 
-async def _run_all(
-    next_job: Callable[[], Coroutine[Any, Any, None] | None], concurrent: int, on_done: Callable[[int], None]
-) -> None:
+async def _run_all(next_job: Callable[[], Job | None], concurrent: int, on_done: Callable[[int], None]) -> None:
     """Run jobs, so many at the same time, and call `on_done` with the number of those that have ended."""
     running, count = set[asyncio.Task[None]](), 0
     try:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from email.utils import parsedate_to_datetime
 from typing import Final, Self
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
+from werkzeug.http import parse_date
 
 from ..http.robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH
 from .clients import USER_AGENT, Failure, Response, Robots, follow
@@ -41,15 +41,6 @@ _MAX_HOSTS: Final = 100
 """Hosts of which robots.txt is kept."""
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
 
-Resolve = Callable[[str], Awaitable[Sequence[str]]]
-"""Returns the addresses of a host. Raises `OSError` if there are none."""
-
-
-async def resolve(host: str) -> Sequence[str]:
-    """Ask the resolver of the system for the addresses of a host."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    return [*dict.fromkeys(str(address[0]) for *_, address in found)]
-
 
 class _Host:
     """What is known about a host while it is requested."""
@@ -61,8 +52,6 @@ class _Host:
         self.pause = PAUSE_SECONDS
         self.is_down = False
         """Whether the last request had no response."""
-        self.is_local: bool | None = None
-        """Whether it has an address of the local network. None if that is not known yet."""
         self.robots_turn = asyncio.Lock()
         self.robots: Robots | None = None
 
@@ -77,7 +66,6 @@ class WebClient:
         sleep: waits for so many seconds.
         timeout: seconds for a connection and the headers of a response, and between two parts of its body.
         deadline: seconds for the body of a response.
-        resolve: returns the addresses of a host.
     """
 
     def __init__(
@@ -89,7 +77,6 @@ class WebClient:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         timeout: float = TIMEOUT_SECONDS,
         deadline: float = DEADLINE_SECONDS,
-        resolve: Resolve = resolve,
     ) -> None:
         self._named = named
         self._allow_local = False
@@ -98,18 +85,13 @@ class WebClient:
         self._sleep = sleep
         self._timeout = timeout
         self._deadline = deadline
-        self._resolve = resolve
         self._hosts: dict[str, _Host] = {}
         self._client = httpx.AsyncClient(headers={"Accept": "*/*", "Accept-Encoding": "gzip"}, timeout=timeout)
 
     async def __aenter__(self) -> Self:
-        host = check_loc(self._named, is_page=False).host
-        self._allow_local = bool(host) and is_local(host)
-        if host and not self._allow_local:
-            with suppress(OSError, UnicodeError, ValueError):  # is reported by the first request
-                async with asyncio.timeout(self._timeout):
-                    addresses = await self._resolve(urlsplit(self._named).hostname or "")
-                self._allow_local = bool(addresses) and all(map(_is_local_address, addresses))
+        with suppress(OSError, UnicodeError, ValueError):  # is reported by the first request
+            async with asyncio.timeout(self._timeout):
+                self._allow_local = bool(self._named) and await _is_local(self._named, all)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -153,17 +135,6 @@ class WebClient:
             reason = f"{robots.url} answers {robots.status}, so crawlers request nothing of this host"
         return Response(url, failure=Failure.ROBOTS, reason=reason)
 
-    async def _is_local(self, url: str) -> bool:
-        """Whether a host is part of the local network, by its name or by any of its addresses. Raises `OSError`."""
-        host, parts = self._host(url), urlsplit(url)
-        if host.is_local is None:
-            name, proxies = parts.hostname or "", getproxies()
-            is_here = is_local(check_loc(url, is_page=False).host)
-            # A proxy finds the address of a host by itself.
-            is_proxied = bool(proxies.get(parts.scheme) or proxies.get("all")) and not proxy_bypass(name)
-            host.is_local = is_here or (not is_proxied and any(map(_is_local_address, await self._resolve(name))))
-        return host.is_local
-
     async def _attempts(self, url: str, max_bytes: int, user_agent: str) -> Response:
         """Request a URL, several times if it fails for now."""
         if not check_loc(url, is_page=False).host:
@@ -192,7 +163,7 @@ class WebClient:
         response, body = Response(url), bytearray()
         try:
             async with asyncio.timeout(self._timeout) as limit:
-                if not self._allow_local and await self._is_local(url):
+                if not self._allow_local and not _is_proxied(url) and await _is_local(url, any):
                     reason = f"{urlsplit(url).hostname} is not on the web, but in the local network"
                     return Response(url, failure=Failure.LOCAL, reason=reason)
                 async with self._client.stream("GET", url, headers={"User-Agent": user_agent}) as answer:
@@ -223,20 +194,31 @@ class WebClient:
         return Failure.CONNECTION, _connection_reason(error, response.url)
 
 
-def _is_local_address(address: str) -> bool:
-    return is_local(f"[{address}]" if ":" in address else address)
+async def _is_local(url: str, which: Callable[[Iterable[bool]], bool]) -> bool:
+    """Whether a host is part of the local network, by its name or by `any` or `all` of its addresses.
+
+    Raises `OSError` if it has none.
+    """
+    if is_local(check_loc(url, is_page=False).host):
+        return True
+    name = urlsplit(url).hostname or ""
+    found = await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    return which(is_local(f"[{address[0]}]") for *_, address in found)
+
+
+def _is_proxied(url: str) -> bool:
+    """Whether a proxy requests a URL, which finds the address of its host by itself."""
+    parts, proxies = urlsplit(url), getproxies()
+    return bool(proxies.get(parts.scheme) or proxies.get("all")) and not proxy_bypass(parts.hostname or "")
 
 
 def _retry_after(response: Response) -> float:
-    """The seconds that a Retry-After header asks for; 0 if there is none. Dates are compared by the server's clock."""
+    """The seconds that a Retry-After header asks for; 0 if there is none."""
     text = response.header("retry-after").strip()
     if text.isascii() and text.isdigit():
         return float(text[:10])
-    try:
-        moment, now = (parsedate_to_datetime(value) for value in (text, response.header("date")))
-        return max(0.0, (moment - now).total_seconds())
-    except (ValueError, TypeError):
-        return 0.0
+    date = parse_date(text)
+    return date.timestamp() - time.time() if date is not None else 0.0
 
 
 def _connection_reason(error: Exception, url: str) -> str:

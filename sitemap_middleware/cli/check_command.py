@@ -16,13 +16,12 @@ import click
 
 from .. import __version__
 from ..check.clients import AppClient, Fetch
-from ..check.findings import DEFAULT_LIMIT
+from ..check.findings import DEFAULT_LIMIT, FAMILIES, RULES, Severity, ignored_codes
 from ..check.output import as_json as json_of
 from ..check.output import as_sarif, github_annotations, summary, text_lines
 from ..check.pages import SAMPLE_PAGES, Pages
-from ..check.rules import FAMILIES, RULES, Severity, ignored_codes
 from ..check.runner import DEFAULT_MAX_DOCUMENTS, KnownUrl, Result, Settings, check_sitemap
-from ..check.sources import ClientSource, FileSource, Source
+from ..check.sources import ClientSource, FileSource
 from ..check.urls import check_loc
 from ..http.messages import DOCUMENT_SUFFIXES, Response
 from ..http.urls import parse_base_url
@@ -38,7 +37,7 @@ _STYLES: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.IN
 
 
 Check = Callable[..., Coroutine[Any, Any, Result]]
-"""Checks a `Source`, and its pages by a `client` if that is given; `known` returns what the app knows of them."""
+"""Checks a source, and its pages by a `client` if that is given; `known` returns what the app knows of them."""
 
 
 def _explain(context: click.Context, _parameter: click.Parameter, name: str | None) -> None:
@@ -185,7 +184,7 @@ def check(
     earlier = _lines(baseline) if baseline is not None else []
     with reporting_errors(), progress("documents and pages") as update:
 
-        def checked(source: Source, **more: Any) -> Coroutine[Any, Any, Result]:
+        def checked(source: FileSource | ClientSource, **more: Any) -> Coroutine[Any, Any, Result]:
             return check_sitemap(source, settings, earlier=earlier, on_progress=update, **more)
 
         result = _check_target(app, checked, mode, obey_robots=not ignore_robots, **options)
@@ -193,7 +192,8 @@ def check(
         _write_baseline(baseline, result)
     _print("json" if as_json else output_format, result, limit)
     worst = [*Severity][: [*Severity].index(Severity(fail_on)) + 1]
-    sys.exit(1 if any(result.counts[severity] for severity in worst) else 0)
+    counts = result.by_severity()
+    sys.exit(1 if any(counts[severity] for severity in worst) else 0)
 
 
 def _print(output_format: str, result: Result, limit: int) -> None:
@@ -210,7 +210,7 @@ def _print(output_format: str, result: Result, limit: int) -> None:
         for line, severity in text_lines(result, merge_equal=limit > 0):
             print_line(out, line, _STYLES[severity])
         print_line(out, summary(result))
-        print_notes([f"{number:,} more of {code}; --limit 0 prints all" for code, number in result.omitted.items()])
+        print_notes([f"{number:,} more of {code}; --limit 0 prints all" for code, number in result.omitted().items()])
 
 
 def _lines(baseline: Path) -> list[str]:

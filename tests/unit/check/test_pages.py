@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from sitemap_middleware.check.findings import FAMILIES
 from sitemap_middleware.check.pages import SAMPLE_PAGES, Pages
-from sitemap_middleware.check.rules import FAMILIES
 from sitemap_middleware.check.runner import KnownUrl, Result, Settings, check_coverage
 
 from .web_site import NAMESPACE, Reply, WebSite, check_url, codes, served, urlset, xml

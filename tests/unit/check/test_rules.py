@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sitemap_middleware.check.findings import Finding
-from sitemap_middleware.check.rules import FAMILIES, RULES, Severity
+from sitemap_middleware.check.findings import FAMILIES, RULES, Finding, Severity
 from sitemap_middleware.check.runner import Settings, check_sitemap
 from sitemap_middleware.check.sources import FileSource
 
@@ -84,7 +83,7 @@ def test_faulty_sitemap_gives_exactly_its_code(code: str, tmp_path: Path) -> Non
     settings = Settings(ignored, max_documents=5)
     messages = check(file, LOCATIONS.get(code, "https://example.com/sitemap.xml"), settings)
     assert {message.code for message in messages} == {code}
-    assert {message.severity for message in messages} == {RULES[code].severity}
+    assert {message.rule.severity for message in messages} == {RULES[code].severity}
 
 
 def test_each_faulty_sitemap_is_of_a_rule() -> None:
@@ -137,7 +136,7 @@ OTHER_SITES = {"prefixed": "http://xn--bckerei-5wa.example"}
 def test_good_sitemap_gives_neither_error_nor_warning(origin: str) -> None:
     site = OTHER_SITES.get(origin, "https://bakery.example")
     messages = check(GOOD / origin / FIRST[origin], f"{site}/{FIRST[origin]}", Settings())
-    assert [message for message in messages if message.severity is not Severity.INFO] == []
+    assert [message for message in messages if message.rule.severity is not Severity.INFO] == []
     assert "index-not-all-read" not in {message.code for message in messages}
 
 

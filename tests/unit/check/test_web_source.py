@@ -6,16 +6,16 @@ import asyncio
 import gzip
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from sitemap_middleware.check.clients import Failure, Response
-from sitemap_middleware.check.rules import FAMILIES
+from sitemap_middleware.check.findings import FAMILIES
 from sitemap_middleware.check.runner import Settings, sitemap_urls
-from sitemap_middleware.check.web_client import WebClient, resolve
+from sitemap_middleware.check.web_client import WebClient
 from sitemap_middleware.exceptions import SitemapError
 
 from .web_site import Reply, Time, WebSite, check_url, codes, index, served, urlset, xml
@@ -156,8 +156,8 @@ def test_host_without_address(errno: int, reason: str, monkeypatch: pytest.Monke
         raise socket.gaierror(errno, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", no_address)
-    (message,) = check_url(f"http://bakery.example{PATH}").findings
-    assert (message.code, message.text) == ("fetch-failed", reason)
+    (finding,) = check_url(f"http://bakery.example{PATH}").findings
+    assert (finding.code, finding.text) == ("fetch-failed", reason)
 
 
 def test_server_that_never_answers() -> None:
@@ -287,7 +287,7 @@ def test_robots_that_forbids_a_document_to_other_programs(site: WebSite) -> None
     assert codes(check_url(f"{site.origin}{PATH}")) == ["index-not-all-read"]
 
 
-# Which addresses are connected to. The names are those of a resolver of the test.
+# Which addresses are connected to
 
 NAME = "files.example.com"
 
@@ -302,22 +302,28 @@ def web(site: WebSite, monkeypatch: pytest.MonkeyPatch) -> WebSite:
     return site
 
 
-class Resolver:
-    """Answers with one list of addresses after the other, and then with the last one."""
+@pytest.fixture
+def addresses(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The answers of the resolver for names, one after the other; the last one is given again. None fails."""
+    answers = list[list[str]]()
+    real = socket.getaddrinfo
 
-    def __init__(self, *answers: Sequence[str]) -> None:
-        self.answers = [*answers]
-
-    async def __call__(self, host: str) -> Sequence[str]:
-        if not self.answers:
+    def resolve(host: str, *args: object, **options: object) -> object:
+        if host in ("127.0.0.1", "localhost"):
+            return real(host, *args, **options)  # type: ignore[arg-type] # passed on
+        if not answers:
             raise socket.gaierror(socket.EAI_NONAME, "no such name")
-        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        found = answers.pop(0) if len(answers) > 1 else answers[0]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, 0)) for address in found]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    return answers
 
 
-def request(url: str, resolver: Resolver, *, named: str = "") -> Response:
+def request(url: str, *, named: str = "") -> Response:
     async def run() -> Response:
         time = Time()
-        async with WebClient(named, obey_robots=False, clock=time, sleep=time.sleep, resolve=resolver) as client:
+        async with WebClient(named, obey_robots=False, clock=time, sleep=time.sleep) as client:
             return await client.get(url, 100)
 
     return asyncio.run(run())
@@ -328,67 +334,58 @@ def by_name(site: WebSite) -> str:
 
 
 @pytest.mark.parametrize(
-    "addresses",
+    "found",
     [["127.0.0.1"], ["8.8.8.8", "127.0.0.1"], ["::1"], ["64:ff9b::7f00:1"], ["fe80::1%2"], ["169.254.169.254"]],
     ids=str,
 )
-def test_name_of_a_local_address_is_not_connected_to(web: WebSite, addresses: Sequence[str]) -> None:
-    answer = request(by_name(web), Resolver(addresses))
+def test_name_of_a_local_address_is_not_connected_to(
+    web: WebSite, addresses: list[list[str]], found: list[str]
+) -> None:
+    addresses.append(found)
+    answer = request(by_name(web))
     assert (answer.failure, web.requests) == (Failure.LOCAL, [])
     assert NAME in answer.reason
 
 
 def test_local_address_in_the_url_is_not_connected_to(web: WebSite) -> None:
-    answer = request(f"{web.origin}/a", Resolver(["127.0.0.1"]))
+    answer = request(f"{web.origin}/a")
     assert (answer.failure, web.requests) == (Failure.LOCAL, [])
 
 
-def test_redirect_to_a_local_name_is_not_followed(web: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_index_on_the_web_that_names_and_redirects_to_local_hosts(
+    web: WebSite, addresses: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The proxy stands for the web: it answers for a host that has no address here."""
     monkeypatch.setenv("http_proxy", web.origin)
     monkeypatch.setenv("no_proxy", NAME)
-    web.add("http://www.example.com/", Reply(302, headers={"Location": by_name(web)}))
-    answer = request("http://www.example.com/", Resolver(["127.0.0.1"]))
-    assert (answer.failure, web.requests) == (Failure.LOCAL, ["http://www.example.com/"])
+    addresses += [["8.8.8.8"], ["127.0.0.1"]]
+    url, moved = "http://www.example.com/sitemap.xml", "http://www.example.com/moved.xml"
+    web.add(url, xml(index(by_name(web), moved)))
+    web.add(moved, redirect(by_name(web)))
+    result = check_url(url, obey_robots=False)
+    failed = [(finding.url, finding.text) for finding in result.findings if finding.code == "fetch-failed"]
+    text = f"{NAME} is not on the web, but in the local network"
+    assert failed == [(by_name(web), text), (moved, text)]
+    assert {*web.requests} == {url, moved, "http://www.example.com/robots.txt"}
 
 
-def test_index_on_the_web_that_names_a_local_document(web: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("http_proxy", web.origin)
-    monkeypatch.setenv("no_proxy", NAME)
-    url = "http://www.example.com/sitemap.xml"
-    web.add(url, xml(index(by_name(web))))
-
-    resolver = Resolver(["8.8.8.8"], ["127.0.0.1"])
-    result = check_url(url, obey_robots=False, resolve=resolver)
-    messages = [(message.code, message.url) for message in result.findings]
-    assert ("fetch-failed", by_name(web)) in messages
-    assert {*web.requests} == {url, "http://www.example.com/robots.txt"}
-
-
-def test_proxy_without_a_scheme(web: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxy_without_a_scheme(web: WebSite, addresses: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("all_proxy", web.origin.removeprefix("http://"))
     monkeypatch.setenv("no_proxy", "")
-    assert request("http://www.example.com/a", Resolver()).status == 200
+    assert (request("http://www.example.com/a").status, addresses) == (200, [])
     assert web.requests == ["http://www.example.com/a"]
 
 
 def test_host_that_the_user_named_may_be_local(web: WebSite) -> None:
     url = f"{web.origin.replace('127.0.0.1', 'localhost')}/a"
-    assert request(url, Resolver(["127.0.0.1"])).failure is Failure.LOCAL
-    assert request(url, Resolver(["127.0.0.1"]), named=url).status == 200
+    assert request(url).failure is Failure.LOCAL
+    assert request(url, named=url).status == 200
 
 
 @pytest.mark.parametrize("first", [["8.8.8.8"], ["8.8.8.8", "127.0.0.1"]], ids=str)
-def test_name_that_becomes_local_is_not_connected_to(web: WebSite, first: Sequence[str]) -> None:
-    answer = request(by_name(web), Resolver(first, ["127.0.0.1"]), named=by_name(web))
+def test_name_that_becomes_local_is_not_connected_to(
+    web: WebSite, addresses: list[list[str]], first: list[str]
+) -> None:
+    addresses += [first, ["127.0.0.1"]]
+    answer = request(by_name(web), named=by_name(web))
     assert (answer.failure, web.requests) == (Failure.LOCAL, [])
-
-
-def test_name_without_an_address() -> None:
-    answer = request(f"http://{NAME}/", Resolver(), named=f"http://{NAME}/")
-    assert answer.failure is Failure.CONNECTION
-    assert "no address" in answer.reason
-
-
-def test_resolver_of_the_system() -> None:
-    assert asyncio.run(resolve("127.0.0.1")) == ["127.0.0.1"]

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.check.rules import FAMILIES, RULES, Family
+from sitemap_middleware.check.findings import FAMILIES, RULES, Family
 from sitemap_middleware.cli.main import command, commands_for
 
 from ...support.command_line import cli_runner
