@@ -15,8 +15,8 @@ from ..http.urls import LOC_LENGTH_REASON, loc_of
 from ..models import Changefreq, Page, Provider, Route, Site
 from ..options.table import Options
 from .candidates import Candidate, SiteSnapshot, decode_path
-from .routes_unsafe_to_request import operations_reason, unsafe_reason
 from .site_signals_cache import CachedSiteSignals
+from .unsafe_routes import operations_reason, unsafe_reason
 
 _STATIC_FILES_RULE: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")
 """The endpoint and path under which Flask and its blueprints serve their static folders."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_middleware.listing.routes_unsafe_to_request import operations_reason, unsafe_reason
+from sitemap_middleware.listing.unsafe_routes import operations_reason, unsafe_reason
 
 ACTIONS = """
 /logout /sign-out /users/log_off /cache/clear /Unsubscribe /cron/nightly /newsletter/confirm /gc-cleanup
