@@ -15,16 +15,25 @@ from .documents.robots import RobotsTxt
 from .documents.xml import Document
 from .evidence.explanation import Explanation
 from .evidence.page_verdict import Verdict
+from .exceptions import ValuesError
 from .http import urls
 from .http.messages import AsyncCollector
 from .http.robots_parser import ROBOTS_PATH
 from .listing.candidates import Candidate, SiteSnapshot, decode_path
-from .listing.changes_since import PageChange, changes
 from .listing.entries import EntryBuilder
 from .listing.explain import explain
-from .listing.listed_and_unlisted_urls import EvaluatedUrl, UrlReportLine, evaluated_urls, url_report
 from .listing.policy import EvaluationContext
+from .listing.provider_items import ProviderReport
 from .listing.route_report import RouteReport, route_report
+from .listing.url_report import (
+    EvaluatedUrl,
+    PageChange,
+    UrlReportLine,
+    change_since,
+    change_times,
+    evaluated_urls,
+    report_line,
+)
 from .models import Site
 from .observe.ingest import Ingester
 from .observe.tracker import Tracker
@@ -147,16 +156,14 @@ class ServiceInspection:
         for snapshot in snapshots:
             context = self.evaluation_context(snapshot)
             for provider, routes in context.providers.values():
-                report, candidates = self._entries.provider_candidates(context, provider, routes)
-                deque(candidates, maxlen=0)
-                if report.failure is not None:
-                    yield str(report.failure)
+                try:
+                    deque(self._entries.provider_candidates(context, provider, routes, ProviderReport()), maxlen=0)
+                except ValuesError as error:
+                    yield str(error)
 
     def url_report(self, snapshots: Sequence[SiteSnapshot]) -> Iterator[UrlReportLine]:
         """Every known URL of these sites, listed or not. Raises `SitemapError` if the store or a provider fails."""
-        return chain.from_iterable(
-            url_report(self._entries, self.evaluation_context(snapshot)) for snapshot in snapshots
-        )
+        return map(report_line, chain.from_iterable(map(self.evaluated_urls, snapshots)))
 
     def evaluated_urls(self, snapshot: SiteSnapshot) -> Iterator[EvaluatedUrl]:
         """Every URL of `url_report`, with all that is known of it. Raises like `url_report`."""
@@ -168,10 +175,13 @@ class ServiceInspection:
 
     def changes(self, snapshots: Sequence[SiteSnapshot], since: int) -> Iterator[PageChange]:
         """What changed in the sitemaps of these sites since a POSIX time. Raises like `url_report`."""
-        return chain.from_iterable(
-            changes(self._entries, self.evaluation_context(snapshot), self.options.media_types, since)
-            for snapshot in snapshots
-        )
+        for snapshot in snapshots:
+            for item in self.evaluated_urls(snapshot):
+                change = change_since(
+                    report_line(item), change_times(item, self.options.media_types, snapshot.now), since
+                )
+                if change is not None:
+                    yield change
 
     def snapshot(self, site: Site, store: Store) -> SiteSnapshot:
         """The inputs of a site's sitemap now, with its pages from this store."""

@@ -257,10 +257,10 @@ class SitemapService(ServiceInspection):
         """Request pages from the app, behind a request for the sitemap or within it."""
 
         def unvisited() -> list[str]:
-            return self._entries.unverified_paths(self._evaluation_context_now(site))
+            return self._entries.paths_to_request(self._evaluation_context_now(site), observed=False)
 
         def static_paths() -> list[str]:
-            return self._entries.refreshable_paths(self._evaluation_context_now(site))
+            return self._entries.paths_to_request(self._evaluation_context_now(site), observed=True)
 
         def marked() -> list[str]:
             return self.refresher.take_pages(site, marks, static_paths)

@@ -9,9 +9,8 @@ from typing import Any, Final
 
 from ..evidence.dates import w3c_from_timestamp
 from ..evidence.explanation import Explanation
-from ..listing.changes_since import PageChange
-from ..listing.listed_and_unlisted_urls import UrlReportLine
 from ..listing.route_report import RouteReport
+from ..listing.url_report import PageChange, UrlReportLine
 from ..options.sources import Setting
 from ..stores.status import StoreStatus
 

@@ -13,9 +13,8 @@ from rich.text import Text
 from ..evidence.dates import w3c_from_timestamp
 from ..evidence.explanation import Explanation, histories
 from ..evidence.observations import HTML_TYPES
-from ..listing.changes_since import PageChange
-from ..listing.listed_and_unlisted_urls import UrlReportLine
 from ..listing.route_report import RouteReport
+from ..listing.url_report import PageChange, UrlReportLine
 from ..options.sources import Setting
 from ..stores.status import StoreStatus
 from .terminal_output import Row, console, print_line, print_rows, printable

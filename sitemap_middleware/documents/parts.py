@@ -91,9 +91,9 @@ def part_sources(
     be a callable, and pages become too old to be listed. Of a large site, the learned pages take longer: they are
     rendered again when the site signals are computed.
     """
-    snapshot, signals = context.snapshot, context.site_signals.record
+    snapshot = context.snapshot
 
-    def key(number: int, signals_digest: str) -> str:
+    def key(number: int, signals_digest: str = "") -> str:
         version = states[number].version if number in states else 0
         return f"{version}/{context.settings_digest}/{signals_digest}"
 
@@ -105,7 +105,7 @@ def part_sources(
         kind="routes",
         name=ROUTES_SECTION,
         document=f"{ROUTES_SECTION}-1",
-        key=key(UNLEARNED_PART, signals.dated_digest),
+        key=key(UNLEARNED_PART, context.site_signals.digest),
         entries=partial(builder.route_entries, context),
         max_age=max_age,
         mark=marks.everything.hex(),
@@ -115,7 +115,7 @@ def part_sources(
             kind="values",
             name=f"values/{name}",
             document=name if provider.section is not None else f"{name}-1",
-            key=key(UNLEARNED_PART, signals.digest),
+            key=key(UNLEARNED_PART),  # read again after `max_age`, for any change of the site signals
             entries=partial(builder.provider_entries, context, provider, provider_routes),
             max_age=max_age,
             mark=marks.token_of(name).hex(),
@@ -129,7 +129,7 @@ def part_sources(
             kind="learned",
             name=f"{LEARNED_SECTION}-{number}",
             document=f"{LEARNED_SECTION}-{number}",
-            key=key(number, signals.dated_digest),
+            key=key(number, context.site_signals.digest),
             entries=partial(learned_entries, number),
             max_age=LEARNING_INTERVAL_SECONDS if is_large else max_age,
             pages=states[number].pages,

@@ -12,7 +12,7 @@ from ..evidence.page_verdict import other_canonical
 from ..exceptions import StoreError
 from ..http.messages import GENERATING_HEADER
 from ..http.urls import canonical_hint
-from ..listing.unmatched_patterns import unmatched_patterns
+from ..listing.route_report import unmatched_patterns
 from ..models import Page, Site
 from ..options.table import Options
 from ..routing.route_table import RouteTable
@@ -125,8 +125,8 @@ class NoSitemapReasons:
         """Warn of patterns in options that match no route, once each."""
         if table is not self._checked_table:
             self._checked_table = table
-            for unmatched in unmatched_patterns(self._options, table):
-                self._warn_once((unmatched.option, unmatched.pattern), "%s", unmatched.reason)
+            for _, reason in unmatched_patterns(self._options, table):
+                self._warn_once(reason, "%s", reason)
 
     def _page_with_other_canonical(self, site: Site) -> Page | None:
         """A page that would be listed if its canonical link did not name another URL; None if there is none."""

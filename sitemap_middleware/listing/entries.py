@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections import deque
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
@@ -9,7 +10,7 @@ from contextlib import suppress
 from contextvars import Context
 from datetime import date
 from hashlib import blake2b
-from typing import Final, Literal
+from typing import Final
 
 from ..evidence.dates import w3c
 from ..evidence.lastmod import ChangefreqResult, LastmodResult, changefreq, futurity, lastmod
@@ -21,7 +22,6 @@ from ..options.table import Options
 from ..options.value_checks import validate_date
 from ..routing.route_table import RouteTable
 from ..util import WarnOnce
-from . import auto_priority
 from .candidates import (
     Candidate,
     SiteSnapshot,
@@ -30,10 +30,20 @@ from .candidates import (
     provider_candidates,
     route_candidates,
 )
-from .policy import EvaluationContext, ListingPolicy, route_changefreq, route_priority
+from .policy import EvaluationContext, ListingPolicy
 from .provider_items import ProviderReport
 from .provider_reader import Providers
-from .site_signals_cache import Parts, SiteSignalsCache
+from .site_signals_cache import Parts, SiteSignalsCache, hub_paths
+
+HOME, HUB, ARTICLE, OTHER, HOUSEKEEPING = 1.0, 0.8, 0.6, 0.5, 0.3
+"""Derived priorities: home page, pages with others below them, with parameters, other pages, legal and account pages.
+"""
+
+_HOUSEKEEPING_PATH: Final = re.compile(
+    r"(?:^|[/_-])(?:agb|accessibility|account|cgu|conditions|cookies?|copyright|datenschutz|disclaimer|forgot|gdpr|"
+    r"impressum|imprint|legal|licen[cs]es?|login|logout|password|privacy|register|security|sign-?(?:in|out|up)|"
+    r"terms|tos)(?:[/_.-]|$)"
+)
 
 _DATE_FIX: Final = 'write it as "2024-05-01" or "2024-05-01T10:00:00Z"'
 
@@ -54,13 +64,12 @@ class EntryBuilder:
         self, snapshot: SiteSnapshot, parts: Parts, version: int, *, learning: bool = True
     ) -> EvaluationContext:
         """Add to a snapshot what the evaluation of its candidates depends on. For arguments see `SiteSignalsCache`."""
-        site_signals = self._site_signals.get(snapshot, parts, version, learning=learning)
-        parent_paths = frozenset[str]()
+        signals, was_made = self._site_signals.get(snapshot, parts, version, learning=learning)
+        hubs = frozenset[str]()
         if self._options.priority == "auto":
-            routes = snapshot.table.routes
-            parent_paths = site_signals.parent_paths | auto_priority.hub_paths(route.path for route in routes)
+            hubs = signals.parent_paths | hub_paths(route.path for route in snapshot.table.routes)
         providers = self._listed_providers(snapshot)
-        return EvaluationContext(snapshot, site_signals, parent_paths, self._settings_digest(snapshot), providers)
+        return EvaluationContext(snapshot, signals, hubs, self._settings_digest(snapshot), providers, was_made)
 
     # Candidates
 
@@ -78,21 +87,10 @@ class EntryBuilder:
         return {name: (provider, routes) for name, (provider, routes) in sections.items() if routes}
 
     def provider_candidates(
-        self, context: EvaluationContext, provider: Provider, routes: Sequence[Route]
-    ) -> tuple[ProviderReport, Generator[Candidate]]:
-        """The candidates of a provider, and a report that is filled while they are read.
-
-        If the provider fails, the candidates end and the report has the error.
-        """
-        report = ProviderReport()
-
-        def candidates() -> Generator[Candidate]:
-            try:
-                yield from provider_candidates(context.snapshot, self._providers, provider, routes, report)
-            except ValuesError as error:
-                report.failure = error
-
-        return report, candidates()
+        self, context: EvaluationContext, provider: Provider, routes: Sequence[Route], report: ProviderReport
+    ) -> Iterator[Candidate]:
+        """The candidates of a provider; the report is filled meanwhile. Raises `ValuesError` if the provider fails."""
+        return provider_candidates(context.snapshot, self._providers, provider, routes, report)
 
     def complete_routes(self, site: Site, table: RouteTable, async_collector: AsyncCollector | None = None) -> None:
         """Read the providers that this process has not read and whose routes match no path before they are read."""
@@ -101,20 +99,12 @@ class EntryBuilder:
                 with suppress(ValuesError):  # the next reader of its pages gets the error
                     deque(self._providers.pages(site, provider, routes, async_collector, ProviderReport()), maxlen=0)
 
-    def unverified_paths(self, context: EvaluationContext) -> list[str]:
-        """The decoded paths that are to be probed, because nothing was observed yet of them, or of their HTML."""
+    def paths_to_request(self, context: EvaluationContext, *, observed: bool) -> list[str]:
+        """The decoded paths of static routes of which, or of whose HTML, nothing is known; and those `observed`."""
         return [
             decode_path(candidate.path)
             for candidate in self.route_candidates(context)
-            if self.policy.evaluate(context, candidate)[1].unverified
-        ]
-
-    def refreshable_paths(self, context: EvaluationContext) -> list[str]:
-        """The decoded paths of static routes that were observed, or that are to be probed."""
-        return [
-            decode_path(candidate.path)
-            for candidate in self.route_candidates(context)
-            if candidate.page is not None or self.policy.evaluate(context, candidate)[1].unverified
+            if (observed and candidate.page is not None) or self.policy.evaluate(context, candidate)[1].unverified
         ]
 
     # Entries
@@ -131,11 +121,10 @@ class EntryBuilder:
         Raises:
             ValuesError: the provider fails.
         """
-        report, snapshot = ProviderReport(), context.snapshot
-        candidates = provider_candidates(snapshot, self._providers, provider, routes, report)
-        yield from self._entries(context, candidates)
+        report = ProviderReport()
+        yield from self._entries(context, self.provider_candidates(context, provider, routes, report))
         self._warn_of_items(provider, report)
-        self._skipped[snapshot.site.base_url, provider.place] = report.skipped
+        self._skipped[context.snapshot.site.base_url, provider.place] = report.skipped
 
     def learned_entries(self, context: EvaluationContext, pages: Collection[Page]) -> Iterator[SitemapUrl]:
         """The entries of the learned pages of a part, as of now."""
@@ -154,16 +143,15 @@ class EntryBuilder:
             lastmod_result = LastmodResult(None, source)
         elif candidate.loc is not None and modified is None:
             lastmod_result = LastmodResult(None, "its section gives no date, and pages of sections are not observed")
-        wanted: float | Literal["auto"] | None = given.priority
-        if wanted is None:
-            wanted = route_priority(options, route)
-        if wanted == "auto":
-            wanted = auto_priority.priority(decode_path(candidate.path), route.static, context.parent_paths)
-        word, changefreq_result = given.changefreq or route_changefreq(options, route), None
+        wanted = route.settings.priority if given.priority is None else given.priority
+        priority = options.priority if wanted is None else wanted
+        if priority == "auto":
+            priority = _derived_priority(decode_path(candidate.path), route, context.hubs)
+        word, changefreq_result = given.changefreq or route.settings.changefreq or options.changefreq, None
         if word == "auto":
             changefreq_result = changefreq(candidate.page, signals)
             word = changefreq_result.word
-        return SitemapUrl(loc, lastmod_result.text, word, wanted), lastmod_result, changefreq_result
+        return SitemapUrl(loc, lastmod_result.text, word, priority), lastmod_result, changefreq_result
 
     def _entries(self, context: EvaluationContext, candidates: Iterable[Candidate]) -> Iterator[SitemapUrl]:
         """The entries of those candidates that are listed."""
@@ -197,21 +185,17 @@ class EntryBuilder:
         return modified
 
     def _settings_digest(self, snapshot: SiteSnapshot) -> str:
-        """A digest of all that decides on learned pages besides their own history and the site signals."""
+        """A digest of all that decides on pages besides their own history and the site signals."""
         options = self._options
         learned = [route for route in snapshot.table.routes if not route.static and route.builder is None]
-        dates = [*map(self._developer_lastmod, learned)]
+        dates = [date for route in learned if (date := self._developer_lastmod(route)) is not None]
         inputs = (
             snapshot.site.base_url,
             [pattern.text for patterns in (options.include, options.exclude, options.learn) for pattern in patterns],
             (options.path, options.priority, options.changefreq, options.max_age_days, sorted(options.media_types)),
             (options.list_unseen, options.verify),
-            [
-                (route.path, route.settings.priority, route.settings.changefreq, route.settings.exclude, given)
-                for route, given in zip(learned, dates, strict=True)
-            ],
             # A date in the future is left out, and one of a clock that is a little ahead is replaced by the present.
-            [given and futurity(given, snapshot.now) for given in dates],
+            [(given, futurity(given, snapshot.now)) for given in dates],
             snapshot.table.digest,
             snapshot.rules.text,
         )
@@ -245,3 +229,14 @@ class EntryBuilder:
                 report.undated_example,
                 _DATE_FIX,
             )
+
+
+def _derived_priority(path: str, route: Route, hubs: frozenset[str]) -> float:
+    """The priority of the page of a decoded path. `hubs`: paths with other pages below them."""
+    if path == "/":
+        return HOME
+    if _HOUSEKEEPING_PATH.search(path.lower()):
+        return HOUSEKEEPING
+    if path.rstrip("/") in hubs:
+        return HUB
+    return OTHER if route.static else ARTICLE

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 
 from ..evidence.explanation import Explanation, page_events
 from ..evidence.lastmod import date_evidence
 from ..evidence.page_verdict import dropped_between
+from ..exceptions import ValuesError
 from ..http.urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, toggle_trailing_slash
 from ..models import Route
 from .candidates import Candidate, SiteSnapshot, learned_candidates, stored_candidates
@@ -89,9 +91,11 @@ def _find_provided(
     """
     for provider, routes in context.providers.values():
         if provider is route.settings.values:
-            report, candidates = entries.provider_candidates(context, provider, routes)
-            matching = [candidate for candidate in candidates if candidate.path == quoted]
-            return report, matching[-1] if matching else None
+            report, found = ProviderReport(), None
+            with suppress(ValuesError):  # the report has it
+                for candidate in entries.provider_candidates(context, provider, routes, report):
+                    found = candidate if candidate.path == quoted else found
+            return report, found
     return None, None
 
 
@@ -99,9 +103,10 @@ def _find_in_named_sections(entries: EntryBuilder, context: EvaluationContext, l
     """Look a loc up in the named sections. Sections that fail are skipped."""
     for provider, routes in context.providers.values():
         if provider.section is not None:
-            for candidate in entries.provider_candidates(context, provider, routes)[1]:
-                if candidate.loc == loc:
-                    return candidate
+            with suppress(ValuesError):
+                for candidate in entries.provider_candidates(context, provider, routes, ProviderReport()):
+                    if candidate.loc == loc:
+                        return candidate
     return None
 
 

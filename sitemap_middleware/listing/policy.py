@@ -6,13 +6,13 @@ import mimetypes
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from ..evidence.dates import SECONDS_PER_DAY
 from ..evidence.observations import HTML_TYPES
 from ..evidence.page_verdict import Verdict, page_verdict
 from ..http.urls import LOC_LENGTH_REASON, loc_of
-from ..models import Changefreq, Page, Provider, Route, Site
+from ..models import Page, Provider, Route, Site
 from ..options.table import Options
 from .candidates import Candidate, SiteSnapshot, decode_path
 from .site_signals_cache import CachedSiteSignals
@@ -36,12 +36,14 @@ class EvaluationContext:
 
     snapshot: SiteSnapshot
     site_signals: CachedSiteSignals
-    parent_paths: frozenset[str]
+    hubs: frozenset[str]
     """Paths with other pages below them. Empty unless priorities are derived."""
     settings_digest: str
-    """It changes if the options, the routes or robots.txt change what is listed of learned pages."""
+    """It changes if the options, the routes or robots.txt change what is listed."""
     providers: Mapping[str, tuple[Provider, list[Route]]]
     """The providers and their routes that are not excluded, by the name of the provider's section."""
+    was_made: bool
+    """Whether the sitemap was made before, or is made now, in any process."""
 
 
 class ListingPolicy:
@@ -100,7 +102,7 @@ class ListingPolicy:
         if failure:
             missing = "it has not answered with a page yet"
             return verdict._replace(reason=f"{missing}: the last request of the middleware {failure}", kind=missing)
-        if failure is None and not context.site_signals.sitemap_was_made:
+        if failure is None and not context.was_made:
             return verdict._replace(reason=f"it was not requested yet: request {self._options.path} once")
         return verdict
 
@@ -195,14 +197,3 @@ def decided_reason(route: Route) -> str | None:
     if _STATIC_FILES_RULE.search(f"{route.endpoint} {route.path}"):
         return "it serves the app's static files"
     return None
-
-
-def route_priority(options: Options, route: Route) -> float | Literal["auto"] | None:
-    """The priority of a route's pages: that of the route, or else of all pages."""
-    own = route.settings.priority
-    return options.priority if own is None else own
-
-
-def route_changefreq(options: Options, route: Route) -> Changefreq | Literal["auto"] | None:
-    """The changefreq of a route's pages: that of the route, or else of all pages."""
-    return route.settings.changefreq or options.changefreq

@@ -125,7 +125,8 @@ class Providers:
                     yield_to_other_threads()  # building the entries takes as long again
                     yield pages
         except ValuesError as error:
-            raise ValuesError(f"the values of {provider.place} failed: {error}") from error.__cause__
+            report.failure = ValuesError(f"the values of {provider.place} failed: {error}")
+            raise report.failure from error.__cause__
         self._paths[site.store_key, provider] = paths
 
     def is_provided(self, site: Site, route: Route, path: str) -> bool | None:

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Final
 
 from ..evidence.page_verdict import Verdict
+from ..exceptions import ValuesError
 from ..http.urls import UNREACHABLE_REASON
 from ..models import Provider, Route, Site
 from ..options.patterns import Pattern
 from ..options.table import Options
+from ..routing.route_table import RouteTable
 from .candidates import Candidate, SiteSnapshot, decode_path, stored_candidates
 from .entries import EntryBuilder
 from .policy import UNDECIDED_REASON, EvaluationContext, ListingPolicy, decided_reason, shadowed_reason
 from .provider_items import ProviderReport
-from .unmatched_patterns import unmatched_patterns
 
 _PATTERN_ENDPOINTS: Final = frozenset({"learned from traffic", "named by an option"})
 """What stands in place of an endpoint for a pattern of an option."""
 
+MAX_COMPARED_PATHS: Final = 5000
+"""Paths that are searched for one like a misspelt pattern, at most."""
 
-@dataclass(frozen=True, slots=True)
+_STATIC_FOLDERS: Final = ("/static/", "/assets/", "/media/")
+"""Usual folders of static files. Their mounts often cannot be read, so no pattern for them counts as misspelt."""
+
+
+@dataclass(slots=True)
 class RouteReport:
     """What becomes of one route, or of one pattern of an option."""
 
@@ -32,8 +41,9 @@ class RouteReport:
     verdict: Verdict
     known: int = 0
     """Pages of it that were observed."""
-    listed: int = 0
-    lastmod: Mapping[str, int] = field(default_factory=dict)
+    provided: int = 0
+    """Pages of it that its provider gave."""
+    lastmod: Counter[str] = field(default_factory=Counter)
     """By source of the lastmod: listed pages that have it. The empty name counts those without a lastmod."""
     undecided: bool = False
     """Whether it has parameters, and neither its settings nor the options say what becomes of its pages."""
@@ -43,23 +53,17 @@ class RouteReport:
     """Whether its `values` fail, as the verdict says."""
 
     @property
+    def listed(self) -> int:
+        """Pages of it that are listed."""
+        return self.lastmod.total()
+
+    @property
     def is_pattern(self) -> bool:
         """Whether it is about a pattern of an option, and no route of the app."""
         return self.route.endpoint in _PATTERN_ENDPOINTS
 
 
-@dataclass(slots=True)
-class _RouteTally:
-    """Counts of one route's pages."""
-
-    route: Route
-    known: int = 0
-    provided: int = 0
-    verdict: Verdict = Verdict(False, UNREACHABLE_REASON)  # noqa: RUF009 (a tuple does not change)
-    lastmod: Counter[str] = field(default_factory=Counter)
-
-
-_Tallies = dict[tuple[bool, str], _RouteTally]
+_Reports = dict[tuple[bool, str], RouteReport]
 
 
 def route_report(entries: EntryBuilder, options: Options, context: EvaluationContext) -> list[RouteReport]:
@@ -71,36 +75,42 @@ def route_report(entries: EntryBuilder, options: Options, context: EvaluationCon
     if is_main:  # the patterns by which pages are learned
         patterns = [pattern for pattern in (*options.include, *options.learn) if not pattern.literal]
         routes += [Route(pattern.text, "learned from traffic", static=False) for pattern in patterns]
-    tallies: _Tallies = {}
+    reports: _Reports = {}
     for route in routes:
-        tallies.setdefault((route.static, route.path), _RouteTally(route))
-    provider_reports, elsewhere = {}, dict[str, str]()
+        _report_of(reports, context, route)
+    items = dict[Provider, ProviderReport]()
+    elsewhere = dict[str, str]()
     for provider, provided in context.providers.values():
-        provider_reports[provider], candidates = entries.provider_candidates(context, provider, provided)
-        if provider.examples is None:
-            _count(tallies, entries, context, candidates)
-            continue
-        read = list(candidates)  # it is read to its end, and then its examples are those of all its routes
+        items[provider] = ProviderReport()
+        candidates = list[Candidate]()
+        with suppress(ValuesError):  # the report has it
+            candidates.extend(entries.provider_candidates(context, provider, provided, items[provider]))
         found = _routes_of_examples(snapshot, provider, provided)
         elsewhere |= dict.fromkeys((route.path for route in found), provider.place)
-        _count(tallies, entries, context, read, found)
-        for key in [(route.static, route.path) for route in provided if provider_reports[provider].failure is None]:
-            if key in tallies and not tallies[key].provided:  # it only stands for others
-                del tallies[key]
-    _count(tallies, entries, context, entries.route_candidates(context))
-    _count(tallies, entries, context, stored_candidates(snapshot))
-    reports = []
-    for tally in tallies.values():
-        report = _report(entries.policy, options, context, tally, provider_reports)
+        _count(reports, entries, context, candidates, found)
+        for route in provided:  # one that only stands for others has no page
+            key = route.static, route.path
+            if provider.examples and items[provider].failure is None and key in reports and not reports[key].provided:
+                del reports[key]
+    _count(reports, entries, context, entries.route_candidates(context))
+    _count(reports, entries, context, stored_candidates(snapshot))
+    for report in reports.values():
+        _decide(report, entries.policy, options, items)
         if report.undecided and (place := elsewhere.get(report.route.path)):
-            verdict = Verdict(report.listed > 0, f"{report.listed} of its pages are listed, by {place}")
-            report = replace(report, verdict=verdict, undecided=False)
-        reports.append(report)
-    return _with_unmatched_patterns(reports, options, snapshot) if is_main else reports
+            report.undecided = False
+            report.verdict = Verdict(report.listed > 0, f"{report.listed} of its pages are listed, by {place}")
+    return _with_unmatched_patterns([*reports.values()], options, snapshot) if is_main else [*reports.values()]
+
+
+def _report_of(reports: _Reports, context: EvaluationContext, route: Route) -> RouteReport:
+    key = route.static, route.path
+    if key not in reports:
+        reports[key] = RouteReport(context.snapshot.site, route, Verdict(False, UNREACHABLE_REASON))
+    return reports[key]
 
 
 def _routes_of_examples(snapshot: SiteSnapshot, provider: Provider, routes: Sequence[Route]) -> list[Route]:
-    """The routes whose pages a provider of other routes enumerates."""
+    """The routes whose pages a provider of other routes enumerates, once it was read to its end."""
     examples = provider.examples() if provider.examples else ()
     paths = (route.builder.build(item) for item in examples for route in routes if route.builder)
     found = (snapshot.table.matching_route(snapshot.site, path) for path in paths)
@@ -108,7 +118,7 @@ def _routes_of_examples(snapshot: SiteSnapshot, provider: Provider, routes: Sequ
 
 
 def _count(
-    tallies: _Tallies,
+    reports: _Reports,
     entries: EntryBuilder,
     context: EvaluationContext,
     candidates: Iterable[Candidate],
@@ -119,50 +129,45 @@ def _count(
     for candidate in candidates:
         path = decode_path(candidate.path) if patterns else ""
         route = next((route for pattern, route in patterns if pattern.matches(path)), candidate.route)
-        tally = tallies.setdefault((route.static, route.path), _RouteTally(route))
-        tally.known += candidate.page is not None
-        tally.provided += candidate.entry is not None
-        loc, tally.verdict = entries.policy.evaluate(context, candidate)
+        report = _report_of(reports, context, route)
+        report.known += candidate.page is not None
+        report.provided += candidate.entry is not None
+        loc, report.verdict = entries.policy.evaluate(context, candidate)
         if loc is not None:
             lastmod = entries.build_entry(context, loc, candidate)[1]
-            tally.lastmod[lastmod.source if lastmod.text else ""] += 1
+            report.lastmod[lastmod.source if lastmod.text else ""] += 1
 
 
-def _report(
-    policy: ListingPolicy,
-    options: Options,
-    context: EvaluationContext,
-    tally: _RouteTally,
-    provider_reports: Mapping[Provider, ProviderReport],
-) -> RouteReport:
-    route, verdict, listed = tally.route, tally.verdict, tally.lastmod.total()
-    undecided = failing = False
+def _decide(
+    report: RouteReport, policy: ListingPolicy, options: Options, items: Mapping[Provider, ProviderReport]
+) -> None:
+    """Say what becomes of a route whose pages were counted. A static route has the verdict on its page."""
+    route = report.route
     if route.shadowed_by is not None:
-        return RouteReport(context.snapshot.site, route, Verdict(False, shadowed_reason(route)))
-    if not route.static:
-        report = provider_reports.get(route.settings.values) if route.settings.values else None
-        if report is None:
-            verdict, undecided = _parametrised_verdict(policy, options, route, tally.known, listed)
-        elif report.failure:
-            verdict, failing = Verdict(False, str(report.failure)), True
+        report.verdict = Verdict(False, shadowed_reason(route))
+    elif not route.static:
+        read = items.get(route.settings.values) if route.settings.values else None
+        if read is None:
+            report.verdict, report.undecided = _parametrised_verdict(policy, options, report)
+        elif read.failure:
+            report.verdict, report.failing = Verdict(False, str(read.failure)), True
         else:
-            counts = f"values: {tally.provided} page{'' if tally.provided == 1 else 's'}, {listed} listed"
-            verdict = Verdict(listed > 0, "; ".join((counts, *report.messages())))
-    site = context.snapshot.site
-    return RouteReport(site, route, verdict, tally.known, listed, tally.lastmod, undecided, failing=failing)
+            plural = "" if report.provided == 1 else "s"
+            counts = f"values: {report.provided} page{plural}, {report.listed} listed"
+            report.verdict = Verdict(report.listed > 0, "; ".join((counts, *read.messages())))
 
 
-def _parametrised_verdict(
-    policy: ListingPolicy, options: Options, route: Route, known: int, listed: int
-) -> tuple[Verdict, bool]:
+def _parametrised_verdict(policy: ListingPolicy, options: Options, report: RouteReport) -> tuple[Verdict, bool]:
     """What becomes of a route that has parameters and no provider, and whether nobody has decided that yet."""
+    route = report.route
     if excluded := policy.exclusion(route, route.path):
         return excluded, False
     pattern = options.include.find(route.path, route.path) or options.learn.find(route.path, route.path)
     if route.settings.learn or (pattern and pattern.text == route.path):
-        if not known:
+        if not report.known:
             return Verdict(False, "its pages are learned, and none was visited yet"), False
-        return Verdict(listed > 0, f"its pages are learned: {listed} listed, of {known} known"), False
+        counts = f"its pages are learned: {report.listed} listed, of {report.known} known"
+        return Verdict(report.listed > 0, counts), False
     if route.not_learned_reason:
         return Verdict(False, route.not_learned_reason), True
     if pattern:
@@ -173,12 +178,52 @@ def _parametrised_verdict(
 
 def _with_unmatched_patterns(reports: list[RouteReport], options: Options, snapshot: SiteSnapshot) -> list[RouteReport]:
     """The reports, with the reasons of patterns that match nothing, and a report for each such pattern without one."""
-    reasons = {unmatched.pattern: unmatched.reason for unmatched in unmatched_patterns(options, snapshot.table)}
-    marked = []
+    reasons = dict(unmatched_patterns(options, snapshot.table))
     for report in reports:
-        reason = None if report.verdict.listed else reasons.pop(report.route.path, None)
-        marked.append(replace(report, verdict=Verdict(False, reason), unmatched=True) if reason else report)
+        if not report.verdict.listed and (reason := reasons.pop(report.route.path, None)):
+            report.verdict, report.unmatched = Verdict(False, reason), True
     for pattern, reason in reasons.items():
         route = Route(pattern, "named by an option", static=False)
-        marked.append(RouteReport(snapshot.site, route, Verdict(False, reason), unmatched=True))
-    return marked
+        reports.append(RouteReport(snapshot.site, route, Verdict(False, reason), unmatched=True))
+    return reports
+
+
+def unmatched_patterns(options: Options, table: RouteTable) -> Iterator[tuple[str, str]]:
+    """The patterns of the options that match no route of the app, which are usually misspelt, each with a message.
+
+    Those of `include` and `learn` may match paths of mounted apps whose routes cannot be read.
+    """
+    if not table.routes:
+        return
+    paths = [route.path for route in table.routes]
+    templates = [Pattern(path) for path in paths]
+    for option, patterns in (("exclude", options.exclude), ("include", options.include), ("learn", options.learn)):
+        for pattern in patterns:
+            if any(patterns.matches_with(pattern, path) for path in paths) or _may_match(pattern, templates):
+                continue
+            nearest = _nearest(pattern, paths)
+            fix = f"did you mean {nearest}?" if nearest else "correct it, or leave it out"
+            if ",/" in (text := pattern.text.replace(" ", "")):
+                fix = f"give several patterns as a list: {text.split(',')}"
+            if nearest or (option == "exclude" and not pattern.text.startswith(_STATIC_FOLDERS)):
+                yield pattern.text, f"the option {option} has {pattern.text}, which matches no route of the app; {fix}"
+
+
+def _may_match(pattern: Pattern, templates: list[Pattern]) -> bool:
+    """Whether a pattern may match a page of a route with parameters: it begins like the route's template."""
+    if pattern.literal:
+        return any(template.matches(pattern.text) for template in templates)
+    return any(
+        template.prefix.startswith(pattern.prefix) or pattern.prefix.startswith(template.prefix)
+        for template in templates
+        if not template.literal
+    )
+
+
+def _nearest(pattern: Pattern, paths: list[str]) -> str | None:
+    """The path that is most similar to a pattern. Only the text before a star is compared."""
+    wanted = pattern.text.partition("*")[0] or pattern.text
+    depth = wanted.rstrip("/").count("/")
+    begins = {"/".join(path.split("/")[: depth + 1]): path for path in reversed(paths[:MAX_COMPARED_PATHS])}
+    close = get_close_matches(wanted.rstrip("/"), [*begins], n=1, cutoff=0.75)
+    return begins[close[0]] if close else None

@@ -24,8 +24,7 @@ from ..exceptions import StoreError, ValuesError
 from ..http.messages import Request
 from ..inspection import ServiceInspection
 from ..listing.candidates import SiteSnapshot
-from ..listing.changes_since import ChangeTimes, PageChange, change_since, change_times
-from ..listing.listed_and_unlisted_urls import UrlReportLine
+from ..listing.url_report import ChangeTimes, PageChange, UrlReportLine, change_since, change_times
 from ..models import Site
 from ..util import resolve
 

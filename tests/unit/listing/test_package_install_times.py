@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sitemap_middleware.listing.package_install_times import install_times
+from sitemap_middleware.listing.site_signals_cache import install_times
 
 from ...support.sample_sites import Clock, Page, SampleSite
 

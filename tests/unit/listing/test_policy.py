@@ -17,7 +17,7 @@ from sitemap_middleware.http.robots_parser import RobotsRules
 from sitemap_middleware.listing import site_signals_cache
 from sitemap_middleware.listing.candidates import Candidate, SiteSnapshot, decode_path
 from sitemap_middleware.listing.policy import EvaluationContext, ListingPolicy
-from sitemap_middleware.listing.site_signals_cache import CachedSiteSignals, SignalsRecord
+from sitemap_middleware.listing.site_signals_cache import CachedSiteSignals
 from sitemap_middleware.models import HiddenReason, Route, RouteSettings, Site
 from sitemap_middleware.models import Page as StoredPage
 from sitemap_middleware.options.table import Options
@@ -321,10 +321,8 @@ def policy_of(probed: Mapping[str, str] = MappingProxyType({}), **options: Any) 
 
 def context(rules: str = "", *, made: bool = False) -> EvaluationContext:
     snapshot = SiteSnapshot(SITE, RouteTable([], options_of()), MemoryStore(), RobotsRules(rules), NOW)
-    record = SignalsRecord(0, 0, "", "")
-    signals = CachedSiteSignals(record, lambda: (SiteSignals(), frozenset()))
-    signals.sitemap_was_made = made
-    return EvaluationContext(snapshot, signals, frozenset(), "", {})
+    signals = CachedSiteSignals("", lambda: (SiteSignals(), frozenset()))
+    return EvaluationContext(snapshot, signals, frozenset(), "", {}, made)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Finds what changed in a sitemap since a moment, as far as the evidence tells: for the `changes` command."""
+"""Evaluates every known URL of a site, listed or not: for the report and the commands `list` and `changes`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,45 @@ from collections.abc import Collection, Iterator
 from typing import Final, Literal, NamedTuple
 
 from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_from_timestamp
-from ..evidence.page_verdict import dropped_between
+from ..evidence.lastmod import ChangefreqResult, LastmodResult
+from ..evidence.page_verdict import Verdict, dropped_between
 from ..evidence.value_history import MAX_RUNS
-from ..models import Page
+from ..models import Page, SitemapUrl
+from .candidates import Candidate, stored_candidates
 from .entries import EntryBuilder
-from .listed_and_unlisted_urls import EvaluatedUrl, UrlReportLine, evaluated_urls, report_line
 from .policy import EvaluationContext
+from .provider_items import ProviderReport
 
 _DAY_LENGTH: Final = len("2024-05-01")
+
+
+class EvaluatedUrl(NamedTuple):
+    """One URL with everything that its evaluation gave."""
+
+    url: str
+    candidate: Candidate
+    verdict: Verdict
+    entry: SitemapUrl | None
+    """Its entry; None unless it is listed. Then so are the two below."""
+    lastmod: LastmodResult | None = None
+    changefreq: ChangefreqResult | None = None
+    """None, too, if its changefreq is not inferred."""
+
+    @property
+    def lastmod_from(self) -> str | None:
+        """The source of its lastmod; None if it has none."""
+        return self.lastmod.source if self.lastmod and self.lastmod.text else None
+
+
+class UrlReportLine(NamedTuple):
+    """One URL."""
+
+    url: str
+    listed: bool
+    reason: str
+    lastmod: str | None
+    lastmod_from: str | None
+    route: str
 
 
 class PageChange(NamedTuple):
@@ -46,19 +77,33 @@ class ChangeTimes(NamedTuple):
         return max((at for at in (self.first_good, self.changed, self.dropped) if at is not None), default=None)
 
 
-def changes(
-    entries: EntryBuilder, context: EvaluationContext, media_types: Collection[str], since: int
-) -> Iterator[PageChange]:
-    """The changes of a site's sitemap since a POSIX time, one for each URL.
+def evaluated_urls(entries: EntryBuilder, context: EvaluationContext) -> Iterator[EvaluatedUrl]:
+    """The URLs of static routes, of providers and of learned pages, each once.
 
     Raises:
         ValuesError: a provider fails.
     """
-    for item in evaluated_urls(entries, context):
-        times = change_times(item, media_types, context.snapshot.now)
-        change = change_since(report_line(item), times, since)
-        if change is not None:
-            yield change
+    for candidate in _candidates(entries, context):
+        loc, verdict = entries.policy.evaluate(context, candidate)
+        url = candidate.loc or context.snapshot.site.base_url + candidate.path
+        if loc is None:
+            yield EvaluatedUrl(url, candidate, verdict, None)
+        else:
+            yield EvaluatedUrl(url, candidate, verdict, *entries.build_entry(context, loc, candidate))
+
+
+def _candidates(entries: EntryBuilder, context: EvaluationContext) -> Iterator[Candidate]:
+    yield from entries.route_candidates(context)
+    for provider, routes in context.providers.values():
+        yield from entries.provider_candidates(context, provider, routes, ProviderReport())
+    yield from stored_candidates(context.snapshot)
+
+
+def report_line(item: EvaluatedUrl) -> UrlReportLine:
+    """The line of a URL."""
+    lastmod = item.entry.lastmod if item.entry else None
+    route = item.candidate.route.path
+    return UrlReportLine(item.url, item.entry is not None, item.verdict.reason, lastmod, item.lastmod_from, route)
 
 
 def change_times(item: EvaluatedUrl, media_types: Collection[str], now: int) -> ChangeTimes:
