@@ -280,10 +280,10 @@ class Site:
         return layout, wording
 
     def _body(self, page: Page, content: int, version: int, wording: int) -> str:
-        price = content if page.facts == "price" else 0
-        content -= price
-        product = PRODUCT % (page.path, price + 10)
-        facts = f'<script type="application/ld+json">{product}</script>' if page.facts == "price" else ""
+        facts = ""
+        if page.facts == "price":
+            product = PRODUCT % (page.path, Random(f"{page.path} price {content}").randint(100, 9999))
+            facts, content = f'<script type="application/ld+json">{product}</script>', 0
         words = Random(f"{page.path} {content}").choices(WORDS, k=60)
         text = f"<h1>{words[0].title()} {page.path}, in {1900 + wording}</h1><p>{' '.join(words)}.</p>"
         text += f"<a href='/{words[1]}'>More</a>"

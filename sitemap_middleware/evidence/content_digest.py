@@ -25,7 +25,7 @@ from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
 from .relative_ages import without_ages
 
@@ -44,10 +44,20 @@ directions still alter the digest, and room for several that change at once."""
 _NUMBER: Final = re.compile(r"([^0-9\n]*+)([0-9]{1,6}|[0-9]{1,3}[.,][0-9]{3})([^0-9\n]*+)")
 """A word that holds one integer. The integers of link targets and facts identify things."""
 
-_HIDDEN_ELEMENTS: Final = "script, style, noscript, template, nav, svg, input[type=hidden], [hidden], [role=navigation]"
+
+def _outermost(selector: str) -> str:
+    """Selects the elements that are not inside another one of them."""
+    return f":is({selector}):not(:is({selector}) *)"
+
+
+_HIDDEN_ELEMENTS: Final = _outermost(
+    "script, style, noscript, template, nav, svg, input[type=hidden], [hidden], [role=navigation]"
+)
 """Elements that a reader does not see, or that lead elsewhere."""
-_SITE_ELEMENTS: Final = "header, footer, aside, [role=banner], [role=contentinfo]"
+_SITE_ELEMENTS: Final = _outermost("header, footer, aside, [role=banner], [role=contentinfo]")
 """Elements that belong to the site rather than to the page, unless they are within its main content."""
+_MAIN_ELEMENTS: Final = _outermost("main, [role=main]")
+_ARTICLES: Final = _outermost("article")
 _TARGETS: Final = "a[href], img[src], video[src], source[src], iframe[src]"
 _VERSION: Final = re.compile(
     r"(?i)(?<![0-9a-z])(?=[a-z]*[0-9])[0-9a-f]{7,}(?![0-9a-z])|(?<![a-z0-9])v?\d+(?:\.\d+)+(?=[/-])"
@@ -77,25 +87,33 @@ def content_digest(tree: LexborHTMLParser, data: Iterable[Any], path: str = "") 
     words = [word for node in tree.css("head > title") for word in node.text().split()]
     for node in tree.css("head > meta[name=description]"):
         words += (node.attributes.get("content") or "").split()
-    for node in outermost_nodes(body.css(_HIDDEN_ELEMENTS)):
+    for node in body.css(_HIDDEN_ELEMENTS):
         node.decompose()
-    roots = outermost_nodes(body.css("main, [role=main]")) or outermost_nodes(body.css("article"))
+    roots = body.css(_MAIN_ELEMENTS) or body.css(_ARTICLES)
     if not roots:
         roots = [body]
-        for node in outermost_nodes(body.css(_SITE_ELEMENTS)):
+        for node in body.css(_SITE_ELEMENTS):
             node.decompose()
     targets: list[str] = []
     for root in roots:
         words += root.text(separator="\x1f").split()
         words += [word for image in root.css("img[alt]") for word in (image.attributes["alt"] or "").split()]
-        targets += _link_targets(root)
+        targets += [node.attributes.get("href") or node.attributes.get("src") or "" for node in root.css(_TARGETS)]
     if len(words) > MAX_WORDS or len(targets) > MAX_TARGETS:
         return None
     items = Counter(without_ages(words))
-    items.update(map("\n".__add__, targets))  # no word begins with a line break
-    items.update(content_facts(data))
+    items.update(f"\n{_target_path(target)}" for target in targets)  # no word begins with a line break
+    items.update(_content_facts(data))
     total = sum(digest_term(item) * count for item, count in items.items())
     return ContentDigest((total + 2**63) % _MODULUS - 2**63, _without_path(items, total, path))
+
+
+def _target_path(target: str) -> str:
+    """The path of a link, image or other medium, without what a deployment changes: host, query, version."""
+    try:
+        return _VERSION.sub("", urlsplit(target).path)
+    except ValueError:
+        return ""
 
 
 def differ_by_numbers(before: int, after: int) -> bool:
@@ -143,44 +161,7 @@ def _without_path(items: Counter[str], total: int, path: str) -> int:
     return (total * _UNIT % _MODULUS >> 33) or 1
 
 
-def outermost_nodes(nodes: Iterable[LexborNode]) -> list[LexborNode]:
-    """The nodes that are not inside another one of them.
-
-    Each ancestor is visited once, so that deep nesting does not take quadratic time.
-
-    Args:
-        nodes: in document order.
-    """
-    outermost: list[LexborNode] = []
-    is_inside: dict[int, bool] = {}
-    for node in nodes:
-        unvisited: list[int] = []
-        ancestor = node.parent
-        while ancestor is not None and ancestor.mem_id not in is_inside:
-            unvisited.append(ancestor.mem_id)
-            ancestor = ancestor.parent
-        inside = ancestor is not None and is_inside[ancestor.mem_id]
-        is_inside.update(dict.fromkeys(unvisited, inside))
-        is_inside[node.mem_id] = True
-        if not inside:
-            outermost.append(node)
-    return outermost
-
-
-def _link_targets(root: LexborNode) -> Iterator[str]:
-    """The paths of links, images and embedded media, without what a deployment changes: hosts, queries, versions."""
-    for node in root.css(_TARGETS):
-        target = node.attributes.get("href") or node.attributes.get("src") or ""
-        try:
-            yield _VERSION.sub("", urlsplit(target).path)
-        except ValueError:
-            continue
-
-
 # JSON-LD: the facts that are content, such as a price, and the date at which the page was modified
-
-FACT_PREFIX: Final = "\n"
-"""The first character of every fact. No word of the page's text contains it."""
 
 _CONTENT_PROPERTIES: Final = frozenset(
     {"headline", "description", "articlebody", "price", "lowprice", "highprice", "availability", "startdate", "enddate"}
@@ -189,10 +170,7 @@ _CONTENT_PROPERTIES: Final = frozenset(
 repeat what the page shows."""
 _SITE_TYPES: Final = frozenset({"BreadcrumbList", "WebSite", "Organization"})
 """Types of things that are the site's, not the page's."""
-_JSON_NUMBER: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _MAX_THINGS: Final = 2_000
-_MAX_NESTING: Final = 4
-"""How many nested lists and graphs are searched for a dateModified."""
 
 
 def parse_scripts(scripts: Iterable[str]) -> list[Any]:
@@ -207,7 +185,7 @@ def _json(text: str) -> Any:
         return None
 
 
-def content_facts(data: Iterable[Any]) -> Iterator[str]:
+def _content_facts(data: Iterable[Any]) -> Iterator[str]:
     """The words of the content in JSON-LD, each with its property. The order means nothing."""
     pending: list[tuple[str, Any]] = [("", item) for item in data]
     for _ in range(_MAX_THINGS):
@@ -221,26 +199,15 @@ def content_facts(data: Iterable[Any]) -> Iterator[str]:
         elif isinstance(value, list):
             pending.extend((key, item) for item in value)
         elif key.lower() in _CONTENT_PROPERTIES:
-            for word in str(value).split():
-                yield f"{FACT_PREFIX}{key}{FACT_PREFIX}{_normal_number(word)}"
-
-
-def _normal_number(word: str) -> str:
-    """A number in its shortest form: 19.90 and 19.9 are the same fact."""
-    return repr(float(word)) if _JSON_NUMBER.fullmatch(word) else word
+            yield from (f"\n{key}\n{word}" for word in str(value).split())
 
 
 def dates_modified(data: Iterable[Any]) -> Iterator[object]:
     """The dateModified of the top-level things, or of those in their graphs."""
     for item in data:
-        yield from _dates_modified(item, 0)
-
-
-def _dates_modified(data: Any, depth: int) -> Iterator[object]:
-    if isinstance(data, dict):
-        yield data.get("dateModified")
-        if depth < _MAX_NESTING:
-            yield from _dates_modified(data.get("@graph"), depth + 1)
-    elif isinstance(data, list) and depth < _MAX_NESTING:
-        for item in data[:50]:
-            yield from _dates_modified(item, depth + 1)
+        for thing in item if isinstance(item, list) else [item]:
+            if isinstance(thing, dict):
+                yield thing.get("dateModified")
+                graph = thing.get("@graph")
+                things = graph if isinstance(graph, list) else []
+                yield from (inner.get("dateModified") for inner in things if isinstance(inner, dict))

@@ -27,7 +27,7 @@ _UNIT_TEXT: Final = """
     рік роки років року тиж тижд тиждні минути ден дни дена седмица седмици месец месеца месеци sekundi sekundu
     minutu sat sata sati dan dana tjedan tjedna tjedana sedmica sedmice sedmicu nedelja nedelje nedelju mjesec
     mjeseca mjeseci mesec meseca meseci godina godine godinu секунде минуте сат сата сати дан дана недеља недеље
-    недељу године ثانیه دقیقه ساعت روز هفته ماه سال sekunder minuter timme timmar tim dagar dygn vecka veckor månad
+    недељу године ثانیه دقیقه ساعت روز هفته ماه سال sekunder år minuter timme timmar tim dagar dygn vecka veckor månad
     månader mån ögonblick minutter minutt time timer dage dager døgn uge uger uke uker måned måneder mdr øjeblik
     øyeblikk sekunti sekuntia sekunnin minuutti minuuttia minuutin tunti tuntia tunnin päivä päivää päivän viikko
     viikkoa viikon kuukausi kuukautta kuukauden vuosi vuotta vuoden sekundou sekundami minutou minutami hodina
@@ -47,7 +47,7 @@ _UNIT_TEXT: Final = """
 _UNITS: Final = frozenset(_UNIT_TEXT.split())
 """Units of time, in thirty languages."""
 _SHORT_UNIT_TEXT: Final = """
-    s m hr h d wk w mo yr y tg wo j an g gg u с ч дн г хв р v år t md pv vk kk r év zi sn dk sa hf ay λ δ ώ ημ μ χρ
+    s m hr h d wk w mo yr y tg wo j an g gg u с ч дн г хв р v t md pv vk kk r év zi sn dk sa hf ay λ δ ώ ημ μ χρ
     שנ דק שע חו שב से मि घं दि स मा व
 """
 _GLUED_UNITS: Final = _UNITS.union(_SHORT_UNIT_TEXT.split())

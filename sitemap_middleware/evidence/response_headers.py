@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from ..models import RawHeaders
@@ -25,15 +25,8 @@ _PRIVATE: Final = re.compile(r"(?:,|^)\s*private\s*(?:[,=]|$)", re.IGNORECASE)
 _TEXT_TYPES: Final = (str, bytes, bytearray)
 
 _SEND_FILE_HEADERS: Final = frozenset(
-    {
-        "x-sendfile",
-        "x-sendfile2",
-        "x-accel-redirect",
-        "x-lighttpd-send-file",
-        "x-litespeed-location",
-        "x-reproxy-file",
-        "x-reproxy-url",
-    }
+    {"x-sendfile", "x-sendfile2", "x-accel-redirect", "x-lighttpd-send-file", "x-litespeed-location"}
+    | {"x-reproxy-file", "x-reproxy-url"}
 )
 """Headers by which an app has the server in front of it send a file instead of the body."""
 
@@ -43,10 +36,11 @@ class ResponseHeaders:
 
     def __init__(self, headers: RawHeaders) -> None:
         self._values: dict[str, list[str]] = {}
-        for pair in headers:
-            if _is_header_pair(pair):
-                name, value = pair
-                self._values.setdefault(_text(name).lower(), []).append(_text(value[:_MAX_VALUE_CHARS]))
+        pairs: Sequence[Any] = headers
+        for pair in pairs:
+            # Anything but a name and a value that an app puts among its headers is left to the server.
+            if len(pair) == 2 and isinstance(pair[0], _TEXT_TYPES) and isinstance(pair[1], _TEXT_TYPES):
+                self._values.setdefault(_text(pair[0]).lower(), []).append(_text(pair[1][:_MAX_VALUE_CHARS]))
 
     def get_all(self, name: str) -> Sequence[str]:
         return self._values.get(name, ())
@@ -103,10 +97,7 @@ class ResponseHeaders:
     @property
     def instant_refresh(self) -> str | None:
         """The target of an instant Refresh header, or None."""
-        value = self.get_last("refresh")
-        if not value:
-            return None
-        return refresh_target(value)
+        return refresh_target(self.get_last("refresh"))
 
     @property
     def private(self) -> bool:
@@ -118,23 +109,17 @@ class ResponseHeaders:
 
     @property
     def canonical(self) -> list[tuple[str, str | None]]:
-        """The targets of canonical Link headers, each with its anchor: the page it is about, if not this one."""
-        return [target for value in self.get_all("link") for target in canonical_links(value)]
+        """The targets of canonical Link headers (RFC 8288, RFC 6596), each with its anchor.
+
+        The anchor is the page that the link is about, None if that is this one.
+        """
+        found: list[tuple[str, str | None]] = []
+        for target, parameters in (link for value in self.get_all("link") for link in _LINK.findall(value)):
+            relation, anchor = _REL.search(parameters), _ANCHOR.search(parameters)
+            if relation and "canonical" in (relation[1] or relation[2]).lower().split():
+                found.append((target, anchor and (anchor[1] or anchor[2] or "")))
+        return found
 
 
-def _is_header_pair(pair: Any) -> bool:
-    """Whether this is a name and a value. Anything else that an app puts among its headers is left to the server."""
-    return len(pair) == 2 and isinstance(pair[0], _TEXT_TYPES) and isinstance(pair[1], _TEXT_TYPES)
-
-
-def _text(raw: str | bytes) -> str:
+def _text(raw: str | bytes | bytearray) -> str:
     return raw if isinstance(raw, str) else raw.decode("latin-1")
-
-
-def canonical_links(value: str) -> Iterable[tuple[str, str | None]]:
-    """The targets of a Link header (RFC 8288) whose relation is canonical (RFC 6596), each with its anchor or None."""
-    for target, parameters in _LINK.findall(value):
-        relation = _REL.search(parameters)
-        if relation and "canonical" in (relation[1] or relation[2]).lower().split():
-            anchor = _ANCHOR.search(parameters)
-            yield target, anchor and (anchor[1] or anchor[2] or "")

@@ -328,7 +328,7 @@ def test_a_price_in_json_ld_dates_the_page_and_a_counter_does_not(protocol: str)
 
     site = SampleSite(protocol, {"/": priced("10", 0)}, verify=False)
     for votes in range(10):
-        site.pages["/"] = priced("10.00", votes)
+        site.pages["/"] = priced("10", votes)
         site.visit("/")
         site.clock.pass_(3600)
         assert home(site) == {}
