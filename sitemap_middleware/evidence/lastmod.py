@@ -25,7 +25,7 @@ from .dates import (
 )
 from .explanation import DateEvidence
 from .generated_dates import changes_without_content, is_credible
-from .site_signals import SiteSignals, depends_on_site_signals
+from .site_signals import SiteSignals
 from .value_history import VOLATILE, History, last_change
 
 
@@ -63,16 +63,11 @@ def lastmod(
     """
     if developer_date is not None:
         return _by_developer(developer_date, now)
-    if file_modified is None and (page is None or not depends_on_site_signals(page)):
-        return _NO_LASTMOD
-    reason = _NO_LASTMOD.source
-    for result in _results(page, file_modified, signals, now):
-        if result is None:
-            continue
-        if result.text is not None:
-            return result
-        reason = result.source  # the last rule that had any evidence says why there is no date
-    return LastmodResult(None, reason)
+    latest = _NO_LASTMOD
+    for latest in _results(page, file_modified, signals, now):
+        if latest.text is not None:
+            break
+    return latest  # without a date, the last rule that had any evidence says why
 
 
 def date_evidence(
@@ -84,20 +79,23 @@ def date_evidence(
         result: what `lastmod` returned for the page.
         page: this and the other arguments are those of `lastmod`.
     """
-    found = [other for other in _results(page, file_modified, signals, now) if other is not None]
+    found = [*_results(page, file_modified, signals, now)]
     if result not in found and result != _NO_LASTMOD:
         found.insert(0, result)  # the developer's
     for other in found:
         yield DateEvidence(other.text, other == result and other.text is not None, other.source)
 
 
-def _results(
-    page: Page | None, file_modified: int | None, signals: SiteSignals, now: int
-) -> Iterator[LastmodResult | None]:
-    """The result of each rule, in their order; None if it has no evidence."""
-    yield _by_last_modified(page, file_modified, signals, now)
-    if page is not None:
-        yield _by_stated_date(page, signals, now)
+def _results(page: Page | None, file_modified: int | None, signals: SiteSignals, now: int) -> Iterator[LastmodResult]:
+    """The result of each rule that has evidence, in their order."""
+    if page is not None and page.last_modified is not None:
+        yield _by_last_modified(page, page.last_modified, file_modified, signals, now)
+    elif file_modified is not None:
+        history = () if page is None else page.last_modified_history
+        yield _unless_deployed(file_modified, "the file's modification time", history, signals, now)
+    if page is not None and page.stated_date is not None:
+        yield _by_stated_date(page, page.stated_date, signals, now)
+    if page is not None and len(page.content_history) > 1:
         yield _by_content_change(page, signals, now)
 
 
@@ -117,22 +115,16 @@ def _by_developer(developer_date: date, now: int) -> LastmodResult:
 
 
 def _by_last_modified(
-    page: Page | None, file_modified: int | None, signals: SiteSignals, now: int
-) -> LastmodResult | None:
-    """The page's Last-Modified (RFC 9110, section 8.8.2) or its file's time, unless a server or a deployment set it."""
-    history = () if page is None else page.last_modified_history
-    if page is None or page.last_modified is None:
-        if file_modified is None:
-            return None
-        return _unless_deployed(file_modified, "the file's modification time", history, signals, now)
-    if page.last_modified != file_modified and not is_credible(history, page.last_modified):
-        return LastmodResult(
-            None,
-            "its Last-Modified is the time of the response, or has not stayed the same long enough",
-        )
+    page: Page, modified: int, file_modified: int | None, signals: SiteSignals, now: int
+) -> LastmodResult:
+    """The page's Last-Modified (RFC 9110, section 8.8.2), unless a server or a deployment set it."""
+    history = page.last_modified_history
+    if modified != file_modified and not is_credible(history, modified):
+        reason = "its Last-Modified is the time of the response, or has not stayed the same long enough"
+        return LastmodResult(None, reason)
     if changes_without_content(history, page.content_history, signals.deployed_at):
         return LastmodResult(None, "its Last-Modified changes while its content stays the same")
-    return _unless_deployed(page.last_modified, "Last-Modified", history, signals, now)
+    return _unless_deployed(modified, "Last-Modified", history, signals, now)
 
 
 def _unless_deployed(moment: int, source: str, history: History, signals: SiteSignals, now: int) -> LastmodResult:
@@ -148,38 +140,31 @@ def _unless_deployed(moment: int, source: str, history: History, signals: SiteSi
     return LastmodResult(w3c_from_timestamp(moment), source)
 
 
-def _by_stated_date(page: Page, signals: SiteSignals, now: int) -> LastmodResult | None:
+def _by_stated_date(page: Page, stated: str, signals: SiteSignals, now: int) -> LastmodResult:
     """The date that the page states, unless the app generates it for each response or for all pages at once."""
-    if page.stated_date is None:
-        return None
-    moment = timestamp_of_w3c(page.stated_date)
-    is_date_only = len(page.stated_date) == len("2024-05-01")
+    moment = timestamp_of_w3c(stated)
+    source = "the date that the page states"
     if not EARLIEST_DATE_SECONDS <= moment <= now:
-        return LastmodResult(None, "the date that the page states cannot be true")
+        return LastmodResult(None, f"{source} cannot be true")
     if not is_credible(page.stated_date_history, moment):
-        return LastmodResult(
-            None,
-            "the date that the page states is that of the response, or has not stayed the same long enough",
-        )
+        return LastmodResult(None, f"{source} is that of the response, or has not stayed the same long enough")
     if changes_without_content(page.stated_date_history, page.content_history, signals.deployed_at):
-        return LastmodResult(None, "the date that the page states changes while its content stays the same")
+        return LastmodResult(None, f"{source} changes while its content stays the same")
     if not signals.is_distinguishable(moment):
-        return LastmodResult(None, f"the date that the page states {_TOO_NEW_REASON}")
+        return LastmodResult(None, f"{source} {_TOO_NEW_REASON}")
     # Many pages may well be edited on one day, but not within one minute.
-    if not is_date_only and signals.deployed_at(moment):
+    if len(stated) > len("2024-05-01") and signals.deployed_at(moment):
         return LastmodResult(None, "most pages state the same date")
-    return LastmodResult(page.stated_date, "the date that the page states")
+    return LastmodResult(stated, source)
 
 
-def _by_content_change(page: Page, signals: SiteSignals, now: int) -> LastmodResult | None:
+def _by_content_change(page: Page, signals: SiteSignals, now: int) -> LastmodResult:
     """The later end of the interval in which the content changed; only its day if the interval is longer than a day.
 
     For example, content A seen until Monday 10:00 and content B from Monday 15:00 on gives Monday 15:00. The later end
     is never before the change, so a crawler that came in between is told to come again.
     """
-    if len(page.content_history) < 2:
-        return None
-    own = signals.own_content_history(page)
+    own = signals.templates.own_history(page.route, page.content_history)
     change = last_change(own)
     if change is None:
         return LastmodResult(None, _undated_reason(page.content_history, signals))
@@ -190,10 +175,8 @@ def _by_content_change(page: Page, signals: SiteSignals, now: int) -> LastmodRes
         return LastmodResult(None, "the observed change of its content is in the future, by a clock that was wrong")
     if not signals.is_distinguishable(later):
         return LastmodResult(None, f"the observed change of its content {_TOO_NEW_REASON}")
-    source = "an observed change of its content"
-    if later - earlier > SECONDS_PER_DAY:
-        return LastmodResult(w3c_day_from_timestamp(later), source)
-    return LastmodResult(w3c_from_timestamp(later), source)
+    write = w3c_day_from_timestamp if later - earlier > SECONDS_PER_DAY else w3c_from_timestamp
+    return LastmodResult(write(later), "an observed change of its content")
 
 
 def _may_be_daily_counter(history: History) -> bool:
@@ -216,13 +199,13 @@ def _undated_reason(contents: History, signals: SiteSignals) -> str:
     """Why the changes of a page's content give no date."""
     change = last_change(contents)
     if change is not None:
-        moment = w3c_from_timestamp(change[1])
-        if signals.needs_more_pages(change[1]):
+        changed = f"its content changed at {w3c_from_timestamp(change[1])}"
+        since = signals.templates.ambiguous_since
+        if since is not None and change[1] >= since:
             return (
-                f"its content changed at {moment}; it is dated once other pages have been read since, to tell an edit"
-                " from a template change"
+                f"{changed}; it is dated once other pages have been read since, to tell an edit from a template change"
             )
-        return f"its content changed at {moment}, by an edit or by a template change: the evidence does not tell which"
+        return f"{changed}, by an edit or by a template change: the evidence does not tell which"
     if any(run.value == VOLATILE for run in contents):
         return "its content differs from one request to the next"
     if not contents[-1].was_repeated:
@@ -258,7 +241,7 @@ def changefreq(page: Page | None, signals: SiteSignals) -> ChangefreqResult:
     """The changefreq of a page: by its Last-Modified if that is credible, else by its content."""
     moments: list[int] = []
     if page is not None:
-        dates, contents = page.last_modified_history, signals.own_content_history(page)
+        dates, contents = page.last_modified_history, signals.templates.own_history(page.route, page.content_history)
         if (
             page.last_modified is not None
             and is_credible(dates, page.last_modified)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import unquote
 
 from ..models import Page
@@ -20,9 +20,7 @@ MIN_EQUAL_PAGES: Final = 5
 """If a route has this many pages that are equal but for their own paths, only the first is listed. Fewer may be equal
 by chance."""
 
-_LEADING_ZEROS: Final = re.compile(r"(?<![0-9.])0+(?=[0-9])")
-
-Key = tuple[int, str, int, str]
+EqualityKey = tuple[int, str, int, str]
 """What equal pages have in common: how many of them show that they are no pages of their own, the route, the content,
 and what their paths have in common."""
 
@@ -30,33 +28,26 @@ Rank = tuple[bool, int, int, str]
 """The order of equal pages: whether its trailing slash differs from its route's, when the page was first seen, the
 number of capital letters in its path, and the path."""
 
-
-class SoftNotFounds(NamedTuple):
-    """What equal pages have in common, and the first of these pages, which is no soft 404 itself."""
-
-    first_of: Mapping[Key, Rank] = {}
-
-    def first_equal_page(self, page: Page) -> str | None:
-        """The path of the page that is listed instead of this one; None if this page is not a soft 404."""
-        if not self.first_of:
-            return None
-        found = [self.first_of[key] for key in _keys(page) if key in self.first_of]
-        first = min(found, default=None)
-        return first[-1] if first is not None and first < _rank(page) else None
+EqualPages = Mapping[EqualityKey, Rank]
+"""Of equal pages the first one, which is no soft 404 itself."""
 
 
-def soft_not_founds(pages: Iterable[Page]) -> SoftNotFounds:
-    """The soft 404s among some pages of a site."""
-    counts: Counter[Key] = Counter()
-    first_of: dict[Key, Rank] = {}
+def find_equal_pages(pages: Iterable[Page]) -> EqualPages:
+    """The equal pages among some, as far as they are enough to be soft 404s."""
+    ranks: defaultdict[EqualityKey, list[Rank]] = defaultdict(list)
     for page in pages:
-        for key in _keys(page):
-            counts[key] += 1
-            first_of[key] = min(_rank(page), first_of.get(key, _rank(page)))
-    return SoftNotFounds({key: first_of[key] for key, count in counts.items() if count >= key[0]})
+        for key in _equality_keys(page):
+            ranks[key].append(_rank(page))
+    return {key: min(of_key) for key, of_key in ranks.items() if len(of_key) >= key[0]}
 
 
-def _keys(page: Page) -> Iterator[Key]:
+def first_equal_page(page: Page, equal_pages: EqualPages) -> str | None:
+    """The path of the page that is listed instead of this one; None if this page is not a soft 404."""
+    first = min([equal_pages[key] for key in _equality_keys(page) if key in equal_pages], default=None)
+    return first[-1] if first is not None and first < _rank(page) else None
+
+
+def _equality_keys(page: Page) -> Iterator[EqualityKey]:
     """What a page may have in common with others; nothing if it was not learned or may not be listed."""
     if not page.learned or page.status != 200 or page.refusal or not page.content_history:
         return
@@ -77,5 +68,5 @@ def _rank(page: Page) -> Rank:
 
 def _plain_path(path: str) -> str:
     """A decoded path without what different spellings of one path differ in: case, punctuation, zeros, last slash."""
-    text = unicodedata.normalize("NFKC", _LEADING_ZEROS.sub("", unquote(path.rstrip("/")))).casefold()
+    text = unicodedata.normalize("NFKC", re.sub(r"(?<![0-9.])0+(?=[0-9])", "", unquote(path.rstrip("/")))).casefold()
     return "".join(char for char in text if char.isalnum() or char == "/")

@@ -17,10 +17,9 @@ time, or if too few were seen before and after it to tell.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, combinations
+from itertools import combinations
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -42,9 +41,13 @@ BURST_FACTOR: Final = 4
 CHANGE_SLACK_SECONDS: Final = OVERLAP_SECONDS // 2
 """How long before or after its time a change may be seen: workers restart in turn, and clocks differ."""
 
+FOREVER: Final = 1 << 63
+
 _MODULUS: Final = 1 << 64
-_HALF: Final = _MODULUS // 2
 _BY_START: Final = attrgetter("first", "last")
+
+Period = tuple[int, int]
+"""The first and the last second of a time, from -1 to `FOREVER`."""
 
 
 class _Step(NamedTuple):
@@ -76,23 +79,26 @@ class TemplateChanges:
         counts = Counter(run.value for history in every for run in history)
         self._common = frozenset(value for value, count in counts.items() if count >= MIN_SAME_PAGES) - {VOLATILE}
         """Contents of several pages, such as "We will be back soon"."""
-        self._shared = self._flapping = frozenset[int]()
-        """`_shared`: differences that are not edits. `_flapping`: those of them that come and go. Without signs."""
-        self._find_differences([runs for runs in map(self._own_runs, every) if len(runs) > 1])
+        templates, self._flapping = _shared_differences(map(self._own_runs, every))
+        self._shared = templates | self._flapping
+        """Differences that are not edits, without signs. `_flapping`: those of them that come and go."""
         settled = {group: self._settled(contents) for group, contents in by_group.items()}
-        self._groups = {group: AmbiguousPeriods(contents, min_seen=0) for group, contents in settled.items()}
+        self._groups = {group: ambiguous_periods(contents, min_seen=0) for group, contents in settled.items()}
         pages = [history for contents in settled.values() for history in contents]
-        self._site = AmbiguousPeriods(pages, min_seen=min(MIN_SEEN_PAGES, len(pages)))
+        self._site = ambiguous_periods(pages, min_seen=min(MIN_SEEN_PAGES, len(pages)))
 
     @property
     def ambiguous_since(self) -> int | None:
         """The time since which too few pages were read to tell edits from template changes; None if enough were."""
-        return self._site.ambiguous_since
+        return self._site[-1][0] if self._site and self._site[-1][1] == FOREVER else None
 
     def as_tuple(self) -> object:
         """The template changes before `ambiguous_since`; equal tuples mean equal results of `own_history`."""
-        groups = [(group, periods.settled_turns()) for group, periods in sorted(self._groups.items())]
-        return sorted(self._common), sorted(self._shared), sorted(self._flapping), self._site.settled_turns(), groups
+        periods = [
+            (group, [period for period in periods if period[1] != FOREVER])
+            for group, periods in sorted({**self._groups, "\n": self._site}.items())
+        ]
+        return sorted(self._common), sorted(self._shared), sorted(self._flapping), periods
 
     def own_history(self, route: str, contents: History) -> History:
         """A page's content history without shared differences, from the last possible template change on.
@@ -103,7 +109,7 @@ class TemplateChanges:
         """
         if len(contents) < 2:
             return contents
-        periods = [self._site, *filter(None, [self._groups.get(route) or self._groups.get("")])]
+        periods = [*self._site, *self._groups.get(route, self._groups.get("", []))]
         last_flap = self._last_flap(contents)
         own: list[Run] = []
         volatile: list[Run] = []
@@ -113,7 +119,7 @@ class TemplateChanges:
             elif run.first > last_flap:
                 if own and (run.was_repeated or not own[-1].was_repeated):  # one reading does not confirm a change
                     start, end = _gap(own, run)
-                    if any(period.overlaps(start, end) for period in periods):
+                    if any(first <= end and start <= last for first, last in periods):
                         own = [earlier for earlier in own if earlier.last > run.first]
                 own.append(run)
         return tuple(sorted((*own, *volatile), key=RUN_ORDER))
@@ -128,27 +134,10 @@ class TemplateChanges:
         steps = _steps(0, self._own_runs(contents)) if self._flapping else ()
         return max((step.end for difference, step in steps if difference in self._flapping), default=-1)
 
-    def _find_differences(self, changed: Sequence[Sequence[Run]]) -> None:
-        """Find the differences that are not edits, in the pages that changed."""
-        counted = Counter(chain.from_iterable(map(_differences, changed)))
-        steps_by_difference: dict[int, list[_Step]] = {}
-        for number, runs in enumerate(changed):
-            for difference, step in _steps(number, runs):
-                if counted[difference] > 1:
-                    steps_by_difference.setdefault(difference, []).append(step)
-        templates = {difference for difference, steps in steps_by_difference.items() if _is_template(steps)}
-        self._flapping = frozenset(
-            difference
-            for difference, steps in steps_by_difference.items()
-            if difference not in templates and _comes_and_goes(steps)
-        )
-        self._shared = self._flapping | templates
-
     def _own_runs(self, history: History) -> list[Run]:
         """The runs without volatile content and without contents of many pages, in the order in which they began."""
         runs = [run for run in history if run.value != VOLATILE and run.value not in self._common]
-        runs.sort(key=_BY_START)
-        return runs
+        return sorted(runs, key=_BY_START)
 
     def _merge_runs(self, history: History) -> History:
         """A history without contents of many pages; contents that differ by shared differences become one run."""
@@ -165,87 +154,78 @@ class TemplateChanges:
                 else:
                     others.append(other)
             merged = [*others, (joined, values)]
-        return runs if len(merged) == len(runs) else tuple(sorted([run for run, _ in merged], key=RUN_ORDER))
+        return tuple(sorted([run for run, _ in merged], key=RUN_ORDER))
 
 
-class AmbiguousPeriods:
-    """The times at which a template may have changed, so that an edit then cannot be told from it.
+def ambiguous_periods(histories: Sequence[History], *, min_seen: int) -> list[Period]:
+    """The times at which a template may have changed, so that an edit then cannot be told from it; in order.
 
     A time is ambiguous if
 
     - too few pages were seen before and after it to tell;
     - most pages that were seen before and after it changed around it;
     - many more pages changed around it than around other times.
+
+    Args:
+        histories: the contents of each page.
+        min_seen: the pages that must have been seen before and after a time for it to be clear.
     """
-
-    def __init__(self, histories: Sequence[History], *, min_seen: int) -> None:
-        """Find the ambiguous times.
-
-        Args:
-            histories: the contents of each page.
-            min_seen: the pages that must have been seen before and after a time for it to be clear.
-        """
-        turns: Counter[int] = Counter()
-        seen: Counter[int] = Counter()
-        changing_seconds = 0
-        for history in histories:
-            seen[min(run.first for run in history)] += 1
-            seen[max(run.last for run in history) + 1] -= 1
-            ordered = sorted(history, key=_BY_START)
-            for index in range(1, len(ordered)):
-                start, end = _gap(ordered[:index], ordered[index])
-                changing_seconds += end - start + 2 * CHANGE_SLACK_SECONDS
-                turns[start - CHANGE_SLACK_SECONDS] += 1
-                turns[end + CHANGE_SLACK_SECONDS + 1] -= 1
-        mean = changing_seconds / max(1, max(seen, default=0) - min(seen, default=0))
-        burst = max(MIN_BURST_PAGES, BURST_FACTOR * mean)
-        alive = changed = 0
-        ambiguous = self._begins_ambiguous = min_seen > 0
-        self._turns: list[int] = []
-        """The times at which the group becomes ambiguous and clear, in turn, beginning with `not _begins_ambiguous`."""
-        for at in sorted({*seen, *turns}):
-            alive += seen[at]
-            changed += turns[at]
-            is_ambiguous = (
-                alive < min_seen
-                or changed >= burst
-                or (changed >= MIN_SAME_PAGES and changed >= TEMPLATE_CHANGE_SHARE * alive)
-                or (2 <= alive == changed and len(histories) >= MIN_SAME_PAGES)
-            )
-            if is_ambiguous is not ambiguous:
-                ambiguous = is_ambiguous
-                self._turns.append(at)
-
-    @property
-    def ambiguous_since(self) -> int | None:
-        """The time since which it is ambiguous; None if it is clear now."""
-        if self._begins_ambiguous is (len(self._turns) % 2 == 1):
-            return None
-        return self._turns[-1] if self._turns else 0
-
-    def settled_turns(self) -> object:
-        """The boundaries of the periods, without the start of an ambiguous period that is still open."""
-        return self._begins_ambiguous, self._turns if self.ambiguous_since is None else self._turns[:-1]
-
-    def overlaps(self, start: int, end: int) -> bool:
-        """Whether any time from start to end is ambiguous."""
-        first, last = bisect_left(self._turns, start + 1), bisect_left(self._turns, end + 1)
-        return first != last or self._begins_ambiguous is (first % 2 == 0)
+    turns: Counter[int] = Counter()
+    seen: Counter[int] = Counter()
+    changing_seconds = 0
+    for history in histories:
+        seen[min(run.first for run in history)] += 1
+        seen[max(run.last for run in history) + 1] -= 1
+        ordered = sorted(history, key=_BY_START)
+        for index in range(1, len(ordered)):
+            start, end = _gap(ordered[:index], ordered[index])
+            changing_seconds += end - start + 2 * CHANGE_SLACK_SECONDS
+            turns[start - CHANGE_SLACK_SECONDS] += 1
+            turns[end + CHANGE_SLACK_SECONDS + 1] -= 1
+    mean = changing_seconds / max(1, max(seen, default=0) - min(seen, default=0))
+    burst = max(MIN_BURST_PAGES, BURST_FACTOR * mean)
+    alive = changed = 0
+    began = -1 if min_seen > 0 else None
+    periods: list[Period] = []
+    for at in sorted({*seen, *turns}):
+        alive += seen[at]
+        changed += turns[at]
+        is_ambiguous = (
+            alive < min_seen
+            or changed >= burst
+            or (changed >= MIN_SAME_PAGES and changed >= TEMPLATE_CHANGE_SHARE * alive)
+            or (2 <= alive == changed and len(histories) >= MIN_SAME_PAGES)
+        )
+        if is_ambiguous and began is None:
+            began = at
+        elif not is_ambiguous and began is not None:
+            periods.append((began, at - 1))
+            began = None
+    return periods if began is None else [*periods, (began, FOREVER)]
 
 
-def _gap(before: Iterable[Run], after: Run) -> tuple[int, int]:
+def _gap(before: Iterable[Run], after: Run) -> Period:
     """The interval in which a content appeared: from the last sight of an earlier content to the first of this one."""
     return max((run.last for run in before if run.last <= after.first), default=after.first), after.first
+
+
+def _shared_differences(changed: Iterable[Sequence[Run]]) -> tuple[frozenset[int], frozenset[int]]:
+    """The differences that are not edits: those of templates, and those that come and go."""
+    by_difference: defaultdict[int, list[_Step]] = defaultdict(list)
+    for page, runs in enumerate(changed):
+        for difference, step in _steps(page, runs):
+            by_difference[difference].append(step)
+    templates = frozenset(difference for difference, steps in by_difference.items() if _is_template(steps))
+    flapping = frozenset(
+        difference for difference, steps in by_difference.items() if len(steps) > 1 and _comes_and_goes(steps)
+    )
+    return templates, flapping - templates
 
 
 def _unsigned(difference: int) -> int:
     """The same number for a difference and its negative."""
     up = difference % _MODULUS
-    return up if up <= _HALF else _MODULUS - up
-
-
-def _differences(runs: Sequence[Run]) -> set[int]:
-    return {_unsigned(run.value - other.value) for run, other in combinations(runs, 2)}
+    return min(up, _MODULUS - up)
 
 
 def _steps(page: int, runs: Sequence[Run]) -> Iterator[tuple[int, _Step]]:
@@ -253,7 +233,8 @@ def _steps(page: int, runs: Sequence[Run]) -> Iterator[tuple[int, _Step]]:
     for before, after in combinations(runs, 2):
         up = (after.value - before.value) % _MODULUS
         start, end = sorted((before.last, after.first))
-        yield _unsigned(up), _Step(page, start, end, up > _HALF, before.last - after.first > OVERLAP_SECONDS)
+        is_flapping = before.last - after.first > OVERLAP_SECONDS
+        yield _unsigned(up), _Step(page, start, end, up > _MODULUS - up, is_flapping)
 
 
 def _is_template(steps: Iterable[_Step]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from ..evidence.soft_404 import soft_not_founds
+from ..evidence.soft_404 import find_equal_pages, first_equal_page
 from ..http.messages import AsyncCollector
 from ..http.robots_parser import RobotsRules
 from ..http.urls import quote_path
@@ -101,9 +101,9 @@ def learned_candidates(snapshot: SiteSnapshot, pages: Collection[Page]) -> Itera
         route = find_route(site, decode_path(page.path))
         if route is not None and not route.static and route.builder is None:
             learned.append((page, route))
-    equal_pages = soft_not_founds(in_pieces((page for page, _ in learned), PIECE_PAGES))
+    equal_pages = find_equal_pages(in_pieces((page for page, _ in learned), PIECE_PAGES))
     for page, route in learned:
-        yield Candidate(page.path, route, page, equal_page=equal_pages.first_equal_page(page))
+        yield Candidate(page.path, route, page, equal_page=first_equal_page(page, equal_pages))
 
 
 def stored_candidates(snapshot: SiteSnapshot, path: str | None = None) -> Iterator[Candidate]:

@@ -6,9 +6,7 @@ import pytest
 
 from sitemap_middleware.evidence.merge import merge
 from sitemap_middleware.evidence.observations import Observation
-from sitemap_middleware.evidence.site_signals import SiteSignals, changed_since, depends_on_site_signals, deployments
-from sitemap_middleware.evidence.template_changes import TemplateChanges
-from sitemap_middleware.evidence.value_history import Run
+from sitemap_middleware.evidence.site_signals import SiteSignals, deployments
 from sitemap_middleware.models import Page
 
 from ...support.observed_pages import signals_of
@@ -78,23 +76,5 @@ def test_times_of_responses_are_no_deployment() -> None:
     assert signals_of([dated(f"/{number}", NOW, NOW) for number in range(9)]).deployments == ()
 
 
-def test_page_depends_on_signals_if_it_has_dates_or_changed() -> None:
-    plain = dated("/a", NOW, NOW, last_modified=None)
-    once = merge(plain, Observation("/a", "/a", NOW + 1, 200, "text/html", digest=1))
-    twice = merge(once, Observation("/a", "/a", NOW + 2, 200, "text/html", digest=2))
-    assert [depends_on_site_signals(page) for page in (plain, once, twice, dated("/a", NOW, NOW))] == [
-        *(False, False, True, True)
-    ]
-    assert [changed_since(page, NOW + 1) for page in (plain, once, twice)] == [False, False, True]
-
-
-def test_signals_are_known_up_to_the_sample_and_to_the_pages_that_were_read() -> None:
-    templates = TemplateChanges({"/": [(Run(number, NOW, NOW + DAY),) for number in range(9)]})
-    open_since = templates.ambiguous_since
-    assert open_since is not None
-    few = SiteSignals(templates=templates)
-    assert [few.needs_more_pages(open_since + more) for more in (-1, 0, 1)] == [False, True, True]
+def test_signals_of_a_sample_are_known_up_to_its_time() -> None:
     assert [SiteSignals(until=NOW).is_distinguishable(NOW + more) for more in (-1, 0, 1)] == [True, True, False]
-    assert SiteSignals().open_after is None
-    assert SiteSignals(until=open_since - 1, templates=templates).open_after == open_since - 1
-    assert SiteSignals(until=open_since + 1, templates=templates).open_after == open_since

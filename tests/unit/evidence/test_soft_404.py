@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sitemap_middleware.evidence.soft_404 import soft_not_founds
+from sitemap_middleware.evidence.soft_404 import find_equal_pages, first_equal_page
 from sitemap_middleware.evidence.value_history import VOLATILE, Run
 from sitemap_middleware.models import Page
 
@@ -22,8 +22,8 @@ def pages(*paths: str, route: str = "/tags/<tag>", content: int = 7, **more: Any
 
 
 def unlisted(found: list[Page]) -> str:
-    equal = soft_not_founds(found)
-    return " ".join(page.path for page in found if equal.first_equal_page(page) is not None)
+    equal = find_equal_pages(found)
+    return " ".join(page.path for page in found if first_equal_page(page, equal) is not None)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def unlisted(found: list[Page]) -> str:
 )
 def test_of_equal_pages_the_first_known_is_listed(found: list[Page], gone: str) -> None:
     assert unlisted(found) == gone
-    assert soft_not_founds(found).first_of == soft_not_founds(found[::-1]).first_of
+    assert find_equal_pages(found) == find_equal_pages(found[::-1])
 
 
 def test_of_pages_seen_at_once_the_one_in_lower_case_is_listed() -> None:
