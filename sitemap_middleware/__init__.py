@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from .evidence.explanation import Explanation
+    from .evidence.page_verdict import Explanation
     from .exceptions import MiddlewareLookupError, OptionError, SitemapError, StoreError
     from .middleware import SitemapMiddleware
     from .options.decorator import sitemap
@@ -27,7 +27,7 @@ __all__ = [
 
 _MODULES: Final = {
     "Entry": "options.entry",
-    "Explanation": "evidence.explanation",
+    "Explanation": "evidence.page_verdict",
     "MiddlewareLookupError": "exceptions",
     "OptionError": "exceptions",
     "SitemapError": "exceptions",

@@ -13,8 +13,7 @@ from .documents.handler import SitemapHandler
 from .documents.publisher import Publisher
 from .documents.robots import RobotsTxt
 from .documents.xml import Document
-from .evidence.explanation import Explanation
-from .evidence.page_verdict import Verdict
+from .evidence.page_verdict import Explanation, Verdict
 from .exceptions import ValuesError
 from .http import urls
 from .http.messages import AsyncCollector

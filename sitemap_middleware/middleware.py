@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-    from .evidence.explanation import Explanation
+    from .evidence.page_verdict import Explanation
 
 
 class SitemapMiddleware:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import click
 
-from ..evidence.explanation import Explanation
+from ..evidence.page_verdict import Explanation
 from ..http.urls import without_password
 from ..listing.candidates import SiteSnapshot
 from ..options.sources import Setting

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 from ..evidence.dates import w3c_from_timestamp
-from ..evidence.explanation import Explanation
+from ..evidence.page_verdict import Explanation
 from ..listing.route_report import RouteReport
 from ..listing.url_report import PageChange, UrlReportLine
 from ..options.sources import Setting

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..evidence.dates import w3c_from_timestamp
-from ..evidence.explanation import Explanation, histories
 from ..evidence.observations import HTML_TYPES
+from ..evidence.page_verdict import Explanation, histories
 from ..listing.route_report import RouteReport
 from ..listing.url_report import PageChange, UrlReportLine
 from ..options.sources import Setting

@@ -19,7 +19,7 @@ from selectolax.lexbor import LexborHTMLParser
 from ..http.captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from .content_digest import content_digest, dates_modified, parse_scripts
 from .dates import w3c
-from .robots_directives import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
+from .response_headers import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
 
 MAX_DEPTH: Final = 400
 MAX_ATTRIBUTES: Final = 500
@@ -172,16 +172,6 @@ def is_text(body: bytes, charset: str | None) -> bool:
     """Whether the start of a body is text that a browser shows, and not bytes in some content coding."""
     text = decode_html(body[:KEPT_BODY_BYTES], charset)
     return bool(text) and (_MARKUP.match(text) is not None or _NO_TEXT.search(text) is None)
-
-
-def has_whole_head(body: bytes, charset: str | None) -> bool:
-    """Whether the start of a body contains the whole head of the page, and something after it."""
-    text = decode_html(body[:KEPT_BODY_BYTES], charset)
-    tag = text.rfind("<")
-    if text.rfind(">") < tag:  # it is cut within a tag, which a parser may take for text
-        text = text[:tag]
-    tree = LexborHTMLParser(_bounded(text)[0])
-    return is_text(body, charset) and tree.body is not None and tree.body.child is not None
 
 
 # The metadata of a parsed page

@@ -23,10 +23,9 @@ from .dates import (
     w3c_day_from_timestamp,
     w3c_from_timestamp,
 )
-from .explanation import DateEvidence
-from .generated_dates import changes_without_content, is_credible
+from .page_verdict import DateEvidence
 from .site_signals import SiteSignals
-from .value_history import VOLATILE, History, last_change
+from .value_history import VOLATILE, History, changes_without_content, is_credible, last_change
 
 
 class LastmodResult(NamedTuple):

@@ -16,10 +16,9 @@ from typing import Any, Final, NamedTuple
 
 from ..models import Page
 from .dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
-from .generated_dates import GENERATED_DATE_SECONDS
 from .observations import HTML_TYPES, Observation, is_conclusive
 from .page_verdict import is_listable
-from .value_history import VOLATILE, History, add_sighting
+from .value_history import GENERATED_DATE_SECONDS, VOLATILE, History, add_sighting
 
 REFRESH_SECONDS: Final = 60 * 60
 """How long the last visit of an unchanged page may stay unwritten: one write an hour instead of one a visit."""

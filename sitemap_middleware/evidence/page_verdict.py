@@ -1,16 +1,18 @@
-"""Decides whether a page's own evidence lets it be listed, and why.
+"""Decides whether a page's own evidence lets it be listed, and why; and explains that to people.
 
 `listing.policy` adds what only the site as a whole shows, such as soft 404s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from ..models import Page
+from ..models import Page, Route, SitemapUrl
 from .dates import w3c_from_timestamp
 from .observations import INDEXABLE_TYPES, refusal_kind, refused_canonical
+from .value_history import VOLATILE, History
 
 
 class Verdict(NamedTuple):
@@ -75,3 +77,116 @@ def dropped_between(page: Page, media_types: Collection[str], now: int) -> tuple
     if page.status == 200 or page.refusal or not page.content_history:
         return None
     return page.content_history[-1].last, page.last_seen
+
+
+# For people
+
+
+class PageEvent(NamedTuple):
+    """Something that happened to a page."""
+
+    at: int
+    """POSIX seconds."""
+    text: str
+
+
+class DateEvidence(NamedTuple):
+    """A date that a page may have, and whether the sitemap has it."""
+
+    date: str | None
+    """As it would be written; None if there is a reason against it."""
+    counts: bool
+    """Whether it is the lastmod of the page. Only one is."""
+    reason: str
+    """Where the date comes from, or why it does not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a URL is listed or not, and where its lastmod and an inferred changefreq come from.
+
+    `str()` returns a text for people.
+    """
+
+    path: str
+    loc: str | None
+    listed: bool
+    reason: str
+    entry: SitemapUrl | None = None
+    lastmod_source: str | None = None
+    route: Route | None = None
+    page: Page | None = None
+    changefreq_source: str | None = None
+    skipped: tuple[str, ...] = ()
+    """Items of its route's values that were left out, and why: how many, and the first few."""
+    ignored: str | None = None
+    """Which requests to this process did not count as evidence, if that may be why nothing is known."""
+
+    note: str | None = None
+    """Why the sitemap itself is not served, or was answered with 503, if that is so."""
+
+    history: tuple[PageEvent, ...] = ()
+    """What happened to the page, the latest first."""
+    dates: tuple[DateEvidence, ...] = ()
+    """The dates that a listed page may have, the best evidence first."""
+
+    def __str__(self) -> str:
+        lines = [f"note: {self.note}"] if self.note else []
+        lines.append(f"{self.path} is {'listed' if self.listed else 'not listed'}: {self.reason}")
+        if self.loc:
+            lines.append(f"loc: {self.loc}")
+        if self.lastmod_source:
+            lastmod = self.entry.lastmod if self.entry and self.entry.lastmod else "none"
+            lines.append(f"lastmod: {lastmod} ({self.lastmod_source})")
+        if self.changefreq_source:
+            word = self.entry.changefreq if self.entry and self.entry.changefreq else "none"
+            lines.append(f"changefreq: {word} ({self.changefreq_source})")
+        if self.route:
+            lines.append(f"route: {self.route.path} ({self.route.endpoint})")
+        lines += [f"values: {skipped}" for skipped in self.skipped]
+        if self.ignored:
+            lines.append(f"ignored: {self.ignored}")
+        return "\n".join(lines)
+
+
+def histories(page: Page) -> dict[str, History]:
+    """The histories of a page that are not empty, by what they are about."""
+    named = {
+        "content": page.content_history,
+        "Last-Modified": page.last_modified_history,
+        "stated date": page.stated_date_history,
+    }
+    return {name: history for name, history in named.items() if history}
+
+
+def value_names(name: str, history: History, write_time: Callable[[int], str]) -> list[str]:
+    """What each value of the history of a name is called: a date is written, and a content has its number."""
+    if name != "content":
+        return [write_time(run.value) for run in history]
+    return [
+        "content that varies" if run.value == VOLATILE else f"content {number}" for number, run in enumerate(history, 1)
+    ]
+
+
+def page_events(
+    page: Page, dropped: int | None, write_time: Callable[[int], str] = w3c_from_timestamp
+) -> list[PageEvent]:
+    """What happened to a page, the latest first.
+
+    Args:
+        page: what was observed.
+        dropped: when it was no longer listed, in POSIX seconds; None if it is, or if that is not known.
+        write_time: writes the times within the texts.
+    """
+    events = [PageEvent(page.first_seen, "first seen")]
+    for name, history in histories(page).items():
+        for run, called in zip(history, value_names(name, history, write_time), strict=True):
+            what = called if name == "content" else f"{name} {called}"
+            seen = f"was first seen, and last at {write_time(run.last)}" if run.was_repeated else "was seen once"
+            events.append(PageEvent(run.first, f"{what} {seen}"))
+    if page.unconfirmed_at:
+        events.append(PageEvent(page.unconfirmed_at, f"{describe_answer(page)}, not yet confirmed"))
+    events.append(PageEvent(page.last_seen, f"latest evidence: it answered {page.status}"))
+    if dropped is not None:
+        events.append(PageEvent(dropped, "no longer listed, at this time or before"))
+    return sorted(events, key=lambda event: event.at)[::-1]

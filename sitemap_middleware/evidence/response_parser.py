@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+import zlib
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Final
+from importlib import import_module
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ..http.captured_response import MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
 from ..http.urls import is_page_url, is_same_page, is_same_path
-from .body_decoding import decode_body, undecodable_reason
 from .dates import parse_last_modified
-from .html_facts import HtmlFacts, has_whole_head, is_text, parse_html
+from .html_facts import HtmlFacts, is_text, parse_html
 from .observations import HTML_TYPES, INDEXABLE_TYPES, Observation, canonical_refusal, refresh_refusal
 from .response_headers import ResponseHeaders
 
@@ -30,6 +31,22 @@ _SIGN_IN_URL: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Part of a redirect's target that shows a login page, or that carries the page to return to after the login."""
+
+_BROTLI_SLICE_BYTES: Final = 16
+"""Brotli has no output limit, and a few bytes may expand to megabytes."""
+
+
+def _first_installed(*names: str) -> Any:
+    for name in names:
+        try:
+            return import_module(name)
+        except ImportError:
+            continue
+    return None
+
+
+_zstd: Any = _first_installed("compression.zstd", "backports.zstd")
+_brotli: Any = _first_installed("brotli", "brotlicffi")
 
 
 def parse_response(
@@ -94,19 +111,18 @@ def parse_response(
     )
 
 
-def _read_html(captured: CapturedResponse, headers: ResponseHeaders, path: str = "") -> HtmlFacts | None:
-    """What a sampled body says; None if its head cannot be read."""
-    body, codings, charset = captured.body or b"", headers.codings, headers.charset
-    is_xml, is_complete = headers.media_type != "text/html", not captured.is_truncated
+def _read_html(captured: CapturedResponse, headers: ResponseHeaders, path: str) -> HtmlFacts | None:
+    """What a sampled body says; None if its head cannot be read: it may be cut, or bytes in some content coding."""
+    sample, codings, charset = captured.body or b"", headers.codings, headers.charset
+    body, is_complete = sample, not captured.is_truncated
     if codings:
-        body, is_complete = decode_body(body, codings, MAX_HTML_BYTES)
+        body, is_complete = decode_body(sample, codings, MAX_HTML_BYTES)
+    is_xml = headers.media_type != "text/html"
     html = parse_html(body, charset, path=path, is_truncated=not is_complete, is_xml=is_xml)
-    if is_complete or not codings:
+    if is_complete or not codings or html.noindex:
         return html
-    is_cut = not captured.is_truncated and len(body) < MAX_HTML_BYTES
-    if not (html.noindex or (has_whole_head if is_cut else is_text)(body, charset)):
-        return None
-    return html._replace(unread_reason=f"is not whole as {', '.join(codings)[:20]}") if is_cut else html
+    is_cut = body != sample and len(body) < MAX_HTML_BYTES and not captured.is_truncated
+    return None if is_cut or not is_text(body, charset) else html
 
 
 def _refusal(
@@ -135,3 +151,56 @@ def denies_access(status: int, loc: str, target: str | None) -> bool:
 
 def _sign_in_words(url: str) -> set[str]:
     return {match[0].lower() for match in _SIGN_IN_URL.finditer(url)}
+
+
+# Bodies that the app compressed: decoded up to a length, so that a small body cannot expand without bound
+
+
+def undecodable_reason(codings: Sequence[str]) -> str:
+    """Why a body with these codings cannot be decoded, such as "is compressed with …"; empty if it can."""
+    installed = {"gzip": zlib, "deflate": zlib, "zstd": _zstd, "br": _brotli}
+    missing = next((coding for coding in codings if installed.get(coding) is None), None)
+    return "" if missing is None else f"is compressed with {missing[:20]!r}, for which no decoder is installed"
+
+
+def decode_body(body: bytes, codings: Sequence[str], limit: int) -> tuple[bytes, bool]:
+    """The decoded bytes up to the limit or the end of a cut body, and whether they are complete.
+
+    A coding that is unknown, or of which nothing can be decoded, is passed over, as browsers do with unknown ones: some
+    apps name a charset there, or "none".
+    """
+    is_complete = True
+    for coding in reversed(codings):
+        try:
+            decoded, has_ended = _decoded(body, coding, limit + 1)
+        except Exception:  # each decoder raises its own errors
+            decoded, has_ended = b"", False
+        is_complete = is_complete and has_ended and len(decoded) <= limit
+        body = (decoded if decoded or has_ended else body)[:limit]
+    return body, is_complete
+
+
+def _decoded(body: bytes, coding: str, limit: int) -> tuple[bytes, bool]:
+    """The decoded bytes up to the limit, and whether the compressed stream has ended."""
+    if coding == "br":
+        return _decoded_brotli(body, limit)
+    if coding == "zstd":
+        stream = _zstd.ZstdDecompressor()
+    elif coding == "gzip":
+        stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    elif coding == "deflate":
+        # The zlib format, or the raw deflate stream that some servers send (RFC 9110, section 8.4.1.2).
+        is_raw = len(body) < 2 or body[0] & 15 != 8 or (body[0] << 8 | body[1]) % 31 != 0
+        stream = zlib.decompressobj(-zlib.MAX_WBITS if is_raw else zlib.MAX_WBITS)
+    else:
+        raise LookupError(coding)
+    return stream.decompress(body, limit), stream.eof
+
+
+def _decoded_brotli(body: bytes, limit: int) -> tuple[bytes, bool]:
+    stream, decoded = _brotli.Decompressor(), bytearray()
+    for at in range(0, len(body), _BROTLI_SLICE_BYTES):
+        decoded += stream.process(body[at : at + _BROTLI_SLICE_BYTES])
+        if len(decoded) >= limit:
+            return bytes(decoded[:limit]), False
+    return bytes(decoded), stream.is_finished()

@@ -14,9 +14,8 @@ from typing import Final
 
 from ..models import Page
 from .dates import timestamp_of_w3c
-from .generated_dates import is_generated
 from .template_changes import TemplateChanges
-from .value_history import History
+from .value_history import History, is_generated
 
 DEPLOYMENT_RULES: Final = ((60, 0.2), (5 * 60, 0.5))
 """Dates of a deployment follow each other within so many seconds, and more than this share of the dated pages has one.

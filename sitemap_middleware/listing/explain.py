@@ -7,9 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 
-from ..evidence.explanation import Explanation, page_events
 from ..evidence.lastmod import date_evidence
-from ..evidence.page_verdict import dropped_between
+from ..evidence.page_verdict import Explanation, dropped_between, page_events
 from ..exceptions import ValuesError
 from ..http.urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, toggle_trailing_slash
 from ..models import Route

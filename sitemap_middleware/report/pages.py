@@ -8,8 +8,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_day_from_timestamp
-from ..evidence.explanation import histories, page_events, value_names
-from ..evidence.page_verdict import describe_answer
+from ..evidence.page_verdict import describe_answer, histories, page_events, value_names
 from ..evidence.value_history import History
 from ..exceptions import StoreError
 from ..http.urls import quote_path

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.cli.results_as_text import observation_lines
-from sitemap_middleware.evidence.explanation import Explanation
+from sitemap_middleware.evidence.page_verdict import Explanation
 
 from ..support.documents import locs
 from ..support.sample_sites import Clock, Page, SampleSite

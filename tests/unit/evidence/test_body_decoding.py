@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence import body_decoding
-from sitemap_middleware.evidence.body_decoding import decode_body, undecodable_reason
+from sitemap_middleware.evidence import response_parser
+from sitemap_middleware.evidence.response_parser import decode_body, undecodable_reason
 
 TEXT = b"".join(b"<p>%d</p>" % number for number in range(9000))
 LIMIT = 1024 * 1024
@@ -25,8 +25,8 @@ CODINGS = {
     "gzip": ("gzip", gzip.compress),
     "deflate": ("deflate", zlib.compress),
     "raw deflate": ("deflate", raw),
-    "zstd": ("zstd", body_decoding._zstd.compress),
-    "br": ("br", body_decoding._brotli.compress),
+    "zstd": ("zstd", response_parser._zstd.compress),
+    "br": ("br", response_parser._brotli.compress),
 }
 EACH = pytest.mark.parametrize(("coding", "compress"), CODINGS.values(), ids=CODINGS)
 
@@ -64,9 +64,9 @@ def test_coding_that_a_body_does_not_have_is_passed_over(wrong: str) -> None:
 
 @pytest.mark.parametrize("coding", ["br", "zstd"])
 def test_missing_decoder_is_named_in_the_reason(coding: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert body_decoding._first_installed("no.such.module", "zlib") is zlib
-    monkeypatch.setattr(body_decoding, "_brotli", body_decoding._first_installed("no.such.module"))
-    monkeypatch.setattr(body_decoding, "_zstd", None)
+    assert response_parser._first_installed("no.such.module", "zlib") is zlib
+    monkeypatch.setattr(response_parser, "_brotli", response_parser._first_installed("no.such.module"))
+    monkeypatch.setattr(response_parser, "_zstd", None)
     reason = f"is compressed with '{coding}', for which no decoder is installed"
     assert undecodable_reason(["gzip", coding]) == reason
     assert decode_body(b"x", [coding], LIMIT) == (b"x", False)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 
 from sitemap_middleware.evidence.dates import CLOCK_SKEW_SECONDS
-from sitemap_middleware.evidence.generated_dates import (
+from sitemap_middleware.evidence.value_history import (
     GENERATED_DATE_SECONDS,
     MAX_BACKDATED_SECONDS,
     ROUNDED_CLOCKS,
+    VOLATILE,
+    History,
+    Run,
     changes_without_content,
     is_credible,
 )
-from sitemap_middleware.evidence.value_history import VOLATILE, History, Run
 
 DAY = 86_400
 DATE = 20_000 * DAY + 7

@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence import generated_dates
 from sitemap_middleware.evidence.dates import EARLIEST_DATE_SECONDS, w3c_from_timestamp
 from sitemap_middleware.evidence.lastmod import date_evidence, lastmod
 from sitemap_middleware.evidence.merge import is_worth_writing, merge
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals
-from sitemap_middleware.evidence.value_history import VOLATILE, Run
+from sitemap_middleware.evidence.value_history import VOLATILE, Run, changes_without_content
 from sitemap_middleware.models import Page
 
 from ...support.observed_pages import signals_of
@@ -44,13 +43,6 @@ def page_of(path: str, *sights: tuple[int, int | None], content: int = 1) -> Pag
 def dates(pages: list[Page], now: int) -> dict[str, str | None]:
     around = signals_of(pages)
     return {page.path: lastmod(None, page, None, around, now).text for page in pages}
-
-
-def credible(page: Page) -> bool:
-    """Whether the Last-Modified of a page is credible."""
-    return page.last_modified is not None and generated_dates.is_credible(
-        page.last_modified_history, page.last_modified
-    )
 
 
 # What is told of each date
@@ -238,9 +230,7 @@ def test_date_that_moves_without_content_is_not_a_date() -> None:
     result = lastmod(None, stated, None, EVERYWHERE, NOW + 9 * DAY)
     assert result == (None, "the date that the page states changes while its content stays the same")
     deployed = {value for _, value in moves[1:]}
-    assert not generated_dates.changes_without_content(
-        page.last_modified_history, page.content_history, deployed.__contains__
-    )
+    assert not changes_without_content(page.last_modified_history, page.content_history, deployed.__contains__)
 
 
 # What was seen while a clock was ahead

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.evidence.dates import CLOCK_SKEW_SECONDS, w3c_from_timestamp
-from sitemap_middleware.evidence.generated_dates import GENERATED_DATE_SECONDS, is_credible
 from sitemap_middleware.evidence.lastmod import lastmod
 from sitemap_middleware.evidence.merge import (
     CONFIRMATION_SECONDS,
@@ -23,7 +22,7 @@ from sitemap_middleware.evidence.merge import (
 from sitemap_middleware.evidence.observations import MAX_DELAY_SECONDS, Observation, at_merge
 from sitemap_middleware.evidence.page_verdict import is_listable, page_verdict
 from sitemap_middleware.evidence.site_signals import SiteSignals
-from sitemap_middleware.evidence.value_history import VOLATILE, last_change
+from sitemap_middleware.evidence.value_history import GENERATED_DATE_SECONDS, VOLATILE, is_credible, last_change
 from sitemap_middleware.models import Page
 
 from ...support.observed_pages import signals_of

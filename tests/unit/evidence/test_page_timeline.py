@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_middleware.evidence.explanation import page_events
-from sitemap_middleware.evidence.page_verdict import dropped_between
+from sitemap_middleware.evidence.page_verdict import dropped_between, page_events
 from sitemap_middleware.evidence.value_history import VOLATILE, History, Run
 from sitemap_middleware.models import Page
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.robots_directives import RobotsDirectives, parse_robots, refresh_target
+from sitemap_middleware.evidence.response_headers import RobotsDirectives, parse_robots, refresh_target
 
 PAST = timegm((2010, 6, 25, 15, 0, 0))
 
