@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import gzip
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import flask
 import pytest
 from starlette.applications import Starlette
-from starlette.responses import FileResponse, HTMLResponse
+from starlette.middleware import Middleware
+from starlette.middleware.httpsredirect import HTTPSRedirectMiddleware
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
@@ -30,6 +32,7 @@ from ..support.sample_sites import Page, SampleSite
 from ..support.wire import DRIVERS, Answer, RequestSpec, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+HOME = "https://example.com/"
 TEXT = [("content-type", "text/plain")]
 LINE = "Sitemap: https://example.com/sitemap.xml\n"
 FORBIDDING = "User-agent: *\nDisallow: /private\n"
@@ -43,33 +46,12 @@ def site(protocol: str, robots: Page | None = None, **options: Any) -> SampleSit
 
 
 @pytest.mark.parametrize(
-    ("text", "allowed"),
-    [
-        ("", True),
-        ("User-agent: *\nDisallow:\n", True),
-        ("User-agent: *\nDisallow: /\n", False),
-        ("User-agent: *\nDisallow: /private\n", True),
-        ("User-agent: Googlebot\nDisallow: /\n", False),
-        ("User-agent: bingbot\nDisallow: /\n", False),
-        ("User-agent: otherbot\nDisallow: /\n", True),
-        ("User-agent: *\nDisallow: /\nAllow: /page$\n", True),
-        ("\x00\xff nonsense :::\n", True),
-    ],
-)
-def test_rules_are_those_for_the_crawlers_that_read_sitemaps(text: str, *, allowed: bool) -> None:
-    assert RobotsRules(text).allows("https://example.com/page") is allowed
-
-
-@pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "\nSitemap: x\n"),
         ("User-agent: *", "User-agent: *\n\nSitemap: x\n"),
-        ("User-agent: *\n", "User-agent: *\n\nSitemap: x\n"),
         ("User-agent: *\r", "User-agent: *\r\nSitemap: x\n"),
         ("User-agent: *\rSitemap: y\r", "User-agent: *\rSitemap: y\r"),
         ("sitemap : y", "sitemap : y"),
-        ("User-agent: *\n Sitemap: y\n", "User-agent: *\n Sitemap: y\n"),
     ],
 )
 def test_missing_sitemap_line_is_added(text: str, expected: str) -> None:
@@ -148,43 +130,18 @@ def test_robots_false_turns_both_off(protocol: str) -> None:
 
 # As crawlers read it
 
-DISALLOWED = (
-    *[
-        ("/fish", path, False)
-        for path in ("/fish", "/fish.html", "/fish/salmon.html", "/fishheads", "/fish.php?id=any")
-    ],
-    *[("/fish", path, True) for path in ("/Fish.asp", "/catfish", "/?id=fish", "/desert/fish")],
-    *[("/fish*", path, False) for path in ("/fish", "/fishheads/yummy.html", "/fish.php?id=any")],
-    *[("/fish*", path, True) for path in ("/Fish.asp", "/catfish")],
-    *[("/fish/", path, False) for path in ("/fish/", "/fish/?id=any", "/fish/salmon.htm")],
-    *[("/fish/", path, True) for path in ("/fish", "/fish.html", "/animals/fish/", "/Fish/Salmon.asp")],
-    *[("/*.php", path, False) for path in ("/index.php", "/folder/filename.php?parameters", "/filename.php/")],
-    *[("/*.php", path, True) for path in ("/", "/windows.PHP")],
-    *[("/*.php$", path, False) for path in ("/filename.php", "/folder/filename.php")],
-    *[("/*.php$", path, True) for path in ("/filename.php?parameters", "/filename.php/", "/filename.php5")],
-    *[("/fish*.php", path, False) for path in ("/fish.php", "/fishheads/catfish.php?parameters")],
-    *[("/foo/bar/ツ", path, False) for path in ("/foo/bar/%E3%83%84", "/foo/bar/%e3%83%84")],
-    ("/foo/bar/%E3%83%84", "/foo/bar/%E3%83%84", False),
-    ("/foo/bar/%62%61%7A", "/foo/bar/baz", False),
-    ("/%7ejoe", "/~joe", False),
-    ("fish", "/fish", True),
-)
-"""What a rule forbids, as Google documents it, and percent-encoding as RFC 9309 has it; and whether that is allowed."""
-
-
-@pytest.mark.parametrize(("rule", "path", "allowed"), DISALLOWED)
-def test_rules_match_as_google_documents(rule: str, path: str, *, allowed: bool) -> None:
-    assert RobotsRules(f"user-agent: *\ndisallow: {rule}\n").allows(f"https://example.com{path}") is allowed
-
 
 @pytest.mark.parametrize(
     ("text", "path", "allowed"),
     [
+        ("", "/a", True),
+        ("\x00\xff nonsense :::\n", "/a", True),
+        ("user-agent: *\ndisallow:\n", "/a", True),
+        ("user-agent: *\ndisallow: /*.php$", "/index.php", False),
+        ("user-agent: *\ndisallow: /*.php$", "/index.php?a", True),
+        ("user-agent: *\ndisallow: /foo/ツ", "/foo/%E3%83%84", False),
+        ("user-agent: *\ndisallow: /%7ejoe", "/~joe", False),
         ("user-agent: *\nallow: /p\ndisallow: /", "/page", True),
-        ("user-agent: *\nallow: /folder\ndisallow: /folder", "/folder/page", True),
-        ("user-agent: *\nallow: /page\ndisallow: /*.htm", "/page.htm", False),
-        ("user-agent: *\nallow: /$\ndisallow: /", "/", True),
-        ("user-agent: *\nallow: /$\ndisallow: /", "/page", False),
         ("USER-AGENT: GOOGLEBOT\nDISALLOW: /", "/a", False),
         ("user-agent: Googlebot/2.1\ndisallow: /", "/a", False),
         ("user-agent: Googlebot*\ndisallow: /", "/a", False),
@@ -192,14 +149,12 @@ def test_rules_match_as_google_documents(rule: str, path: str, *, allowed: bool)
         ("user-agent *\ndisallow /", "/a", False),
         ("user-agent: Google\ndisallow: /", "/a", True),
         ("user-agent: Googlebot-News\ndisallow: /", "/a", True),
-        ("user-agent:\ndisallow: /", "/a", True),
         ("user-agent: a\nuser-agent: bingbot\ndisallow: /", "/a", False),
         ("user-agent: googlebot\ndisallow: /a\n\nuser-agent: *\nuser-agent: googlebot\ndisallow: /c", "/a", False),
         ("user-agent: googlebot\ndisallow: /a\n\nuser-agent: *\nuser-agent: googlebot\ndisallow: /c", "/c", False),
         ("user-agent: *\ndisallow: /\n\nuser-agent: googlebot\nuser-agent: bingbot\nallow: /", "/a", True),
         ("disallow: /", "/a", True),
         ("user-agent: *\rdisallow: /a\rdisallow: /b", "/b", False),
-        ("user-agent: *\r\ndisallow: /a\r\n", "/a", False),
         ("junk\nuser-agent: *\n<p>: junk\ndisallow: /a # why\n", "/a", False),
     ],
 )
@@ -214,32 +169,18 @@ LONG = FORBIDS + b"# filler\n" * (MAX_ROBOTS_BYTES // 9) + b"Disallow: /public\n
 HALF = FORBIDS + b"#" * (MAX_ROBOTS_BYTES - len(FORBIDS) - 12) + b"\nDisallow: /public\n"  # cut within the last line
 READ = {
     "text": Page(200, TEXT, FORBIDS),
-    "a view that returns a str": Page(200, [("content-type", "text/html; charset=utf-8")], FORBIDS),
     "no type": Page(200, [], FORBIDS),
-    "a file of unknown type": Page(200, [("content-type", "application/octet-stream")], FORBIDS),
-    "markdown": Page(200, [("content-type", "text/markdown")], FORBIDS),
-    "JSON by its type": Page(200, [("content-type", "application/json")], FORBIDS),
     "a charset that there is not": Page(200, [("content-type", "text/plain; charset=nonsense")], FORBIDS),
-    "a charset that is none of text": Page(200, [("content-type", "text/plain; charset=hex")], FORBIDS),
-    "ASCII": Page(200, [("content-type", "text/plain; charset=us-ascii")], FORBIDS),
     "a byte order mark": Page(200, TEXT, b"\xef\xbb\xbf" + FORBIDS),
     "UTF-16 by its mark": Page(200, TEXT, FORBIDDING.encode("utf-16")),
     "UTF-16 by its charset": Page(200, UTF16, FORBIDDING.encode("utf-16")),
-    "UTF-16 from a Mac": Page(200, TEXT, b"\xfe\xff" + FORBIDDING.encode("utf-16-be")),
     "Latin-1": Page(200, [("content-type", "text/plain; charset=latin-1")], "# für alle\n".encode("latin-1") + FORBIDS),
-    "bytes that are not UTF-8": Page(200, TEXT, b"# f\xfcr alle\n" + FORBIDS),
     "line ends of one CR": Page(200, TEXT, FORBIDS.replace(b"\n", b"\r")),
-    "line ends of Windows": Page(200, TEXT, FORBIDS.replace(b"\n", b"\r\n")),
     "gzip": Page(200, [*TEXT, ("content-encoding", "gzip")], GZIPPED),
-    "GZIP": Page(200, [*TEXT, ("content-encoding", "GZIP")], GZIPPED),
-    "x-gzip": Page(200, [*TEXT, ("content-encoding", "x-gzip")], GZIPPED),
     "deflate": Page(200, [*TEXT, ("content-encoding", "deflate")], zlib.compress(FORBIDS)),
     "bare deflate": Page(200, [*TEXT, ("content-encoding", "deflate")], zlib.compress(FORBIDS, wbits=-15)),
-    "gzip, twice": Page(200, [*TEXT, ("content-encoding", "gzip, gzip")], gzip.compress(GZIPPED)),
-    "identity": Page(200, [*TEXT, ("content-encoding", "identity")], FORBIDS),
     "too long": Page(200, TEXT, LONG),
     "cut in the middle of a rule": Page(200, TEXT, HALF),
-    "endless": Page(200, TEXT, FORBIDS + b"# filler\n" * 1_000_000),
     "too long once it is decompressed": Page(
         200, [*TEXT, ("content-encoding", "gzip")], gzip.compress(FORBIDS + b"\n" * 100_000_000)
     ),
@@ -257,15 +198,10 @@ def test_rules_are_obeyed_however_they_are_served(protocol: str, robots: Page) -
 NO_RULES = {
     "nothing": Page(200, TEXT, b""),
     "not found": Page(404, TEXT, FORBIDS),
-    "gone": Page(410, TEXT, FORBIDS),
     "not allowed": Page(403, TEXT, FORBIDS),
-    "for members": Page(401, TEXT, FORBIDS),
-    "no content": Page(204, [], b""),
     "a page for every path": Page(
         200, [("content-type", "text/html")], b"<!doctype html><title>App</title><p>Disallow: /"
     ),
-    "a page that quotes a rule": Page(200, TEXT, b"<pre>User-agent: * Disallow: /</pre>"),
-    "JSON": Page(200, [("content-type", "application/json")], b'{"user-agent": "*",\n "disallow": "/"}'),
     "bytes": Page(200, TEXT, bytes(range(256)) * 10),
 }
 
@@ -294,14 +230,9 @@ def around_robots(protocol: str, more: dict[str, Page], **options: Any) -> Sampl
     "target",
     [
         "/static/robots.txt",
-        "static/robots.txt",
-        "/static/robots%2Etxt",
-        "/static/../static/robots.txt",
-        "http://www.example.com/static/robots.txt",
+        "static/../static/robots%2Etxt",
         "//www.example.com/static/robots.txt",
-        "https://example.com/static/robots.txt",
-        "https://www.example.com:443/static/robots.txt#rules",
-        "HTTP://EXAMPLE.COM/static/robots.txt",
+        "HTTPS://example.com:443/static/robots.txt#rules",
     ],
 )
 def test_a_redirect_within_the_site_is_followed(protocol: str, target: str) -> None:
@@ -312,8 +243,8 @@ def test_a_redirect_within_the_site_is_followed(protocol: str, target: str) -> N
 @pytest.mark.parametrize(
     "target",
     [
-        *("https://example.org/static/robots.txt", "//evil.example/static/robots.txt", "ftp://example.com/robots.txt"),
-        *("/static/robots.txt?v=1", "https://exa_mple/x", "javascript:robots"),
+        *("https://example.org/static/robots.txt", "ftp://example.com/robots.txt", "/static/robots.txt?v=1"),
+        *("https://exa_mple/x", "javascript:robots"),
     ],
 )
 def test_redirect_to_another_site_is_not_followed_and_logged_once(
@@ -326,7 +257,7 @@ def test_redirect_to_another_site_is_not_followed_and_logged_once(
 
 
 @BOTH
-@pytest.mark.parametrize(("hops", "obeyed"), [(1, True), (5, True), (6, False), (50, False)])
+@pytest.mark.parametrize(("hops", "obeyed"), [(5, True), (6, False)])
 def test_five_redirects_are_followed(protocol: str, hops: int, *, obeyed: bool) -> None:
     pages = {"/robots.txt": moved("/static/r1", 301)}
     pages |= {
@@ -337,48 +268,30 @@ def test_five_redirects_are_followed(protocol: str, hops: int, *, obeyed: bool) 
     assert ("https://example.com/private" not in around_robots(protocol, pages).locs()) is obeyed
 
 
-def secure(protocol: str, *, by_header: bool) -> Any:
-    """An app that redirects every other scheme to https."""
-
-    def where(scheme: str, forwarded: str) -> bool:
-        return (forwarded if by_header else scheme) == "https"
-
-    def wsgi_app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-        if not where(environ["wsgi.url_scheme"], environ.get("HTTP_X_FORWARDED_PROTO", "")):
-            start_response("301 Moved", [("Location", f"https://{environ['HTTP_HOST']}{environ['PATH_INFO']}")])
-            return [b""]
-        start_response("200 OK", [("Content-Type", "text/html")])
-        return [FORBIDS if environ["PATH_INFO"] == "/robots.txt" else b"<p>A page."]
-
-    async def asgi_app(scope: dict[str, Any], _: Any, send: Any) -> None:
-        headers = {name.decode(): value.decode() for name, value in scope["headers"]}
-        status, sent, body = 200, [(b"content-type", b"text/html")], FORBIDS
-        if not where(scope["scheme"], headers.get("x-forwarded-proto", "")):
-            status, sent, body = 301, [(b"location", f"https://{headers['host']}{scope['path']}".encode())], b""
-        await send({"type": "http.response.start", "status": status, "headers": sent})
-        await send({"type": "http.response.body", "body": body})
-
-    return wsgi_app if protocol == "wsgi" else asgi_app
+def to_https(_: str, headers: dict[str, str], __: str) -> tuple[int, list[tuple[str, str]], bytes]:
+    if headers.get("x-forwarded-proto") != "https":
+        return 301, [("Location", "https://example.com/robots.txt")], b""
+    return 200, TEXT, FORBIDS
 
 
-@BOTH
-@pytest.mark.parametrize("by_header", [False, True], ids=["by the scheme", "by a header"])
-def test_robots_txt_behind_a_redirect_to_https_is_obeyed(protocol: str, *, by_header: bool) -> None:
-    app = SitemapMiddleware(
-        secure(protocol, by_header=by_header),
-        store="memory://",
-        base_url="https://example.com",
-        include=("/", "/private"),
-        verify=False,
-    )
-    assert locs(DRIVERS[protocol](app, RequestSpec("/sitemap.xml")).body) == ["https://example.com/"]
+async def plain(_: Any) -> PlainTextResponse:
+    return PlainTextResponse(FORBIDS)
+
+
+def test_robots_txt_behind_a_redirect_to_https_is_obeyed() -> None:
+    for protocol in ("wsgi", "asgi"):
+        assert locs(DRIVERS[protocol](answering(protocol, to_https), RequestSpec("/sitemap.xml")).body) == [HOME]
+    routes = [Route("/", html), Route("/private", html), Route("/robots.txt", plain)]
+    app = Starlette(routes=routes, middleware=[Middleware(HTTPSRedirectMiddleware)])
+    site = SitemapMiddleware(app, store="memory://", base_url="https://example.com", verify=False)
+    assert locs(asgi(site, RequestSpec("/sitemap.xml")).body) == [HOME]
 
 
 # What fails
 
 
 @BOTH
-@pytest.mark.parametrize("status", [429, 500, 502, 503, 599])
+@pytest.mark.parametrize("status", [429, 500, 599])
 def test_initial_failure_blocks_the_sitemap_and_is_retried_soon(
     protocol: str, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -396,7 +309,7 @@ def test_initial_failure_blocks_the_sitemap_and_is_retried_soon(
 
 
 @BOTH
-@pytest.mark.parametrize("status", [429, 500, 503])
+@pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("before", [FORBIDS, b""], ids=["rules", "none"])
 def test_later_failure_keeps_the_known_rules_also_after_a_restart(protocol: str, status: int, before: bytes) -> None:
     store = MemoryStore()
@@ -480,10 +393,10 @@ def test_app_that_knows_one_host_only_gets_its_robots_txt_obeyed_and_extended(kn
 def test_an_app_of_no_known_routes_gets_one_warning_with_the_cure(
     protocol: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    app = SitemapMiddleware(secure(protocol, by_header=False), store="memory://", base_url="https://example.com")
+    app = answering(protocol, lambda *_: (200, TEXT, FORBIDS), include=())
     for _ in range(2):
-        assert DRIVERS[protocol](app, RequestSpec("/robots.txt", scheme="https")).body == FORBIDS
-        assert DRIVERS[protocol](app, RequestSpec("/sitemap.xml", scheme="https")).status == 404
+        assert DRIVERS[protocol](app, RequestSpec("/robots.txt")).body == FORBIDS
+        assert DRIVERS[protocol](app, RequestSpec("/sitemap.xml")).status == 404
     assert ["routes=app" in message for message in caplog.messages] == [True]
 
 
@@ -527,7 +440,7 @@ Rules = Callable[[str, dict[str, str], str], tuple[int, list[tuple[str, str]], b
 """An app's robots.txt by the method, the headers and the query of a request."""
 
 
-def answering(protocol: str, rules: Rules) -> SitemapMiddleware:
+def answering(protocol: str, rules: Rules, include: Sequence[str] = ("/", "/private")) -> SitemapMiddleware:
     """An app whose robots.txt depends on the request."""
 
     def response(
@@ -553,7 +466,7 @@ def answering(protocol: str, rules: Rules) -> SitemapMiddleware:
         await send({"type": "http.response.body", "body": body[5:]})
 
     app: Any = wsgi_app if protocol == "wsgi" else asgi_app
-    return SitemapMiddleware(app, store="memory://", base_url="https://example.com", include="/", verify=False)
+    return SitemapMiddleware(app, store="memory://", base_url="https://example.com", include=include, verify=False)
 
 
 def by_visitor(method: str, headers: dict[str, str], query: str) -> tuple[int, list[tuple[str, str]], bytes]:
@@ -616,73 +529,39 @@ def test_what_is_no_robots_txt_for_one_visitor_alone_is_left_to_the_app(protocol
         assert (answer.status, answer.body) == (status, body)
 
 
-def locale_starlette() -> Any:
-    return Starlette(routes=[Route("/about", html), Route("/{lang}/", html)])
-
-
-def page_starlette() -> Any:
-    return Starlette(routes=[Route("/about", html), Route("/{page}", html)])
-
-
 async def html(_: Any) -> HTMLResponse:
     return HTMLResponse("<h1>A page</h1>")
 
 
-def locale_flask() -> Any:
-    return flask_of("/<lang>/", "<h1>Start</h1>")
-
-
-def page_flask() -> Any:
-    return flask_of("/<page>", "A page without markup")
-
-
-def own_page_flask() -> Any:
-    return flask_of("/robots.txt", "<h1>About robots</h1>")
-
-
-def refusing_flask() -> Any:
-    return flask_of("/<page>", ("no", 403))
-
-
-def sign_in_flask() -> Any:
-    return flask_of("/<page>", ("", 302, [("Location", "/sign-in?next=/robots.txt")]))
-
-
-def lost_flask() -> Any:
-    return flask_of("/<page>", ("", 302, [("Location", "/v1/robots.txt")]))
-
-
-def flask_of(rule: str, answer: Any) -> Any:
-    app = flask.Flask("site", static_folder=None)
-    app.add_url_rule("/about", "about", lambda: "<h1>About</h1>")
-    app.add_url_rule(rule, "any", lambda **_: answer)
-    return app
-
-
 @pytest.mark.parametrize(
-    ("create", "route"),
+    ("protocol", "route", "answer"),
     [
-        (locale_starlette, "/{lang}/"),
-        (page_starlette, "/{page}"),
-        (locale_flask, "/<lang>/"),
-        (page_flask, "/<page>"),
-        (own_page_flask, "/robots.txt"),
-        (refusing_flask, "/<page>"),
-        (sign_in_flask, "/<page>"),
-        (lost_flask, "/<page>"),
+        ("asgi", "/{lang}/", None),
+        ("asgi", "/{page}", None),
+        ("wsgi", "/<lang>/", "<h1>Start</h1>"),
+        ("wsgi", "/<page>", "A page without markup"),
+        ("wsgi", "/robots.txt", "<h1>About robots</h1>"),
+        ("wsgi", "/<page>", ("no", 403)),
+        ("wsgi", "/<page>", ("", 302, [("Location", "/sign-in?next=/robots.txt")])),
+        ("wsgi", "/<page>", ("", 302, [("Location", "/v1/robots.txt")])),
     ],
 )
 def test_what_is_no_robots_txt_is_replaced_and_logged_once(
-    create: Callable[[], Any], route: str, caplog: pytest.LogCaptureFixture
+    protocol: str, route: str, answer: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    app = SitemapMiddleware(create(), store="memory://", base_url="https://example.com")
-    get = DRIVERS["asgi" if "starlette" in create.__name__ else "wsgi"]
+    app: Any = flask.Flask("site", static_folder=None)
+    if protocol == "wsgi":
+        app.add_url_rule("/about", "about", lambda: "<h1>About</h1>")
+        app.add_url_rule(route, "any", lambda **_: answer)
+    else:
+        app = Starlette(routes=[Route("/about", html), Route(route, html)])
+    app, get = SitemapMiddleware(app, store="memory://", base_url="https://example.com"), DRIVERS[protocol]
     for method in ("GET", "HEAD", "GET"):
-        answer = get(app, RequestSpec("/robots.txt", method=method))
+        sent = get(app, RequestSpec("/robots.txt", method=method))
         expected = minimal_robots("https://example.com/sitemap.xml")
-        assert (answer.status, answer.header("content-length")) == (200, str(len(expected)))
-        assert answer.text == ("" if method == "HEAD" else expected)
-        assert answer.header("content-type") == "text/plain; charset=utf-8"
+        assert (sent.status, sent.header("content-length")) == (200, str(len(expected)))
+        assert sent.text == ("" if method == "HEAD" else expected)
+        assert sent.header("content-type") == "text/plain; charset=utf-8"
     assert [f"(route {route}, " in message for message in caplog.messages if "is no robots.txt" in message] == [True]
     app.flush()
     assert locs(get(app, RequestSpec("/sitemap.xml")).body) == ["https://example.com/about"]
@@ -695,15 +574,6 @@ def test_a_redirect_that_leads_to_a_robots_txt_is_the_apps(caplog: pytest.LogCap
     assert (answer.status, answer.header("location")) == (302, "/static/robots.txt")
     assert sample.locs() == ["https://example.com/"]
     assert not caplog.messages
-
-
-@pytest.mark.parametrize("target", ["http://[", "//", "", "?", "https://example.org/robots.txt?v=1"])
-def test_a_malformed_or_foreign_redirect_harms_no_sitemap(target: str) -> None:
-    sample = around_robots("asgi", {"/robots.txt": moved(target)})
-    replaced = not target.startswith("https")
-    for _ in range(2):
-        assert sample.request("/robots.txt").status == (200 if replaced else 302)
-        assert sample.locs() == ["https://example.com/", "https://example.com/private"]
 
 
 @BOTH
