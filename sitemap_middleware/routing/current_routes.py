@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any, Final
 
 from ..http.urls import bare_host, wildcard_of
-from ..models import Context, Route
+from ..models import Route
 from ..options.table import Options
 from ..util import WarnOnce
-from .framework_detection import framework_app, framework_of, proxy_middleware, root_path
+from .framework_detection import framework_app, new_context, proxy_middleware, root_path
 from .route_discovery import discover_routes, trusted_hosts
 from .route_table import RouteTable
 
@@ -73,22 +73,11 @@ class AppRoutes:
             found = table.routes if table is not None else ()
         self._read_again_at = now + LARGE_APP_PAUSE_SECONDS if len(found) > LARGE_APP_ROUTES else 0.0
         if table is None or table.routes != found:
-            self._table = table = RouteTable(found, self._options, self._new_context)
+            self._table = table = RouteTable(found, self._options, lambda: new_context(framework_app(self._app)))
             self.version += 1
             self.on_change()
             self._warn_of_unused_values(found)
         return table
-
-    def _new_context(self) -> Context | None:
-        """A new application context of Flask or Quart, or the database connections of Django; else None."""
-        app = framework_app(self._app)
-        if framework_of(app) == "django":
-            from .django_urlconf import own_connections
-
-            return own_connections()
-        create = getattr(app, "app_context", None)
-        context: Context | None = create() if callable(create) else None
-        return context
 
     def keeps(self, path: str, option: str) -> bool:
         """Whether the app has a route of its own for a path that the middleware would answer. If so, warn once.

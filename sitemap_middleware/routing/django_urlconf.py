@@ -60,14 +60,7 @@ def views(resolver: URLResolver) -> Iterator[View]:
 
 
 def _forms_of_view(patterns: tuple[Any, ...], callback: Any, language: str, *, is_admin: bool) -> list[View]:
-    """The forms of one view, in the active language.
-
-    Args:
-        patterns: from that of the root's first `include()` to its own.
-        callback: the view.
-        language: the active language.
-        is_admin: whether it belongs to an admin.
-    """
+    """The forms of one view, in the active language. Its patterns are those from the root's `include()` to its own."""
     route = ""
     for pattern in reversed(patterns):
         route = str(pattern) + route.removeprefix("^") if str(pattern) else route
@@ -91,7 +84,10 @@ def _patterns(
         if isinstance(entry, URLPattern):
             yield patterns, entry.callback, language, is_admin
         else:
-            of_admin = is_admin or (entry.app_name == "admin" and any(map(_is_admin_view, entry.url_patterns)))
+            callbacks = [getattr(inner, "callback", None) for inner in entry.url_patterns]
+            of_admin = is_admin or (
+                entry.app_name == "admin" and any(hasattr(view, "admin_site") for view in callbacks)
+            )
             languages = _languages() if isinstance(entry.pattern, LocalePrefixPattern) else [language]
             for code in languages:
                 yield from _patterns(entry, code, patterns, is_admin=of_admin)
@@ -112,10 +108,6 @@ def default_language() -> str:
 
 def _has_locale_middleware() -> bool:
     return any("locale" in name.lower() for name in settings.MIDDLEWARE)
-
-
-def _is_admin_view(entry: Any) -> bool:
-    return hasattr(getattr(entry, "callback", None), "admin_site")
 
 
 def _forms(pattern: Any) -> list[tuple[str, str, Sequence[str]]]:

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any, Final, Literal
 
+from ..models import Context
+
 Framework = Literal["bottle", "django", "falcon", "litestar", "pyramid", "starlette", "werkzeug"]
 """A framework by the name of its module in this package."""
 
@@ -149,6 +151,17 @@ def root_path(app: Any) -> str:
 
         return str(settings.FORCE_SCRIPT_NAME or "").rstrip("/")
     return str(get_attribute(inner, "root_path") or "") if is_starlette(inner) else ""
+
+
+def new_context(app: Any) -> Context | None:
+    """A new application context of a Flask or Quart app, or the database connections of Django; else None."""
+    if framework_of(app) == "django":
+        from .django_urlconf import own_connections
+
+        return own_connections()
+    create = getattr(app, "app_context", None)
+    context: Context | None = create() if callable(create) else None
+    return context
 
 
 def proxy_middleware(app: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
-from functools import partial
 from operator import attrgetter
 from typing import Any, Final
 
@@ -30,6 +29,7 @@ from ..options.decorator import (
 from .framework_detection import framework_app
 from .route_discovery import BasePathBuilder, Position, media_type_reason, restrict_to_free_paths, with_outer_settings
 
+_DOCUMENTATION: Final = "it is Litestar's own documentation of the API"
 _DOCUMENTATION_MODULES: Final = ("litestar.openapi.", "litestar._openapi.")
 """Beginnings of the modules whose handlers are Litestar's own documentation of the API."""
 
@@ -48,15 +48,18 @@ def read_routes(app: Litestar, position: Position) -> Iterator[Route]:
     """
     routes = sorted(app.routes, key=attrgetter("path"))  # Litestar keeps the paths of a handler in a set
     found = [(route, handler) for route in routes if (handler := _get_handler(route)) is not None]
-    plain = {route.path for route, handler in found if not _is_mount(handler) and not _parameters(route)}
+    plain = {
+        route.path for route, handler in found if not getattr(handler, "is_mount", False) and not _parameters(route)
+    }
     for route, handler in found:
-        if _is_mount(handler):
+        if getattr(handler, "is_mount", False):
             yield from _mounted_routes(handler, route.path, plain, position)
             continue
         own_settings, settings = settings_of_handler(handler)
         path = position.prefix + _template(route)
         settings, not_learned_reason = inherited_settings(path, own_settings, settings)
         static = route.path in plain
+        module = f"{getattr(handler.fn, '__module__', None) or ''}."
         yield Route(
             path,
             endpoint_name(handler.fn),
@@ -64,7 +67,7 @@ def read_routes(app: Litestar, position: Position) -> Iterator[Route]:
             position.host,
             settings,
             _hidden_reason(route, handler, static),
-            _internal_reason(handler),
+            _DOCUMENTATION if module.startswith(_DOCUMENTATION_MODULES) else None,
             not_learned_reason=not_learned_reason,
             builder=_PathBuilder(app, route, handler, position.prefix) if settings.values and not static else None,
         )
@@ -85,10 +88,6 @@ def _get_handler(route: Any) -> Any:
     return handler if hasattr(handler, "is_mount") else None
 
 
-def _is_mount(handler: Any) -> bool:
-    return bool(getattr(handler, "is_mount", False))
-
-
 def _parameters(route: Any) -> set[str]:
     """The names of the parameters of a route's path."""
     return {component.name for component in route.path_components if not isinstance(component, str)}
@@ -98,21 +97,6 @@ def _template(route: Any) -> str:
     """The path of a route without the spaces that Litestar allows: ``/posts/{number: int}``."""
     path: str = route.path
     return path if " " not in path else re.sub(r"\{[^{}/]*\}", lambda parameter: parameter[0].replace(" ", ""), path)
-
-
-def _find(app: Litestar, path: str) -> tuple[Any, str, Mapping[str, Any]]:
-    """The handler that answers a GET of a path, the rest of the path if it is a mount, and the path's parameters.
-
-    The handler is None if there is none.
-    """
-    router = app.asgi_router
-    find = router.handle_routing.__wrapped__  # without its cache, which is for the requests of visitors
-    find = find if hasattr(find, "__self__") else partial(find, router)
-    try:
-        _, handler, rest, params, *_ = find(path=normalize_path(path), method="GET")
-    except HTTPException:
-        return None, "", {}
-    return handler, rest, params
 
 
 def _mounted_routes(handler: Any, mount_path: str, plain: set[str], position: Position) -> Iterator[Route]:
@@ -184,10 +168,8 @@ def _hidden_reason(route: Any, handler: Any, static: bool) -> HiddenReason | Non
 
 def _may_return_response(returned: Any) -> bool:
     """Whether a return annotation is a response or an ASGI app, alone or in a union."""
-    for field in returned.inner_types if returned.is_union else (returned,):
-        if field.origin is Callable or field.is_subclass_of((Response, ASGIResponse)):
-            return True
-    return False
+    fields = returned.inner_types if returned.is_union else (returned,)
+    return any(field.origin is Callable or field.is_subclass_of((Response, ASGIResponse)) for field in fields)
 
 
 def _required_parameter(route: Any) -> HiddenReason | None:
@@ -200,19 +182,12 @@ def _required_parameter(route: Any) -> HiddenReason | None:
     return None
 
 
-def _internal_reason(handler: Any) -> str | None:
-    module = getattr(handler.fn, "__module__", None) or ""
-    if f"{module}.".startswith(_DOCUMENTATION_MODULES):
-        return "it is Litestar's own documentation of the API"
-    return None
-
-
 class _PathBuilder(BasePathBuilder):
     """Builds and matches the paths of one route with parameters."""
 
     def __init__(self, app: Litestar, route: Any, handler: Any, prefix: str) -> None:
         super().__init__(_template(route), _parameters(route), prefix)
-        self._app = app
+        self._router: Any = app.asgi_router
         self._components = route.path_components
         self._handler = handler
 
@@ -224,7 +199,10 @@ class _PathBuilder(BasePathBuilder):
         return f"/{'/'.join(parts)}"
 
     def leads_here(self, path: str) -> bool:
-        handler, _, params = _find(self._app, path)
+        try:
+            _, handler, _, params, *_ = self._router.handle_routing(path=normalize_path(path), method="GET")
+        except HTTPException:
+            return False
         return handler is self._handler and self.parameter_names == params.keys() and path == normalize_path(path)
 
 

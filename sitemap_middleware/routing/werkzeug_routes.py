@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Final
 from urllib.parse import unquote
@@ -14,6 +14,7 @@ from werkzeug.routing import BuildError, MapAdapter, Rule
 from ..http.urls import ascii_host, bare_host
 from ..models import Context, HiddenReason, Route, RouteSettings
 from ..options.decorator import NO_SETTINGS, endpoint_name, inherited_settings, merge_settings, settings_of
+from .framework_detection import new_context
 from .route_discovery import Position, check_params
 
 _API_MODULES: Final = ("flask_restx", "flask_restful")
@@ -33,36 +34,32 @@ _DASH_NOT_FOUND: Final = "not_found_404"
 
 def read_routes(app: Any, position: Position) -> Iterator[Route]:
     """The rules of an app that answer GET, except aliases, redirects, build-only and websocket rules."""
-    read_settings = _settings_reader(app)
-    views, declared = getattr(app, "view_functions", None) or {}, DeclaredViews()
-    dash = {dash_index(found): found for found in dash_apps(app)}
+    views = getattr(app, "view_functions", None) or {}
+    dash = _dash_apps(views)
     for found in dash.values():
-        yield from dash_pages(found, position)
-    hosts = tuple(sorted({host for rule in app.url_map.iter_rules() if (host := _host(app, rule))}))
-    for rule in app.url_map.iter_rules():
-        if rule.build_only or rule.alias or rule.websocket or rule.redirect_to is not None:
+        yield from _dash_pages(found, position)
+    rules = [(rule, host) for rule in app.url_map.iter_rules() if (host := _host(app, rule)) is not None]
+    hosts = tuple(sorted({host for _, host in rules if host}))
+    for rule, host in rules:
+        if rule.build_only or rule.alias or rule.websocket or rule.redirect_to is not None or rule.endpoint in dash:
             continue
         if rule.methods is not None and "GET" not in rule.methods:
             continue
-        host = _host(app, rule)
-        if host is None:
-            continue
+        endpoint, view = rule.endpoint, views.get(rule.endpoint, rule.endpoint)
         static_path = _static_path(rule)
         path = position.prefix + (rule.rule if static_path is None else static_path)
-        own_settings, settings = read_settings(rule)
-        settings, not_learned_reason = inherited_settings(path, own_settings, settings)
-        endpoint = rule.endpoint
-        if endpoint in dash:
-            continue
-        view = views.get(endpoint, endpoint)
+        own_settings = settings_of(view)
+        settings, not_learned_reason = inherited_settings(
+            path, own_settings, _all_settings(app, endpoint, own_settings)
+        )
         yield Route(
             path,
             endpoint if isinstance(endpoint, str) else endpoint_name(endpoint),
             static_path is not None,
             host or position.host,
             settings,
-            declared.hidden_reason(view) if declared else None,
-            declared.internal_reason(view) if declared else None,
+            _hidden_reason(view),
+            _internal_reason(view),
             not_learned_reason=not_learned_reason,
             except_hosts=() if host else hosts,
             builder=_PathBuilder(app, rule, position.prefix) if settings.values and static_path is None else None,
@@ -135,18 +132,17 @@ class _PathBuilder:
         path = unquote(built)
         if not built.startswith("/") or built.startswith("//"):
             raise ValueError(f"{built} is on another host")
-        matching = self.matching_rule(path)
+        found = self._matching_rule(path)
         # A static rule of the same view may take the path of default parameters.
-        if matching is None or not (
-            matching is rule or (matching.endpoint == rule.endpoint and _all_arguments_have_defaults(matching))
-        ):
+        is_default = found is not None and found.endpoint == rule.endpoint and _all_arguments_have_defaults(found)
+        if found is not rule and not is_default:
             raise ValueError(f"{self._prefix}{path} is not routed to {rule.rule}")
         return self._prefix + path
 
     def matches(self, path: str) -> bool:
-        return path.startswith(self._prefix) and self.matching_rule(path[len(self._prefix) :]) is self._rule
+        return path.startswith(self._prefix) and self._matching_rule(path[len(self._prefix) :]) is self._rule
 
-    def matching_rule(self, path: str) -> Rule | None:
+    def _matching_rule(self, path: str) -> Rule | None:
         """The rule that answers a decoded path, which is given without the prefix."""
         try:
             return _matching_rule(self._adapter, path)
@@ -158,9 +154,7 @@ class _PathBuilder:
                 return _matching_rule(self._adapter, path)
 
     def context(self) -> Context | None:
-        app_context = getattr(self._app, "app_context", None)
-        context: Context | None = app_context() if callable(app_context) else None
-        return context
+        return new_context(self._app)
 
 
 def _all_arguments_have_defaults(rule: Rule) -> bool:
@@ -181,68 +175,44 @@ def _host(app: Any, rule: Rule) -> str | None:
     return host.lower() if host and "<" not in host else None
 
 
-def _settings_reader(app: Any) -> Callable[[Rule], tuple[RouteSettings, RouteSettings]]:
-    """A function that reads the settings of a rule: those of its view, and those merged with blueprints and app."""
-    views = getattr(app, "view_functions", None) or {}
+def _all_settings(app: Any, endpoint: object, own: RouteSettings) -> RouteSettings:
+    """The settings of a view, merged with those of its blueprints, the innermost first, and of the app."""
     blueprints = getattr(app, "blueprints", None) or {}
-    app_settings = settings_of(app)
-
-    def read(rule: Rule) -> tuple[RouteSettings, RouteSettings]:
-        endpoint = rule.endpoint
-        own = merged = settings_of(views.get(endpoint, endpoint))
-        name = str(endpoint)
-        while "." in name:  # nested blueprints, the innermost first
-            name = name.rpartition(".")[0]
-            merged = merge_settings(merged, settings_of(blueprints.get(name)))
-        return own, merge_settings(merged, app_settings)
-
-    return read
+    name = str(endpoint)
+    while "." in name:
+        name = name.rpartition(".")[0]
+        own = merge_settings(own, settings_of(blueprints.get(name)))
+    return merge_settings(own, settings_of(app))
 
 
-class DeclaredViews:
-    """What the extensions of an app that are imported say of its views."""
-
-    def __init__(self) -> None:
-        modules = [module for name in _API_MODULES if (module := sys.modules.get(name)) is not None]
-        self._resources = tuple(module.Resource for module in modules)
-        self._restx_api = getattr(sys.modules.get("flask_restx"), "Api", ())
-
-    def __bool__(self) -> bool:
-        """Whether an extension is imported: without, there may be 10,000 rules to read quickly."""
-        return bool(self._resources)
-
-    def hidden_reason(self, view: Any) -> HiddenReason | None:
-        """Why a view is not listed before a response shows that it is a page; None if it may be listed at once."""
-        view_class = getattr(view, "view_class", None)
-        is_resource = isinstance(view_class, type) and issubclass(view_class, self._resources)
-        return _RESOURCE if is_resource else None
-
-    def internal_reason(self, view: Any) -> str | None:
-        """Why a view is never a page of the site; None if it may be. A documentation of the app's own is a page."""
-        api = getattr(view, "__self__", None)
-        if isinstance(api, self._restx_api) and view.__name__ in _RESTX_VIEWS and not api._doc_view:
-            return "it is Flask-RESTX's own documentation of the API"
-        return None
+def _hidden_reason(view: Any) -> HiddenReason | None:
+    """Why a view is not listed before a response shows that it is a page; None if it may be listed at once."""
+    view_class = getattr(view, "view_class", None)
+    resources = tuple(sys.modules[name].Resource for name in _API_MODULES if name in sys.modules)
+    return _RESOURCE if isinstance(view_class, type) and issubclass(view_class, resources) else None
 
 
-def dash_apps(app: Any) -> list[Any]:
-    """The multi-page Dash apps that a Flask or Quart app serves."""
+def _internal_reason(view: Any) -> str | None:
+    """Why a view is never a page of the site; None if it may be. A documentation of the app's own is a page."""
+    api = getattr(view, "__self__", None)
+    restx_api = getattr(sys.modules.get("flask_restx"), "Api", ())
+    if isinstance(api, restx_api) and view.__name__ in _RESTX_VIEWS and not api._doc_view:
+        return "it is Flask-RESTX's own documentation of the API"
+    return None
+
+
+def _dash_apps(views: Mapping[Any, Any]) -> dict[str, Any]:
+    """The multi-page Dash apps that a Flask or Quart app serves, by the endpoint of their one view."""
     dash_class = getattr(sys.modules.get("dash"), "Dash", ())
-    views = (getattr(app, "view_functions", None) or {}).items()
-    owners = (getattr(view, "__self__", None) for endpoint, view in views if str(endpoint).endswith(_DASH_LAYOUT))
-    return [owner for owner in owners if isinstance(owner, dash_class) and owner.use_pages]
+    owners = [getattr(view, "__self__", None) for name, view in views.items() if str(name).endswith(_DASH_LAYOUT)]
+    found = [owner for owner in owners if isinstance(owner, dash_class) and owner.use_pages]
+    return {str(dash.config.routes_pathname_prefix): dash for dash in found}
 
 
-def dash_index(app: Any) -> str:
-    """The endpoint of the first page of a Dash app: `dash_pages` tells whether there is one."""
-    return str(app.config.routes_pathname_prefix)
-
-
-def dash_pages(app: Any, position: Position) -> Iterator[Route]:
+def _dash_pages(app: Any, position: Position) -> Iterator[Route]:
     """The pages of a multi-page Dash app, by its registry. Its one view answers any path with status 200."""
-    registry = sys.modules["dash"].page_registry
-    top = position.prefix + dash_index(app).rstrip("/")
-    for module, page in registry.items():
+    top = position.prefix + str(app.config.routes_pathname_prefix).rstrip("/")
+    for module, page in sys.modules["dash"].page_registry.items():
         layout = page.get("layout")
         settings = settings_of(layout) if callable(layout) else NO_SETTINGS
         name = endpoint_name(layout) if callable(layout) else module
