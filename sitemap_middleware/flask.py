@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Never, Unpack
+from typing import Unpack
 
 from click import ClickException, Command, Context, Group
 from flask import Flask, current_app, has_app_context
@@ -37,16 +37,14 @@ class Sitemap:
         OptionError: an unknown option, an invalid value, or an app that has a `SitemapMiddleware`.
     """
 
-    def __init__(self, app: Flask | None = None, *misplaced: Never, **options: Unpack[SitemapOptions]) -> None:
-        _refuse_positional(misplaced)
+    def __init__(self, app: Flask | None = None, **options: Unpack[SitemapOptions]) -> None:
         refuse_unknown(options)
         self._options = options
         if app is not None:
             self.init_app(app)
 
-    def init_app(self, app: Flask, *misplaced: Never, **options: Unpack[SitemapOptions]) -> None:
+    def init_app(self, app: Flask, **options: Unpack[SitemapOptions]) -> None:
         """Add the middleware to an app. Options given here go before those of the constructor."""
-        _refuse_positional(misplaced)
         refuse_unknown(options)
         if not isinstance(app, Flask):
             raise OptionError(
@@ -79,13 +77,6 @@ class Sitemap:
         if not isinstance(middleware, SitemapMiddleware):
             raise MiddlewareLookupError(f"{current_app} was not given to Sitemap; call init_app(app) when it is made")
         return middleware
-
-
-def _refuse_positional(arguments: tuple[object, ...]) -> None:
-    if arguments:
-        raise OptionError(
-            f'Sitemap: {arguments[0]!r} was given by position; name each option, such as base_url="https://example.com"'
-        )
 
 
 def _refuse_second(app: Flask) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from litestar.plugins import CLIPluginProtocol, InitPluginProtocol
 from litestar.plugins.base import ReceiveRoutePlugin
 
-from .adapters.litestar_installation import app_of_route, install, installed_middleware
+from .adapters.installation import app_of_route, install_once
 from .middleware import SitemapMiddleware
 from .options.table import refuse_unknown
 from .options.typed import SitemapOptions
@@ -43,8 +43,7 @@ class SitemapPlugin(InitPluginProtocol, CLIPluginProtocol, ReceiveRoutePlugin):
         for handler in getattr(route, "route_handlers", None) or [route.route_handler]:
             settings_of_handler(handler)  # raises for invalid ones
         self._app = app_of_route(route)
-        if installed_middleware(self._app) is None:
-            install(self._app, lambda app: SitemapMiddleware(app, **self._options))
+        install_once(self._app, lambda app: SitemapMiddleware(app, **self._options))
 
     def on_cli_init(self, cli: Group) -> None:
         """Add the command ``sitemap``."""

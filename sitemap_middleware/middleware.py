@@ -8,9 +8,8 @@ from collections.abc import Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast
 
 from .adapters.adapter_choice import adapter_class
-from .adapters.litestar_installation import app_around_route, install, installed_middleware, refuse_other_options
+from .adapters.installation import app_around_route, find_middleware, install_once
 from .adapters.metrics import metrics_reporter
-from .adapters.middleware_lookup import find_middleware
 from .adapters.protocol_detection import detect_protocol
 from .exceptions import OptionError
 from .options.sources import CONFIG_PLACE, Setting, collect_settings, warn_of_unknown_keys
@@ -100,16 +99,12 @@ class SitemapMiddleware:
         refuse_unknown(options, "routes")
         if (litestar_app := app_around_route(app)) is not None:
             # `DefineMiddleware(SitemapMiddleware, …)`: Litestar makes one instance for each route.
-            if (installed := installed_middleware(litestar_app)) is None:
-                install(litestar_app, functools.partial(cls, **options))
-            else:
-                refuse_other_options(installed, options)
+            install_once(litestar_app, functools.partial(cls, **options))
             return app  # type: ignore[no-any-return] # not an instance: nothing is between Litestar and its route
         instance: Self = object.__new__(adapter_class(cls, detect_protocol(app, options.get("routes"))))  # type: ignore[arg-type] # a class is hashable
         return instance
 
     def __init__(self, app: Any, *, routes: Any = None, **options: Unpack[SitemapOptions]) -> None:
-        self._passed: Mapping[str, object] = options | ({} if routes is None else {"routes": routes})
         routed_app = app if routes is None else _checked_routes(routes)
         config, config_place = _framework_config(routed_app)
         settings = collect_settings(OPTIONS, options, config, os.environ, config_place)

@@ -56,6 +56,19 @@ _PROXY_MIDDLEWARE_NAME: Final = re.compile("proxy_?fix|proxy_?headers|forwarded|
 """Matches class names of middleware that applies a proxy's headers."""
 
 
+class CreatedMiddleware:
+    """Stands in Starlette's `user_middleware` for a class whose instance was created before Starlette does."""
+
+    def __init__(self, created: Any) -> None:
+        self.created = created
+        self.__name__: str = type(created).__name__
+
+    def __call__(self, app: Any, *_: Any, **__: Any) -> Any:
+        """The instance, which from now on calls this app."""
+        self.created.app = app
+        return self.created
+
+
 def framework_of(app: Any) -> Framework | None:
     """The framework of which an object is an app; None if it is of none that is known."""
     for base in getattr(get_attribute(app, "__class__"), "__mro__", ()):
@@ -171,7 +184,8 @@ def proxy_middleware(app: Any) -> Any:
     """
     inner = framework_app(app)
     chains = [[*layers(app)], *([*layers(get_attribute(inner, name))] for name in ("wsgi_app", "asgi_app"))]
-    chains.append([getattr(middleware, "cls", None) for middleware in get_attribute(inner, "user_middleware") or ()])
+    noted = [getattr(middleware, "cls", None) for middleware in get_attribute(inner, "user_middleware") or ()]
+    chains.append([cls.created if isinstance(cls, CreatedMiddleware) else cls for cls in noted])
     for chain in chains:
         positions = [position for position, layer in enumerate(chain) if "SitemapMiddleware" in _class_names(layer)]
         for layer in chain[positions[-1] + 1 if positions else 0 :]:
