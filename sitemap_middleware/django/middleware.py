@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from anyio.to_thread import run_sync
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.core.exceptions import MiddlewareNotUsed
 
 from .. import middleware as core
-from .get_response_as_app import get_response_as_app
-from .requests import asgi_exchange, wsgi_exchange
-from .responses import amended_response, amended_response_async, http_response, observe_response
+from ..adapters.asgi_exchange import ASGIExchange
+from ..adapters.asgi_exchange import key_of as asgi_key
+from ..adapters.event_loop_and_threads import thread_limiter
+from ..adapters.wsgi_exchange import WSGIExchange
+from ..adapters.wsgi_exchange import key_of as wsgi_key
+from ..http.messages import TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, Request
+from .inner_app import get_response_as_app
+from .responses import amended_response, http_response, observe_response
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
 
-    from ..adapters.asgi_exchange import ASGIExchange
-    from ..adapters.wsgi_exchange import WSGIExchange
+_FAULT: Final = "a request could not be looked at"
 
 
 class SitemapMiddleware:
@@ -48,48 +53,104 @@ class SitemapMiddleware:
         if self._is_async:
             return self._respond(request)
         app, exchange, own, response = self.app, None, None, None
-        try:
+        with app.service.log_fault.guard(_FAULT):
             exchange = wsgi_exchange(request, app)
-            if self._is_untracked(exchange):
-                own = exchange.request()
+            if own := self._untracked(exchange):
                 response = app.own_response(own, exchange.environ)
                 if response is None:
                     exchange.page = app.service.observe(own, exchange.key)
-        except Exception as error:
-            app.service.log_fault("a request could not be looked at", error)
         if response is not None:
             return http_response(response, is_async=False)
         answer = self.get_response(request)
         if own is not None and app.service.sitemap_handler.amends(own):
             return amended_response(answer, app, own)
-        if exchange is not None:
-            observe_response(answer, exchange)
+        observe_response(answer, exchange)
         return answer
 
     async def _respond(self, request: HttpRequest) -> HttpResponseBase:
         """The same in async mode."""
         app, exchange, own, response = self.app, None, None, None
-        try:
+        with app.service.log_fault.guard(_FAULT):
             exchange = asgi_exchange(request, app)
-            if self._is_untracked(exchange):
-                own = exchange.request()
+            if own := self._untracked(exchange):
                 response = await app.own_response(own, exchange.scope)
                 if response is None:
                     exchange.page = app.service.observe(own, exchange.key)
-        except Exception as error:
-            app.service.log_fault("a request could not be looked at", error)
         if response is not None:
             return http_response(response, is_async=True)
         answer: HttpResponseBase = await self.get_response(request)
         if own is not None and app.service.sitemap_handler.amends(own):
-            return await amended_response_async(answer, app, own)
-        if exchange is not None:
-            observe_response(answer, exchange)
+            amended: HttpResponseBase = await run_sync(amended_response, answer, app, own, limiter=thread_limiter())
+            return amended
+        observe_response(answer, exchange)
         return answer
 
-    def _is_untracked(self, exchange: ASGIExchange | WSGIExchange) -> bool:
-        """Whether the page of a request is not known yet. Else it is set."""
+    def _untracked(self, exchange: ASGIExchange | WSGIExchange) -> Request | None:
+        """The request, if its page is not known yet. Else the page is set."""
         exchange.page = self.app.service.tracker.pages.get(exchange.key)
-        if exchange.page is None and self.app._original_attributes:
+        if exchange.page is not None:
+            return None
+        if self.app._original_attributes:
             self.app._unwind()
-        return exchange.page is None
+        return exchange.request()
+
+
+# A request is read as WSGI gives it in sync mode, and as ASGI does in async mode. Either server may use either mode:
+# Django changes the mode for middleware that has only one.
+
+
+def wsgi_exchange(request: HttpRequest, app: Any) -> WSGIExchange:
+    """A request in sync mode."""
+    environ: dict[str, Any] = request.META
+    path, root = environ["PATH_INFO"], environ["SCRIPT_NAME"]  # Django decodes them, and applies FORCE_SCRIPT_NAME
+    if not (path.isascii() and root.isascii()):
+        environ = {**environ, "PATH_INFO": _raw(path), "SCRIPT_NAME": _raw(root)}
+    if "wsgi.url_scheme" not in environ:  # of an ASGI server
+        version = getattr(request, "scope", {}).get("http_version", "1.1")
+        environ = {
+            **environ,
+            "wsgi.url_scheme": request.scheme or "http",
+            "wsgi.multithread": True,
+            "SERVER_PROTOCOL": f"HTTP/{version}",
+        }
+    if type(environ.get("wsgi.input")).__module__ == "django.test.client":
+        # tests keep to one thread and one transaction
+        environ = {**environ, WAIT_SECONDS_KEY: TEST_CLIENT_WAIT_SECONDS}
+    return WSGIExchange(app, environ, wsgi_key(environ), _no_server)
+
+
+def asgi_exchange(request: HttpRequest, app: Any) -> ASGIExchange:
+    """A request in async mode."""
+    scope: dict[str, Any] = getattr(request, "scope", None) or _scope_of(request)
+    return ASGIExchange(app, scope, asgi_key(scope) or (), _no_server)
+
+
+def _no_server(*_: Any, **__: Any) -> Any:
+    """Stands for the server's `send` and `start_response`: Django calls the server."""
+    raise NotImplementedError
+
+
+def _scope_of(request: HttpRequest) -> dict[str, Any]:
+    """The scope of a request of a WSGI server."""
+    headers = [
+        (name.lower().encode("latin-1"), str(value).encode("latin-1", "replace"))
+        for name, value in request.headers.items()
+    ]
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": request.META.get("SERVER_PROTOCOL", "HTTP/1.1").removeprefix("HTTP/"),
+        "method": request.method or "GET",
+        "scheme": request.scheme or "http",
+        "path": request.path,
+        "root_path": request.path.removesuffix(request.path_info),
+        "query_string": request.META.get("QUERY_STRING", "").encode("latin-1", "replace"),
+        "headers": headers,
+        "client": (request.META.get("REMOTE_ADDR", ""), 0),
+        "server": (request.META.get("SERVER_NAME", ""), 0),
+    }
+
+
+def _raw(text: str) -> str:
+    """Text as WSGI gives it: its bytes as Latin-1."""
+    return text.encode("utf-8", "surrogateescape").decode("latin-1")

@@ -8,10 +8,8 @@ from contextlib import closing
 from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
-from anyio.to_thread import run_sync
 from django.http import HttpResponse, StreamingHttpResponse
 
-from ..adapters.event_loop_and_threads import thread_limiter
 from ..adapters.wsgi_body import ObservedIterator, observed_body
 from ..http.messages import Response
 
@@ -24,16 +22,14 @@ if TYPE_CHECKING:
     from ..observe.passing_response import PassingResponse
 
 
-def observe_response(answer: Any, exchange: ASGIExchange | WSGIExchange) -> None:
-    """Observe a response of the project, which is returned to Django unchanged.
+def observe_response(answer: Any, exchange: ASGIExchange | WSGIExchange | None) -> None:
+    """Observe a response of the project, which is returned to Django unchanged, if the page of the request is tracked.
 
-    Args:
-        answer: the response.
-        exchange: the request, as an adapter reads it. Nothing is observed if its page is not tracked.
+    The request is None if it could not be read.
     """
-    try:
-        if exchange.page is None:
-            return
+    if exchange is None or exchange.page is None:
+        return
+    with exchange.adapter.service.log_fault.guard("a response could not be observed"):
         passing = exchange.passing = exchange.page.started(answer.status_code, list(answer.items()), exchange)
         if passing is None:
             return
@@ -46,8 +42,6 @@ def observe_response(answer: Any, exchange: ASGIExchange | WSGIExchange) -> None
             answer.streaming_content = _observed_parts(answer.streaming_content, passing)
         else:
             answer.streaming_content = ObservedIterator(iter(answer.streaming_content), passing)
-    except Exception as error:
-        exchange.adapter.service.log_fault("a response could not be observed", error)
 
 
 async def _observed_parts(parts: AsyncIterator[bytes], passing: PassingResponse) -> AsyncIterator[bytes]:
@@ -63,46 +57,20 @@ async def _observed_parts(parts: AsyncIterator[bytes], passing: PassingResponse)
 
 def amended_response(answer: Any, app: Any, own: Request) -> Any:
     """The project's response for robots.txt: as it is, with a line more, or replaced. See `SitemapHandler.amended`."""
+    if getattr(answer, "is_async", False):
+        return answer
+    body = b"".join(answer)
     if answer.streaming:
-        body = b"".join(answer.streaming_content)
         answer.streaming_content = [body]
-    else:
-        body = answer.content
-    return _in_place_of(answer, Context().run(_amended, answer, body, app, own))
-
-
-async def amended_response_async(answer: Any, app: Any, own: Request) -> Any:
-    """The same in async mode."""
-    if not answer.streaming:
-        body = answer.content
-    else:
-        parts = answer.streaming_content
-        body = b"".join([part async for part in parts] if answer.is_async else parts)
-        answer.streaming_content = _in_one_part(body) if answer.is_async else [body]
-    return _in_place_of(
-        answer, await run_sync(Context().run, _amended, answer, body, app, own, limiter=thread_limiter())
-    )
-
-
-def _amended(answer: Any, body: bytes, app: Any, own: Request) -> Response | None:
-    """What to send in place of a response of the project; None if that is sent as it is."""
     headers = [(name.lower(), value) for name, value in answer.items()]
     headers += [("set-cookie", cookie.OutputString()) for cookie in answer.cookies.values()]
-    found: Response | None = app.service.sitemap_handler.amended(own, Response(answer.status_code, headers, body))
-    return found
-
-
-def _in_place_of(answer: Any, amended: Response | None) -> Any:
-    """The response to send: the project's, or the amended one, which closes what the project's has open."""
+    held = Response(answer.status_code, headers, body)
+    amended = Context().run(app.service.sitemap_handler.amended, own, held)
     if amended is None:
         return answer
     response: Any = http_response(amended, is_async=False)
-    response._resource_closers += answer._resource_closers
+    response._resource_closers += answer._resource_closers  # what the project's response has open
     return response
-
-
-async def _in_one_part(body: bytes) -> AsyncIterator[bytes]:
-    yield body
 
 
 def http_response(response: Response, *, is_async: bool) -> HttpResponseBase:

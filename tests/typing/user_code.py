@@ -279,7 +279,7 @@ def test_it(sitemap_of: SitemapOf) -> None:
 def mistakes() -> None:
     SitemapMiddleware(flask_app, base_urls="https://example.com")  # type: ignore[call-arg]
     SitemapMiddleware(flask_app, "https://example.com")  # type: ignore[call-arg]
-    Sitemap(flask_app, "https://example.com")  # type: ignore[arg-type]
+    Sitemap(flask_app, "https://example.com")  # type: ignore[call-arg]
     Sitemap(starlette_app)  # type: ignore[arg-type]
     Sitemap(base_urls="https://example.com")  # type: ignore[call-arg]
     Sitemap().init_app(flask_app, max_age="300")  # type: ignore[arg-type]
