@@ -19,7 +19,7 @@ from .routing import framework_detection
 from .routing.framework_detection import EXTENSION_NAME, FRAMEWORK_NAMES, framework_of, is_starlette
 from .service import SitemapService
 from .stores import FallbackStore, Store, open_store
-from .stores.detect_tests import current_test
+from .stores.default import current_test
 from .util import ForkSafeLock
 
 if TYPE_CHECKING:

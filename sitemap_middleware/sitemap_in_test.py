@@ -128,10 +128,11 @@ def read_sitemap(app: Any, *, base_url: str | None = None) -> SitemapInTest:
 def _is_factory(app: Any) -> bool:
     if not inspect.isfunction(app) or inspect.iscoroutinefunction(app):
         return False
-    return all(
-        parameter.default is not parameter.empty or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-        for parameter in inspect.signature(app).parameters.values()
-    )
+    try:
+        inspect.signature(app).bind()
+    except TypeError:  # it needs arguments
+        return False
+    return True
 
 
 def _site_of(service: SitemapService, base_url: str | None) -> Site:

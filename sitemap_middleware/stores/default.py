@@ -1,4 +1,4 @@
-"""The default store: a file; or memory, if no file can be written or the process runs tests."""
+"""The default store: a file; or memory, if no file can be written or the process runs tests, which write no file."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +14,6 @@ from typing import Any, Final
 from ..exceptions import StoreError
 from ..util import ForkSafeLock
 from .base import STORE_METHODS, Store
-from .detect_tests import is_tested
 from .sqlite import MemoryStore, SQLiteStore
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -22,6 +22,34 @@ FILE_NAME: Final = "sitemap.sqlite3"
 
 _VIRTUALENV_VAR: Final = Path(sys.prefix, "var")
 """Flask puts the instance folder of an installed package here. Deployments often replace the whole environment."""
+
+
+def current_test() -> str | None:
+    """The name of the running test; an empty string between tests; None if this process runs no tests."""
+    # A server that a test starts inherits the environment, so check that pytest runs in this very process.
+    if "_pytest" in sys.modules and (test := os.environ.get("PYTEST_CURRENT_TEST")):
+        return test.rpartition(" ")[0]  # "tests/test_a.py::test_b (call)"
+    current = "" if "_pytest" in sys.modules and "PYTEST_VERSION" in os.environ else None
+    unittest = sys.modules.get("unittest.case")
+    frames = sys._current_frames() if unittest is not None else {}
+    for thread in {threading.get_ident(), threading.main_thread().ident or 0}:  # a test client may run the app in one
+        frame = frames.get(thread)
+        while frame is not None:
+            module = str(frame.f_globals.get("__name__"))
+            if unittest is not None and module == unittest.__name__:
+                case = frame.f_locals.get("self")
+                if isinstance(case, unittest.TestCase):
+                    return str(case.id())
+            if module.startswith("unittest.") and module != "unittest.mock":
+                current = ""
+            frame = frame.f_back
+    return current
+
+
+def is_tested(app: Any) -> bool:
+    """Whether this process runs tests, or the app's settings say so (Flask's `TESTING`)."""
+    return current_test() is not None or getattr(app, "testing", None) is True
+
 
 _may_create = True
 """Whether stores may create a file now."""

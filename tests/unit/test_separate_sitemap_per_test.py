@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.stores import FallbackStore
-from sitemap_middleware.stores.detect_tests import is_tested
+from sitemap_middleware.stores.default import is_tested
 from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
 
 from ..support.documents import locs
