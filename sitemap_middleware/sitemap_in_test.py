@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 from .adapters.protocol_detection import detect_protocol
-from .cli.in_process_app_client import Fetch, running_app
+from .adapters.running_app import Fetch, running_app
 from .evidence.page_verdict import Explanation
 from .exceptions import OptionError, SitemapError
 from .http.messages import GENERATING_HEADER, TEST_CLIENT_WAIT_SECONDS

@@ -5,19 +5,19 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import operator
 import os
 import re
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from ..adapters.installation import ADD_MIDDLEWARE_HINT, find_all
 from ..middleware import SitemapMiddleware
-from .terminal_output import CommandError, printable
+from .terminal import CommandError, printable
 
 _LIBRARY_FOLDERS: Final = tuple(
     f"{folder}{os.sep}"
@@ -56,7 +56,7 @@ def load_app(app: Any, *, factory: bool = False) -> tuple[Any, SitemapMiddleware
         return app, found[0]
     if not callable(app):
         raise CommandError(f"{name} is {_describe_type(app)}, not an app: WSGI and ASGI apps are callable")
-    if inspect.isfunction(app) and not inspect.iscoroutinefunction(app) and not _may_be_app(app):
+    if not _may_be_app(app):
         raise CommandError(f"{name} is a function that is no app; if it makes one, give its arguments: {name}('...')")
     raise CommandError(f"{name} has no SitemapMiddleware; {ADD_MIDDLEWARE_HINT}")
 
@@ -70,22 +70,22 @@ def _import_app(name: str, *, factory: bool) -> tuple[Any, str]:
     """Return the app that a name stands for, and what to call it in errors."""
     match = _APP_NAME.fullmatch(name)
     if match is None:
-        module, _, attribute = name.rpartition(".")
-        or_attribute = f" or {module}:{attribute}" if module and attribute != "py" else ""
-        is_place = _MODULE_OR_FILE.fullmatch(name)
-        example = f"{name}:app{or_attribute}" if is_place else "app:app, shop.web:app or shop/web.py:app"
+        example = f"{name}:app" if _MODULE_OR_FILE.fullmatch(name) else "app:app, shop.web:app or shop/web.py:app"
         raise CommandError(
             f"{name!r} does not name an app: give MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE, such as {example}"
         )
     place, expression = match.groups()
     attribute, arguments = _parse_attribute(expression, name)
-    module_name = _module_of_file(place) if place.endswith(".py") else place
-    app = _find_attribute(_import_module(module_name), place, attribute)
-    if arguments is None and (factory or _is_app_factory(app)):
+    module = _import_module(_module_of_file(place) if place.endswith(".py") else place)
+    try:
+        app = operator.attrgetter(attribute)(module)
+    except AttributeError as error:
+        raise CommandError(_missing_attribute(module, place, attribute, error)) from error
+    if arguments is None:
+        if not factory and not (_is_function(app) and not _required_parameters(app)):
+            return app, name
         arguments = (), {}
         name += "()"
-    if arguments is None:
-        return app, name
     if not callable(app):
         kind = _describe_type(app)
         raise CommandError(
@@ -117,9 +117,7 @@ def _module_of_file(place: str) -> str:
     """Return the name of the module in a file, and make it importable: from the folder above its outermost package."""
     file = Path(place).absolute()
     if not file.is_file():
-        near = get_close_matches(file.name, (path.name for path in file.parent.glob("*.py")), 1)
-        hint = f"; did you mean {file.parent / near[0]}?" if near else ""
-        raise CommandError(f"no such file: {place}{hint}")
+        raise CommandError(f"no such file: {place}")
     parts, folder = [] if file.stem == "__init__" else [file.stem], file.parent
     while (folder / "__init__.py").exists():
         parts.insert(0, folder.name)
@@ -135,65 +133,41 @@ def _search_first(folder: Path) -> None:
 
 
 def _import_module(name: str) -> Any:
-    folder = Path.cwd()
-    _search_first(folder)
+    _search_first(Path.cwd())
     try:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:
-        is_itself = isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}.")
-        if not is_itself:
-            _fail(f"module {name} cannot be imported", error)
-        modules = [*(path.stem for path in folder.glob("*.py")), *(path.parent.name for path in folder.glob("*/*.py"))]
-        near = get_close_matches(str(error.name), modules, 1)  # type: ignore[union-attr] # a ModuleNotFoundError
-        hint = f"; did you mean {near[0]}?" if near else ""
-        missing = error.name  # type: ignore[union-attr] # as above
-        raise CommandError(
-            f"no module named {missing!r} in {folder} or on Python's module search path{hint}"
-        ) from error
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing and f"{name}.".startswith(f"{missing}."):
+            raise CommandError(
+                f"no module named {missing!r} in {Path.cwd()} or on Python's module search path"
+            ) from error
+        _fail(f"module {name} cannot be imported", error)
 
 
-def _find_attribute(module: Any, module_name: str, attribute: str) -> Any:
-    value = module
-    for part in attribute.split("."):
-        try:
-            value = getattr(value, part)
-        except AttributeError as error:
-            if value is not module:
-                raise CommandError(
-                    f"module {module_name} has no {attribute!r}: {_describe_type(value)} has no {part!r}"
-                ) from error
-            usual = (name for name in _USUAL_APP_NAMES if name != part and callable(getattr(module, name, None)))
-            public = [name for name, value in vars(module).items() if not name.startswith("_") and _is_nameable(value)]
-            candidates = list(dict.fromkeys([*get_close_matches(part, public), *usual]))[:_MAX_NAMES_IN_HINT]
-            hint = f"; it has {', '.join(candidates)}, so try {module_name}:{candidates[0]}" if candidates else ""
-            raise CommandError(f"module {module_name} has no {part!r}{hint}") from error
-    return value
+def _missing_attribute(module: Any, place: str, attribute: str, error: AttributeError) -> str:
+    """What to say if a module does not have an attribute: which one may be meant."""
+    if error.obj is not module:
+        return f"module {place} has no {attribute!r}: {_describe_type(error.obj)} has no {error.name!r}"
+    names = [name for name, value in vars(module).items() if _may_be_app(value) and not inspect.isclass(value)]
+    near = get_close_matches(str(error.name), [name for name in names if not name.startswith("_")])
+    found = list(dict.fromkeys([*near, *(name for name in _USUAL_APP_NAMES if name in names)]))[:_MAX_NAMES_IN_HINT]
+    hint = f"; it has {', '.join(found)}, so try {place}:{found[0]}" if found else ""
+    return f"module {place} has no {error.name!r}{hint}"
 
 
-def _is_nameable(value: object) -> bool:
-    """Whether a value looks like an app, or a function that makes one."""
-    if inspect.isfunction(value):
-        return _is_app_factory(value) or _may_be_app(value)
-    return callable(value) and not inspect.isclass(value)
+def _may_be_app(value: Any) -> bool:
+    """Whether a value can be called as an app, with the two arguments of WSGI or the three of ASGI, or as a factory."""
+    return callable(value) and (not _is_function(value) or len(_required_parameters(value)) in {0, 2, 3})
 
 
-def _is_app_factory(value: Any) -> bool:
-    """Whether it is a function that can be called without arguments. An app cannot."""
-    return inspect.isfunction(value) and not inspect.iscoroutinefunction(value) and not _required_parameters(value)
+def _is_function(value: Any) -> bool:
+    return inspect.isfunction(value) and not inspect.iscoroutinefunction(value)
 
 
-def _may_be_app(function: Callable[..., Any]) -> bool:
-    """Whether a function takes the two arguments of WSGI, or the three of ASGI."""
-    required = _required_parameters(function)
-    return len(required) in {2, 3} or any(parameter.kind is parameter.VAR_POSITIONAL for parameter in required)
-
-
-def _required_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    return [
-        parameter
-        for parameter in inspect.signature(function).parameters.values()
-        if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
-    ]
+def _required_parameters(function: Any) -> list[str]:
+    parameters = inspect.signature(function).parameters.values()
+    return [item.name for item in parameters if item.default is item.empty and item.kind is not item.VAR_KEYWORD]
 
 
 def _fail(what: str, error: BaseException) -> NoReturn:

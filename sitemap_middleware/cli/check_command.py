@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import re
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from .. import __version__
-from ..check.clients import AppClient, Fetch
+from ..check.clients import AppClient, Client, Fetch
 from ..check.findings import DEFAULT_LIMIT, FAMILIES, RULES, Severity, ignored_codes
 from ..check.output import as_json as json_of
 from ..check.output import as_sarif, github_annotations, summary, text_lines
@@ -27,17 +29,24 @@ from ..http.messages import DOCUMENT_SUFFIXES, Response
 from ..http.urls import parse_base_url
 from ..middleware import SitemapMiddleware
 from ..stores.default import only_existing_files
+from . import terminal
 from .app_loader import is_app_name
-from .command_options import command
 from .command_target import Target, open_target, reporting_errors
-from .terminal_output import CommandError, console, print_line, print_notes, print_rows, progress
+from .terminal import CommandError, console, print_line, print_notes, print_rows, progress
+
+if TYPE_CHECKING:
+    from ..check.web_client import WebClient  # needs httpx
 
 _HOST_AND_PORT: Final = re.compile(r"[\w.-]+:[0-9]+(/.*)?", re.ASCII)
 _STYLES: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: ""}
 
 
-Check = Callable[..., Coroutine[Any, Any, Result]]
-"""Checks a source, and its pages by a `client` if that is given; `known` returns what the app knows of them."""
+_Subject = tuple[
+    FileSource | ClientSource,
+    AbstractAsyncContextManager[Client | None],
+    Callable[[], Iterator[KnownUrl]] | None,
+]
+"""Where the documents are, what requests pages if anything does, and what an app knows of its pages."""
 
 
 def _explain(context: click.Context, _parameter: click.Parameter, name: str | None) -> None:
@@ -76,15 +85,15 @@ def _ignored(select: tuple[str, ...], ignore: tuple[str, ...]) -> set[str]:
         raise _unknown_rule(error.args[0]) from None
 
 
-@command.command()
+@click.command()
 @click.argument("app", metavar="URL|FILE|APP")
 @click.option(
     "--base-url",
     metavar="URL",
     help="Scheme and host of the site of an app; for FILE, the URL at which its folder will be published.",
 )
-@click.option("--root-path", metavar="PATH", help="Path below which the server mounts the app.")
-@click.option("--factory", is_flag=True, help="APP is a factory, even if it does not look like a function.")
+@terminal.root_path_option
+@terminal.factory_option
 @click.option("--select", metavar="CODES", multiple=True, help="Report only these codes and families.")
 @click.option("--ignore", metavar="CODES", multiple=True, help="Do not report these codes and families.")
 @click.option(
@@ -182,12 +191,19 @@ def check(
     mode = Pages(pages) if pages else Pages.SAMPLE if _path_of_documents(app) is None else Pages.NONE
     settings = Settings(_ignored(select, ignore), limit, max_documents, mode)
     earlier = _lines(baseline) if baseline is not None else []
-    with reporting_errors(), progress("documents and pages") as update:
+    with (
+        reporting_errors(),
+        progress("documents and pages") as update,
+        _opened(app, mode, obey_robots=not ignore_robots, **options) as (source, opened, known),
+    ):
 
-        def checked(source: FileSource | ClientSource, **more: Any) -> Coroutine[Any, Any, Result]:
-            return check_sitemap(source, settings, earlier=earlier, on_progress=update, **more)
+        async def run() -> Result:
+            async with opened as client:
+                return await check_sitemap(
+                    source, settings, client=client, known=known, earlier=earlier, on_progress=update
+                )
 
-        result = _check_target(app, checked, mode, obey_robots=not ignore_robots, **options)
+        result = asyncio.run(run())
     if baseline is not None and (update_baseline or not baseline.exists()):
         _write_baseline(baseline, result)
     _print("json" if as_json else output_format, result, limit)
@@ -238,22 +254,31 @@ def _path_of_documents(target: Any) -> Path | None:
     return path if path is not None and (path.is_dir() or (path.is_file() and path.suffix != ".py")) else None
 
 
-def _check_target(
-    target: Any, checked: Check, mode: Pages, *, obey_robots: bool, base_url: str | None, **options: Any
-) -> Result:
-    """Check a URL, a file, a folder or an app. Raises `CommandError` if it is none of them."""
+@contextlib.contextmanager
+def _opened(target: Any, mode: Pages, *, obey_robots: bool, base_url: str | None, **options: Any) -> Iterator[_Subject]:
+    """Provide the documents of a URL, a file, a folder or an app. Raises `CommandError` if it is none of them."""
     if isinstance(target, str):
         scheme, separator, rest = target.partition("://")
         if separator and scheme.lower() in ("http", "https"):
             if base_url is not None:
                 raise CommandError("--base-url is for a file or an app: the documents of a URL are requested there")
-            return asyncio.run(_check_url(f"{scheme.lower()}://{rest}", checked, obey_robots=obey_robots))
+            url = f"{scheme.lower()}://{rest}"
+            if not check_loc(url, is_page=False).host:
+                raise CommandError(f"{url!r} is not a URL")
+            web = _web_client(url, obey_robots=obey_robots)
+            yield ClientSource(url, web, time.time()), web, None
+            return
         if (path := _path_of_documents(target)) is not None:
             location = f"{parse_base_url(base_url, '--base-url').base_url}/" if base_url else None
             if location and path.is_file():
                 location += path.name
-            source = FileSource(path, location)
-            return asyncio.run(_check_files(source, checked, mode, obey_robots=obey_robots))
+            nobody: AbstractAsyncContextManager[None] = contextlib.nullcontext()
+            yield (
+                FileSource(path, location),
+                nobody if mode is Pages.NONE else _web_client("", obey_robots=obey_robots),
+                None,
+            )
+            return
         if Path(target).is_file():
             raise CommandError(f"{target} is a Python file: name the app in it, such as {target}:app")
         if _HOST_AND_PORT.fullmatch(target):
@@ -262,40 +287,20 @@ def _check_target(
             raise CommandError(
                 f"no such file: {target}; give a URL with https://, a file or folder, or an app as MODULE:ATTRIBUTE"
             )
-    with only_existing_files():
-        return _check_app(target, checked, base_url=base_url, **options)
+    with (
+        only_existing_files(),
+        open_target(target, base_url=base_url, **options).started_site("sitemap") as (app, site),
+        _unobserved(app.running.client(site), app.middleware) as fetch,
+    ):
+        client = AppClient(fetch, site)
+        source = ClientSource(f"{site.base_url}{app.service.options.path}", client, time.time())
+        yield source, contextlib.nullcontext(client), functools.partial(_known_urls, app)
 
 
-async def _check_url(url: str, checked: Check, *, obey_robots: bool) -> Result:
-    if not check_loc(url, is_page=False).host:
-        raise CommandError(f"{url!r} is not a URL")
-    from ..check.web_client import WebClient  # needs httpx
+def _web_client(named: str, *, obey_robots: bool) -> WebClient:
+    from ..check.web_client import WebClient
 
-    async with WebClient(url, obey_robots=obey_robots) as client:
-        return await checked(ClientSource(url, client, time.time()), client=client)
-
-
-async def _check_files(source: FileSource, checked: Check, mode: Pages, *, obey_robots: bool) -> Result:
-    if mode is Pages.NONE:
-        return await checked(source)
-    from ..check.web_client import WebClient  # needs httpx
-
-    async with WebClient(obey_robots=obey_robots) as client:
-        return await checked(source, client=client)
-
-
-def _check_app(app: Any, checked: Check, **options: Any) -> Result:
-    target = open_target(app, **options)
-    site = target.main_site()
-    if not target.service.options.enabled:
-        raise CommandError(f"there is no sitemap: {target.service.not_served_reason()}")
-    with target.started() as started:
-        fetch = started.client(site)
-        started.complete_routes(site)
-        with _unobserved(fetch, target.middleware) as fetch_page:
-            client = AppClient(fetch_page, site)
-            source = ClientSource(f"{site.base_url}{target.service.options.path}", client, time.time())
-            return asyncio.run(checked(source, client=client, known=lambda: _known_urls(started)))
+    return WebClient(named, obey_robots=obey_robots)
 
 
 @contextlib.contextmanager

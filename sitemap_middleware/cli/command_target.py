@@ -1,17 +1,21 @@
-"""Loads the app that a command is about, and resolves its site, and the pages that the arguments name."""
+"""Loads the app that a command is about, and resolves its site, and the pages that the arguments name.
+
+The site is that of --base-url, else of the app's base_url, else those of the hosts that the app names in full, else the
+only site of the store, else http://localhost.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from ..adapters.asgi import ASGIMiddleware
+from ..adapters.running_app import RunningApp, running_app
 from ..exceptions import SitemapError, StoreError, ValuesError
-from ..http.messages import AsyncCollector
 from ..http.robots_parser import ROBOTS_PATH
 from ..http.urls import ascii_host, normal_host, parse_base_url, root_of
 from ..listing.candidates import SiteSnapshot
@@ -22,9 +26,8 @@ from ..stores.base import StoreExtras
 from ..stores.status import open_readonly
 from . import missing_library_message
 from .app_loader import load_app
-from .in_process_app_client import MAX_WAIT_SECONDS, Fetch, RunningApp, running_app
-from .results_as_text import base_url_of_key
-from .terminal_output import CommandError
+from .results import base_url_of_key
+from .terminal import CommandError
 
 INSPECTION_WAIT_SECONDS: Final = 60.0
 """Seconds for which the middleware may request pages of the app before a command looks at what it knows."""
@@ -50,8 +53,6 @@ def reporting_errors() -> Iterator[None]:
 def open_target(app: Any, *, base_url: str | None, root_path: str | None, factory: bool = False) -> Target:
     """Load an app for a command. Invalid options are rejected before the app is imported.
 
-    If nothing names the site, it is the only site of the store. The app then serves the sitemap of that site.
-
     Args:
         app: the app, or its name as `module:attribute`.
         base_url: the option --base-url. Its path is the root path.
@@ -70,24 +71,25 @@ def open_target(app: Any, *, base_url: str | None, root_path: str | None, factor
             raise CommandError(f"--base-url={base_url!r} and --root-path={root_path!r} name different root paths")
         root, site = site.root, replace(site, root="")
     app, middleware = load_app(app, factory=factory)
-    allowed = middleware.service.options.allowed_hosts
-    if site is not None and allowed and middleware.service.site_resolver.refuses(site.host):
-        names = ", ".join(allowed)
+    resolver, options = middleware.service.site_resolver, middleware.service.options
+    if site is not None and options.allowed_hosts and resolver.refuses(site.host):
+        names = ", ".join(options.allowed_hosts)
         raise CommandError(f"--base-url={base_url!r} names a host that allowed_hosts refuses: it allows {names}")
-    is_guessed = False
-    if site is None and middleware.service.options.site is None and not middleware.service.site_resolver.named_sites():
+    guessed = None
+    if site is None and options.site is None and not resolver.named_sites():
         keys = _stored_keys(middleware.service)
-        if is_guessed := len(keys) == 1:
-            site = parse_base_url(base_url_of_key(*keys), "the store's site")
-            root, site = root or unquote(site.root), replace(site, root="")
-    if site is not None and middleware.settings["base_url"].source in ("environment", "default"):
-        middleware.service = middleware.service.with_site(site)
+        if len(keys) == 1:
+            guessed = parse_base_url(base_url_of_key(*keys), "the store's site")
+            root, guessed = root or unquote(guessed.root), replace(guessed, root="")
+    wanted = site or guessed
+    if wanted is not None and middleware.settings["base_url"].source in ("environment", "default"):
+        middleware.service = middleware.service.with_site(wanted)
     declared_root = root_of(middleware.service.app_routes.root_path)
     if root and declared_root and root != declared_root:
         raise CommandError(
             f"the app itself has root_path={declared_root!r}, which precedes {root!r}; leave --root-path off"
         )
-    return Target(app, middleware, site, root or "", is_guessed)
+    return Target(app, middleware, wanted, root or "", site is not None or options.site is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,24 +98,14 @@ class Target:
 
     app: Any
     middleware: SitemapMiddleware
-    site_option: Site | None
-    """The option --base-url, without its path; or the only site of the store."""
-    root_option: str
+    wanted: Site | None
+    """The option --base-url without its path, or the only site of the store."""
+    root: str
     """The option --root-path, or the path of --base-url."""
-    is_site_guessed: bool
-    """Whether neither the options nor the app name the site, so that it is the only one of the store."""
-    running: RunningApp | None = None
+    is_site_known: bool
+    """Whether the options or the app name the site."""
+    running: RunningApp = field(default_factory=RunningApp)
     """The app after its start, if the command starts it."""
-
-    @property
-    def async_collector(self) -> AsyncCollector | None:
-        """Reads async `values` on the event loop of the started app."""
-        return None if self.running is None else self.running.async_collector
-
-    @property
-    def start_failure(self) -> str | None:
-        """Why the app failed to start; None if it started, has no lifespan, or the command does not start it."""
-        return None if self.running is None else self.running.failure
 
     @contextlib.contextmanager
     def started(self) -> Iterator[Target]:
@@ -132,10 +124,16 @@ class Target:
         finally:
             self.middleware.close()
 
-    def client(self, site: Site, wait_seconds: float = MAX_WAIT_SECONDS) -> Fetch:
-        """See `RunningApp.client`. The target has to be `started`."""
-        assert self.running is not None
-        return self.running.client(site, wait_seconds)
+    @contextlib.contextmanager
+    def started_site(self, what: str) -> Iterator[tuple[Target, Site]]:
+        """Provide the target with its app started, and its site. Raises `CommandError` if it serves no sitemap."""
+        site = self.main_site()
+        if not self.service.options.enabled:
+            raise CommandError(f"there is no {what}: {self.service.not_served_reason()}")
+        with self.started() as started:
+            started.running.client(site)  # fails if the app did not start
+            started.complete_routes(site)
+            yield started, site
 
     @property
     def service(self) -> SitemapService:
@@ -147,21 +145,19 @@ class Target:
         Raises `CommandError` if the app has no site of the options, or serves only hosts that nothing names in full,
         unless the command is about whole URLs, which name them.
         """
-        sites: dict[str, Site] = {}
         mains = self._main_sites()
-        if not self.site_option and not are_urls and self.service.site_resolver.refuses(mains[0].host):
+        if not self.wanted and not are_urls and self.service.site_resolver.refuses(mains[0].host):
             patterns = (*self.service.options.allowed_hosts, *self.service.app_routes.trusted_hosts)
-            known = (base_url_of_key(key) for key in _stored_keys(self.service))
-            host = f"https://{patterns[0].replace('*', 'www', 1)}"
             raise CommandError(
                 f"base_url is not set, and no host of the app is named in full, only {', '.join(patterns)}:"
-                f" choose one, such as --base-url {next(known, host)}"
+                f" choose one, such as --base-url https://{patterns[0].replace('*', 'www', 1)}"
             )
+        sites: dict[str, Site] = {}
         for main in mains:
-            for site in self.service.sites(replace(main, root=self.root_option)):
+            for site in self.service.sites(replace(main, root=self.root)):
                 sites.setdefault(site.host, site)
         if not sites:
-            base_url = None if self.site_option is None else self.site_option.base_url
+            base_url = None if self.wanted is None else self.wanted.base_url
             raise CommandError(
                 f"the app's base_url differs from --base-url={base_url!r}: leave it off, or name one of the app's hosts"
             )
@@ -182,24 +178,10 @@ class Target:
         return self.sites()[0]
 
     def _main_sites(self) -> list[Site]:
-        """Return the site of --base-url or base_url, else those of the hosts that are named in full.
-
-        If there are none, it is localhost. A named host has the scheme under which the store has its pages, if it has
-        any.
-        """
-        if site := self.site_option or self.service.options.site:
+        """The sites that the command is about, without their root paths."""
+        if site := self.wanted or self.service.options.site:
             return [site]
-        named = self.service.site_resolver.named_sites()
-        if not named:
-            return [Site("http", "localhost", loopback=True)]
-        stored = _stored_keys(self.service)
-        as_http = [replace(site, scheme="http", root=self.root_option) for site in named]
-        return [
-            other
-            if other.store_key in stored and replace(site, root=self.root_option).store_key not in stored
-            else site
-            for site, other in zip(named, as_http, strict=True)
-        ]
+        return self.service.site_resolver.named_sites() or [Site("http", "localhost", loopback=True)]
 
     def snapshots(self, *, are_urls: bool = False, requests: bool = False) -> tuple[list[SiteSnapshot], list[str]]:
         """Return a snapshot of each site, the one that the options name first; and notes on what is not known here.
@@ -213,23 +195,23 @@ class Target:
         """
         sites = self.sites(are_urls=are_urls)
         store, missing = open_readonly(self.service.store)
-        asks = requests and self.start_failure is None and self.service.not_served_reason() is None
+        asks = requests and self.running.failure is None and self.service.not_served_reason() is None
         if asks and missing:  # no store is made by looking at an app
             self.middleware.service = self.service.in_memory()
         service = self.service
         notes = dict[str, None]()  # ordered, each once
-        if (self._is_site_unknown or self.is_site_guessed) and not are_urls:
+        if not self.is_site_known and not are_urls:
             about = ", ".join(site.base_url for site in self._main_sites())
             notes[f"base_url is not set, so this is about {about}; --base-url chooses another site"] = None
-        if self.start_failure is not None:
-            notes[f"the app did not start, so its values may fail: {self.start_failure}"] = None
+        if self.running.failure is not None:
+            notes[f"the app did not start, so its values may fail: {self.running.failure}"] = None
         if not are_urls and (hint := self.other_site_hint(*sites)):
             notes[hint] = None
         if asks:
             for site in sites:
                 store.version(site.store_key)  # an app whose store does not work is not asked
                 try:
-                    self.client(site, INSPECTION_WAIT_SECONDS)(service.options.path, "identity")
+                    self.running.client(site, INSPECTION_WAIT_SECONDS)(service.options.path, "identity")
                 except Exception as error:  # of a middleware of the app's own
                     notes[f"the app's {service.options.path} cannot be requested: {error!r}"] = None
             self.middleware.flush()
@@ -249,11 +231,11 @@ class Target:
     def _snapshot(self, site: Site) -> SiteSnapshot:
         self.complete_routes(site)
         snapshot = self.service.snapshot(site, open_readonly(self.service.store)[0])
-        return replace(snapshot, async_collector=self.async_collector)
+        return replace(snapshot, async_collector=self.running.async_collector)
 
     def complete_routes(self, site: Site) -> None:
         """See `SitemapService.complete_routes`."""
-        self.service.complete_routes(site, self.async_collector)
+        self.service.complete_routes(site, self.running.async_collector)
 
     def other_site_hint(self, site: Site, *more: Site) -> str:
         """Return which option to give if the store has pages only of another site that may be meant; else nothing.
@@ -262,26 +244,12 @@ class Target:
             site: the site that the command is about.
             more: other sites that it is about.
         """
-        stored = _stored_keys(self.service)
-        if site.store_key in stored:
+        stored, own = _stored_keys(self.service), {other.store_key for other in (site, *more)}
+        others = [key for key in stored if key not in own and (not self.is_site_known or _is_same_host_key(site, key))]
+        if site.store_key in stored or not others:
             return ""
-        own_keys = {other.store_key for other in more}
-        other_keys = [
-            key for key in stored if key not in own_keys and (self._is_site_unknown or _is_same_host_key(site, key))
-        ]
-        if not other_keys:
-            return ""
-        if self._is_site_unknown:
-            other = base_url_of_key(other_keys[0])
-            return f"the store has no pages of {site.base_url}, but of other sites: give --base-url {other}"
-        root = urlsplit(other_keys[0]).path
-        option = f"--root-path {root}" if root else "the root path that the server has"
-        return f"the store has no pages of {site.base_url}, but of {other_keys[0]}: give {option}"
-
-    @property
-    def _is_site_unknown(self) -> bool:
-        """Whether neither the options nor the app name the site."""
-        return self.site_option is None and self.service.options.site is None
+        other = base_url_of_key(others[0])
+        return f"the store has no pages of {site.base_url}, but of other sites: give --base-url {other}"
 
     def find_page(self, page: str, snapshots: Sequence[SiteSnapshot]) -> tuple[SiteSnapshot, str, bool]:
         """Return the snapshot of the site that a URL or path belongs to, its decoded path, and whether it has a query.
@@ -321,7 +289,7 @@ class Target:
         if host is None:
             return None
         for snapshot in snapshots:
-            is_right_scheme = snapshot.site.scheme == parts.scheme or not self._is_site_unknown
+            is_right_scheme = snapshot.site.scheme == parts.scheme or self.is_site_known
             if host in (snapshot.site.host, snapshot.site.routed) and is_right_scheme:
                 return snapshot
         site, trust = self.service.site_resolver.resolve(parts.scheme, host, unquote(snapshots[0].site.root))

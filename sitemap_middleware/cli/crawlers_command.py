@@ -17,9 +17,9 @@ from rich.text import Text
 from ..check.runner import sitemap_urls
 from ..crawler_logs.addresses import Identities
 from ..crawler_logs.crawl_report import CrawlReport, crawl_report
-from .command_options import command, parse_since
+from . import terminal
 from .command_target import open_target, reporting_errors
-from .terminal_output import CommandError, console, print_line, print_notes, printable, progress
+from .terminal import CommandError, console, print_line, print_notes, printable, progress
 
 _MAX_LINES: Final = 20
 """Lines of each list that are printed. --json has all."""
@@ -28,11 +28,11 @@ _MAX_HTML_ROWS: Final = 1000
 """Rows of each table of the page of HTML."""
 
 
-@command.command(name="crawlers")
+@click.command()
 @click.argument("logs", metavar="LOG...", nargs=-1, required=True)
 @click.option("--app", metavar="APP", help="Compare with the sitemap of an app.")
 @click.option("--sitemap", metavar="URL|FILE", help="Compare with a sitemap; of an index, with all its documents.")
-@click.option("--base-url", metavar="URL", help="Scheme and host of the site, if the app does not set them.")
+@terminal.base_url_option
 @click.option("--host", metavar="HOST", help="Count lines of this host only. [default: the host of the sitemap]")
 @click.option("--since", metavar="WHEN", help="Count visits since WHEN: an age such as 7d, or a date.")
 @click.option("--verify", is_flag=True, help="Verify addresses: fetch the published ranges, and ask DNS.")
@@ -42,7 +42,7 @@ _MAX_HTML_ROWS: Final = 1000
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Verify addresses by files of published ranges, such as DIR/bingbot.json.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@terminal.json_option
 @click.option("--html", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write a page of HTML.")
 def crawlers(
     app: Any,
@@ -67,7 +67,7 @@ def crawlers(
     """
     if sitemap and app:
         raise CommandError("give either --app or --sitemap")
-    moment = parse_since(since, int(time.time())) if since else 0
+    moment = terminal.parse_since(since, int(time.time())) if since else 0
     with reporting_errors(), contextlib.ExitStack() as stack:
         identities = Identities(ranges, asks_network=verify)
         listed: list[str] | None = None

@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import gzip
 import json
-from collections.abc import Iterator
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from tempfile import NamedTemporaryFile
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
+from xml.etree import ElementTree as ET
 
 import click
 
+from ..adapters.running_app import Fetch
+from ..exceptions import SitemapError
+from ..http.messages import GENERATING_HEADER, Response
 from ..models import Site
 from ..report.request_handler import EXTRA_MISSING
 from ..stores.default import only_existing_files
-from .command_options import app_options, command, output_options
+from . import terminal
 from .command_target import INSPECTION_WAIT_SECONDS, Target, open_target, reporting_errors
-from .sitemap_export import ExportedFile, export
-from .terminal_output import CommandError, console, print_line, print_rows, progress
+from .terminal import CommandError, console, print_line, print_rows, progress
+
+RETRY_SECONDS: Final = 1.0
+"""Seconds until a document that is being generated is requested again."""
+
+MAX_ROUNDS: Final = 5
+"""Times that all documents are requested, at most, because the index has changed meanwhile."""
+
+_LOC: Final = re.compile(rb"<loc>([^<]*)</loc>")
+
+_out_option = click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Directory to write the files to.",
+)
 
 
 @contextlib.contextmanager
@@ -25,23 +51,20 @@ def _started_app(app: Any, what: str, out: Path, options: dict[str, Any]) -> Ite
     with reporting_errors(), only_existing_files():
         target = open_target(app, **options)
         site = target.main_site()
-        if not target.service.options.enabled:
-            raise CommandError(f"there is no {what}: {target.service.not_served_reason()}")
-        if what == "sitemap" and site.loopback and (target.site_option is None or target.is_site_guessed):
+        if what == "sitemap" and site.loopback and not target.is_site_known and target.service.options.enabled:
             raise CommandError("the app's base_url is not set: give --base-url, such as https://example.com")
         if hint := target.other_site_hint(site):
             raise CommandError(hint)
         try:
-            with target.started() as started:
-                started.complete_routes(site)
-                yield started, site
+            with target.started_site(what) as started:
+                yield started
         except OSError as error:
             raise CommandError(f"{out} cannot be written: {error}") from error
 
 
-@command.command()
-@app_options()
-@output_options
+@click.command()
+@terminal.app_options
+@_out_option
 def build(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
     """Write the sitemap as files.
 
@@ -50,7 +73,7 @@ def build(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
     is created.
     """
     with _started_app(app, "sitemap", out, options) as (target, site), progress("documents") as update:
-        files = export(target.client(site), site, target.service.options.path, out, update)
+        files = export(target.running.client(site), site, target.service.options.path, out, update)
     urls, size = sum(file.urls for file in files), sum(file.size for file in files)
     if as_json:
         rows = [
@@ -75,9 +98,9 @@ def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else f'{noun}s'}"
 
 
-@command.command()
-@app_options()
-@output_options
+@click.command()
+@terminal.app_options
+@_out_option
 def report(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
     """Write the report as HTML files.
 
@@ -91,9 +114,154 @@ def report(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
     except ModuleNotFoundError as error:
         raise CommandError(f"{EXTRA_MISSING} ({error})") from error
     with _started_app(app, "report", out, options) as (target, site), progress("files") as update:
-        target.client(site, INSPECTION_WAIT_SECONDS)(target.service.options.path, "identity")
-        files = export_report(target.service, site, out, update, target.async_collector)
+        target.running.client(site, INSPECTION_WAIT_SECONDS)(target.service.options.path, "identity")
+        files = export_report(target.service, site, out, update, target.running.async_collector)
     if as_json:
         click.echo(json.dumps({"site": site.base_url, "folder": str(out), "files": files}, indent=2))
     else:
         print_line(console(), f"report of {site.base_url}: {files:,} files in {out}; open {out / 'index.html'}", "bold")
+
+
+class ExportedFile(NamedTuple):
+    """A document that was written, and a compressed copy beside it."""
+
+    path: Path
+    urls: int
+    documents: int
+    """How many documents it names, if it is an index."""
+    size: int
+    """Bytes."""
+    gzipped_size: int
+    """Bytes of the compressed copy, whose name ends in `.gz`."""
+
+
+class _DocumentMissing(SitemapError):
+    """The app answered 404."""
+
+
+def export(
+    fetch: Fetch,
+    site: Site,
+    path: str,
+    folder: Path,
+    on_progress: Callable[[int, int | None], None],
+    *,
+    pause: Callable[[float], None] = time.sleep,
+) -> list[ExportedFile]:
+    """Write a sitemap and its documents into a folder, each also compressed with gzip; return the files.
+
+    Files are replaced atomically, the sitemap itself last, so that a reader never finds
+    an index of missing files. Documents that only an earlier export wrote are removed.
+    Documents that the app is still generating are waited for without limit.
+
+    Args:
+        fetch: requests a document from the app.
+        site: the site of the sitemap.
+        path: the sitemap's decoded path.
+        folder: the folder for the files.
+        on_progress: called with the number of documents written so far, and of all.
+        pause: waits for so many seconds.
+
+    Raises:
+        SitemapError: the app does not serve the sitemap, or not all of its documents.
+        OSError: a file cannot be written.
+    """
+    read = functools.partial(_read, fetch, site.base_url, pause)
+    sitemap, document_paths = read(path), list[str]()
+    written, missing = list[ExportedFile](), None
+    for _ in range(MAX_ROUNDS):
+        document_paths = list(_document_paths(gzip.decompress(sitemap), site))
+        on_progress(0, len(document_paths) + 1)
+        written, missing = [], None
+        for count, document in enumerate(document_paths, 1):
+            try:
+                written.append(_write(folder, document, read(document)))
+            except _DocumentMissing as error:  # an error only if the index still names it when it is fetched again
+                missing = error
+            on_progress(count, len(document_paths) + 1)
+        earlier, sitemap = sitemap, read(path)
+        if gzip.decompress(sitemap) == gzip.decompress(earlier):
+            break
+    if missing is not None:
+        raise missing
+    previous_files = _previously_exported(folder / path.lstrip("/"), site, folder)
+    written.append(_write(folder, path, sitemap))
+    on_progress(len(document_paths) + 1, len(document_paths) + 1)
+    current_files = {path for file in written for path in (file.path, _gzipped(file.path))}
+    for file in previous_files:
+        if file not in current_files:
+            file.unlink(missing_ok=True)
+    return written
+
+
+def _read(fetch: Fetch, base_url: str, pause: Callable[[float], None], path: str) -> bytes:
+    """Fetch a document, gzipped; wait while the app is generating it."""
+    response = fetch(path, "gzip")
+    while response.status == 503 and _is_generating(response):
+        pause(RETRY_SECONDS)
+        response = fetch(path, "gzip")
+    if response.status != 200:
+        error_class = _DocumentMissing if response.status == 404 else SitemapError
+        reason = response.body.decode("utf-8", "replace").strip()
+        raise error_class(f"the app answered {response.status} for {path}: {reason}")
+    if dict(response.headers).get("content-encoding") != "gzip":
+        raise SitemapError(f"the app has a route for {path}, so SitemapMiddleware does not serve it")
+    first_loc = _LOC.search(gzip.decompress(response.body))
+    if first_loc and not first_loc[1].startswith(f"{base_url}/".encode()):
+        raise SitemapError(
+            f"{path} lists {first_loc[1].decode('utf-8', 'replace')}, which is not a page of {base_url}:"
+            " give the site's own --base-url and --root-path"
+        )
+    return response.body
+
+
+def _is_generating(response: Response) -> bool:
+    name, value = GENERATING_HEADER
+    return dict(response.headers).get(name.lower()) == value
+
+
+def _document_paths(body: bytes, site: Site) -> Iterator[str]:
+    """Yield the decoded paths of the documents that an index names; none if it is a plain sitemap."""
+    root = ET.fromstring(body)  # noqa: S314 (generated by this package)
+    if root.tag.endswith("}sitemapindex"):
+        for loc in root.iterfind("{*}sitemap/{*}loc"):
+            yield unquote((loc.text or "").removeprefix(site.base_url))
+
+
+def _write(folder: Path, document: str, gzipped: bytes) -> ExportedFile:
+    path, body = folder / document.lstrip("/"), gzip.decompress(gzipped)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _replace(_gzipped(path), gzipped)
+    _replace(path, body)
+    return ExportedFile(path, body.count(b"<url>"), body.count(b"<sitemap>"), len(body), len(gzipped))
+
+
+def _gzipped(path: Path) -> Path:
+    return path.with_name(f"{path.name}.gz")
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file atomically."""
+    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as temporary:
+        try:
+            temporary.write(content)
+            temporary.flush()
+            os.fsync(temporary.fileno())
+            Path(temporary.name).chmod(0o644)
+            Path(temporary.name).replace(path)
+        except BaseException:
+            Path(temporary.name).unlink(missing_ok=True)
+            raise
+
+
+def _previously_exported(sitemap: Path, site: Site, folder: Path) -> list[Path]:
+    """Return the files of the documents that an existing index names, including the compressed ones."""
+    try:
+        documents = [folder / path.lstrip("/") for path in _document_paths(sitemap.read_bytes(), site)]
+    except (OSError, ET.ParseError):
+        return []
+    # Another program may have written the index: remove only files that are named like exported ones.
+    exported = [
+        file for file in documents if file.parent == sitemap.parent and file.name.startswith(f"{sitemap.stem}-")
+    ]
+    return [file for document in exported for file in (document, _gzipped(document))]

@@ -21,13 +21,28 @@ from ..listing.candidates import SiteSnapshot
 from ..options.sources import Setting
 from ..stores import Store, open_store
 from ..stores.status import store_status
-from . import results_as_json_and_csv, results_as_text
+from . import results, terminal
 from .app_loader import is_app_name, load_app
-from .command_options import NameWithHint, command, inspection_options, parse_since, store_hint
 from .command_target import Target, open_target, reporting_errors
-from .terminal_output import CommandError, Update, console, counted, print_line, print_notes, progress
+from .terminal import CommandError, NameWithHint, Update, console, counted, print_line, print_notes, progress
+
+_USUAL_STORES: Final = ("sitemap.sqlite3", "instance/sitemap.sqlite3")
+"""The files in which apps keep their pages if nothing names another store: the second is that of Flask."""
 
 _QUERY_NOTE: Final = "a page with a query string is never listed; this is about the page without it"
+
+
+_no_requests_option = click.option(
+    "--no-requests",
+    is_flag=True,
+    help="Do not request the app's sitemap first, for which the middleware requests pages it has not seen.",
+)
+
+
+def _store_hint() -> str:
+    """What to type for a store. A usual file is named if it is there."""
+    found = next((name for name in _USUAL_STORES if Path(name).is_file()), _USUAL_STORES[0])
+    return f"Give a store, such as {found} or redis://localhost, or its app, {terminal.APP_EXAMPLE}."
 
 
 @contextlib.contextmanager
@@ -41,8 +56,9 @@ def _print_json(rows: object) -> None:
     click.echo(json.dumps(rows, indent=2))
 
 
-@command.command()
-@inspection_options
+@click.command()
+@terminal.app_options
+@_no_requests_option
 @click.argument("pages", metavar="PAGE...", nargs=-1, required=True)
 def explain(app: Any, pages: tuple[str, ...], *, no_requests: bool, as_json: bool, **options: Any) -> None:
     """Show whether pages are listed, and why.
@@ -57,7 +73,7 @@ def explain(app: Any, pages: tuple[str, ...], *, no_requests: bool, as_json: boo
         failures = [*dict.fromkeys(target.service.failing_values(snapshots))]
     if as_json and explanations:
         rows = [
-            results_as_json_and_csv.explanation_as_json(explanation, [*failures, *notes])
+            results.explanation_as_json(explanation, [*failures, *notes])
             | ({"listed": False, "reason": _QUERY_NOTE} if has_query else {})
             for _, explanation, has_query in explanations
         ]
@@ -70,7 +86,7 @@ def explain(app: Any, pages: tuple[str, ...], *, no_requests: bool, as_json: boo
                 click.echo()
             if has_query:
                 print_line(console(), f"{page} is not listed: {_QUERY_NOTE}")
-            results_as_text.print_explanation(explanation, notes)
+            results.print_explanation(explanation, notes)
     for error in errors:
         error.show()
     if errors:
@@ -93,8 +109,9 @@ def _explain_pages(
     return explanations, errors
 
 
-@command.command(name="list")
-@inspection_options
+@click.command(name="list")
+@terminal.app_options
+@_no_requests_option
 @click.option("--not-listed", is_flag=True, help="Print the known pages that are not listed, with the reason.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 def list_(app: Any, *, not_listed: bool, no_requests: bool, as_json: bool, as_csv: bool, **options: Any) -> None:
@@ -105,16 +122,17 @@ def list_(app: Any, *, not_listed: bool, no_requests: bool, as_json: bool, as_cs
             line for line in counted(target.service.url_report(snapshots), update) if line.listed is not not_listed
         ]
     if as_csv:
-        click.echo(results_as_json_and_csv.pages_as_csv(lines), nl=False)
+        click.echo(results.pages_as_csv(lines), nl=False)
     elif as_json:
         _print_json([line._asdict() for line in lines])
     else:
-        results_as_text.print_pages(lines)
+        results.print_pages(lines)
     print_notes(notes)
 
 
-@command.command()
-@inspection_options
+@click.command()
+@terminal.app_options
+@_no_requests_option
 @click.option(
     "--since",
     metavar="WHEN",
@@ -129,16 +147,17 @@ def changes(app: Any, *, since: str, no_requests: bool, as_json: bool, **options
     """
     with _looking_at(app, "pages read", options) as (target, _):
         snapshots, notes = target.snapshots(requests=not no_requests)
-        moment = parse_since(since, snapshots[0].now)
+        moment = terminal.parse_since(since, snapshots[0].now)
         found = list(target.service.changes(snapshots, moment))
     if as_json:
-        _print_json(results_as_json_and_csv.changes_as_json(moment, found, notes))
+        _print_json(results.changes_as_json(moment, found, notes))
     else:
-        results_as_text.print_changes(found, moment, notes)
+        results.print_changes(found, moment, notes)
 
 
-@command.command(name="routes")
-@inspection_options
+@click.command(name="routes")
+@terminal.app_options
+@_no_requests_option
 @click.option(
     "--strict",
     is_flag=True,
@@ -159,17 +178,17 @@ def routes_(app: Any, *, strict: bool, no_requests: bool, as_json: bool, **optio
         sitemap_url = snapshots[0].site.base_url + target.service.options.path
     if as_json:
         site = snapshots[0].site.base_url
-        _print_json(results_as_json_and_csv.route_report_as_json(site, sitemap_url, reports, notes))
+        _print_json(results.route_report_as_json(site, sitemap_url, reports, notes))
     else:
-        results_as_text.print_route_report(sitemap_url, reports, notes)
+        results.print_route_report(sitemap_url, reports, notes)
     found = any(report.undecided or report.unmatched or report.failing for report in reports)
-    sys.exit(1 if strict and (found or target.start_failure is not None) else 0)
+    sys.exit(1 if strict and (found or target.running.failure is not None) else 0)
 
 
-@command.command()
-@click.argument("app", metavar="STORE", type=NameWithHint(store_hint))
+@click.command()
+@click.argument("app", metavar="STORE", type=NameWithHint(_store_hint))
 @click.option("--site", "sites", metavar="URL", multiple=True, help="Print only this site. May be repeated.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@terminal.json_option
 def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
     """Show what is in a store.
 
@@ -182,7 +201,7 @@ def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
     """
     with reporting_errors():
         store, settings = _open_store(app)
-    options = results_as_json_and_csv.settings_as_json(settings)
+    options = results.settings_as_json(settings)
     try:
         with reporting_errors():
             contents = store_status(store, sites)
@@ -190,13 +209,13 @@ def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
         if options and as_json:
             _print_json(options)
         else:
-            results_as_text.print_settings(settings)
+            results.print_settings(settings)
         raise
     if as_json:
-        _print_json(results_as_json_and_csv.status_as_json(contents) | options)
+        _print_json(results.status_as_json(contents) | options)
     else:
-        results_as_text.print_status(contents)
-        results_as_text.print_settings(settings)
+        results.print_status(contents)
+        results.print_settings(settings)
 
 
 def _open_store(target: Any) -> tuple[Store, Collection[Setting]]:

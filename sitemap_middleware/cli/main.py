@@ -10,15 +10,26 @@ from typing import Any, Final, cast
 
 import click
 
-from . import check_command as _check  # noqa: F401 (adds a command)
-from . import crawlers_command as _crawlers  # noqa: F401 (adds a command)
-from . import export_commands as _export  # noqa: F401 (adds commands)
-from . import inspection_commands as _inspection  # noqa: F401 (adds commands)
-from .command_options import command
-
-__all__ = ["command", "commands_for"]
+from .check_command import check
+from .crawlers_command import crawlers
+from .export_commands import build, report
+from .inspection_commands import changes, explain, list_, routes_, status
 
 _APP_PARAMETERS: Final = ("app", "factory")
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    commands=[explain, list_, changes, routes_, build, report, status, crawlers, check],
+    epilog="Exit status: 0 if all is well, 1 for the answer no (explain, routes --strict, check), 2 for an error.",
+)
+@click.version_option(package_name="sitemap-middleware", prog_name="sitemap-middleware")
+def command() -> None:
+    """Show which pages an app's SitemapMiddleware lists, and why.
+
+    APP is MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE, such as app:app, shop.web:create_app or shop/web.py:app: an app,
+    or a function that makes one.
+    """
 
 
 def commands_for(app: Any) -> click.Group:

@@ -11,7 +11,7 @@ from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.cli.results_as_text import observation_lines
+from sitemap_middleware.cli.results import observation_lines
 from sitemap_middleware.evidence.page_verdict import Explanation
 
 from ..support.documents import locs

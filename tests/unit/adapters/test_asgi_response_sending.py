@@ -15,7 +15,7 @@ import pytest
 import trio
 
 from sitemap_middleware.adapters.asgi_response_sending import send_response
-from sitemap_middleware.cli.in_process_app_client import running_app
+from sitemap_middleware.adapters.running_app import running_app
 from sitemap_middleware.documents.responses import MAX_SINGLE_PART_BYTES
 from sitemap_middleware.http.messages import Response
 from sitemap_middleware.models import Site

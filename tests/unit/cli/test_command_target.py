@@ -13,7 +13,7 @@ from click.testing import Result
 
 from sitemap_middleware.cli.app_loader import load_app
 from sitemap_middleware.cli.main import command
-from sitemap_middleware.cli.terminal_output import CommandError
+from sitemap_middleware.cli.terminal import CommandError
 
 from ...support.command_line import cli_runner
 from ...support.wire import RequestSpec, asgi, wsgi
@@ -129,11 +129,9 @@ def test_an_app_is_named_by_its_file(place: str, tmp_path: Path) -> None:
     [
         ("own_blog", "give MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE, such as own_blog:app"),
         ("own_blog.py", "such as own_blog.py:app\n"),
-        ("own_blog.create_app", "such as own_blog.create_app:app or own_blog:create_app\n"),
+        ("own_blog.create_app", "such as own_blog.create_app:app\n"),
         ("own blog:", "such as app:app, shop.web:app or shop/web.py:app"),
-        ("own_blok.py:app", "no such file: own_blok.py; did you mean "),
         ("nothing/like/it.py:app", "no such file: nothing/like/it.py\n"),
-        ("own_blok:app", "; did you mean own_blog?"),
         ("own_blog:creat_app", "module own_blog has no 'creat_app'; it has create_app, so try own_blog:create_app"),
         ("own_shop:pages", "module own_shop has no 'pages'; it has app, create_app, so try own_shop:app"),
         ("own_shop:apo", "module own_shop has no 'apo'; it has app, create_app, so try own_shop:app"),

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from sitemap_middleware.cli.export_commands import RETRY_SECONDS, export
 from sitemap_middleware.cli.main import command
-from sitemap_middleware.cli.sitemap_export import RETRY_SECONDS, export
 from sitemap_middleware.documents.xml import render_sitemap
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.exceptions import SitemapError

@@ -13,8 +13,7 @@ from click.testing import Result
 
 from sitemap_middleware import Store, StoreError
 from sitemap_middleware.cli.main import command
-from sitemap_middleware.cli.results_as_json_and_csv import status_as_json
-from sitemap_middleware.cli.results_as_text import print_status
+from sitemap_middleware.cli.results import print_status, status_as_json
 from sitemap_middleware.models import Page as StoredPage
 from sitemap_middleware.models import StoreKey
 from sitemap_middleware.stores.base import EngineStatus, StoreExtras

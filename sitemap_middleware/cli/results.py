@@ -1,12 +1,13 @@
-"""Prints the results of commands as text for people. Colours need a terminal."""
+"""The results of commands: as text for people, and as JSON and CSV. Colours need a terminal."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -17,15 +18,13 @@ from ..listing.route_report import RouteReport
 from ..listing.url_report import PageChange, UrlReportLine
 from ..options.sources import Setting
 from ..stores.status import StoreStatus
-from .terminal_output import Row, console, print_line, print_rows, printable
+from .terminal import Row, console, print_line, print_rows, printable
 
 _UNDECIDED_ROUTES_HINT: Final = (
     "these routes have parameters, and their pages are neither enumerated, learned nor excluded."
     " Decorate each with @sitemap(values=...), @sitemap(learn=True) or @sitemap(exclude=True),"
     " or name it in the option learn or exclude:"
 )
-
-_LAST_SEEN_NOTE: Final = "(or up to an hour later)"
 
 _CHANGE_HEADINGS: Final = {"new": "new", "dropped": "no longer listed", "changed": "changed"}
 """The headings of the groups of changes, in their order."""
@@ -39,6 +38,33 @@ _WIDE_COLUMNS: Final = 100
 _MIN_REASON_COLUMNS: Final = 40
 _MAX_SOURCE_COLUMNS: Final = 16
 
+_JSON_TYPES: Final = (bool, float, int, str, tuple, type(None))
+
+
+# explain
+
+
+def explanation_as_json(explanation: Explanation, notes: Sequence[str]) -> dict[str, Any]:
+    entry, page, route = explanation.entry, explanation.page, explanation.route
+    return {
+        "path": explanation.path,
+        "loc": explanation.loc,
+        "listed": explanation.listed,
+        "reason": explanation.reason,
+        "route": route.path if route else None,
+        "endpoint": route.endpoint if route else None,
+        "lastmod": entry.lastmod if entry else None,
+        "lastmod_from": explanation.lastmod_source,
+        "changefreq": entry.changefreq if entry else None,
+        "priority": entry.priority if entry else None,
+        "status": page.status if page else None,
+        "first_seen": w3c_from_timestamp(page.first_seen) if page else None,
+        "last_seen": w3c_from_timestamp(page.last_seen) if page else None,
+        "history": [{"at": w3c_from_timestamp(event.at), "event": event.text} for event in explanation.history],
+        "dates": [date._asdict() for date in explanation.dates],
+        "notes": list(notes),
+    }
+
 
 def print_explanation(explanation: Explanation, notes: Sequence[str]) -> None:
     verdict, *details = str(explanation).splitlines()
@@ -46,8 +72,7 @@ def print_explanation(explanation: Explanation, notes: Sequence[str]) -> None:
     print_line(out, verdict, "bold green" if explanation.listed else "bold red")
     for line in (*details, *observation_lines(explanation), *_history_lines(explanation)):
         print_line(out, line)
-    for note in notes:
-        print_line(out, f"note: {note}", "dim")
+    _print_notes(notes)
 
 
 def observation_lines(explanation: Explanation) -> Iterator[str]:
@@ -58,7 +83,7 @@ def observation_lines(explanation: Explanation) -> Iterator[str]:
             yield "seen: no response that counts"
         return
     yield f"first seen: {w3c_from_timestamp(page.first_seen)}"
-    yield f"last seen: {w3c_from_timestamp(page.last_seen)} {_LAST_SEEN_NOTE}"
+    yield f"last seen: {w3c_from_timestamp(page.last_seen)} (or up to an hour later)"
     yield f"status: {page.status}"
     yield f"type: {page.media_type or 'none'}"
     if page.last_modified is not None:
@@ -86,31 +111,119 @@ def _history_lines(explanation: Explanation) -> Iterator[str]:
             yield f"  {stands}: {date.reason}"
 
 
+# list
+
+
+def pages_as_csv(lines: Iterable[UrlReportLine]) -> str:
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(UrlReportLine._fields)
+    rows.writerows(lines)
+    return out.getvalue()
+
+
+def print_pages(lines: Iterable[UrlReportLine]) -> None:
+    print_rows(console(), map(_page_row, lines))
+
+
+def _page_row(line: UrlReportLine) -> Row:
+    """The URL and the date of a page, or the reason why it is not listed."""
+    if not line.listed:
+        return line.url, f"not listed: {line.reason}", "dim"
+    return line.url, f"{line.lastmod} ({line.lastmod_from})" if line.lastmod else "", ""
+
+
+# changes
+
+
+def changes_as_json(since: int, changes: Iterable[PageChange], notes: Sequence[str]) -> dict[str, Any]:
+    groups: dict[str, list[dict[str, str]]] = {kind: [] for kind in _CHANGE_HEADINGS}
+    for change in changes:
+        row = {"url": change.url, "at": change.at, "reason": change.reason}
+        groups[change.kind].append(row | ({"last_good": change.last_good} if change.last_good else {}))
+    return {"since": w3c_from_timestamp(since), **groups, "notes": list(notes)}
+
+
+def print_changes(changes: Sequence[PageChange], since: int, notes: Sequence[str]) -> None:
+    """Print changes in groups, the latest change of each first."""
+    out = console()
+    print_line(out, f"changes known since {w3c_from_timestamp(since)}: {len(changes) or 'none'}", "bold")
+    for kind, heading in _CHANGE_HEADINGS.items():
+        group = sorted((change for change in changes if change.kind == kind), key=lambda change: change.url)
+        group.sort(key=lambda change: change.at, reverse=True)
+        if group:
+            print_line(out, f"{heading}: {len(group)}", "bold")
+            print_rows(out, map(_change_row, group))
+    _print_notes(notes)
+
+
+def _change_row(change: PageChange) -> Row:
+    if change.kind == "new":
+        return change.url, change.at, ""
+    if change.kind == "changed":
+        return change.url, f"{change.at} ({change.reason})", ""
+    return change.url, f"{change.reason}; its last good answer came between {change.last_good} and {change.at}", ""
+
+
+def _print_notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        print_line(console(), f"note: {note}", "dim")
+
+
+# routes
+
+
+def route_report_as_json(
+    site: str, sitemap_url: str, reports: Sequence[RouteReport], notes: Sequence[str]
+) -> dict[str, Any]:
+    return {
+        "site": site,
+        "sitemap": sitemap_url,
+        "routes": [
+            {
+                "route": report.route.path,
+                "endpoint": report.route.endpoint,
+                "host": report.route.host,
+                "static": report.route.static,
+                "listed": report.verdict.listed,
+                "reason": report.verdict.reason,
+                "pages_seen": report.known,
+                "pages_listed": report.listed,
+                "lastmod_from": {source or "none": count for source, count in sorted(report.lastmod.items())},
+                "undecided": report.undecided,
+            }
+            for report in reports
+        ],
+        "undecided": [report.route.path for report in reports if report.undecided],
+        "unmatched": [report.route.path for report in reports if report.unmatched],
+        "notes": list(notes),
+    }
+
+
 def print_route_report(sitemap_url: str, reports: Sequence[RouteReport], notes: Sequence[str]) -> None:
     out = console()
     pages_seen, pages_listed = sum(report.known for report in reports), sum(report.listed for report in reports)
     routes = sum(not report.is_pattern for report in reports)
     print_line(out, f"{sitemap_url}: routes {routes}, pages seen {pages_seen}, pages listed {pages_listed}", "bold")
-    _print_routes(out, reports)
+    _print_routes(reports)
     undecided = [f"{report.route.path} ({report.route.endpoint})" for report in reports if report.undecided]
-    _print_warnings(out, _UNDECIDED_ROUTES_HINT, undecided)
     unmatched = [report.verdict.reason for report in reports if report.unmatched]
-    _print_warnings(out, "these patterns match nothing:", unmatched)
     failing = [report.verdict.reason for report in reports if report.failing]
-    _print_warnings(out, "these values fail, so the sitemap lacks their latest pages:", failing)
-    for note in notes:
-        print_line(out, f"note: {note}", "dim")
+    for hint, lines in (
+        (_UNDECIDED_ROUTES_HINT, undecided),
+        ("these patterns match nothing:", unmatched),
+        ("these values fail, so the sitemap lacks their latest pages:", failing),
+    ):
+        if lines:
+            print_line(out, f"warning: {hint}", "yellow")
+        for line in lines:
+            print_line(out, f"  {line}")
+    _print_notes(notes)
 
 
-def _print_warnings(out: Console, hint: str, lines: Sequence[str]) -> None:
-    if lines:
-        print_line(out, f"warning: {hint}", "yellow")
-    for line in lines:
-        print_line(out, f"  {line}")
-
-
-def _print_routes(out: Console, reports: Sequence[RouteReport]) -> None:
+def _print_routes(reports: Sequence[RouteReport]) -> None:
     """Print a table with a line for each route. On a terminal that is narrow, the reasons stand below the routes."""
+    out = console()
     is_narrow = out.is_terminal and out.width < _WIDE_COLUMNS
     has_hosts = any(report.route.host for report in reports)
     table = Table(box=box.SIMPLE_HEAD if out.is_terminal else box.ASCII2, safe_box=True, leading=int(is_narrow))
@@ -147,6 +260,29 @@ def _lastmod_sources(report: RouteReport) -> str:
     return "; ".join(f"{source or 'none'}: {count}" for source, count in counts)
 
 
+# status
+
+
+def status_as_json(status: StoreStatus) -> dict[str, Any]:
+    return {
+        "store": status.store,
+        "engine": status.engine,
+        "bytes": status.size,
+        "pages": status.pages,
+        "bytes_per_page": round(status.size / status.pages, 1) if status.size is not None and status.pages else None,
+        "sites": [
+            {
+                "site": site.site,
+                "pages_learned": site.learned,
+                "pages_named": site.named,
+                "documents": site.parts,
+                "last_written": w3c_from_timestamp(site.last_written),
+            }
+            for site in status.sites
+        ],
+    }
+
+
 def print_status(status: StoreStatus) -> None:
     out = console()
     print_line(out, status.store, "bold")
@@ -163,6 +299,18 @@ def print_status(status: StoreStatus) -> None:
         print_line(out, f"  last written: {w3c_from_timestamp(site.last_written)}")
 
 
+def settings_as_json(settings: Collection[Setting]) -> dict[str, Any]:
+    """The value of each option and where it comes from; empty if there are none."""
+    options = {
+        setting.name: {
+            "value": value if isinstance(value := setting.public_value, _JSON_TYPES) else str(value),
+            "source": setting.source_name,
+        }
+        for setting in settings
+    }
+    return {"options": options} if options else {}
+
+
 def print_settings(settings: Collection[Setting]) -> None:
     """Print the value of each option, and where it comes from."""
     out = console()
@@ -171,39 +319,6 @@ def print_settings(settings: Collection[Setting]) -> None:
     for setting in settings:
         line = f"  {setting.name}: {setting.shown_value} ({setting.source_name})"
         print_line(out, line, "dim" if setting.source == "default" else "")
-
-
-def print_pages(lines: Iterable[UrlReportLine]) -> None:
-    """Print the URL and the date of each page, or the reason why it is not listed."""
-    print_rows(console(), map(_page_row, lines))
-
-
-def _page_row(line: UrlReportLine) -> Row:
-    if not line.listed:
-        return line.url, f"not listed: {line.reason}", "dim"
-    return line.url, f"{line.lastmod} ({line.lastmod_from})" if line.lastmod else "", ""
-
-
-def print_changes(changes: Sequence[PageChange], since: int, notes: Sequence[str]) -> None:
-    """Print changes in groups, the latest change of each first."""
-    out = console()
-    print_line(out, f"changes known since {w3c_from_timestamp(since)}: {len(changes) or 'none'}", "bold")
-    for kind, heading in _CHANGE_HEADINGS.items():
-        group = sorted((change for change in changes if change.kind == kind), key=lambda change: change.url)
-        group.sort(key=lambda change: change.at, reverse=True)
-        if group:
-            print_line(out, f"{heading}: {len(group)}", "bold")
-            print_rows(out, map(_change_row, group))
-    for note in notes:
-        print_line(out, f"note: {note}", "dim")
-
-
-def _change_row(change: PageChange) -> Row:
-    if change.kind == "new":
-        return change.url, change.at, ""
-    if change.kind == "changed":
-        return change.url, f"{change.at} ({change.reason})", ""
-    return change.url, f"{change.reason}; its last good answer came between {change.last_good} and {change.at}", ""
 
 
 def base_url_of_key(key: str) -> str:

@@ -7,24 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
-from urllib.parse import quote, unquote
+from functools import partial
+from typing import Any, Final, Protocol
+from urllib.parse import quote
 
 from anyio import Event
 from anyio.from_thread import start_blocking_portal
-from werkzeug.test import Client
+from werkzeug.test import Client, EnvironBuilder
+from werkzeug.wrappers import Request
 
-from ..adapters.asgi_client import ResponseCollector
-from ..adapters.event_loop_and_threads import collect_on_loop
 from ..exceptions import SitemapError
 from ..http.messages import PROBE_USER_AGENT, WAIT_SECONDS_KEY, AsyncCollector, Response
 from ..models import Site
-
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+from .asgi_client import ResponseCollector
+from .event_loop_and_threads import collect_on_loop
 
 MAX_WAIT_SECONDS: Final = 600.0
 """Seconds for which the middleware may request pages of the app before it responds."""
@@ -40,25 +39,12 @@ class Fetch(Protocol):
         ...
 
 
-class _PageRequest(NamedTuple):
-    """A request for a page of an app."""
-
-    site: Site
-    path: str
-    encoding: str
-    query: str
-    wait_seconds: float
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"User-Agent": PROBE_USER_AGENT, "Accept": "*/*", "Accept-Encoding": self.encoding}
-
-
 @dataclass(frozen=True, slots=True)
 class RunningApp:
     """An app that `running_app` has started."""
 
-    _send: Callable[[_PageRequest], Response]
+    _send: Callable[[Request], Response] | None = None
+    """None if nobody has started it."""
     async_collector: AsyncCollector | None = None
     """Reads async `values` on the event loop of the app; None if it speaks WSGI."""
     failure: str | None = None
@@ -74,9 +60,21 @@ class RunningApp:
         Raises:
             SitemapError: the app failed to start.
         """
-        if self.failure is not None:
+        send = self._send
+        if send is None or self.failure is not None:
             raise SitemapError(f"the app did not start: {self.failure}")
-        return lambda path, encoding, query="": self._send(_PageRequest(site, path, encoding, query, wait_seconds))
+
+        def fetch(path: str, encoding: str, query: str = "") -> Response:
+            builder = EnvironBuilder(
+                quote(path),
+                base_url=f"{site.base_url}/",
+                query_string=query,
+                headers=[("User-Agent", PROBE_USER_AGENT), ("Accept", "*/*"), ("Accept-Encoding", encoding)],
+                environ_overrides={WAIT_SECONDS_KEY: wait_seconds},
+            )
+            return send(builder.get_request())
+
+        return fetch
 
 
 @contextlib.contextmanager
@@ -89,7 +87,7 @@ def running_app(app: Any, *, asynchronous: bool) -> Iterator[RunningApp]:
     """
     if not asynchronous:
         with ThreadPoolExecutor(1, "sitemap_middleware-app") as executor:
-            yield RunningApp(functools.partial(_send_wsgi, executor, app))
+            yield RunningApp(partial(_send_to_wsgi, executor, app))
         return
     with start_blocking_portal() as portal:
         lifespan = portal.call(_Lifespan)  # on the event loop, to which its events are bound
@@ -97,15 +95,15 @@ def running_app(app: Any, *, asynchronous: bool) -> Iterator[RunningApp]:
         portal.call(lifespan.started.wait)
         try:
             yield RunningApp(
-                lambda request: portal.call(_call_asgi, app, request, lifespan.state),
-                functools.partial(collect_on_loop, portal.call),
+                partial(portal.call, _send_to_asgi, app, lifespan.state),
+                partial(collect_on_loop, portal.call),
                 lifespan.failure,
             )
         finally:
             portal.call(lifespan.shut_down)
 
 
-def _send_wsgi(executor: Executor, app: Any, request: _PageRequest) -> Response:
+def _send_to_wsgi(executor: Executor, app: Any, request: Request) -> Response:
     """Call a WSGI app where no event loop runs, as servers do: Django refuses SQL on the thread of a running loop.
 
     Without a running loop, it stays on the caller's thread, because databases of tests belong to their thread.
@@ -113,43 +111,32 @@ def _send_wsgi(executor: Executor, app: Any, request: _PageRequest) -> Response:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return _call_wsgi(app, request)
-    return executor.submit(_call_wsgi, app, request).result()
+        return _response(app, request)
+    return executor.submit(_response, app, request).result()
 
 
-def _call_wsgi(app: Any, request: _PageRequest) -> Response:
-    site = request.site
-    response = Client(app).get(
-        quote(request.path),
-        base_url=f"{site.scheme}://{site.host}{site.root}/",
-        query_string=request.query,
-        headers=request.headers,
-        environ_overrides={WAIT_SECONDS_KEY: request.wait_seconds},
-    )
+def _response(app: Any, request: Request) -> Response:
+    response = Client(app).open(request)
     return Response(response.status_code, [(name.lower(), value) for name, value in response.headers], response.data)
 
 
-async def _call_asgi(app: Any, request: _PageRequest, state: Mapping[str, Any]) -> Response:
-    site, root = request.site, unquote(request.site.root)
-    host, _, port = site.host.rpartition(":")
-    if not (host and port.isdigit()):
-        host, port = site.host, str(_DEFAULT_PORTS[site.scheme])
-    headers = {"Host": site.host, **request.headers}
+async def _send_to_asgi(app: Any, state: Mapping[str, Any], request: Request) -> Response:
+    path = request.root_path + request.path
     scope: dict[str, Any] = {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.4"},
         "http_version": "1.1",
         "method": "GET",
-        "scheme": site.scheme,
-        "path": root + request.path,
-        "raw_path": quote(root + request.path).encode(),
-        "root_path": root,
-        "query_string": request.query.encode(),
-        "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+        "scheme": request.scheme,
+        "path": path,
+        "raw_path": quote(path).encode(),
+        "root_path": request.root_path,
+        "query_string": request.query_string,
+        "headers": [(name.lower().encode(), value.encode()) for name, value in request.headers],
         "client": ("127.0.0.1", 0),
-        "server": (host, int(port)),
+        "server": request.server,
         "state": {**state},
-        WAIT_SECONDS_KEY: request.wait_seconds,
+        WAIT_SECONDS_KEY: request.environ[WAIT_SECONDS_KEY],
     }
     collector = ResponseCollector()
     await app(scope, collector.receive, collector.send)

@@ -1,17 +1,23 @@
-"""Prints lines, tables, progress and errors of one line, so that they fit the terminal."""
+"""What the commands share at a terminal: options, lines and rows that fit its width, progress, errors of one line."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, TypeVar
+from datetime import datetime
+from typing import Any, Final, TypeVar
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 from rich.text import Text
+
+from ..evidence.dates import timestamp_of
+
+APP_EXAMPLE: Final = "such as app:app or shop/web.py:app"
 
 PLAIN_WIDTH_COLUMNS: Final = 120
 """Width of tables that do not go to a terminal, so that they are the same everywhere."""
@@ -24,7 +30,11 @@ _MAX_WORDS_OF_A_FIELD: Final = 2
 _MAX_ALIGNED_COLUMNS: Final = 60
 """Columns of the first texts of rows, at most. Further right, the second texts are not aligned."""
 
+_AGE: Final = re.compile(r"(\d{1,6})\s*([mhdw])")
+_UNIT_SECONDS: Final = {"m": 60, "h": 60 * 60, "d": 24 * 60 * 60, "w": 7 * 24 * 60 * 60}
+
 _T = TypeVar("_T")
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 Update = Callable[[int, int | None], None]
 """Shows how far a command is: the number of things done, and of all or None."""
@@ -40,6 +50,53 @@ class CommandError(click.ClickException):
 
     def __init__(self, message: str) -> None:
         super().__init__(printable(" ".join(message.split())))
+
+
+class NameWithHint(click.types.StringParamType):
+    """An argument whose absence is an error that says what to type."""
+
+    def __init__(self, hint: Callable[[], str]) -> None:
+        self._hint = hint
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002 # click passes both
+        """The sentence that follows the error that the argument is missing."""
+        return self._hint()
+
+
+app_argument = click.argument("app", type=NameWithHint(lambda: f"Give an app, {APP_EXAMPLE}."))
+base_url_option = click.option(
+    "--base-url", metavar="URL", help="Scheme and host of the site, if the app does not set them."
+)
+root_path_option = click.option(
+    "--root-path", metavar="PATH", help="Path below which the server mounts the app, as in uvicorn --root-path."
+)
+factory_option = click.option(
+    "--factory", is_flag=True, help="APP is a factory, even if it does not look like a function."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def app_options(wrapped: _Command) -> _Command:
+    """Add the argument and the options of every command that is about an app."""
+    return app_argument(base_url_option(root_path_option(factory_option(json_option(wrapped)))))
+
+
+def parse_since(text: str, now: int) -> int:
+    """Return the POSIX time of an age, such as "7d", or of a date or datetime, in UTC unless it says otherwise.
+
+    Raises `CommandError` if it is neither, or in the future.
+    """
+    if age := _AGE.fullmatch(text.strip()):
+        return max(0, now - int(age[1]) * _UNIT_SECONDS[age[2]])
+    try:
+        moment = int(timestamp_of(datetime.fromisoformat(text.strip())))
+    except (ValueError, OverflowError):
+        raise CommandError(
+            f"--since={text!r} is no moment; give an age such as 24h, 7d or 2w, or a date such as 2026-01-31"
+        ) from None
+    if moment > now:
+        raise CommandError(f"--since={text!r} is in the future")
+    return moment
 
 
 def printable(text: str) -> str:
