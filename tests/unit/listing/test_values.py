@@ -1,0 +1,1037 @@
+"""`@sitemap(values=...)`: the forms of providers and items, what an item says of its page, and the path by the router."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import enum
+import functools
+import importlib.metadata
+import logging
+import uuid
+from collections import UserDict, namedtuple
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any, Self
+from urllib.parse import unquote, urlsplit
+
+import flask
+import pytest
+import quart
+from fastapi import APIRouter, FastAPI
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+from starlette.applications import Starlette
+from starlette.routing import Host, Mount, Route, Router
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
+from werkzeug.routing import BaseConverter
+
+from sitemap_middleware import Entry, OptionError, sitemap
+from sitemap_middleware.options.value_checks import parse_date
+
+from ...support.sample_sites import Page, SampleSite
+from ...support.stores import all_pages
+from ...support.values_sites import (
+    LOCAL,
+    ValuesSite,
+    a_view,
+    on_fastapi,
+    on_flask,
+    on_flask_below_a_dispatcher,
+    on_flask_in_starlette,
+    on_quart,
+    on_rules,
+    on_starlette,
+    on_starlette_mounted,
+    text,
+)
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+ROUTERS = pytest.mark.parametrize("make", [on_flask, on_starlette])
+DAY = 24 * 60 * 60
+SLUGS: list[Any] = [{"slug": "one"}, {"slug": "zwölf & mehr"}]
+PAGES = [f"{LOCAL}/posts/one", f"{LOCAL}/posts/zw%C3%B6lf%20&%20mehr"]
+
+
+# Forms of providers
+
+
+def generator() -> Iterator[Any]:
+    yield from SLUGS
+
+
+async def async_generator() -> AsyncIterator[Any]:
+    for slug in SLUGS:
+        await asyncio.sleep(0)
+        yield slug
+
+
+async def async_function() -> list[Any]:
+    await asyncio.sleep(0)
+    return SLUGS
+
+
+async def async_function_of_a_generator() -> AsyncIterator[Any]:
+    return async_generator()
+
+
+class Posts:
+    def __iter__(self) -> Iterator[Any]:
+        return iter(SLUGS)
+
+
+class AsyncPosts:
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return async_generator()
+
+
+def one_row_filled_again() -> Iterator[Any]:
+    row: dict[str, Any] = {}
+    for slug in SLUGS:
+        row.update(slug)
+        yield row
+
+
+async def one_object_filled_again() -> AsyncIterator[Any]:
+    row = SimpleNamespace()
+    for slug in SLUGS:
+        row.slug = slug["slug"]
+        yield row
+
+
+FORMS: list[Any] = [
+    SLUGS,
+    generator,
+    Posts(),
+    Posts,
+    async_generator,
+    functools.partial(async_generator),
+    async_function,
+    async_function_of_a_generator,
+    AsyncPosts(),
+    AsyncPosts,
+    one_row_filled_again,
+    one_object_filled_again,
+    [*SLUGS, *SLUGS],
+]
+
+
+@pytest.mark.parametrize("make", [on_flask, on_quart, on_starlette])
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: getattr(form, "__name__", type(form).__name__))
+def test_a_routes_pages_are_enumerated_in_every_form(make: Any, form: Any) -> None:
+    assert ValuesSite(make(form)).locs() == PAGES
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        on_flask,
+        on_flask_below_a_dispatcher,
+        on_quart,
+        on_starlette,
+        on_starlette_mounted,
+        on_fastapi,
+        on_flask_in_starlette,
+    ],
+)
+def test_pages_of_mounted_apps_are_explained_and_have_the_root_path_once(make: Any) -> None:
+    site = ValuesSite(make(async_generator))
+    assert site.locs(root="/shop") == [page.replace("/posts", "/shop/posts") for page in PAGES]
+    explanation = site.app.explain("/posts/one")
+    assert explanation.listed
+    assert explanation.reason == "the values of its route include it, and no response forbids it"
+
+    async def within_an_event_loop() -> bool:
+        return site.app.explain("/posts/one").listed
+
+    assert asyncio.run(within_an_event_loop())
+
+
+def test_providers_are_asked_again_once_max_age_has_passed() -> None:
+    posts = [{"slug": "a"}]
+    site = ValuesSite(on_flask(lambda: posts), max_age=60)
+    assert site.paths() == ["/posts/a"]
+    posts.append({"slug": "b"})
+    site.clock.pass_(59)
+    assert site.paths() == ["/posts/a"]
+    site.clock.pass_(1)
+    assert site.paths() == ["/posts/a", "/posts/b"]
+
+
+@ROUTERS
+def test_a_provider_of_nothing_lists_nothing(make: Any) -> None:
+    site = ValuesSite(make([]))
+    assert site.sitemap().status == 404
+    assert site.app.explain("/posts/one").reason == "its route has values, and they do not include it"
+
+
+def test_probing_requests_no_provided_page_and_reads_no_provider_twice() -> None:
+    calls = []
+
+    def posts() -> list[Any]:
+        calls.append("posts")
+        return SLUGS
+
+    def view(slug: str) -> str:
+        calls.append(slug)
+        return "A post."
+
+    app = on_rules(("/posts/<slug>", sitemap(values=posts)(view), {}), ("/", text(), {}))
+    assert ValuesSite(app, verify=True).locs() == [f"{LOCAL}/", *PAGES]
+    assert calls == ["posts"]
+
+
+@pytest.mark.parametrize("make", [on_flask, on_starlette])
+def test_many_pages_are_all_there(make: Any) -> None:
+    async def many() -> AsyncIterator[Any]:
+        for number in range(3000):
+            yield {"slug": f"{number:04}"}
+
+    assert ValuesSite(make(many)).paths() == [f"/posts/{number:04}" for number in range(3000)]
+
+
+# Forms of items
+
+UUID = uuid.UUID("12345678-1234-5678-1234-567812345678")
+
+
+class Kind(enum.Enum):
+    BREAD = "bread"
+
+
+class Topic(str, enum.Enum):  # noqa: UP042 (as most apps have it)
+    CAKE = "cake"
+
+
+class Number(enum.IntEnum):
+    SEVEN = 7
+
+
+@ROUTERS
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        ("zwölf & mehr", "zw%C3%B6lf%20&%20mehr"),
+        (0, "0"),
+        (2.5, "2.5"),
+        (Decimal("1.10"), "1.10"),
+        (UUID, str(UUID)),
+        (dt.date(2024, 5, 1), "2024-05-01"),
+        (Kind.BREAD, "bread"),
+        (Topic.CAKE, "cake"),
+        (Number.SEVEN, "7"),
+    ],
+)
+def test_a_bare_value_is_that_of_the_only_parameter(make: Any, value: Any, path: str) -> None:
+    assert ValuesSite(make([value])).paths() == ValuesSite(make([{"slug": value}])).paths() == [f"/posts/{path}"]
+
+
+def test_bare_values_may_come_from_sets_keys_and_enums() -> None:
+    for values in ({"bread"}, {"bread": 1}.keys(), Kind):
+        assert ValuesSite(on_flask(values)).paths() == ["/posts/bread"]
+
+
+@dataclass(slots=True)
+class Post:
+    slug: str
+    lang: str = "de"
+
+
+class Model(BaseModel):
+    slug: str
+    lang: str = "de"
+
+
+class Computed:
+    lang = "de"
+
+    @property
+    def slug(self) -> str:
+        return "rye"
+
+
+class KeyedRow:
+    """As rows of sqlite3 and asyncpg are: a mapping in all but type."""
+
+    def __init__(self, **columns: Any) -> None:
+        self._columns = columns
+
+    def keys(self) -> list[str]:
+        return list(self._columns)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._columns[key]
+
+
+class TupleRow(tuple[Any, ...]):
+    """Like SQLAlchemy's rows: a tuple with named fields, some of which a tuple's methods hide."""
+
+    __slots__ = ()
+
+    @property
+    def _mapping(self) -> Mapping[str, Any]:
+        return dict(zip(("slug", "lang", "count"), self, strict=True))
+
+
+Named = namedtuple("Named", ["slug", "lang"])  # noqa: PYI024 (as libraries make them)
+
+
+class Text(str):
+    """A text of another class, as template engines and ORMs have them."""
+
+    __slots__ = ()
+
+
+@ROUTERS
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"slug": Text("rye"), "lang": "de"},
+        Entry({"slug": "rye", "lang": "de"}),
+        KeyedRow(slug="rye", lang="de"),
+        Post("rye"),
+        Model(slug="rye"),
+        Computed(),
+        Named("rye", "de"),
+        TupleRow(("rye", "de", 3)),
+        SimpleNamespace(slug="rye", lang="de", title="Rye"),
+    ],
+    ids=lambda item: type(item).__name__,
+)
+def test_an_item_gives_the_parameters_by_name(make: Any, item: Any) -> None:
+    assert ValuesSite(make([item], "/<lang>/<slug>")).paths() == ["/de/rye"]
+
+
+def test_an_object_gives_no_more_than_the_route_needs_and_a_row_no_method_of_a_tuple() -> None:
+    for rule, listed in (("/posts/<slug>", ["/posts/rye"]), ("/posts/<count>", ["/posts/3"]), ("/posts/<page>", [])):
+        assert ValuesSite(on_flask([TupleRow(("rye", "de", 3))], rule)).paths() == listed
+
+
+def test_of_several_routes_each_takes_what_it_needs() -> None:
+    view = text([Post("rye")])
+    more: dict[str, Any] = {"endpoint": "page"}
+    rules = (("/<lang>/<slug>", view, {**more}), ("/<slug>", view, {**more}))
+    app = on_rules(*rules, ("/", view, {**more, "defaults": {"slug": "home"}}))
+    assert sorted(ValuesSite(app).paths()) == ["/", "/de/rye", "/rye"]
+
+
+# What an item says of its page
+
+
+@BOTH
+def test_entry_wins_over_decorator_and_decorator_over_options(protocol: str) -> None:
+    items = [
+        Entry({"slug": "a"}, lastmod=dt.date(2024, 5, 1), priority=0.1, changefreq="daily"),
+        Entry({"slug": "b"}, lastmod=dt.datetime(2024, 5, 1, 12, tzinfo=dt.timezone(dt.timedelta(hours=2)))),
+        {"slug": "c"},
+    ]
+    mark = sitemap(values=items, priority=0.2, lastmod=lambda: dt.date(2023, 1, 1))
+    site = SampleSite(protocol, {"/posts/{slug}": Page()}, marks={"/posts/{slug}": mark}, changefreq="yearly")
+    assert site.entries() == {
+        f"{LOCAL}/posts/a": {"lastmod": "2024-05-01", "changefreq": "daily", "priority": "0.1"},
+        f"{LOCAL}/posts/b": {"lastmod": "2024-05-01T10:00:00Z", "changefreq": "yearly", "priority": "0.2"},
+        f"{LOCAL}/posts/c": {"lastmod": "2023-01-01", "changefreq": "yearly", "priority": "0.2"},
+    }
+
+
+@BOTH
+def test_developer_date_wins_and_other_pages_get_the_observed_one(protocol: str) -> None:
+    items = [Entry({"slug": "a"}, lastmod=dt.date(2024, 5, 1)), {"slug": "b"}]
+    page = Page().with_headers(("last-modified", "Fri, 01 May 2020 06:30:00 GMT"))
+    site = SampleSite(
+        protocol, {"/posts/{slug}": page}, marks={"/posts/{slug}": sitemap(values=items)}, priority="auto"
+    )
+    site.visit("/posts/a", "/posts/b")
+    assert site.entries() == {
+        f"{LOCAL}/posts/a": {"lastmod": "2024-05-01", "priority": "0.6"},
+        f"{LOCAL}/posts/b": {"lastmod": "2020-05-01T06:30:00Z", "priority": "0.6"},
+    }
+    assert site.app.explain("/posts/a").lastmod_source == "the developer's date"
+    assert site.app.explain("/posts/b").lastmod_source == "Last-Modified"
+
+
+@ROUTERS
+@pytest.mark.parametrize(
+    "convert",
+    [lambda fields: SimpleNamespace(**fields), dict, UserDict],
+    ids=["object", "dict", "mapping"],
+)
+def test_an_object_and_a_mapping_may_have_the_fields_of_an_entry(make: Any, convert: Any) -> None:
+    given: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
+        "a": (
+            {"lastmod": "2024-05-01T10:00:00Z", "priority": 0.8, "changefreq": "weekly"},
+            {"lastmod": "2024-05-01T10:00:00Z", "priority": "0.8", "changefreq": "weekly"},
+        ),
+        "b": (
+            {"lastmod": dt.date(2024, 5, 2), "priority": Decimal("0.3")},
+            {"lastmod": "2024-05-02", "priority": "0.3"},
+        ),
+        "c": ({"lastmod": None, "priority": None, "changefreq": None}, {}),
+        "d": ({"lastmod": "2024-05-01", "priority": 7.5}, {"lastmod": "2024-05-01"}),
+        "e": ({"priority": 1}, {}),  # the priority of a ticket, rather than that of its page
+        "f": ({"priority": "high", "changefreq": 30}, {}),
+        "g": ({"changefreq": "often"}, {}),
+    }
+    found = ValuesSite(make([convert({"slug": slug, **fields}) for slug, (fields, _) in given.items()])).entries()
+    assert found == {f"{LOCAL}/posts/{slug}": written for slug, (_, written) in given.items()}
+
+
+def test_only_the_attribute_lastmod_of_an_object_dates_its_page() -> None:
+    items = [
+        SimpleNamespace(slug="a", updated_at=dt.date(2024, 5, 1)),
+        SimpleNamespace(slug="b", lastmod=dt.date.today),
+    ]
+    assert list(ValuesSite(on_flask(items)).entries().values()) == [{}, {}]
+
+
+@ROUTERS
+def test_a_parameter_may_be_named_like_a_field_of_an_entry(make: Any) -> None:
+    items = [SimpleNamespace(priority="high"), {"priority": "low"}, {"priority": "none", "lastmod": "2024-05-01"}]
+    assert ValuesSite(make(items, "/tickets/<priority>")).entries() == {
+        f"{LOCAL}/tickets/high": {},
+        f"{LOCAL}/tickets/low": {},
+        f"{LOCAL}/tickets/none": {"lastmod": "2024-05-01"},
+    }
+
+
+class Detached:
+    """A database row whose session is closed."""
+
+    slug = "detached"
+
+    @property
+    def lastmod(self) -> dt.date:
+        raise RuntimeError("detached")
+
+
+class NotATime(dt.datetime):
+    """Like pandas.NaT: a datetime by its class only."""
+
+    def __new__(cls) -> Self:
+        return super().__new__(cls, 1, 1, 1)
+
+    def astimezone(self, _zone: Any = None) -> Any:
+        raise ValueError("NaT")
+
+
+@ROUTERS
+def test_a_date_that_is_none_leaves_the_page_listed_and_is_reported_once(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    items = [
+        Entry({"slug": "a"}, lastmod="May 2024"),
+        {"slug": "b", "lastmod": "", "priority": 0.8},
+        SimpleNamespace(slug="c", lastmod=20240501),
+        {"slug": "d", "lastmod": NotATime()},
+        Detached(),
+        Entry({"slug": "e"}, lastmod="2024-05-01"),
+    ]
+    site = ValuesSite(make(items), max_age=0)
+    for _ in range(2):
+        assert {loc.rpartition("/")[2]: fields for loc, fields in site.entries().items()} == {
+            "a": {},
+            "b": {"priority": "0.8"},
+            "c": {},
+            "d": {},
+            "detached": {},
+            "e": {"lastmod": "2024-05-01"},
+        }
+    (warning,) = [record.getMessage() for record in caplog.records if "is not a date" in record.getMessage()]
+    assert warning.startswith("4 of the 6 items of the values of @sitemap on ")
+    assert warning.endswith(
+        "have a lastmod that is not a date, so it is not used, such as 'May 2024' of /posts/a;"
+        ' write it as "2024-05-01" or "2024-05-01T10:00:00Z"'
+    )
+    explanation = site.app.explain("/posts/a")
+    assert explanation.lastmod_source == (
+        'its values give \'May 2024\', which is not a date; write it as "2024-05-01" or "2024-05-01T10:00:00Z"'
+    )
+    assert explanation.skipped == ("4 of 6 items have a lastmod that is not a date, such as 'May 2024' of /posts/a",)
+    assert site.app.stats()["skipped"] == 0
+
+
+# Values of classes of the app's own
+
+MARKUP = "<&>"
+
+
+def own(base: type, *methods: str) -> Any:
+    """A class that derives from a base, and some of whose methods return markup."""
+    return type(f"Own{base.__name__}", (base,), dict.fromkeys(methods, lambda *_: MARKUP))
+
+
+OwnText = own(str, "__str__", "strip", "replace")
+OwnDate = own(dt.date, "isoformat", "__str__")
+OwnDatetime = own(dt.datetime, "isoformat", "astimezone", "toordinal")
+OwnFloat = own(float, "__str__", "__round__", "__abs__")
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        ({"lastmod": OwnText("2024-05-01")}, {"lastmod": "2024-05-01"}),
+        ({"lastmod": OwnDate(2024, 5, 1)}, {"lastmod": "2024-05-01"}),
+        ({"lastmod": OwnDatetime(2024, 5, 1, 10)}, {"lastmod": "2024-05-01T10:00:00Z"}),
+        ({"lastmod": OwnDatetime(2024, 5, 1, 10, tzinfo=dt.UTC)}, {"lastmod": "2024-05-01T10:00:00Z"}),
+        ({"changefreq": OwnText("daily")}, {"changefreq": "daily"}),
+        ({"priority": OwnFloat(0.25)}, {"priority": "0.25"}),
+    ],
+)
+def test_a_value_is_written_as_its_base_class_writes_it(given: dict[str, Any], written: dict[str, str]) -> None:
+    on_page = ValuesSite(on_flask([Entry({"slug": "one"}, **given)]))
+    on_route = ValuesSite(on_rules(("/posts/<slug>", text([{"slug": "one"}], **given), {})))
+    assert on_page.entries() == on_route.entries() == {PAGES[0]: written}
+
+
+class OwnEntry(Entry):
+    """An entry that gives its own account of its page."""
+
+    def __init__(self, slug: str, **fields: Any) -> None:
+        if slug:
+            super().__init__({"slug": slug}, **fields)
+
+
+def test_an_entry_of_a_class_of_the_app_says_the_same(caplog: pytest.LogCaptureFixture) -> None:
+    items = [OwnEntry("one", lastmod="2024-05-01", priority=0.5), OwnEntry("two", lastmod="soon"), OwnEntry("")]
+    assert ValuesSite(on_flask(items)).entries() == {
+        PAGES[0]: {"lastmod": "2024-05-01", "priority": "0.5"},
+        f"{LOCAL}/posts/two": {},
+    }
+    assert "have a lastmod that is not a date, so it is not used, such as 'soon' of /posts/two" in caplog.text
+    assert "one item was left out: it is of type OwnEntry, and cannot be read (AttributeError)" in caplog.text
+
+
+# Items that make no page
+
+
+class Unkeyed:
+    def keys(self) -> list[str]:
+        raise RuntimeError("no")
+
+
+class Hostile:
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+class Unbound:
+    """Like werkzeug's LocalProxy out of its context: whatever is asked raises."""
+
+    @property
+    def __class__(self) -> type:
+        raise RuntimeError("out of context")
+
+
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+class Unconvertible:
+    def __str__(self) -> str:
+        raise Unprintable
+
+
+HOSTILE: list[tuple[Any, str]] = [
+    (None, "None is not a text, a number or a similar value; give a mapping such as {'slug': ...}"),
+    (True, "True is not a text"),
+    (b"slug", "b'slug' is not a text"),
+    (("slug", "a"), "it is of type tuple, which does not say what is its slug; give a mapping such as {'slug': ...}"),
+    (Unkeyed(), "it is of type Unkeyed, and has no attribute slug"),
+    (Hostile(), "it is of type Hostile, and its slug cannot be read (RuntimeError)"),
+    (Unbound(), "one item was left out: it is of type Unbound, and cannot be read (RuntimeError) (/posts/"),
+    (SimpleNamespace(slug=lambda: "a"), "of type SimpleNamespace, and its slug is a method"),
+    (SimpleNamespace(slug=None), "slug=None is not a text"),
+    (SimpleNamespace(id=1), "and has no attribute slug; the route's parameters: slug (/"),
+    (object(), "object() was left out: it is of type object, and has no attribute slug"),
+    ({}, "slug is missing"),
+    (Entry({}), "Entry({}) was left out: the route's slug is missing"),
+    ({"slug": "b", "lastmod": "2024-05-01", "titel": "B"}, "the route has no parameter titel (/posts/"),
+    ({"slug": "a", 1: 1}, "has no parameter 1"),
+    ({"slug": b"a"}, "slug=b'a' is not a text"),
+    ({"slug": ""}, ""),
+    ({"slug": "a/b"}, ""),
+    ({"slug": "/a"}, ""),
+    ({"slug": ".."}, "no loc can be written"),
+    ({"slug": "a\nb"}, ""),
+    ({"slug": "\x00"}, "no loc can be written"),
+    ({"slug": "\ud800"}, ""),
+    ({"slug": "x" * 3000}, "2,048 characters"),
+    ({"slug": Unconvertible()}, "Unprintable"),
+]
+
+
+@ROUTERS
+@pytest.mark.parametrize(
+    ("item", "reason"), HOSTILE, ids=lambda value: "None" if value is None else repr(type(value))[8:-2]
+)
+def test_an_item_that_makes_no_page_is_skipped_counted_and_named(
+    make: Any, item: Any, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = ValuesSite(make([SLUGS[0], item, SLUGS[1]]))
+    assert site.locs() == PAGES
+    assert site.app.stats()["skipped"] == 1
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert "1 of the 3 items" in warning
+    assert reason in warning
+    explanation = site.app.explain("/posts/one")
+    assert explanation.listed
+    assert explanation.skipped[0] == "1 of 3 items were left out"
+    assert reason in explanation.skipped[1]
+    assert "values: 1 of 3 items were left out" in str(explanation)
+
+
+@ROUTERS
+def test_one_value_does_not_tell_two_parameters(make: Any, caplog: pytest.LogCaptureFixture) -> None:
+    assert ValuesSite(make(["rye"], "/<lang>/<slug>")).locs() == []
+    assert (
+        "it is one value, and the route has 2 parameters (lang, slug); give a mapping such as {'lang': ..., 'slug'"
+        in (caplog.text)
+    )
+
+
+def test_first_skipped_items_are_named_in_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    site = ValuesSite(on_flask([*SLUGS, *({"id": number} for number in range(9))]), max_age=0)
+    for _ in range(2):
+        assert site.locs() == PAGES
+        site.clock.pass_(1)
+    assert site.app.stats()["skipped"] == 9
+    assert len(caplog.records) == 1
+    assert caplog.records[0].getMessage().endswith("; and 6 more")
+    assert site.app.explain("/posts/x").skipped[0] == "9 of 11 items were left out, such as the 3 that follow"
+    assert [line.partition(" ")[0] for line in site.app.explain("/posts/x").skipped] == ["9", *["{'id':"] * 3]
+
+
+@pytest.mark.slow
+@ROUTERS
+@given(params=st.dictionaries(st.sampled_from(["slug", "other", ""]), st.text(max_size=6), max_size=2))
+def test_any_text_is_skipped_or_leads_back_to_its_route(make: Any, params: dict[str, str]) -> None:
+    site = ValuesSite(make([params]))
+    locs = site.locs()
+    assert len(locs) + site.app.stats()["skipped"] == 1
+    for loc in locs:
+        path = unquote(urlsplit(loc).path)
+        assert path == f"/posts/{params['slug']}"
+        assert site.request(path).text == "A post."
+
+
+# Values, and what else decides about a page
+
+UNFIT = [
+    Page(410),
+    Page(301, [("location", "/elsewhere")]),
+    Page().with_headers(("x-robots-tag", "noindex")),
+    Page(body=b"<!doctype html><meta name=robots content=noindex><p>A page."),
+    Page(200, [("content-type", "application/json")]),
+]
+
+
+@BOTH
+@pytest.mark.parametrize("page", UNFIT, ids=lambda page: f"{page.status} {page.headers[-1][1]}")
+def test_gone_or_noindex_page_is_left_out_until_it_recovers(protocol: str, page: Page) -> None:
+    pages = {"/": Page(), "/posts/{slug}": page}
+    site = SampleSite(protocol, pages, marks={"/posts/{slug}": sitemap(values=SLUGS)})
+    assert site.locs() == [f"{LOCAL}/", *PAGES]
+    for _ in range(3):  # learned pages that are not listed are forgotten within days; these are not learned
+        site.clock.pass_(DAY)
+        site.visit("/", "/posts/one")
+        assert site.locs() == [f"{LOCAL}/", PAGES[1]]
+    assert not site.app.explain("/posts/one").listed
+    site.pages["/posts/{slug}"] = Page()
+    for _ in range(2):
+        site.clock.pass_(DAY)
+        site.visit("/posts/one")
+    assert site.locs() == [f"{LOCAL}/", *PAGES]
+
+
+@BOTH
+def test_a_page_that_is_not_enumerated_is_never_listed_and_leaves_no_trace(protocol: str) -> None:
+    marks = {"/posts/{slug}": sitemap(values=SLUGS)}
+    for options in ({}, {"learn": "/posts/*"}, {"learn": "/posts/{slug}"}, {"learn": "/posts/<slug>"}):
+        site = SampleSite(protocol, {"/posts/{slug}": Page()}, marks=marks, **options)
+        site.visit("/posts/three")
+        assert site.locs() == PAGES
+        assert site.app.explain("/posts/three").reason == "its route has values, and they do not include it"
+        site.pages["/posts/{slug}"] = Page(404)
+        site.visit("/posts/made-up", "/posts/one")
+        known = {page.path: page.learned for page in all_pages(site.app.service.store, "loopback:http/")}
+        assert "/posts/made-up" not in known
+        assert known["/posts/one"] is False, "it is not learned"
+
+
+@BOTH
+def test_exclusion_and_robots_txt_go_before_values(protocol: str) -> None:
+    calls = []
+
+    def posts() -> list[Any]:
+        calls.append(1)
+        return [{"slug": "one"}, {"slug": "draft-1"}, {"slug": "secret"}]
+
+    robots = Page(200, [("content-type", "text/plain")], b"User-agent: *\nDisallow: /posts/secret\n")
+    pages = {"/": Page(), "/posts/{slug}": Page(), "/robots.txt": robots}
+    site = SampleSite(protocol, pages, marks={"/posts/{slug}": sitemap(values=posts)}, exclude="/posts/draft-*")
+    assert site.locs() == [f"{LOCAL}/", f"{LOCAL}/posts/one"]
+    assert calls.pop()
+    for mark, options in (({"exclude": True}, {}), ({}, {"exclude": "/posts/*"})):
+        site = SampleSite(
+            protocol, pages, marks={"/posts/{slug}": sitemap(values=posts, **mark)}, robots=False, **options
+        )
+        assert site.locs() == [f"{LOCAL}/"]
+        assert "exclude" in site.app.explain("/posts/one").reason
+        assert not calls
+
+
+def test_values_and_hidden_pages_file_like_names_slashes_and_include() -> None:
+    app = FastAPI(openapi_url=None)
+    files = [{"name": name} for name in ("a.json", "a", "a/")]
+    app.get("/files/{name:path}", include_in_schema=False)(sitemap(values=files)(lambda name: {"name": name}))
+    site = ValuesSite(app, list_unseen=False, include="/files/a")
+    assert sorted(site.paths()) == ["/files/a", "/files/a.json", "/files/a/"]
+    site.request("/files/a.json")
+    assert sorted(site.paths()) == ["/files/a", "/files/a/"]
+
+
+def test_values_of_a_view_win_over_learning_of_its_blueprint() -> None:
+    app, blueprint = flask.Flask("site", static_folder=None), flask.Blueprint("blog", "blog")
+    blueprint.add_url_rule("/posts/<slug>", "post", text(SLUGS))
+    app.register_blueprint(sitemap(learn=True)(blueprint))
+    site = ValuesSite(app)
+    site.request("/posts/three")
+    assert site.locs() == PAGES
+
+
+def test_static_routes_of_a_provider_come_where_it_gives_them_or_last() -> None:
+    numbers = [{"page": 2}, Entry({"page": 1}, priority=0.9), {"page": 3}]
+    for items, found in ((numbers, ["/p/2", "/", "/p/3"]), ([{"page": 2}], ["/p/2", "/"])):
+        view = text(items)
+        more: dict[str, Any] = {"endpoint": "posts"}
+        app = on_rules(
+            ("/", view, {**more, "defaults": {"page": 1}}), ("/p/<int:page>", view, more), ("/p/4", text(), {})
+        )
+        site = ValuesSite(app)
+        assert site.paths() == ["/p/4", *found]
+        assert site.entries().get(f"{LOCAL}/") == ({"priority": "0.9"} if items is numbers else {})
+
+
+def test_the_survey_counts_what_values_give() -> None:
+    app = on_rules(
+        ("/posts/<slug>", text([*SLUGS, {}]), {}),
+        ("/empty/<slug>", text([]), {}),
+        ("/down/<slug>", text(lambda: 1 / 0), {}),
+        ("/out/<slug>", text(SLUGS, exclude=True), {}),
+    )
+    service = ValuesSite(app).app.service
+    reports = service.route_report([service.snapshot(service.sites()[0], service.store)])
+    reasons = {report.route.path: report.verdict.reason for report in reports}
+    assert reasons["/posts/<slug>"].startswith("values: 2 pages, 2 listed; 1 of 3 items were left out; {}")
+    assert reasons["/empty/<slug>"] == "values: 0 pages, 0 listed"
+    assert "ZeroDivisionError: division by zero" in reasons["/down/<slug>"]
+    assert reasons["/out/<slug>"] == "it is marked @sitemap(exclude=True)"
+    assert not any(report.undecided for report in reports)
+
+
+# Building by the framework's own router
+
+
+class Lower(BaseConverter):
+    def to_url(self, value: Any) -> str:
+        return super().to_url(str(value).lower().replace(" ", "-"))
+
+
+WERKZEUG = tuple(map(int, importlib.metadata.version("werkzeug").split(".")))
+
+
+class Below(BaseConverter):
+    regex = "[a-z]+/[a-z]+"
+    part_isolating = False  # Werkzeug below 2.2.3 does not see it from the regex
+
+
+def with_known(framework: Any, **known: str) -> Any:
+    """An app with a converter that asks what the app knows, as of its database: within the app's context alone."""
+
+    class Known(BaseConverter):
+        def to_python(self, value: str) -> str:
+            slugs: dict[str, str] = framework.current_app.config["KNOWN"]
+            return slugs[value]
+
+    app = (flask.Flask if framework is flask else quart.Quart)("site", static_folder=None)
+    app.config["KNOWN"] = known
+    app.url_map.converters["known"] = Known
+    app.add_url_rule("/posts/<known:x>", "post", text([{"x": "a"}]))
+    app.add_url_rule("/about", "about", text())
+    return app
+
+
+def test_a_converter_that_asks_the_app_is_asked_within_its_context() -> None:
+    site = ValuesSite(with_known(flask, a="A post."))
+    for path in ("/about", "/posts/a"):
+        assert site.request(path).status == 200
+    assert site.known() == ["/about", "/posts/a"]
+    assert site.paths() == ["/about", "/posts/a"]
+
+
+@pytest.mark.parametrize("framework", [flask, quart])
+def test_a_converter_that_fails_holds_up_no_other_page(framework: Any, caplog: pytest.LogCaptureFixture) -> None:
+    app = with_known(framework, b="A post.")
+    site = ValuesSite(app)
+    for path in ("/posts/b", "/about"):
+        assert site.request(path).status == 200
+    app.config["KNOWN"].clear()
+    assert site.known() == ["/about"]
+    (record,) = caplog.records
+    assert record.getMessage().endswith("; further faults like this are not logged")
+
+
+def test_flasks_converters_build_and_refuse() -> None:
+    app = flask.Flask("site", static_folder=None)
+    app.url_map.converters.update(lower=Lower, below=Below)
+
+    def add(rule: str, *items: Any) -> None:
+        app.add_url_rule(rule, rule, text([{"x": item} for item in items]))
+
+    add("/int/<int:x>", 7, "8", -1, "nine", 1.5)
+    add("/any/<any(a, b):x>", "a", "c")
+    add("/length/<string(length=2):x>", "ab", "abc" if WERKZEUG >= (2, 2, 3) else "")  # before, it took "abc"
+    add("/uuid/<uuid:x>", str(UUID), "1")
+    add("/lower/<lower:x>", "Hello World")
+    add("/below/<below:x>", "a/b", "a")
+    add("/sub<path:x>/", "/a", "a/b")
+    languages = [{"x": "a", "lang": "en"}, {"x": "b", "lang": "de"}, {"x": "c"}]
+    app.add_url_rule("/default/<x>", "default", text(languages), defaults={"lang": "en"})
+    site = ValuesSite(app)
+    assert sorted(site.paths()) == [
+        "/any/a",
+        "/below/a/b",
+        "/default/a",
+        "/default/c",
+        "/int/1",
+        "/int/7",
+        "/int/8",
+        "/length/ab",
+        "/lower/hello-world",
+        "/suba/b/",
+        f"/uuid/{UUID}",
+    ]
+    site.request("/below/a/b")
+    assert site.app.explain("/below/a/b").page is not None
+
+
+def test_starlettes_convertors_build_and_refuse() -> None:
+    items = {
+        "/int/{x:int}": (7, "8", -1, "nine"),
+        "/float/{x:float}": (1.5,),
+        "/uuid/{x:uuid}": (str(UUID), "1"),
+        "/path/{x:path}": ("a/b", ""),
+    }
+    routes = [Route(path, a_view([{"x": item} for item in given])) for path, given in items.items()]
+    assert sorted(ValuesSite(Starlette(routes=routes)).paths()) == [
+        "/float/1.5",
+        "/int/7",
+        "/int/8",
+        "/path/",
+        "/path/a/b",
+        f"/uuid/{UUID}",
+    ]
+
+
+def test_two_rules_of_one_endpoint_share_items_by_their_parameters() -> None:
+    calls = []
+
+    def posts() -> Iterator[Any]:
+        calls.append(1)
+        yield from ({"slug": "a"}, {"year": 2024, "slug": "b"}, {"year": 2024})
+
+    view = text(posts)
+    for app in (
+        on_rules(
+            ("/posts/<slug>", view, {"endpoint": "post"}), ("/posts/<int:year>/<slug>", view, {"endpoint": "post"})
+        ),
+        Starlette(routes=[Route("/posts/{slug}", view), Route("/posts/{year:int}/{slug}", view)]),
+    ):
+        site = ValuesSite(app)
+        assert sorted(site.paths()) == ["/posts/2024/b", "/posts/a"]
+        assert site.app.stats()["skipped"] == 1
+        assert len(calls) == 1
+        calls.clear()
+
+
+def test_path_taken_by_an_earlier_route_is_left_out() -> None:
+    posts = [{"slug": slug} for slug in ("new", "7", "about")]
+    view, plain = a_view(posts), a_view()
+    earlier = [Route("/posts/{id:int}", plain), Route("/posts/new", plain)]
+    apps = [
+        on_rules(("/posts/new", text(), {}), ("/posts/<int:id>", text(), {}), ("/posts/<slug>", text(posts), {})),
+        Starlette(routes=[*earlier, Route("/posts/{slug}", view)]),
+        Starlette(routes=[*earlier, Mount("/posts", Router([Route("/{slug}", view)]))]),
+    ]
+    for app in apps:
+        site = ValuesSite(app)
+        assert "/posts/about" in site.paths()
+        assert site.app.stats()["skipped"] == 2
+        assert site.app.explain("/posts/7").reason.startswith("its route /posts/")
+
+
+def test_a_path_that_another_app_takes_is_no_page_of_this_one() -> None:
+    pages = [{"page": "api/x"}, {"page": "x"}]
+    outer, inner = on_rules(("/<path:page>", text(pages), {})), flask.Flask("inner", static_folder=None)
+    for app in (
+        DispatcherMiddleware(outer, {"/api": inner}),
+        Starlette(routes=[Mount("/api", Router()), Route("/{page:path}", a_view(pages))]),
+    ):
+        site = ValuesSite(app)
+        assert site.paths() == ["/x"]
+        site.request("/api/x")
+        site.request("/x")
+        assert site.known() == ["/x"]
+
+
+def by_subdomain(*subdomains: str) -> flask.Flask:
+    app = flask.Flask("site", static_folder=None, subdomain_matching=True)
+    app.config["SERVER_NAME"] = "example.com"
+    view = text(SLUGS)
+    for subdomain in subdomains:
+        app.add_url_rule("/<slug>", "blog", view, subdomain=subdomain)
+    return app
+
+
+def test_rules_of_a_subdomain_or_a_host_are_built_on_it_alone() -> None:
+    by_host = flask.Flask("site", static_folder=None, host_matching=True)
+    by_host.add_url_rule("/<slug>", "blog", text(SLUGS), host="blog.example.com")
+    by_starlette = Starlette(routes=[Host("blog.example.com", Router([Route("/{slug}", a_view(SLUGS))]))])
+    for app in (by_subdomain("blog"), by_host, by_starlette):
+        site = ValuesSite(app, base_url="http://example.com")
+        assert site.locs(host="example.com") == []
+        assert site.locs(host="blog.example.com") == [
+            page.replace("testserver/posts", "blog.example.com") for page in PAGES
+        ]
+        site.request("/one", host="blog.example.com")
+        assert site.known(host="blog.example.com") == ["/one"]
+
+
+def test_endpoint_on_two_subdomains_is_built_on_the_first_one() -> None:
+    site = ValuesSite(by_subdomain("a", "b"), base_url="http://example.com")
+    assert site.locs(host="a.example.com") == [page.replace("testserver/posts", "a.example.com") for page in PAGES]
+    assert site.locs(host="b.example.com") == []
+    assert site.app.stats()["skipped"] == 2
+
+
+# What is refused where it is written
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (generator(), "can be read only once"),
+        ([].__iter__(), "can be read only once"),
+        (async_generator(), "can be read only once"),
+        ("slug", "is a single item"),
+        ({"slug": "a"}, "is a single item"),
+        (7, "is not iterable"),
+        (Entry({"slug": "a"}), "is not iterable"),
+        (str.join, "that needs none"),
+        (dict.get, "that needs none"),
+    ],
+)
+def test_values_that_cannot_be_are_refused_where_they_are_written(wrong: Any, message: str) -> None:
+    with pytest.raises(OptionError, match=message) as raised:
+        sitemap(values=wrong)(lambda: "")
+    assert str(raised.value).startswith("@sitemap on test_values_that_cannot_be_are_refused_where_they_are_written.")
+
+
+def test_a_coroutine_is_refused_for_it_can_be_awaited_but_once() -> None:
+    coroutine = async_function()
+    with pytest.raises(OptionError, match="the function itself without calling it"):
+        sitemap(values=coroutine)(text())
+    coroutine.close()
+
+
+def test_values_and_learn_exclude_each_other() -> None:
+    with pytest.raises(OptionError, match="values and learn=True exclude each other"):
+        sitemap(values=SLUGS, learn=True)(text())
+
+
+@pytest.mark.parametrize(
+    "holder", [flask.Flask("x"), flask.Blueprint("x", "x"), APIRouter(), Starlette(), Mount("/x", Router())]
+)
+def test_values_on_what_holds_many_routes_are_refused(holder: Any) -> None:
+    with pytest.raises(OptionError, match="put them on its view"):
+        sitemap(values=SLUGS)(holder)
+
+
+def test_values_on_a_route_without_parameters_are_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    both = sitemap(values=["rye"])(lambda slug="": slug)
+    app = on_rules(("/", text(["a"]), {}), ("/posts/", both, {"endpoint": "p"}), ("/posts/<slug>", both, {}))
+    site = ValuesSite(app)
+    for _ in range(2):
+        assert sorted(site.paths()) == ["/", "/posts/", "/posts/rye"]
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert "its values are not used, because / has no parameters; leave them out" in warning
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: Entry("slug"),
+            "Entry: 'slug' is not a mapping of the route's parameters; give one such as Entry({\"slug\"",
+        ),
+        (
+            lambda: Entry(slug="a"),
+            "Entry(slug='a'): the route's parameters are one mapping; write Entry({'slug': 'a'})",
+        ),
+        (Entry, "write Entry({'slug': 'first-post'})"),
+        (
+            lambda: Entry({"slug": "a"}, dt.date(2024, 5, 1)),
+            "only the parameters may be positional; write lastmod=, priority= or changefreq= before the others",
+        ),
+        (lambda: Entry({"slug": "a"}, lastmod=dt.date.today), "is not a date"),
+        (lambda: Entry({"slug": "a"}, lastmod=NotATime()), "is not a date"),
+        (
+            lambda: Entry({"slug": "a"}, lastmod=dt.datetime.max.replace(tzinfo=dt.timezone(-dt.timedelta(hours=1)))),
+            "is outside the calendar in UTC",
+        ),
+        (lambda: Entry({"slug": "a"}, priority=7), "Entry({'slug': 'a'}): priority=7 is not valid; give"),
+        (lambda: Entry({"slug": "a"}, changefreq="often"), "Entry({'slug': 'a'}): changefreq='often' is not valid"),
+        (lambda: Entry({"slug": "a"}, lastmodified=1), "no option 'lastmodified'; did you mean lastmod?"),
+    ],
+)
+def test_an_entry_that_cannot_be_is_refused_with_the_cure(make: Any, message: str) -> None:
+    with pytest.raises(OptionError) as raised:
+        make()
+    assert message in str(raised.value)
+
+
+NINE = dt.timezone(dt.timedelta(hours=9))
+
+
+@pytest.mark.parametrize(
+    ("written", "moment"),
+    [
+        (" 2024-05-01\n", dt.date(2024, 5, 1)),
+        ("2024-05-01t10:00:00z", dt.datetime(2024, 5, 1, 10, tzinfo=dt.UTC)),
+        ("2024-05-01 10:00", dt.datetime(2024, 5, 1, 10)),  # noqa: DTZ001 (as it is written)
+        ("2024-05-01 10:00:30.125", dt.datetime(2024, 5, 1, 10, 0, 30, 125_000)),  # noqa: DTZ001 (likewise)
+        ("2024-05-01T10:00+09:00", dt.datetime(2024, 5, 1, 10, tzinfo=NINE)),
+        ("2024-05-01 10:00:00 +0900", dt.datetime(2024, 5, 1, 10, tzinfo=NINE)),
+        ("yesterday", None),
+        ("20240501", None),
+        ("2024-W18-3", None),
+        ("1.5.2024", None),
+        ("2024-02-30", None),
+        ("2024-05-01T10:00:00+99:00", None),
+        ("٢٠٢٤-05-01", None),
+    ],
+)
+def test_a_date_may_be_its_text_in_iso_8601(written: str, moment: dt.date | None) -> None:
+    assert parse_date(written) == moment
+    assert type(parse_date(written)) is type(moment)
+    if moment is None:
+        with pytest.raises(OptionError, match='is not a date; write it as "2024-05-01"') as raised:
+            sitemap(lastmod=written)(lambda: "")
+        assert repr(written) in str(raised.value)
+        assert Entry({"slug": "rye"}, lastmod=written).unusable_lastmod == written
+    else:
+        assert Entry({"slug": "rye"}, lastmod=written) == Entry({"slug": "rye"}, lastmod=moment)
