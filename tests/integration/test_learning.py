@@ -50,15 +50,6 @@ def test_a_marked_routes_pages_are_listed_once_they_were_seen(protocol: str) -> 
 
 
 @BOTH
-def test_removed_learned_page_leaves_the_next_sitemap(protocol: str) -> None:
-    site = posts(protocol, learn=True)
-    site.visit("/posts/one")
-    site.pages["/posts/{slug}"] = Page(404)
-    site.request("/posts/one")
-    assert site.locs() == [f"{LOCAL}/"]
-
-
-@BOTH
 def test_what_only_the_signed_in_ask_for_is_not_learned(protocol: str) -> None:
     site = posts(protocol, learn=True)
     site.request("/posts/one", headers=[("cookie", "session=1")])

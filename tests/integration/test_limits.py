@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
-import flask
 import pytest
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
@@ -34,19 +32,6 @@ HTML = [("content-type", "text/html")]
 
 def response_of(path: str = "/", status: int = 200, body: bytes | None = None) -> CapturedResponse:
     return CapturedResponse(SITE, path, at=1000, status=status, headers=HTML, body=body)
-
-
-# The buffer
-
-
-def test_the_middleware_may_be_constructed_in_any_thread() -> None:
-    middlewares: list[Any] = []
-    thread = threading.Thread(
-        target=lambda: middlewares.append(SitemapMiddleware(flask.Flask("x").wsgi_app, store="memory://"))
-    )
-    thread.start()
-    thread.join()
-    assert middlewares
 
 
 # Bodies
@@ -151,9 +136,6 @@ def test_paths_that_no_loc_can_name_are_explained(protocol: str) -> None:
         assert not explanation.listed
         assert reason in str(explanation)
         assert "loc:" not in str(explanation)
-
-
-# SQLite
 
 
 # Made-up requests

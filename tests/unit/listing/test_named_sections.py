@@ -13,7 +13,6 @@ from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
 
 from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
-from sitemap_middleware.routing.route_table import SectionBuilder
 from sitemap_middleware.sitemap_in_test import read_sitemap
 
 from ...support.documents import entries, locs
@@ -89,14 +88,6 @@ def test_each_named_section_is_a_document_of_the_index(protocol: str) -> None:
     assert site.listed("routes-1") == ["/"]
     assert site.get("/sitemap-none.xml").status == site.get("/sitemap-routes.xml").status == 404
     assert site.get("/sitemap-guides-2.xml").status == 404
-
-
-@pytest.mark.uncovered
-@EVERYWHERE
-def test_a_large_section_has_numbered_documents_after_the_first(protocol: str) -> None:
-    site = Site(protocol, {"guides": lambda: (f"/guides/{number}" for number in range(10_001))})
-    assert len(site.listed("guides")) == 10_000
-    assert site.listed("guides-2") == ["/guides/10000"]
 
 
 @EVERYWHERE
@@ -189,12 +180,6 @@ def test_an_item_that_is_no_page_of_this_host_is_skipped_with_the_reason(
     assert site.app.stats()["skipped"] == 1
 
 
-def test_pages_are_excluded_as_others_are() -> None:
-    site = Site("wsgi", {"guides": ["/guides/a", "/drafts/b", "/users/ada"]}, exclude="/drafts/*")
-    assert site.listed("guides") == ["/guides/a", "/users/ada"]
-    assert "exclude matches it" in site.app.explain("/drafts/b").reason
-
-
 def test_explain_and_the_report_know_them() -> None:
     site = Site("wsgi", {"broken": lambda: 1 // 0, "guides": [Entry(loc="/guides/a", lastmod="2024-05-01")]})
     explanation = site.app.explain("/guides/a")
@@ -208,15 +193,6 @@ def test_explain_and_the_report_know_them() -> None:
 def test_a_test_of_the_app_sees_them() -> None:
     site = Site("wsgi", {"guides": ["/guides/a", "/"]})
     assert read_sitemap(site.app).paths == ["/", "/guides/a", "/posts/rye"]
-
-
-def test_a_test_of_the_app_sees_those_outside_the_root_path() -> None:
-    site = Site("wsgi", {"guides": ["/guides/a", "/shop/b"]})
-    assert read_sitemap(site.app, base_url=f"{BASE}/shop").paths == ["/", f"{BASE}/guides/a", "/b", "/posts/rye"]
-
-
-def test_no_path_is_that_of_a_named_section_without_reading_it() -> None:
-    assert not SectionBuilder(lambda: None).matches("/a")
 
 
 def test_refresh_reads_them_again() -> None:

@@ -16,7 +16,6 @@ import quart
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
 from sitemap_middleware.documents import publisher
 from sitemap_middleware.listing import provider_reader
-from sitemap_middleware.listing.provider_items import ProviderReport
 from sitemap_middleware.listing.provider_reader import MAX_BATCH_ITEMS
 
 from ...support.documents import entries
@@ -415,23 +414,3 @@ def test_requests_during_generation_get_the_last_sitemap_or_retry_after(
     site.clock.pass_(11)
     assert remade_while(site.locs) == LAST_GOOD
     assert site.locs() == [*LAST_GOOD, f"{LOCAL}/posts/new"]
-
-
-def test_a_thread_that_nobody_listens_to_any_more_ends() -> None:
-    ended = threading.Event()
-
-    def posts() -> Iterator[Any]:
-        try:
-            for number in range(100_000):
-                yield {"slug": f"{number}"}
-        finally:
-            ended.set()
-
-    site = ValuesSite(on_flask(posts))
-    service, report = site.app.service, ProviderReport()
-    (own,) = service.sites()
-    ((provider, routes),) = service.app_routes.reload().providers(own).values()
-    pages = service.providers.pages(own, provider, routes, None, report)
-    assert next(pages)
-    pages.close()
-    assert ended.wait(30)

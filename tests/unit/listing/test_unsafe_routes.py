@@ -208,53 +208,26 @@ def test_a_view_that_only_holds_such_a_word_may_be_a_page(view: str) -> None:
     assert unsafe_reason("/page", view) is None
 
 
-# What is named
-
-
 @pytest.mark.parametrize(
-    ("path", "named"),
+    ("path", "endpoint", "named"),
     [
-        ("/user_delete", "delete"),
-        ("/delete_user", "delete"),
-        ("/users/old/delete-them-all-now", "delete"),
-        ("/log-out-now", "log-out"),
-        ("/déconnexion", "déconnexion"),
-        ("/cleardb", "clear"),
-        ("/runjobs", "run"),
-        ("/import/all", "import"),
-        ("/the-shop/logout", "logout"),
-        ("/~/logout", "logout"),
-        ("/how-to/delete", "delete"),
+        ("/user_delete", "", "delete"),
+        ("/users/old/delete-them-all-now", "", "delete"),
+        ("/log-out-now", "", "log-out"),
+        ("/déconnexion", "", "déconnexion"),
+        ("/cleardb", "", "clear"),
+        ("/import/all", "", "import"),
+        ("/~/logout", "", "logout"),
+        ("/how-to/delete", "", "delete"),
+        ("/x", "blog.log_out", "log_out"),
+        ("/x", "deleteUser", "delete"),
+        ("/x", "app.import_old_posts_view", "import"),
+        *(("/x", f"user_delete_{last}", "delete") for last in ("view", "handler", "endpoint", "route", "controller")),
+        ("/what-we-never-delete", "", None),
+        ("/clearx", "", None),
+        ("/blog/how-to/delete", "", None),
+        *(("/x", endpoint, None) for endpoint in ("view", "handler", "endpoint", "route", "controller", "api", "get")),
     ],
 )
-def test_action_in_a_path_is_named(path: str, named: str) -> None:
-    assert unsafe_reason(path, "") == f"{named!r} is the name of an action"
-
-
-@pytest.mark.parametrize("path", ["/what-we-never-delete", "/clearx", "/sendy", "/blog/how-to/delete"])
-def test_words_of_titles_and_other_words_are_no_action(path: str) -> None:
-    assert unsafe_reason(path, "") is None
-
-
-@pytest.mark.parametrize("last", ["view", "handler", "endpoint", "route", "controller", "api", "get"])
-def test_last_word_of_a_views_name_says_nothing(last: str) -> None:
-    assert unsafe_reason("/x", f"user_delete_{last}") == "'delete' is the name of an action"
-    assert unsafe_reason("/x", last) is None
-
-
-@pytest.mark.parametrize(
-    ("endpoint", "named"),
-    [
-        ("blog.log_out", "log_out"),
-        ("deleteUser", "delete"),
-        ("export_posts", "export"),
-        ("app.import_old_posts_view", "import"),
-    ],
-)
-def test_action_in_a_views_name_is_named(endpoint: str, named: str) -> None:
-    assert unsafe_reason("/x", endpoint) == f"{named!r} is the name of an action"
-
-
-@pytest.mark.parametrize("endpoint", ["", "how_to_delete", "export_page", "import_guide", "posts"])
-def test_view_of_a_page_is_none(endpoint: str) -> None:
-    assert unsafe_reason("/x", endpoint) is None
+def test_the_action_is_named(path: str, endpoint: str, named: str | None) -> None:
+    assert unsafe_reason(path, endpoint) == (named and f"{named!r} is the name of an action")

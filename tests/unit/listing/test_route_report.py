@@ -53,13 +53,6 @@ def test_exclude_covers_what_its_pattern_matches(protocol: str, exclude: str, go
     assert {loc.removeprefix("https://example.com") for loc in sample.locs()} == every - gone
 
 
-@pytest.mark.parametrize("option", ["include", "learn"])
-def test_star_of_include_and_learn_matches_only_paths_below(option: str) -> None:
-    patterns = getattr(site("wsgi", **{option: "/blog/*"}).app.service.options, option)
-    assert patterns.find("/blog/x") is not None
-    assert patterns.find("/blog") is None
-
-
 @BOTH
 @pytest.mark.parametrize(
     ("option", "pattern", "nearest"),
@@ -128,14 +121,3 @@ def test_a_pattern_that_may_match_something_gets_none(
     sample.request("/sitemap.xml")
     assert "matches no route" not in caplog.text
     assert not any("matches no route" in reason for reason in reasons_by_route(sample).values())
-
-
-def test_a_catch_all_may_match_every_pattern(caplog: pytest.LogCaptureFixture) -> None:
-    site("asgi", "/", "/{rest:path}", exclude="/amdin/*").request("/sitemap.xml")
-    assert "matches no route" not in caplog.text
-
-
-def test_unknown_routes_give_no_warning_of_patterns(caplog: pytest.LogCaptureFixture) -> None:
-    sample = SampleSite("wsgi", {}, base_url="https://example.com", verify=False, exclude="/amdin/*")
-    sample.request("/sitemap.xml")
-    assert "matches no route" not in caplog.text
