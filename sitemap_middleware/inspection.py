@@ -240,7 +240,7 @@ class ServiceInspection:
             "skipped": self._entries.skipped_items(),
             "listed": sum(sitemap.entry_count() for sitemap in sitemaps),
             "documents": sum(len(sitemap.documents()) for sitemap in sitemaps),
-            "rendered": self._publisher.rendered_parts,
+            "rendered": self._publisher.saved_parts.rendered,
             "pending": self.tracker.buffer.pending,
             "last_flush_age_seconds": self.tracker.buffer.last_flush_age_seconds,
             "store_failures": self._guarded_store.failures,

@@ -177,6 +177,8 @@ class SitemapHandler:
         self._buffer.try_flush(FLUSH_WAIT_SECONDS)
 
     def _respond(self, request: Request) -> Response | None:
+        # Only what the index names is the middleware's: another name may well be a document of the app.
+        is_root = request.path == self._options.path
         if self._options.disallows_all:
             return self._disallow(request)
         self._reasons.warn_of_proxy_fix(self._app_routes.proxy_middleware)
@@ -186,7 +188,7 @@ class SitemapHandler:
             self._reasons.warn_of_host(request.host)
         if site is None or not self._site_resolver.may_store(site):
             reason = UNTRUSTED_ROOT_REASON if request.root else UNTRUSTED_HOST_REASON
-            return error_response(request.method, 404, reason)
+            return error_response(request.method, 404, reason) if is_root else None
         self._buffer.ensure_thread()
         self._reasons.warn_of_unmatched(table)
         try:
@@ -197,8 +199,6 @@ class SitemapHandler:
         self._unavailable.pop(site.store_key, None)
         if document is not None:
             return self._response(document, request)
-        # Only what the index names is the middleware's: another name may well be a document of the app.
-        is_root = request.path == self._options.path
         return error_response(request.method, 404, self._reasons.reason(site, table)) if is_root else None
 
     def _response(self, document: Document, request: Request) -> Response:
@@ -206,9 +206,9 @@ class SitemapHandler:
 
     def _disallow(self, request: Request) -> Response | None:
         """Hide the sitemap, and forbid everything in robots.txt, which is at the root of a host only."""
-        if request.path != ROBOTS_PATH:
+        if request.path == self._options.path:
             return error_response(request.method, 404, DISALLOWED_REASON)
-        if request.root:
+        if request.path != ROBOTS_PATH or request.root:
             return None
         fields = [("Cache-Control", f"public, max-age={self._options.max_age}")]
         return text_response(request.method, 200, DISALLOW_ALL, fields)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -16,11 +16,11 @@ from typing import Final, Literal, NamedTuple
 
 from ..listing.entries import EntryBuilder
 from ..listing.policy import EvaluationContext
-from ..listing.site_signals_cache import LEARNING_INTERVAL_SECONDS
-from ..models import BaseURL, Page, SitemapUrl
+from ..listing.site_signals_cache import LEARNING_INTERVAL_SECONDS, Parts
+from ..models import BaseURL, SitemapUrl
 from ..observe.refresh import RefreshMarks
 from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION
-from ..stores.base import PART_PAGES, UNLEARNED_PART, PartState, Store
+from ..stores.base import PART_PAGES, UNLEARNED_PART, Store
 from .xml import Document, etag_of, urlsets
 
 WAIT_SECONDS: Final = 1.0
@@ -28,9 +28,6 @@ WAIT_SECONDS: Final = 1.0
 
 MAX_AGE_FACTOR: Final = 10
 """Values are valid for this many times the time that reading them took, or `max_age` if that is longer."""
-
-States = Mapping[int, PartState]
-"""The parts of a site, as `Store.parts` returns them."""
 
 
 class Part(NamedTuple):
@@ -83,7 +80,7 @@ class PartSource:
 
 
 def part_sources(
-    builder: EntryBuilder, max_age: float, context: EvaluationContext, states: States, marks: RefreshMarks
+    builder: EntryBuilder, max_age: float, context: EvaluationContext, states: Parts, marks: RefreshMarks
 ) -> list[PartSource]:
     """What the parts of a site are rendered from, in the order of the index.
 
@@ -98,45 +95,46 @@ def part_sources(
         return f"{version}/{context.settings_digest}/{signals_digest}"
 
     def learned_entries(number: int) -> Iterable[SitemapUrl]:
-        pages: list[Page] = snapshot.store.part(snapshot.site.store_key, number)
-        return builder.learned_entries(context, pages)
+        return builder.learned_entries(context, snapshot.store.part(snapshot.site.store_key, number))
 
-    routes = PartSource(
-        kind="routes",
-        name=ROUTES_SECTION,
-        document=f"{ROUTES_SECTION}-1",
-        key=key(UNLEARNED_PART, context.site_signals.digest),
-        entries=partial(builder.route_entries, context),
-        max_age=max_age,
-        mark=marks.everything.hex(),
-    )
-    values = [
-        PartSource(
-            kind="values",
-            name=f"values/{name}",
-            document=name if provider.section is not None else f"{name}-1",
-            key=key(UNLEARNED_PART),  # read again after `max_age`, for any change of the site signals
-            entries=partial(builder.provider_entries, context, provider, provider_routes),
-            max_age=max_age,
-            mark=marks.token_of(name).hex(),
-        )
-        for name, (provider, provider_routes) in context.providers.items()
-    ]
     numbers = sorted(states.keys() - {UNLEARNED_PART})
     is_large = sum(states[number].pages for number in numbers) > PART_PAGES
-    learned = [
+    learned_max_age = LEARNING_INTERVAL_SECONDS if is_large else max_age
+    return [
         PartSource(
-            kind="learned",
-            name=f"{LEARNED_SECTION}-{number}",
-            document=f"{LEARNED_SECTION}-{number}",
-            key=key(number, context.site_signals.digest),
-            entries=partial(learned_entries, number),
-            max_age=LEARNING_INTERVAL_SECONDS if is_large else max_age,
-            pages=states[number].pages,
-        )
-        for number in numbers
+            "routes",
+            name=ROUTES_SECTION,
+            document=f"{ROUTES_SECTION}-1",
+            key=key(UNLEARNED_PART, context.site_signals.digest),
+            entries=partial(builder.route_entries, context),
+            max_age=max_age,
+            mark=marks.everything.hex(),
+        ),
+        *(
+            PartSource(
+                "values",
+                name=f"values/{name}",
+                document=name if provider.section is not None else f"{name}-1",
+                key=key(UNLEARNED_PART),  # read again after `max_age`, for any change of the site signals
+                entries=partial(builder.provider_entries, context, provider, routes),
+                max_age=max_age,
+                mark=marks.token_of(name).hex(),
+            )
+            for name, (provider, routes) in context.providers.items()
+        ),
+        *(
+            PartSource(
+                "learned",
+                name=f"{LEARNED_SECTION}-{number}",
+                document=f"{LEARNED_SECTION}-{number}",
+                key=key(number, context.site_signals.digest),
+                entries=partial(learned_entries, number),
+                max_age=learned_max_age,
+                pages=states[number].pages,
+            )
+            for number in numbers
+        ),
     ]
-    return [routes, *values, *learned]
 
 
 class SavedParts:
@@ -147,6 +145,8 @@ class SavedParts:
         self._store = store
         self._now = now
         self._timer = timer
+        self.rendered: int = 0
+        """Parts of learned pages rendered since the process began."""
 
     def load(self, owner: BaseURL, names: Collection[str]) -> dict[str, Part]:
         """Those of these parts that were rendered, by this or another worker."""
@@ -187,6 +187,7 @@ class SavedParts:
         seconds = max(0.0, self._timer() - began)
         part = Part(source.key, source.mark, self._now(), seconds, tuple(documents))
         self._store.save(owner, {**records, _record_name(source.name): _encoded(part)})
+        self.rendered += source.kind == "learned"
         return part
 
     def dated(self, owner: BaseURL, root: Document) -> Document:

@@ -17,6 +17,7 @@ from ..http.robots_parser import RobotsRules
 from ..listing.candidates import SiteSnapshot
 from ..listing.entries import EntryBuilder
 from ..listing.provider_items import as_values_error
+from ..listing.site_signals_cache import Parts
 from ..models import Site
 from ..observe.refresh import RefreshMarks
 from ..options.table import Options
@@ -24,7 +25,7 @@ from ..routing.route_table import RouteTable
 from ..stores.base import UNLEARNED_PART, PartState, Store
 from ..stores.store_clock import StoreClock
 from ..util import WorkerId, reset_after_fork, resolve
-from .parts import WAIT_SECONDS, Part, PartSource, SavedParts, States, part_sources
+from .parts import WAIT_SECONDS, Part, PartSource, SavedParts, part_sources
 from .reasons import PROVIDER_FAILING_REASON, BeingGenerated, Unavailable
 from .site_sitemap import MissingXMLError, SiteSitemap
 from .xml import Document
@@ -75,14 +76,12 @@ class Publisher:
         self._clock = options.clock
         self._store_clock = store_clock
         self._on_loss = on_loss
-        self._saved = SavedParts(store, store_clock.now, options.clock)
+        self.saved_parts: SavedParts = SavedParts(store, store_clock.now, options.clock)
         self._worker_id = WorkerId()
         self._sites: OrderedDict[str, SiteSitemap] = OrderedDict()
         self._closing = threading.Event()
         self._generation = 0
         """Grows whenever documents in memory may have become outdated."""
-        self.rendered_parts: int = 0
-        """Parts of learned pages rendered since the process began."""
         reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
@@ -102,7 +101,7 @@ class Publisher:
         """What is known of the sitemap of a site."""
         sitemap = self._sites.get(site.base_url)
         if sitemap is None:
-            new = SiteSitemap(site.base_url, self._options.path, self._saved, self._clock())
+            new = SiteSitemap(site.base_url, self._options.path, self.saved_parts, self._clock())
             sitemap = self._sites.setdefault(site.base_url, new)
             while len(self._sites) > MAX_SITES:
                 self._sites.popitem(last=False)
@@ -130,17 +129,7 @@ class Publisher:
 
         One thread at a time brings a site's documents up to date; meanwhile others get the last good ones.
 
-        Args:
-            site: the site.
-            table: the routes as they are now.
-            rules: the site's robots.txt.
-            request: the one that the document is made for.
-            path: of the document.
-            marks: what `refresh` asked for.
-
-        Raises:
-            Unavailable: it cannot be made now, and there is no earlier document, or one whose pages have changed since.
-            StoreError: the same, as the store fails.
+        Raises `Unavailable`, or `StoreError` if the store fails: it cannot be made now, and there is no earlier one.
         """
         sitemap = self.sitemap(site)
         is_first = sitemap.in_memory(path) is None
@@ -181,13 +170,14 @@ class Publisher:
         self._check_loss(sitemap, states, site)
         context = self._entries.evaluation_context(snapshot, states, version)
         sources = part_sources(self._entries, self._options.max_age, context, states, marks)
-        parts = sitemap.parts = self._saved.load(site.base_url, [source.name for source in sources])
+        parts = sitemap.parts = self.saved_parts.load(site.base_url, [source.name for source in sources])
         self._note_values(sitemap, [source for source in sources if source.kind == "values"], now)
         due = [source for source in sources if self._is_due(source, parts)]
         is_short = sum(source.pages for source in due) <= MAX_WAITED_PAGES
         here = [source for source in due if source.kind == "routes" or (source.kind == "learned" and is_short)]
         for source in here:
-            parts[source.name] = self._render(sitemap, source, parts.get(source.name), sitemap.keep)
+            previous = parts.get(source.name)
+            parts[source.name] = self.saved_parts.render(site.base_url, source, previous, sitemap.keep)
         self._render_in_background(sitemap, [source for source in due if source not in here], request)
         missing = [source for source in sources if source.name not in parts and source.name not in sitemap.failing]
         if any(source.kind == "values" for source in missing):
@@ -203,14 +193,14 @@ class Publisher:
     def _is_due(self, source: PartSource, parts: Mapping[str, Part]) -> bool:
         return source.is_due(parts.get(source.name), self._store_clock.now())
 
-    def _check_loss(self, sitemap: SiteSitemap, states: States, site: Site) -> None:
+    def _check_loss(self, sitemap: SiteSitemap, states: Parts, site: Site) -> None:
         """Begin anew if the store has lost pages: only learned ones may go in the course of time."""
-        nothing, earlier = PartState(0, 0), sitemap.states
-        sitemap.states = states  # at once: should the store fail now, the next request says nothing of it again
-        before, now = earlier.get(UNLEARNED_PART, nothing), states.get(UNLEARNED_PART, nothing)
+        earlier, sitemap.states = sitemap.states, states
+        nothing = PartState(0, 0)
+        has_fewer = states.get(UNLEARNED_PART, nothing).pages < earlier.get(UNLEARNED_PART, nothing).pages
         # The version of a part only grows, unless an earlier copy of the store took its place.
         is_older = any(number in states and states[number].version < part.version for number, part in earlier.items())
-        if now.pages < before.pages or is_older or (earlier and not states):
+        if has_fewer or is_older or (earlier and not states):
             log.warning(
                 "the sitemap's store has lost what it held of %s: it was emptied, or an earlier copy took its place;"
                 " what was lost is learned again",
@@ -225,13 +215,6 @@ class Publisher:
         sitemap.values_age = max([0.0, *(now - (part.at if part else sitemap.created_at) for part in parts)])
         for name in sitemap.failing.keys() - {source.name for source in values}:
             sitemap.failing.pop(name, None)
-
-    def _render(
-        self, sitemap: SiteSitemap, source: PartSource, previous: Part | None, on_document: Callable[[Document], object]
-    ) -> Part:
-        part = self._saved.render(sitemap.base_url, source, previous, on_document)
-        self.rendered_parts += source.kind == "learned"
-        return part
 
     def _render_in_background(self, sitemap: SiteSitemap, due: Collection[PartSource], request: Request) -> None:
         """Render parts after this request, or at the same time, and wait a moment.
@@ -248,9 +231,8 @@ class Publisher:
             job = sitemap.jobs.get(kind)
             if job is None or job.done():
                 job = sitemap.jobs[kind] = Future()
-                request.run_in_background(
-                    partial(resolve, job, partial(self._render_all, sitemap, sources, self._closing))
-                )
+                work = partial(self._render_all, sitemap, sources, self._closing)
+                request.run_in_background(partial(resolve, job, work))
             waited.append(job)
         is_new = any(source.name not in sitemap.parts for source in due)
         by_test = request.wait_seconds == TEST_CLIENT_WAIT_SECONDS  # a test sees what it has just changed
@@ -259,23 +241,20 @@ class Publisher:
     def _render_all(self, sitemap: SiteSitemap, sources: Collection[PartSource], closing: threading.Event) -> None:
         """Render each of some parts, even if another one fails."""
         for source in sources:
-            name = source.name
             try:
-                part = self._render_or_take(sitemap, source, closing)
+                part = sitemap.parts[source.name] = self._render_or_take(sitemap, source, closing)
             except (_Stopped, StoreError):  # the circuit breaker has logged it
                 return
             except Exception as error:  # nor may a fault of the middleware remove earlier documents
                 if closing.is_set():
                     return  # the provider failed because the process ends
                 failure = as_values_error(error)
-                if name not in sitemap.failing:
-                    log.warning(
-                        "the sitemap shows the last good pages, or none: %s", failure, exc_info=failure.__cause__
-                    )
-                sitemap.failing[name] = str(failure)
+                if source.name not in sitemap.failing:
+                    cause = failure.__cause__
+                    log.warning("the sitemap shows the last good pages, or none: %s", failure, exc_info=cause)
+                sitemap.failing[source.name] = str(failure)
                 continue
-            sitemap.parts[name] = part
-            if sitemap.failing.pop(name, None) is not None:
+            if sitemap.failing.pop(source.name, None) is not None:
                 log.warning("the sitemap's values can be read again")
             if source.kind == "learned" and closing.wait(PAUSE_FACTOR * part.seconds):
                 return
@@ -291,11 +270,11 @@ class Publisher:
         while True:
             is_ours = lease(LEASE_SECONDS)
             try:
-                parts = self._saved.load(sitemap.base_url, [source.name])
+                parts = self.saved_parts.load(sitemap.base_url, [source.name])
                 if not self._is_due(source, parts):
                     return parts[source.name]
                 if is_ours:
-                    return self._render(sitemap, source, parts.get(source.name), keep_on)
+                    return self.saved_parts.render(sitemap.base_url, source, parts.get(source.name), keep_on)
             finally:
                 if is_ours:
                     with suppress(StoreError):  # the lease expires without this

@@ -213,12 +213,7 @@ class RobotsTxt:
         A robots.txt gets a line with the sitemap. What is none for any visitor, such as a page, a redirect to one or a
         404, is replaced by one that forbids nothing.
 
-        Args:
-            site: the site.
-            request: the visitor's request.
-            answer: the app's response to it, with the names of headers in lower case.
-            now: POSIX seconds.
-            has_sitemap: tells whether there is a sitemap to name.
+        `answer` has the names of headers in lower case. `has_sitemap` tells whether there is a sitemap to name.
         """
         loc = site.base_url + (quote_path(self._options.path) or "")
         if answer.status == 200 and request.method == "GET":
@@ -241,18 +236,14 @@ class RobotsTxt:
 
     def _warn_of_replacement(self, site: Site, status: int) -> None:
         """Say once that the app answers with something else than a robots.txt, and which route does."""
-        table = self._app_routes.table
-        routes = (
-            table.find_route(site, ROBOTS_PATH),
-            table.matching_route(site, ROBOTS_PATH),
-            table.matching_route(site, f"{ROBOTS_PATH}/"),
-        )
-        name = next((f"route {route.path}" for route in routes if route is not None), "no route that is known")
+        table, with_slash = self._app_routes.table, f"{ROBOTS_PATH}/"
+        route = table.find_route(site, ROBOTS_PATH) or table.matching_route(site, ROBOTS_PATH)
+        route = route or table.matching_route(site, with_slash)
         self._warn_once(
             "replaced",
             "what the app answers to /robots.txt (%s, status %d) is no robots.txt, so the middleware serves one that"
             " forbids nothing and names the sitemap: give the app a robots.txt if it should say more",
-            name,
+            f"route {route.path}" if route else "no route that is known",
             status,
         )
 

@@ -10,8 +10,9 @@ from typing import Final
 
 from ..exceptions import StoreError
 from ..http.urls import quote_path
+from ..listing.site_signals_cache import Parts
 from ..models import BaseURL
-from .parts import Part, SavedParts, States
+from .parts import Part, SavedParts
 from .xml import Document, fit_together, joined, sitemapindex
 
 MAX_CACHE_BYTES: Final = 8 * 1024 * 1024
@@ -31,7 +32,7 @@ class SiteSitemap:
         self.created_at = now
         self.lock = threading.Lock()
         """Held while the documents are brought up to date."""
-        self.states: States = {}
+        self.states: Parts = {}
         """The parts of the site in the store, as they were last read."""
         self.parts: dict[str, Part] = {}
         """What was rendered last of each part, by its name."""

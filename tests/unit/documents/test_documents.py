@@ -126,12 +126,13 @@ def test_the_index_has_the_latest_date_of_each_document(monkeypatch: pytest.Monk
     }
 
 
-def test_a_document_of_the_app_with_a_name_like_ours_is_left_to_the_app() -> None:
-    shop = Shop(numbered(1))
+@pytest.mark.parametrize("options", [{}, {"robots": "disallow"}, {"base_url": None, "allowed_hosts": "other.example"}])
+def test_a_document_of_the_app_with_a_name_like_ours_is_left_to_the_app(options: dict[str, Any]) -> None:
+    shop = Shop(numbered(1), **options)
     shop.app.app.add_url_rule("/<path:page>", "cms", lambda page: f"of the CMS: {page}")
     for _ in range(2):  # before anything was rendered, and when it is known what was
         assert shop.get("/sitemap-pages-1.xml").text == "of the CMS: sitemap-pages-1.xml"
-        shop.get()
+        assert shop.get().status == (404 if options else 200)
 
 
 def test_documents_are_split_by_bytes_too(monkeypatch: pytest.MonkeyPatch) -> None:
