@@ -9,10 +9,11 @@ from enum import StrEnum
 from typing import Final, Protocol
 from urllib.parse import unquote, urlsplit
 
+from ..evidence.body_decoding import decode_body, parse_codings
 from ..http import messages
 from ..http.robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH, RobotsRules, parse_robots_file
 from ..models import Site
-from .urls import resolved
+from .values import resolved
 
 MAX_REDIRECTS: Final = 10
 """Redirects that Googlebot follows."""
@@ -40,17 +41,12 @@ Fetch = Callable[[str, str, str], messages.Response]
 class Failure(StrEnum):
     """Why there is no response, or only its beginning."""
 
-    CONNECTION = "connection"
-    TIMEOUT = "timeout"
-    REDIRECTS = "redirects"
-    """Too many, or in a circle."""
-    ROBOTS = "robots"
-    """robots.txt forbids this program to request the URL."""
-    LOCAL = "local"
-    """A document of the web leads to a host of the local network."""
-    ELSEWHERE = "elsewhere"
-    """The app does not serve the URL."""
-    INVALID_URL = "invalid URL"
+    CONNECTION = "no connection, or no URL"
+    TIMEOUT = "no answer in time"
+    REDIRECTS = "too many redirects, or redirects in a circle"
+    ROBOTS = "robots.txt forbids this program to request the URL"
+    LOCAL = "a document of the web leads to a host of the local network"
+    ELSEWHERE = "the app does not serve the URL"
 
 
 @dataclass(slots=True)
@@ -67,7 +63,7 @@ class Response:
     """The beginning of the body, as it was sent."""
     is_complete: bool = True
     """Whether `body` is the whole body."""
-    redirects: tuple[str, ...] = ()
+    redirects: Sequence[str] = ()
     """The URLs that redirected, in their order."""
     failure: Failure | None = None
     """Why there is no response or, if there is a status, why its body ends early."""
@@ -101,14 +97,14 @@ async def follow(url: str, send: Callable[[str], Awaitable[Response]]) -> Respon
         response = await send(url)
         target = response.header("location")
         if response.status not in _REDIRECTS or not target:
-            return replace(response, redirects=(*redirects,))
+            return replace(response, redirects=redirects)
         redirects.append(url)
         url = resolved(url, target).partition("#")[0]
         if url in redirects:
             break
     many = f"there are more than {MAX_REDIRECTS} redirects"
     reason = f"{url} redirects in a circle" if url in redirects else many
-    return Response(url, redirects=(*redirects,), failure=Failure.REDIRECTS, reason=reason)
+    return Response(url, redirects=redirects, failure=Failure.REDIRECTS, reason=reason)
 
 
 class Robots:
@@ -117,14 +113,15 @@ class Robots:
     def __init__(self, response: Response) -> None:
         self.url = response.url
         self.status = response.status
-        coding = response.header("content-encoding")
-        file = parse_robots_file(response.body, coding) if response.status == 200 else None
+        codings = parse_codings(response.header("content-encoding"))
+        body, _ = decode_body(response.body, codings, MAX_ROBOTS_BYTES + 1)
+        file = parse_robots_file(body) if response.status == 200 else None
         self.text = file.text if file is not None else ""
         named = _SITEMAP_LINE.findall("\n".join(self.text.splitlines()))
         self.sitemaps: list[str] = [*dict.fromkeys(named)][:_MAX_SITEMAPS_NAMED]
         """What its Sitemap lines name, as written, each once."""
         self.is_html = self.text.lstrip().startswith("<")
-        self.is_too_large = len(response.body) > MAX_ROBOTS_BYTES
+        self.is_too_large = len(body) > MAX_ROBOTS_BYTES
         """Whether crawlers do not read all of it."""
         self.forbids_all = response.status >= 500
         """Whether crawlers request nothing of the host, as its rules cannot be read (RFC 9309, section 2.3.1.4)."""
@@ -155,12 +152,7 @@ class Client(Protocol):
 
 
 class AppClient:
-    """Requests pages of an app's site within this process.
-
-    Args:
-        fetch: requests a path from the app.
-        site: the site. URLs elsewhere are not requested.
-    """
+    """Requests pages of an app's site within this process, and no URLs elsewhere."""
 
     def __init__(self, fetch: Fetch, site: Site) -> None:
         self._fetch = fetch

@@ -7,17 +7,24 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from enum import StrEnum
 from itertools import chain
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from .extensions import LINK, NEWS, check_extensions, check_versions
 from .findings import Problem, quoted
-from .hints import MAX_HINT_CHARS, CheckedLastmod, check_changefreq, check_lastmod, check_priority
 from .reader import GZIP_MAGIC, Element, Unreadable, XmlReader, pieces_of
 from .run import HINTS, ListedDocument, ListedUrl, Run
-from .urls import CheckedLoc, check_loc, is_local
+from .values import (
+    MAX_HINT_CHARS,
+    CheckedLastmod,
+    CheckedLoc,
+    check_changefreq,
+    check_lastmod,
+    check_loc,
+    check_priority,
+    is_local,
+)
 
 MAX_ENTRIES: Final = 50_000
 """URLs of a sitemap, and sitemaps of an index."""
@@ -32,10 +39,7 @@ _URL_LINE: Final = re.compile(rb"https?://", re.IGNORECASE)
 _UTF_8_NAMES: Final = frozenset({"utf-8", "utf8", "us-ascii", "ascii", ""})
 
 _SITEMAP: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
-_OLD_SITEMAPS: Final = (
-    "http://www.google.com/schemas/sitemap/0.84",
-    "https://www.google.com/schemas/sitemap/0.84",
-)
+_OLD_SITEMAP: Final = "://www.google.com/schemas/sitemap/0.84"
 _FEEDS: Final = ("rss", "http://www.w3.org/2005/Atom feed")
 _URL_FIELDS: Final = ("loc", "lastmod", "changefreq", "priority")
 """The children of `url`, in the order of the schema."""
@@ -46,33 +50,16 @@ _SLACK_SECONDS: Final = 24 * 3600
 """How much older than its sitemap's newest date a date in an index may be."""
 
 
-class Kind(StrEnum):
-    """What a document is."""
-
-    URLSET = "sitemap"
-    INDEX = "index"
-    FEED = "feed"
-    """RSS or Atom: search engines take it as a sitemap of recent changes."""
-    TEXT = "text"
-    """A URL in each line."""
-
-
 class Document:
-    """Checks a document. What it finds is added to the run.
-
-    Args:
-        run: what the documents of one run share.
-        listed: the document, which findings name.
-        location: the URL that it is served at, if it is known.
-    """
+    """Checks a document, which is served at `location` if that is known. What it finds is added to the run."""
 
     def __init__(self, run: Run, listed: ListedDocument, location: str | None) -> None:
         self._run = run
         self._listed = listed
         self._host = check_loc(location, is_page=False).host if location else ""
         self._folder = urlsplit(location or "").path.rpartition("/")[0] + "/"
-        self.kind: Kind | None = None
-        """What it is, once that is known."""
+        self.kind: Literal["", "urlset", "index", "feed", "text"] = ""
+        """What it is, once that is known. Search engines take a feed as a sitemap of recent changes."""
         self._prefix = ""
         """Before the names of the elements of the protocol."""
         self._entries = self._articles = 0
@@ -83,19 +70,13 @@ class Document:
         """How many URLs are not where they should be, and the first one, by where they are."""
 
     def check(self, stream: io.BufferedIOBase, *, is_declared_gzip: bool = False, end: Problem | None = None) -> None:
-        """Check the document.
-
-        Args:
-            stream: its bytes, perhaps compressed.
-            is_declared_gzip: whether it was served with `Content-Encoding: gzip`.
-            end: what is wrong if the stream ends before the document does.
-        """
+        """Check the bytes of the document. The arguments are those of `pieces_of`."""
         self._run.checked += 1
         try:
             self._read(pieces_of(stream, end, is_declared_gzip=is_declared_gzip))
         except Unreadable as error:
             self._run.is_complete = False
-            self._run.findings.add(error.problem, self._listed.url, self._listed.url, error.line, error.column)
+            self._run.report(error.problem, self._listed.url, self._listed.url, error.line, error.column)
 
     # Bytes
 
@@ -129,7 +110,7 @@ class Document:
         self._check_whole()
 
     def _read_lines(self, pieces: Iterable[bytes]) -> None:
-        self.kind = Kind.TEXT
+        self.kind = "text"
         for number, line in enumerate(b"".join(pieces).split(b"\n"), 1):
             try:
                 text = line.decode().strip()
@@ -141,7 +122,7 @@ class Document:
                 self._page(check_loc(text), where)
 
     def _read_xml(self, pieces: Iterable[bytes]) -> None:
-        reader = XmlReader(lambda problem, line: self._run.findings.add(problem, self._listed.url, "", line))
+        reader = XmlReader(lambda problem, line: self._run.report(problem, self._listed.url, "", line))
         elements = reader.read(pieces)
         self._root(next(elements))
         for number, element in enumerate(elements, 1):
@@ -152,7 +133,7 @@ class Document:
         if reader.encoding.lower() not in _UTF_8_NAMES:
             self._add(("xml-encoding-declared", f"the declared encoding is {reader.encoding[:100]}"))
         # All articles may have gone from a sitemap of news.
-        if self.kind is Kind.FEED or any("sitemap-news" in space for space in reader.namespaces.values()):
+        if self.kind == "feed" or any("sitemap-news" in space for space in reader.namespaces.values()):
             self._entries = self._entries or 1
 
     # Entries
@@ -161,28 +142,28 @@ class Document:
         """Check the root element. Raises `Unreadable` if the document is no sitemap."""
         space, name = element.namespace, element.local_name
         if element.name in _FEEDS:
-            self.kind = Kind.FEED
+            self.kind = "feed"
             return
         if name == "html":
             raise Unreadable(("fetch-html", "the document is an HTML page"), element.line, element.column)
         if name not in ("urlset", "sitemapindex"):
             text = f"the root element is {quoted(name)}, and not urlset or sitemapindex"
             raise Unreadable(("xml-root", text), element.line, element.column)
-        self.kind = Kind.INDEX if name == "sitemapindex" else Kind.URLSET
+        self.kind = "index" if name == "sitemapindex" else "urlset"
         self._prefix = f"{space} " if space else ""
         if not space:
             self._add(("xml-namespace-missing", f"{name} has no namespace"), element)
         elif space != _SITEMAP:
-            code = "xml-namespace-old" if space in _OLD_SITEMAPS else "xml-namespace-wrong"
+            code = "xml-namespace-old" if space.endswith(_OLD_SITEMAP) else "xml-namespace-wrong"
             self._add((code, f"the namespace is {quoted(space)}"), element)
 
     def _child(self, element: Element) -> None:
         """Check a child of the root. Raises `Unreadable` if there are too many."""
-        if self.kind is Kind.FEED:
+        if self.kind == "feed":
             self._feed_entry(element)
-        elif self.kind is Kind.URLSET and element.name == f"{self._prefix}url":
+        elif self.kind == "urlset" and element.name == f"{self._prefix}url":
             self._url(element)
-        elif self.kind is Kind.INDEX and element.name == f"{self._prefix}sitemap":
+        elif self.kind == "index" and element.name == f"{self._prefix}sitemap":
             self._sitemap(element)
         elif element.namespace in (self._prefix.strip(), ""):
             self._add(_wrong_element(element.local_name), element)
@@ -190,8 +171,8 @@ class Document:
     def _check_whole(self) -> None:
         """Report what all entries together show."""
         if not self._entries:
-            self._add(("document-empty", f"the document lists no {'sitemaps' if self.kind is Kind.INDEX else 'URLs'}"))
-        if self.kind is Kind.INDEX and self._listed.parent is not None and not self._is_loop:
+            self._add(("document-empty", f"the document lists no {'sitemaps' if self.kind == 'index' else 'URLs'}"))
+        if self.kind == "index" and self._listed.parent is not None and not self._is_loop:
             self._add(("index-nested", "an index names this index"))
         if self._articles > MAX_ARTICLES:
             self._add(("news-too-many", f"the document has {self._articles:,} articles"))
@@ -206,7 +187,7 @@ class Document:
         """Count an entry."""
         self._entries += 1
         if self._entries > MAX_ENTRIES:
-            is_index = self.kind is Kind.INDEX
+            is_index = self.kind == "index"
             code, what = ("index-too-many-sitemaps", "sitemaps") if is_index else ("document-too-many-urls", "URLs")
             text = f"the document lists more than {MAX_ENTRIES:,} {what}; the rest was not read"
             raise Unreadable((code, text), where.line)
@@ -251,7 +232,7 @@ class Document:
         if self._leads_somewhere(checked, where):
             latest = date.latest if date and date.problem is None else None
             child = checked.url.partition("#")[0]
-            problem = self._run.add_document(child, self._listed, latest)
+            problem = self._run.add_document(ListedDocument(child, child, self._listed, latest))
             if problem is not None:
                 self._is_loop = self._is_loop or problem[0] == "index-loop"
                 self._add(problem, where, child)
@@ -271,7 +252,7 @@ class Document:
         """
         for problem in checked.problems:
             self._add(problem, where, checked.url)
-        kind, elsewhere = "index" if self.kind is Kind.INDEX else "loc", None
+        kind, elsewhere = "index" if self.kind == "index" else "loc", None
         if self._host and checked.host == self._host:
             if not f"{checked.path}/".startswith(self._folder):
                 elsewhere = f"{kind}-outside-folder", f"not below {self._folder}, the folder of this document"
@@ -330,7 +311,7 @@ class Document:
     def _add(self, problem: Problem, where: Element | None = None, url: str = "") -> None:
         """Report a problem of a URL, or else of the document."""
         line, column = (where.line, where.column) if where is not None else (0, 0)
-        self._run.findings.add(problem, url or self._listed.url, self._listed.url, line, column)
+        self._run.report(problem, url or self._listed.url, self._listed.url, line, column)
 
 
 def _wrong_element(name: str) -> Problem:

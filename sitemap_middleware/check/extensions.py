@@ -11,9 +11,8 @@ from typing import Final, NamedTuple
 from ..evidence.dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from ..http.urls import MAX_LOC_CHARS
 from .findings import Problem, quoted
-from .hints import check_lastmod
 from .reader import Element
-from .urls import CheckedLoc, check_loc
+from .values import CheckedLoc, check_lastmod, check_loc
 
 IMAGE: Final = "http://www.google.com/schemas/sitemap-image/1.1"
 VIDEO: Final = "http://www.google.com/schemas/sitemap-video/1.1"
@@ -56,13 +55,7 @@ _MAX_NEWS_SECONDS: Final = 2 * SECONDS_PER_DAY + 3600
 
 
 def check_extensions(elements: Sequence[Element], page: CheckedLoc, now: float) -> Iterator[Located]:
-    """Check the elements of an entry that are not of the protocol itself, but for those of other languages.
-
-    Args:
-        elements: the elements.
-        page: the URL of the entry.
-        now: the moment, in POSIX seconds.
-    """
+    """Check the elements of an entry that are not of the protocol itself, but for those of other languages."""
     for space, group in groupby(sorted(elements, key=_namespace), _namespace):
         of_space = [*group]
         extension = _EXTENSIONS.get(space)
@@ -174,7 +167,9 @@ def _check_news(articles: Sequence[Element], _page: CheckedLoc, now: float) -> I
         for name in _NEWS_REQUIRED:
             if not values.get(name):
                 yield ("news-incomplete", f"the article has no {name.rpartition('/')[2]}"), article
-        if (code := values.get("publication/language")) and not is_language_of_news(code):
+        if (code := values.get("publication/language")) and not (
+            _NEWS_CODE.fullmatch(code) and (len(code) != 2 or code.lower() in _LANGUAGES)
+        ):
             yield ("news-language", f"{quoted(code)} is not a language"), parts["publication/language"]
         if (written := values.get("publication_date")) and (problem := _check_news_date(written, now)) is not None:
             yield problem, parts["publication_date"]
@@ -262,11 +257,6 @@ _CODE: Final = re.compile(r"([a-z]{2,3})(?:-[a-z]{4})?(?:-([a-z]{2}|[0-9]{3}))?"
 _NEWS_CODE: Final = re.compile(r"[a-z]{2,3}|zh-(?:cn|tw)", re.IGNORECASE)
 
 
-def is_language_of_news(code: str) -> bool:
-    """Whether a code is valid for news. Any language of three letters is accepted: some have no code of two."""
-    return _NEWS_CODE.fullmatch(code) is not None and (len(code) != 2 or code.lower() in _LANGUAGES)
-
-
 def check_versions(links: Sequence[Element], page: CheckedLoc) -> tuple[frozenset[str], list[Located]]:
     """Return the versions that the links of an entry name, as `CheckedLoc.page`, and what is wrong with them."""
     located, versions, by_code = list[Located](), set[str](), dict[str, str]()
@@ -297,16 +287,12 @@ def _read_link(rel: str, code: str, href: str) -> tuple[str, str, Sequence[Probl
     lower = code.lower()
     match = _CODE.fullmatch(lower)
     language, region = match.groups() if match else ("", None)
-    if lower != "x-default" and not _is_valid(language, region):
-        problems.append(("hreflang-code", f"{quoted(code)} is not the code of a language"))
-    elif region in _IGNORED_REGIONS:
+    is_language = len(language) == 3 or language in _LANGUAGES  # some languages have no code of two letters
+    is_region = region is None or region.isdigit() or region in _REGIONS
+    if region in _IGNORED_REGIONS and is_language:
         problems.append(("hreflang-region", f"the region of {quoted(code)} is ignored"))
+    elif lower != "x-default" and not (is_language and is_region):
+        problems.append(("hreflang-code", f"{quoted(code)} is not the code of a language"))
     if not loc.host:
         problems.append(("hreflang-url", f"{quoted(href)} is not an absolute URL"))
     return lower, loc.page if loc.host else "", problems
-
-
-def _is_valid(language: str, region: str | None) -> bool:
-    if len(language) != 3 and language not in _LANGUAGES:
-        return False
-    return region is None or region.isdigit() or region in _REGIONS or region in _IGNORED_REGIONS

@@ -1,17 +1,14 @@
-"""What can be found, and what a run found: the rules, whose texts are in `rules.toml`, and the findings."""
+"""What can be found: the rules, whose texts are in `rules.toml`, and a finding."""
 
 from __future__ import annotations
 
 import tomllib
-from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.resources import files
 from typing import Final
 
-DEFAULT_LIMIT: Final = 100
-"""Findings of one code that are kept."""
 MAX_TEXT_CHARS: Final = 500
 """Characters of a text and of its URL. Values of a document are hostile, and may be long."""
 
@@ -77,11 +74,9 @@ RULES: Final[dict[str, Rule]] = {rule.code: rule for family in FAMILIES for rule
 
 
 def ignored_codes(select: Iterable[str], ignore: Iterable[str]) -> set[str]:
-    """Return the codes that are not reported. Raises `KeyError` for a name that is neither a code nor a family.
+    """Return the codes that are not reported: those that are not selected, if any are, and those that are ignored.
 
-    Args:
-        select: codes and families that are reported. None means all.
-        ignore: codes and families that are not.
+    Both may be named by their families. Raises `KeyError` for a name that is neither a code nor a family.
     """
     selected = {code for name in select for code in _codes(name)}
     ignored = {code for name in ignore for code in _codes(name)}
@@ -114,35 +109,6 @@ class Finding:
     def rule(self) -> Rule:
         """What it breaks."""
         return RULES[self.code]
-
-
-class Findings:
-    """The findings of one run.
-
-    Args:
-        ignored: codes that are not reported.
-        limit: findings of one code that are kept; further ones are counted. 0 keeps all.
-    """
-
-    def __init__(self, ignored: Collection[str] = (), limit: int = DEFAULT_LIMIT) -> None:
-        self.kept: list[Finding] = []
-        self.counts: Counter[str] = Counter()
-        """How often each code was found."""
-        self._ignored = ignored
-        self._limit = limit
-
-    def add(self, problem: Problem, url: str, document: str = "", line: int = 0, column: int = 0) -> None:
-        """Report a problem of a page or a document, by default one of the document `url` as a whole.
-
-        Raises `KeyError` if there is no rule of its code.
-        """
-        code, text = problem
-        if RULES[code].code in self._ignored:
-            return
-        self.counts[code] += 1
-        if not self._limit or self.counts[code] <= self._limit:
-            url = shortened(url)
-            self.kept.append(Finding(code, document or url, line, column, url, shortened(text)))
 
 
 def shortened(text: str) -> str:

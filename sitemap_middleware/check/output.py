@@ -24,12 +24,7 @@ _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity
 
 
 def text_lines(result: Result, *, merge_equal: bool) -> Iterator[tuple[str, Severity]]:
-    """Yield the findings as lines of text, with their severity.
-
-    Args:
-        result: what a run found.
-        merge_equal: whether many equal findings about a document are one line.
-    """
+    """Yield the findings as lines of text, with their severity. Many equal ones about a document may be one line."""
     counts = Counter((finding.code, finding.text, finding.document) for finding in result.findings)
     for finding in result.findings:
         is_mergeable = finding.code in _CODES_OF_HOSTS or finding.rule.family not in _FAMILIES_OF_PAGES
@@ -74,12 +69,7 @@ def as_json(result: Result) -> str:
 
 
 def as_sarif(result: Result, version: str) -> str:
-    """Return the findings as a log in SARIF 2.1.0 (OASIS), which code scanning services read.
-
-    Args:
-        result: what a run found.
-        version: the version of this package.
-    """
+    """Return the findings as a log in SARIF 2.1.0 (OASIS), which code scanning services read."""
     used = [*dict.fromkeys(finding.code for finding in result.findings)]
     rules = [_sarif_rule(RULES[code]) for code in used]
     driver = {"name": "sitemap-middleware check", "version": version, "rules": rules}

@@ -17,9 +17,8 @@ from ..http.captured_response import MAX_HTML_BYTES
 from ..http.robots_parser import MAX_ROBOTS_BYTES
 from .clients import Client, Failure, Response, Robots
 from .findings import Problem, quoted, shortened
-from .hints import check_lastmod
 from .run import ListedUrl, Run
-from .urls import check_loc, resolved
+from .values import check_lastmod, check_loc, resolved
 
 SAMPLE_PAGES: Final = 50
 """Pages that `Pages.SAMPLE` requests, spread evenly over the sitemap."""
@@ -49,12 +48,7 @@ class Pages(StrEnum):
 
 
 class PageChecks:
-    """Checks listed pages, several at the same time.
-
-    Args:
-        client: requests the pages.
-        run: what the checks of the run share.
-    """
+    """Checks the listed pages of a run."""
 
     def __init__(self, client: Client, run: Run) -> None:
         self._client = client
@@ -65,7 +59,7 @@ class PageChecks:
     async def check(self, listed: ListedUrl) -> None:
         """Request a page, and report what is wrong with it."""
         for problem in await self._problems(listed):
-            self._run.findings.add(problem, listed.loc, listed.document, listed.line)
+            self._run.report(problem, listed.loc, listed.document, listed.line)
 
     async def _problems(self, listed: ListedUrl) -> list[Problem]:
         url = listed.loc
@@ -104,10 +98,7 @@ class PageChecks:
 def check_page(lastmod: str, response: Response, now: float) -> tuple[list[Problem], int | None]:
     """Return what is wrong with a page, and the digest of its content if it is an HTML page that was read completely.
 
-    Args:
-        lastmod: its date as listed; empty if it has none.
-        response: its response.
-        now: POSIX seconds.
+    `lastmod` is its date as listed, empty if it has none.
     """
     problem = _response_problem(response)
     if problem is not None:
@@ -171,7 +162,7 @@ async def check_site_robots(client: Client, run: Run, url: str) -> None:
         return
     first = [document.url for document in run.documents if document.parent is None]
     for problem in _robots_problems(robots, [url, *first]):
-        run.findings.add(problem, robots.url)
+        run.report(problem, robots.url)
     own_host = check_loc(robots.url, is_page=False).host
     named = [resolved(robots.url, url) for url in robots.sitemaps]
     unread = [url for url in named if url not in run.named and check_loc(url, is_page=False).host == own_host]
@@ -179,7 +170,7 @@ async def check_site_robots(client: Client, run: Run, url: str) -> None:
         response = await client.get(other, 0)
         if response.failure not in _NOT_REQUESTED and response.status != 200:
             answer = response.reason or f"it answers {response.status}"
-            run.findings.add(("robots-sitemap-missing", f"the line names {other}: {answer}"), robots.url)
+            run.report(("robots-sitemap-missing", f"the line names {other}: {answer}"), robots.url)
 
 
 def _robots_problems(robots: Robots, documents: Sequence[str]) -> Iterator[Problem]:

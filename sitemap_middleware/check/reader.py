@@ -32,6 +32,11 @@ _SEPARATOR: Final = " "
 """Between a namespace and a name. Neither can contain it."""
 _TAIL_BYTES: Final = 100
 """Bytes before a mistake that say what it is."""
+_CODES: Final = {
+    errors.XML_ERROR_UNBOUND_PREFIX: "xml-prefix-undeclared",
+    errors.XML_ERROR_UNDEFINED_ENTITY: "xml-ampersand",
+}
+"""What the parser says, if that is enough."""
 _BEGUN_ENTITY: Final = re.compile(rb"&[A-Za-z0-9_.:-]*\Z")
 
 
@@ -105,10 +110,7 @@ def _is_gzip(stream: io.BufferedIOBase) -> bool:
 
 
 class XmlReader:
-    """Reads a document.
-
-    Args:
-        report: called with what is wrong between the entries, and its line.
+    """Reads a document, and reports what is wrong between its entries, with the line.
 
     DTDs are refused, so there are no entities, and nothing outside of the document is read.
     """
@@ -164,7 +166,7 @@ class XmlReader:
         elements that are open.
         """
         text = expat.ErrorString(error.code)
-        code = "xml-not-well-formed"
+        code = _CODES.get(text, "xml-not-well-formed")
         if text == errors.XML_ERROR_INVALID_TOKEN:
             if known[at : at + 1] >= b"\x80":
                 code, text = "xml-encoding", f"the byte {known[at]:#04x} is not UTF-8"
@@ -174,10 +176,6 @@ class XmlReader:
             is_inside = self._has_declaration or self._names
             where = "inside the document" if is_inside else "after a blank or an empty line, and not first"
             code, text = "xml-leading-content", f"the XML declaration stands {where}"
-        elif text == errors.XML_ERROR_UNBOUND_PREFIX:
-            code = "xml-prefix-undeclared"
-        elif text == errors.XML_ERROR_UNDEFINED_ENTITY:
-            code = "xml-ampersand"
         elif text == errors.XML_ERROR_UNCLOSED_TOKEN:
             text = "the document ends inside a tag, a comment or an instruction"
         elif text == errors.XML_ERROR_NO_ELEMENTS:

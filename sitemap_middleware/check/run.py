@@ -1,14 +1,15 @@
-"""What the checks of one run share: the findings, and all documents and URLs, with what only they together show."""
+"""What the checks of one run share: what they found, and all documents and URLs, with what only they together show."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from .findings import Findings, Problem
-from .hints import check_lastmod
+from .findings import RULES, Finding, Problem, shortened
+from .values import check_lastmod
 
 MAX_KEPT_BYTES: Final = 1_000_000_000
 """About how much memory the URLs of a run take: some two millions. No further documents are read then."""
@@ -64,25 +65,30 @@ class Run:
     """One run.
 
     Args:
-        findings: takes what is found.
         now: the moment by which a date is in the future, in POSIX seconds.
         request_time: when the first document was requested. None if the documents are files.
+        ignored: codes that are not reported.
+        limit: findings of one code that are kept; further ones are counted. 0 keeps all.
     """
 
-    def __init__(self, findings: Findings, now: float, request_time: float | None = None) -> None:
-        self.findings = findings
+    def __init__(self, now: float, request_time: float | None, ignored: Collection[str], limit: int) -> None:
         self.now = now
+        self.findings: list[Finding] = []
+        self.counts: Counter[str] = Counter()
+        """How often each code was found."""
         self.documents: list[ListedDocument] = []
+        self.named: dict[str, ListedDocument] = {}
+        """The documents by their URLs and paths."""
+        self.checked = 0
+        """How many documents were read."""
+        self.is_complete = True
+        """Whether all documents were read to their end."""
         self.urls: list[ListedUrl] = []
         self.pages: dict[str, ListedUrl] = {}
         """The first URL of each page."""
-        self.is_complete = True
-        """Whether all documents were read to their end."""
-        self.checked = 0
-        """How many documents were read."""
         self._request_time = request_time
-        self.named: dict[str, ListedDocument] = {}
-        """The documents by their URLs and paths."""
+        self._ignored = ignored
+        self._limit = limit
         self._spellings: dict[str, ListedUrl] = {}
         """The first URLs of further spellings of a page."""
         self._clusters: dict[frozenset[str], frozenset[str]] = {}
@@ -93,33 +99,33 @@ class Run:
         """Whether the URLs take as much memory as they may."""
         return self._kept_bytes > MAX_KEPT_BYTES
 
-    def add_first(self, name: str, location: str | None) -> None:
-        """Add a document with which a run begins."""
-        document = ListedDocument(name, location)
-        self.documents.append(document)
-        self.named[name] = document
+    def report(self, problem: Problem, url: str, document: str = "", line: int = 0, column: int = 0) -> None:
+        """Report a problem of a page or a document, by default one of the document `url` as a whole.
 
-    def add_document(self, url: str, parent: ListedDocument, latest: float | None = None) -> Problem | None:
-        """Add a document that an index names. Return what is wrong with that.
-
-        Args:
-            url: its URL.
-            parent: the index.
-            latest: the last moment that its date in the index may mean.
+        Raises `KeyError` if there is no rule of its code.
         """
-        known = self.named.get(url)
-        if known is None:
-            self.named[url] = document = ListedDocument(url, url, parent, latest)
+        code, text = problem
+        if RULES[code].code in self._ignored:
+            return
+        self.counts[code] += 1
+        if not self._limit or self.counts[code] <= self._limit:
+            url = shortened(url)
+            self.findings.append(Finding(code, document or url, line, column, url, shortened(text)))
+
+    def add_document(self, document: ListedDocument) -> Problem | None:
+        """Add a document. Return what is wrong with its name in the index."""
+        known = self.named.setdefault(document.url, document)
+        if known is document:
             self.documents.append(document)
             return None
-        if known is parent:
-            return "index-itself", "the index names itself"
-        above = parent.parent
+        above = index = document.parent
         while above is not None and above is not known:
             above = above.parent
-        if above is known:
-            return "index-loop", "the document leads to this index"
-        return "index-duplicate", "the document is named a second time"
+        if above is None:
+            return "index-duplicate", "the document is named a second time"
+        if above is index:
+            return "index-itself", "the index names itself"
+        return "index-loop", "the document leads to this index"
 
     def add_url(self, url: ListedUrl) -> Problem | None:
         """Add a URL. Return what is wrong if its page is listed already."""
@@ -169,8 +175,8 @@ class Run:
             return False
         return date.earliest == date.latest and abs(self._request_time - date.earliest) < _NOW_SECONDS
 
-    def mixed_origins(self) -> Iterator[tuple[Problem, ListedUrl]]:
-        """Say which URLs differ in their scheme, or in `www.`, each with the first of them."""
+    def contradictions(self) -> Iterator[tuple[Problem, ListedUrl]]:
+        """Say which URLs differ in scheme or `www.`, and which versions are not listed, or name no page in return."""
         first = dict[str, ListedUrl]()
         for url in self.pages.values():
             scheme, _, host, _ = url.page.split("/", 3)
@@ -181,9 +187,6 @@ class Run:
         for host, url in first.items():
             if (other := first.get(f"www.{host}")) is not None:
                 yield ("loc-mixed-www", f"this URL has no www., and {other.loc} has it"), url
-
-    def version_problems(self) -> Iterator[tuple[Problem, ListedUrl]]:
-        """Say which versions in other languages do not name a page in return, and which are not listed."""
         unlisted = set[str]()
         for url in self.urls:
             for page in sorted(url.versions):

@@ -12,12 +12,14 @@ from typing import Any, Final, NamedTuple
 
 from ..exceptions import SitemapError
 from .clients import Client
-from .findings import DEFAULT_LIMIT, RULES, Finding, Findings, Problem, Severity
+from .findings import RULES, Finding, Problem, Severity
 from .pages import PageChecks, Pages, check_site_robots
-from .run import Run
+from .run import ListedDocument, Run
 from .sources import ClientSource, FileSource
-from .urls import check_loc
+from .values import check_loc
 
+DEFAULT_LIMIT: Final = 100
+"""Findings of one code that are kept."""
 DEFAULT_MAX_DOCUMENTS: Final = 5_000
 CONCURRENT_DOCUMENTS: Final = 4
 CONCURRENT_PAGES: Final = 8
@@ -101,21 +103,18 @@ async def check_sitemap(
         clock: returns POSIX seconds.
         on_progress: is called after each document and page.
     """
-    run = Run(Findings(settings.ignored, settings.limit), clock(), source.request_time)
+    run = Run(clock(), source.request_time, settings.ignored, settings.limit)
     await _read_documents(source, run, settings.max_documents, on_progress)
-    add = run.findings.add
     for problem in run.equal_values():
-        add(problem, source.name)
-    for problem, url in run.mixed_origins():
-        add(problem, url.loc, source.name)
-    for problem, url in run.version_problems():
-        add(problem, url.loc, url.document, url.line)
+        run.report(problem, source.name)
+    for problem, url in run.contradictions():
+        run.report(problem, url.loc, url.document, url.line)
     chosen = settings.pages.chosen(run)
     if known is not None:  # before the pages are requested: what is known is of other requests
         # On a thread: it calls code of the app, such as its lastmod.
         requested = {url.loc for url in chosen}
         for problem, loc in await asyncio.to_thread(lambda: [*check_coverage(known(), requested)]):
-            add(problem, loc, source.name)
+            run.report(problem, loc, source.name)
     if client is not None:
         if isinstance(source, ClientSource):
             await check_site_robots(client, run, source.name)
@@ -123,10 +122,10 @@ async def check_sitemap(
         await _run_all(lambda: next(checks, None), CONCURRENT_PAGES, lambda done: on_progress(done, len(chosen)))
     for loc in earlier if run.is_complete else ():
         if check_loc(loc).page not in run.pages:
-            add(("coverage-vanished", "the URL was listed before"), loc, source.name)
+            run.report(("coverage-vanished", "the URL was listed before"), loc, source.name)
     pages = len(chosen) if client is not None else 0
     urls = [url.loc for url in run.urls]
-    return Result(_sorted(run), run.findings.counts, run.checked, urls, pages, run.is_complete)
+    return Result(_sorted(run), run.counts, run.checked, urls, pages, run.is_complete)
 
 
 def sitemap_urls(target: str) -> list[str]:
@@ -153,9 +152,7 @@ def sitemap_urls(target: str) -> list[str]:
 def check_coverage(urls: Iterable[KnownUrl], requested: Collection[str]) -> Iterator[tuple[Problem, str]]:
     """Yield what differs between what is listed and what was seen, with the URL that it is about.
 
-    Args:
-        urls: what is known.
-        requested: the pages that this run requests, so that nobody need be told to do so.
+    Nobody need be told to request what this run requests.
     """
     for known in urls:
         if known.is_listed and known.status is None:
@@ -175,14 +172,14 @@ def _sorted(run: Run) -> list[Finding]:
         document = positions.get(finding.document, -1)
         return document, finding.rule.family == "page", finding.line, finding.column
 
-    return sorted(run.findings.kept, key=position)
+    return sorted(run.findings, key=position)
 
 
 async def _read_documents(source: FileSource | ClientSource, run: Run, limit: int, on_progress: OnProgress) -> None:
     """Read all documents, each once."""
     first = await source.first_documents()
     for name, location in first:
-        run.add_first(name, location)
+        run.add_document(ListedDocument(name, location))
     if len(first) == 1 and (location := first[0][1]):
         run.named[location] = run.documents[0]  # an index may name itself
     started = 0
@@ -197,7 +194,7 @@ async def _read_documents(source: FileSource | ClientSource, run: Run, limit: in
     await _run_all(next_document, CONCURRENT_DOCUMENTS, lambda done: on_progress(done, len(run.documents)))
     if started < len(run.documents):
         text = f"the sitemap has {len(run.documents):,} documents, and {started:,} were checked"
-        run.findings.add(("index-not-all-read", text), source.name)
+        run.report(("index-not-all-read", text), source.name)
         run.is_complete = False
 
 

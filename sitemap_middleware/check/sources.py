@@ -16,7 +16,7 @@ from .document import Document
 from .findings import Problem, quoted
 from .reader import MAX_BYTES
 from .run import ListedDocument, Run
-from .urls import resolved
+from .values import resolved
 
 BROWSER: Final = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
@@ -62,7 +62,7 @@ class FileSource:
         file = self._find(listed.url) if listed.parent is not None else Path(listed.url)
         if file is None:
             text = f"no file of {self._shown_folder} is this sitemap, so it was not checked"
-            run.findings.add(("index-not-all-read", text), listed.url)
+            run.report(("index-not-all-read", text), listed.url)
             run.is_complete = False
         elif listed.parent is None or file not in self._first:
             self._check(file, Document(run, listed, listed.location))
@@ -89,13 +89,7 @@ class FileSource:
 
 
 class ClientSource:
-    """The documents of a URL.
-
-    Args:
-        url: the URL of a sitemap, or that of a site: its robots.txt then names the sitemaps.
-        client: requests the documents.
-        request_time: the moment, in POSIX seconds.
-    """
+    """The documents of the URL of a sitemap, or of that of a site: its robots.txt then names the sitemaps."""
 
     def __init__(self, url: str, client: Client, request_time: float) -> None:
         self.name = url
@@ -131,11 +125,11 @@ class ClientSource:
             document = Document(run, listed, response.url)
             end = _failure_problem(response) if response.failure is not None else None
             document.check(io.BytesIO(response.body), is_declared_gzip=_coding(response).endswith("gzip"), end=end)
-            problems += _type_problems(response) if document.kind is not None else ()
+            problems += _type_problems(response) if document.kind else ()
         else:
             run.is_complete = False
         for problem in problems:
-            run.findings.add(problem, url)
+            run.report(problem, url)
 
 
 def _response_problems(response: Response) -> Iterator[Problem]:

@@ -20,7 +20,7 @@ from werkzeug.http import parse_date
 
 from ..http.robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH
 from .clients import USER_AGENT, Failure, Response, Robots, follow
-from .urls import check_loc, is_local
+from .values import check_loc, is_local
 
 PAUSE_SECONDS: Final = 0.1
 """Between the starts of two requests to a host."""
@@ -31,9 +31,7 @@ TIMEOUT_SECONDS: Final = 20.0
 DEADLINE_SECONDS: Final = 180.0
 """For the body of a response."""
 ATTEMPTS: Final = 3
-"""Requests of a URL, if the server says that it cannot answer now."""
-ATTEMPTS_TO_CONNECT: Final = 2
-"""Requests of a URL, if there is no response."""
+"""Requests of a URL, if there is no response, or if the server says that it cannot answer now."""
 MAX_WAIT_SECONDS: Final = 60.0
 """How long a host may ask to be left alone. If it asks for more, it is not requested again."""
 
@@ -59,13 +57,7 @@ class _Host:
 class WebClient:
     """A client for one run. It is an async context manager.
 
-    Args:
-        named: the URL that the user named. Hosts of the local network are requested only if its host is one of them.
-        obey_robots: whether robots.txt is obeyed.
-        clock: returns seconds.
-        sleep: waits for so many seconds.
-        timeout: seconds for a connection and the headers of a response, and between two parts of its body.
-        deadline: seconds for the body of a response.
+    Hosts of the local network are requested only if that of `named`, the URL that the user gave, is one of them.
     """
 
     def __init__(
@@ -75,22 +67,18 @@ class WebClient:
         obey_robots: bool = True,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        timeout: float = TIMEOUT_SECONDS,
-        deadline: float = DEADLINE_SECONDS,
     ) -> None:
         self._named = named
         self._allow_local = False
         self._obey_robots = obey_robots
         self._clock = clock
         self._sleep = sleep
-        self._timeout = timeout
-        self._deadline = deadline
         self._hosts: dict[str, _Host] = {}
-        self._client = httpx.AsyncClient(headers={"Accept": "*/*", "Accept-Encoding": "gzip"}, timeout=timeout)
+        self._client = httpx.AsyncClient(headers={"Accept": "*/*", "Accept-Encoding": "gzip"}, timeout=TIMEOUT_SECONDS)
 
     async def __aenter__(self) -> Self:
         with suppress(OSError, UnicodeError, ValueError):  # is reported by the first request
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 self._allow_local = bool(self._named) and await _is_local(self._named, all)
         return self
 
@@ -138,14 +126,14 @@ class WebClient:
     async def _attempts(self, url: str, max_bytes: int, user_agent: str) -> Response:
         """Request a URL, several times if it fails for now."""
         if not check_loc(url, is_page=False).host:
-            return Response(url, failure=Failure.INVALID_URL, reason=f"{url} is not a URL of http or https")
+            return Response(url, failure=Failure.CONNECTION, reason=f"{url} is not a URL of http or https")
         host, attempt = self._host(url), 0
         while True:
             await self._wait_for_turn(host)
             response = await self._request(url, max_bytes, user_agent)
             attempt += 1
             has_failed = not response.status
-            attempts = ATTEMPTS if not has_failed else 1 if host.is_down else ATTEMPTS_TO_CONNECT
+            attempts = 1 if has_failed and host.is_down else ATTEMPTS
             wait = max(float(2**attempt), _retry_after(response))
             is_transient = response.status in _TRANSIENT or (has_failed and response.failure is not Failure.LOCAL)
             if not is_transient or attempt >= attempts or wait > MAX_WAIT_SECONDS:
@@ -162,36 +150,24 @@ class WebClient:
     async def _request(self, url: str, max_bytes: int, user_agent: str) -> Response:
         response, body = Response(url), bytearray()
         try:
-            async with asyncio.timeout(self._timeout) as limit:
+            async with asyncio.timeout(TIMEOUT_SECONDS) as limit:
                 if not self._allow_local and not _is_proxied(url) and await _is_local(url, any):
                     reason = f"{urlsplit(url).hostname} is not on the web, but in the local network"
                     return Response(url, failure=Failure.LOCAL, reason=reason)
                 async with self._client.stream("GET", url, headers={"User-Agent": user_agent}) as answer:
                     response.status = answer.status_code
                     response.headers = [(name.lower(), value) for name, value in answer.headers.multi_items()]
-                    limit.reschedule(asyncio.get_running_loop().time() + self._deadline)
+                    limit.reschedule(asyncio.get_running_loop().time() + DEADLINE_SECONDS)
                     async for piece in answer.aiter_raw():
                         body += piece
                         if len(body) > max_bytes:
                             response.is_complete = False
                             break
-        except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as error:  # of a host that cannot be
             response.is_complete = False
-            response.failure, response.reason = self._failure(error, response)
+            response.failure, response.reason = _failure(error, response)
         response.body = bytes(body[:max_bytes])
         return response
-
-    def _failure(self, error: Exception, response: Response) -> tuple[Failure, str]:
-        """Why there is no response, or why its body ends early."""
-        if isinstance(error, (httpx.InvalidURL, UnicodeError)):  # of a host in Punycode that cannot be
-            return Failure.INVALID_URL, str(error)
-        if isinstance(error, TimeoutError) and response.status:
-            return Failure.TIMEOUT, f"the document took more than {self._deadline:.0f} seconds"
-        if response.status:
-            return Failure.CONNECTION, f"the response ends early: {error}"
-        if isinstance(error, (TimeoutError, httpx.TimeoutException)):
-            return Failure.TIMEOUT, f"there was no answer within {self._timeout:.0f} seconds"
-        return Failure.CONNECTION, _connection_reason(error, response.url)
 
 
 async def _is_local(url: str, which: Callable[[Iterable[bool]], bool]) -> bool:
@@ -221,12 +197,19 @@ def _retry_after(response: Response) -> float:
     return date.timestamp() - time.time() if date is not None else 0.0
 
 
-def _connection_reason(error: Exception, url: str) -> str:
-    """Why there is no connection, as a sentence without a period."""
+def _failure(error: Exception, response: Response) -> tuple[Failure, str]:
+    """Why there is no response, or why its body ends early."""
+    if isinstance(error, TimeoutError) and response.status:
+        return Failure.TIMEOUT, f"the document took more than {DEADLINE_SECONDS:.0f} seconds"
+    if response.status:
+        return Failure.CONNECTION, f"the response ends early: {error}"
+    if isinstance(error, (TimeoutError, httpx.TimeoutException)):
+        return Failure.TIMEOUT, f"there was no answer within {TIMEOUT_SECONDS:.0f} seconds"
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, socket.gaierror):
-            host = httpx.URL(url).host
-            return f"DNS did not answer for {host}" if cause.errno == socket.EAI_AGAIN else f"{host} has no address"
+            host = urlsplit(response.url).hostname
+            is_temporary = cause.errno == socket.EAI_AGAIN
+            return Failure.CONNECTION, f"DNS did not answer for {host}" if is_temporary else f"{host} has no address"
         cause = cause.__cause__ or cause.__context__
-    return str(error) or type(error).__name__
+    return Failure.CONNECTION, str(error) or type(error).__name__

@@ -18,13 +18,13 @@ import click
 
 from .. import __version__
 from ..check.clients import AppClient, Client, Fetch
-from ..check.findings import DEFAULT_LIMIT, FAMILIES, RULES, Severity, ignored_codes
+from ..check.findings import FAMILIES, RULES, Severity, ignored_codes
 from ..check.output import as_json as json_of
 from ..check.output import as_sarif, github_annotations, summary, text_lines
 from ..check.pages import SAMPLE_PAGES, Pages
-from ..check.runner import DEFAULT_MAX_DOCUMENTS, KnownUrl, Result, Settings, check_sitemap
+from ..check.runner import DEFAULT_LIMIT, DEFAULT_MAX_DOCUMENTS, KnownUrl, Result, Settings, check_sitemap
 from ..check.sources import ClientSource, FileSource
-from ..check.urls import check_loc
+from ..check.values import check_loc
 from ..http.messages import DOCUMENT_SUFFIXES, Response
 from ..http.urls import parse_base_url
 from ..middleware import SitemapMiddleware

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from sitemap_middleware.check import run
-from sitemap_middleware.check.findings import Findings
 from sitemap_middleware.check.runner import Settings, check_sitemap
 from sitemap_middleware.check.sources import FileSource
 from sitemap_middleware.exceptions import SitemapError
@@ -198,7 +197,7 @@ def test_report_shortens_what_is_long(tmp_path: Path) -> None:
 
 def test_code_without_a_rule_fails_at_once() -> None:
     with pytest.raises(KeyError, match="loc-nonsense"):
-        Findings(ignored={"loc-nonsense"}).add(("loc-nonsense", "it is wrong"), "https://example.com/")
+        run.Run(0.0, None, {"loc-nonsense"}, 0).report(("loc-nonsense", "it is wrong"), "https://example.com/")
 
 
 def test_urls_beyond_the_memory_of_a_run_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from sitemap_middleware.check import web_client
 from sitemap_middleware.check.clients import Failure, Response
 from sitemap_middleware.check.findings import FAMILIES
 from sitemap_middleware.check.runner import Settings, sitemap_urls
@@ -160,14 +161,16 @@ def test_host_without_address(errno: int, reason: str, monkeypatch: pytest.Monke
     assert (finding.code, finding.text) == ("fetch-failed", reason)
 
 
-def test_server_that_never_answers() -> None:
+def test_server_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_client, "TIMEOUT_SECONDS", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}{PATH}"
-        assert codes(check_url(url, timeout=0.05)) == ["fetch-timeout"]
+        assert codes(check_url(url)) == ["fetch-timeout"]
 
 
 @pytest.mark.parametrize("line", [b"X-Slow: 1\r\n", b"HTTP/1.1 103 Early Hints\r\n\r\n"], ids=["headers", "hints"])
-def test_server_whose_headers_never_end(line: bytes) -> None:
+def test_server_whose_headers_never_end(line: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_client, "TIMEOUT_SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(20)
         url = f"http://127.0.0.1:{server.getsockname()[1]}{PATH}"
@@ -186,16 +189,17 @@ def test_server_whose_headers_never_end(line: bytes) -> None:
         thread = threading.Thread(target=send)
         thread.start()
         try:
-            assert codes(check_url(url, timeout=0.1)) == ["fetch-timeout"]
+            assert codes(check_url(url)) == ["fetch-timeout"]
         finally:
             is_over.set()
             server.shutdown(socket.SHUT_RDWR)
             thread.join()
 
 
-def test_document_that_never_ends(site: WebSite) -> None:
+def test_document_that_never_ends(site: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_client, "DEADLINE_SECONDS", 0.05)
     site.add(PATH, good(site)._replace(length=10_000, seconds=5))
-    assert codes(check_url(f"{site.origin}{PATH}", deadline=0.05)) == ["fetch-timeout"]
+    assert codes(check_url(f"{site.origin}{PATH}")) == ["fetch-timeout"]
 
 
 def test_overload_is_waited_for(site: WebSite) -> None:

@@ -1,15 +1,18 @@
-"""Checks a URL by itself, and says which URLs are one page, or lead nowhere from other networks."""
+"""Checks the values of an entry, each by itself: `<loc>`, `<lastmod>`, `<changefreq>` and `<priority>`."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urljoin, urlsplit
 
+from ..evidence.dates import CLOCK_SKEW_SECONDS, EARLIEST_DATE_SECONDS, SECONDS_PER_DAY
 from ..http.urls import MAX_LOC_CHARS, ascii_host, bare_host, normal_host
+from ..models import CHANGEFREQS
 from .findings import Problem, quoted
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
@@ -17,19 +20,15 @@ _ABSOLUTE: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _OTHER_SCHEME: Final = re.compile(r"(?:about|blob|data|javascript|mailto|sms|tel|urn):", re.IGNORECASE)
 _BLANK: Final = re.compile(r"[\s\u200b\ufeff]")
 _IN_URLS: Final = (
-    (re.compile(r"&(?:amp|lt|gt|quot|apos|#\d+|#x[0-9A-Fa-f]+);"), "loc-double-escaped", "the URL contains {}"),
-    (
-        re.compile(r"%25(?:2[0-9A-Fa-f]|[C-Ec-e][0-9A-Fa-f]%25[89ABab])"),
-        "loc-double-encoded",
-        "the URL contains {}",
-    ),
-    (re.compile(r"[^\x00-\x7f]"), "loc-not-encoded", "{!r} is not percent-encoded"),
-    (re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}"), "loc-percent-invalid", "{!r} encodes nothing"),
+    ("loc-double-escaped", re.compile(r"&(?:amp|lt|gt|quot|apos|#\d+|#x[0-9A-Fa-f]+);"), "the URL contains {}"),
+    ("loc-double-encoded", re.compile(r"%25(?:2[0-9A-Fa-f]|[C-Ec-e][0-9A-Fa-f]%25[89ABab])"), "the URL contains {}"),
+    ("loc-not-encoded", re.compile(r"[^\x00-\x7f]"), "{!r} is not percent-encoded"),
+    ("loc-percent-invalid", re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}"), "{!r} encodes nothing"),
 )
 """What a URL must not contain before its fragment, with the code and the text."""
 _IN_PATHS: Final = (
-    (re.compile(r"/(?:\.|%2[Ee]){1,2}(?=/|\Z)"), "loc-dot-segment", "the path contains {}"),
-    (re.compile(r"//"), "loc-double-slash", "the path contains {}"),
+    ("loc-dot-segment", re.compile(r"/(?:\.|%2[Ee]){1,2}(?=/|\Z)"), "the path contains {}"),
+    ("loc-double-slash", re.compile(r"//"), "the path contains {}"),
 )
 _UNSAFE: Final = re.compile(r"[\x00-\x20\x7f\"<>\\^`{|}]")
 _PLACEHOLDER: Final = re.compile(
@@ -51,6 +50,16 @@ _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 _LOCAL_NAMES: Final = (".localhost", ".localdomain", ".local", ".internal", ".lan", ".home.arpa", ".svc")
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 """Its addresses end with the IPv4 address that they lead to (RFC 6052)."""
+
+MAX_HINT_CHARS: Final = 100
+"""Characters of a value that are looked at. No valid one is longer."""
+_W3C: Final = re.compile(
+    r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:(T)(\d\d:\d\d)(:\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?)?)?", re.ASCII
+)
+_LATEST_ZONE_SECONDS: Final = 14 * 3600
+"""How far the time of a place may be ahead of UTC."""
+_DAYS_OF_FEBRUARY: Final = 28
+_DECIMAL: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)", re.ASCII)
 
 
 class CheckedLoc(NamedTuple):
@@ -126,7 +135,7 @@ def _character_problems(url: str, parts: SplitResult) -> Iterator[Problem]:
     if hash_sign:
         yield "loc-fragment", f"the URL has the fragment {quoted('#' + fragment)}"
     for subject, patterns in ((rest, _IN_URLS), (parts.path, _IN_PATHS)):
-        for pattern, code, text in patterns:
+        for code, pattern, text in patterns:
             if found := pattern.search(subject):
                 yield code, text.format(found[0])
     decoded = unquote(parts.path, errors="replace") + (f"?{parts.query}" if parts.query else "")
@@ -173,3 +182,71 @@ def is_local(host: str) -> bool:
         embedded = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
         address = address.ipv4_mapped or embedded or address
     return address.is_multicast or not address.is_global
+
+
+class CheckedLastmod(NamedTuple):
+    """A date, and what is wrong with it."""
+
+    text: str
+    problem: Problem | None
+    earliest: float | None = None
+    """The first moment that it may mean, in POSIX seconds. None if it is not a date."""
+    latest: float | None = None
+    """The last moment that it may mean."""
+
+    @property
+    def has_zone(self) -> bool:
+        """Whether it is a date, and with a time zone if it has a time."""
+        return self.earliest is not None and (self.problem is None or self.problem[0] != "lastmod-no-zone")
+
+
+def check_lastmod(text: str, now: float) -> CheckedLastmod:
+    """Check a date, at a moment in POSIX seconds."""
+    checked = _parsed(text.strip()[:MAX_HINT_CHARS])
+    if checked.problem is None and checked.earliest is not None:
+        if checked.earliest > now + CLOCK_SKEW_SECONDS:
+            return checked._replace(problem=("lastmod-future", f"{quoted(checked.text)} is in the future"))
+        if checked.earliest < EARLIEST_DATE_SECONDS:
+            return checked._replace(problem=("lastmod-too-old", f"{quoted(checked.text)} is before 1990"))
+    return checked
+
+
+def _parsed(text: str) -> CheckedLastmod:
+    if not text:
+        return CheckedLastmod(text, ("lastmod-empty", "lastmod is empty"))
+    invalid = CheckedLastmod(text, ("lastmod-invalid", f"{quoted(text)} is not a date of the W3C format"))
+    match = _W3C.fullmatch(text)
+    if match is None:
+        return invalid
+    year, month, day, time, minute, second, zone = match.groups()
+    try:
+        written = f"{year}-{month or '01'}-{day or '01'}T{minute or '00:00'}{second or ':00'}{zone or 'Z'}"
+        moment = datetime.fromisoformat(written).timestamp()
+    except (ValueError, OverflowError):
+        return invalid
+    spread = 0 if zone else _LATEST_ZONE_SECONDS
+    days = 0 if time else 1 if day else _DAYS_OF_FEBRUARY if month else 365
+    problem = None
+    if time and not zone:
+        problem = "lastmod-no-zone", f"{quoted(text)} has no time zone"
+    elif not day or (time and not second):
+        problem = "lastmod-reduced", f"{quoted(text)} {'has no seconds' if time else 'is not a whole date'}"
+    return CheckedLastmod(text, problem, moment - spread, moment + days * SECONDS_PER_DAY + spread)
+
+
+def check_changefreq(text: str) -> Problem | None:
+    """Check a changefreq."""
+    word = text.strip()[:MAX_HINT_CHARS]
+    if word in CHANGEFREQS:
+        return None
+    if word.lower() in CHANGEFREQS:
+        return "changefreq-case", f"{quoted(word)} is not in lower case: write {word.lower()}"
+    return "changefreq-invalid", f"{quoted(word)} is not one of {', '.join(CHANGEFREQS)}"
+
+
+def check_priority(text: str) -> Problem | None:
+    """Check a priority."""
+    number = text.strip()[:MAX_HINT_CHARS]
+    if _DECIMAL.fullmatch(number) and 0 <= float(number) <= 1:
+        return None
+    return "priority-invalid", f"{quoted(number)} is not a number from 0.0 to 1.0"
