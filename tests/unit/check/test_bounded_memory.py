@@ -57,7 +57,6 @@ def long_links() -> Iterator[bytes]:
 
 BOMBS: dict[str, tuple[list[str], Callable[[], Iterator[bytes]]]] = {
     "10 GB of blanks": (["document-too-large"], lambda: compressed(ROOT, b" " * 10 * MEGABYTE, 1_000)),
-    "gzip in gzip in gzip": (["fetch-gzip-twice"], lambda: iter([gzip.compress(gzip.compress(gzip.compress(GOOD)))])),
     "a tag without end": (["xml-too-complex"], lambda: compressed(b'<urlset a="', b"x" * MEGABYTE, 1_000)),
     "a value without end": (["document-too-large"], lambda: compressed(ROOT + b"<url><loc>", b"x" * MEGABYTE, 1_000)),
     "elements without end": (["xml-too-complex"], lambda: compressed(ROOT + b"<url>", b"<loc>" * 100_000, 1_000)),
@@ -70,11 +69,7 @@ BOMBS: dict[str, tuple[list[str], Callable[[], Iterator[bytes]]]] = {
         ["xml-misplaced-element", "xml-too-complex"],
         lambda: compressed(ROOT, b"<loc/>" * 99_999, 100),
     ),
-    "entities": (["xml-dtd"], lambda: iter([b'<!DOCTYPE a [<!ENTITY b "' + b"x" * MEGABYTE + b'">]><a>&b;</a>'])),
-    "many lines": (
-        ["document-too-large"],
-        lambda: compressed(b"https://example.com/\n", b"https://example.com/\n" * 100_000, 100),
-    ),
+    "many lines": (["document-too-large"], lambda: compressed(b"", b"https://example.com/\n" * 100_000, 100)),
 }
 
 

@@ -85,7 +85,6 @@ def encoded(coding: str, change: Callable[[bytes], bytes]) -> Callable[[WebSite]
 
 FAULTY: dict[str, tuple[str, Callable[[WebSite], None]]] = {
     "missing": ("fetch-status", lambda _: None),
-    "error of the server": ("fetch-status", lambda site: site.add(PATH, Reply(500))),
     "overloaded all the time": ("fetch-status", lambda site: site.add(PATH, Reply(503))),
     "401": ("fetch-login", lambda site: site.add(PATH, Reply(401))),
     "redirect to a login page": ("fetch-login", to_a_login_page),
@@ -93,14 +92,10 @@ FAULTY: dict[str, tuple[str, Callable[[WebSite], None]]] = {
     "redirects in a circle": ("fetch-redirect-loop", in_a_circle),
     "many redirects": ("fetch-redirect-loop", with_many_redirects),
     "redirect to what is no URL": ("fetch-failed", lambda site: site.add(PATH, redirect("ftp://example.com/"))),
-    "redirect to a name that cannot be": (
-        "fetch-failed",
-        lambda site: site.add(PATH, redirect("http://xn--a.example/")),
-    ),
+    "redirect to no name": ("fetch-failed", lambda site: site.add(PATH, redirect("http://xn--a.example/"))),
     "forbidden by robots.txt": ("fetch-robots", forbidden_by_robots),
     "robots.txt fails": ("fetch-robots", lambda site: site.add("/robots.txt", Reply(500))),
     "for browsers only": ("fetch-user-agent", for_browsers_only),
-    "403 for all": ("fetch-status", lambda site: site.add(PATH, Reply(403))),
     "HTML": ("fetch-html", lambda site: site.add(PATH, HTML)),
     "cut off": ("fetch-failed", cut_off),
     "a type of pages": (
@@ -161,35 +156,24 @@ def test_host_without_address(errno: int, reason: str, monkeypatch: pytest.Monke
     assert (finding.code, finding.text) == ("fetch-failed", reason)
 
 
-def test_server_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_client, "TIMEOUT_SECONDS", 0.05)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        url = f"http://127.0.0.1:{server.getsockname()[1]}{PATH}"
-        assert codes(check_url(url)) == ["fetch-timeout"]
-
-
-@pytest.mark.parametrize("line", [b"X-Slow: 1\r\n", b"HTTP/1.1 103 Early Hints\r\n\r\n"], ids=["headers", "hints"])
-def test_server_whose_headers_never_end(line: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_whose_headers_never_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_client, "TIMEOUT_SECONDS", 0.1)
+    is_over = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(20)
-        url = f"http://127.0.0.1:{server.getsockname()[1]}{PATH}"
 
         def send() -> None:
             with suppress(OSError):
                 while True:
                     connection, _ = server.accept()
                     with connection, suppress(OSError):
-                        if not line.startswith(b"HTTP"):
-                            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                        connection.sendall(b"HTTP/1.1 200 OK\r\n")
                         while not is_over.wait(0.01):
-                            connection.sendall(line)
+                            connection.sendall(b"X-Slow: 1\r\n")
 
-        is_over = threading.Event()
         thread = threading.Thread(target=send)
         thread.start()
         try:
-            assert codes(check_url(url)) == ["fetch-timeout"]
+            assert codes(check_url(f"http://127.0.0.1:{server.getsockname()[1]}{PATH}")) == ["fetch-timeout"]
         finally:
             is_over.set()
             server.shutdown(socket.SHUT_RDWR)
@@ -208,14 +192,9 @@ def test_overload_is_waited_for(site: WebSite) -> None:
     assert site.requests.count(PATH) == 3
 
 
-def test_retry_after_may_be_a_date(site: WebSite) -> None:
-    headers = {"Retry-After": "Sat, 31 Jan 2099 14:00:00 GMT"}
-    site.add(PATH, Reply(503, headers=headers), good(site))
-    assert codes(check_url(f"{site.origin}{PATH}")) == ["fetch-status"]
-
-
-def test_host_that_asks_for_a_long_pause_is_left_alone(site: WebSite) -> None:
-    site.add(PATH, Reply(503, headers={"Retry-After": "3600"}), good(site))
+@pytest.mark.parametrize("pause", ["3600", "Sat, 31 Jan 2099 14:00:00 GMT"])
+def test_host_that_asks_for_a_long_pause_is_left_alone(site: WebSite, pause: str) -> None:
+    site.add(PATH, Reply(503, headers={"Retry-After": pause}), good(site))
     assert codes(check_url(f"{site.origin}{PATH}")) == ["fetch-status"]
     assert site.requests.count(PATH) == 1
 
@@ -225,29 +204,19 @@ def test_urls_of_a_sitemap(site: WebSite, tmp_path: Path) -> None:
     site.add("/a.xml", xml(index(f"{site.origin}/b.xml")))
     site.add_sitemap("/b.xml", "/1", "/2")
     assert sitemap_urls(site.origin) == [f"{site.origin}/1", f"{site.origin}/2"]
+    site.add("/robots.txt", Reply(404))
+    site.add_sitemap("/sitemap.xml", "/3")
+    assert sitemap_urls(f"{site.origin}/") == [f"{site.origin}/3"]
     with pytest.raises(SitemapError, match="the server answers 404"):
         sitemap_urls(f"{site.origin}/missing.xml")
     (tmp_path / "sitemap.xml").write_text(urlset("https://example.com/a"), "utf-8")
     assert sitemap_urls(str(tmp_path)) == sitemap_urls(str(tmp_path / "sitemap.xml")) == ["https://example.com/a"]
 
 
-def test_site_names_its_sitemaps_in_robots(site: WebSite) -> None:
-    site.add("/robots.txt", Reply(200, f"Sitemap: {site.origin}/a.xml\nsitemap: /b.xml\n".encode()))
-    site.add_sitemap("/a.xml", "/1")
-    site.add_sitemap("/b.xml", "/2", "/3")
-    result = check_url(site.origin)
-    assert (result.documents, len(result.urls), result.findings) == (2, 3, [])
-
-
-@pytest.mark.parametrize("url", ["https://[/", "ftp://example.com/a.xml", "https://", "mailto:ann@example.com"])
+@pytest.mark.parametrize("url", ["https://[/", "mailto:ann@example.com"])
 def test_robots_that_names_what_is_no_url(site: WebSite, url: str) -> None:
     site.add("/robots.txt", Reply(200, f"Sitemap: {url}\n".encode()))
     assert codes(check_url(site.origin)) == ["fetch-failed"]
-
-
-def test_sitemap_of_a_site_without_robots(site: WebSite) -> None:
-    site.add_sitemap("/sitemap.xml", "/1")
-    assert len(check_url(f"{site.origin}/").urls) == 1
 
 
 def test_documents_of_an_index_are_read_each_once(site: WebSite) -> None:
@@ -268,12 +237,6 @@ def test_index_without_end_is_left_at_the_limit(site: WebSite) -> None:
     assert result.documents == 5
 
 
-def test_missing_document_of_an_index(site: WebSite) -> None:
-    site.add(PATH, xml(index(f"{site.origin}/a.xml")))
-    (message,) = check_url(f"{site.origin}{PATH}").findings
-    assert (message.code, message.url) == ("fetch-status", f"{site.origin}/a.xml")
-
-
 def test_robots_that_forbids_only_other_programs(site: WebSite) -> None:
     rules = b"User-agent: *\nDisallow: /\n\nUser-agent: Googlebot\nUser-agent: Bingbot\nDisallow:\n"
     site.add("/robots.txt", Reply(200, rules))
@@ -282,11 +245,7 @@ def test_robots_that_forbids_only_other_programs(site: WebSite) -> None:
         check_url(f"{site.origin}{PATH}")
     assert site.requests == ["/robots.txt"]
     assert check_url(f"{site.origin}{PATH}", obey_robots=False).findings == []
-
-
-def test_robots_that_forbids_a_document_to_other_programs(site: WebSite) -> None:
-    rules = b"User-agent: *\nDisallow: /a.xml\n\nUser-agent: Googlebot\nUser-agent: Bingbot\nDisallow:\n"
-    site.add("/robots.txt", Reply(200, rules))
+    site.add("/robots.txt", Reply(200, rules.replace(b"Disallow: /\n", b"Disallow: /a.xml\n")))
     site.add(PATH, xml(index(f"{site.origin}/a.xml")))
     assert codes(check_url(f"{site.origin}{PATH}")) == ["index-not-all-read"]
 
