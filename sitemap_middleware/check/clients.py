@@ -9,7 +9,8 @@ from enum import StrEnum
 from typing import Final, Protocol
 from urllib.parse import unquote, urlsplit
 
-from ..evidence.body_decoding import decode_body, parse_codings
+from ..evidence.response_headers import ResponseHeaders
+from ..evidence.response_parser import decode_body
 from ..http import messages
 from ..http.robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH, RobotsRules, parse_robots_file
 from ..models import Site
@@ -113,7 +114,7 @@ class Robots:
     def __init__(self, response: Response) -> None:
         self.url = response.url
         self.status = response.status
-        codings = parse_codings(response.header("content-encoding"))
+        codings = ResponseHeaders(response.headers).codings
         body, _ = decode_body(response.body, codings, MAX_ROBOTS_BYTES + 1)
         file = parse_robots_file(body) if response.status == 200 else None
         self.text = file.text if file is not None else ""
