@@ -1,4 +1,4 @@
-"""The command `check`: a file, a URL, an app; what it prints, and its exit status."""
+"""The command `check`: a file, a URL, an app; what it compares, what it prints, and its exit status."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import flask
 import pytest
 from click.testing import Result
-from flask import Flask
+from fastapi import FastAPI
 from starlette.applications import Starlette
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.routing import Route
 
@@ -23,29 +25,38 @@ from sitemap_middleware.cli.main import command, commands_for
 from ...support.command_line import cli_runner
 from ..check.web_site import Reply, index, served, urlset, xml
 
+BAKERY = "https://bakery.example"
+
 
 def check(*arguments: Any) -> Result:
     return cli_runner().invoke(command, ["check", *map(str, arguments)])
 
 
-@pytest.fixture
-def faulty(tmp_path: Path) -> Path:
-    """A sitemap with an error, a warning and an info."""
-    file = tmp_path / "sitemap.xml"
-    file.write_text(urlset("/about", "https://example.com/a#b", "https://example.com//c"), "utf-8")
+def codes(answer: Result) -> list[str]:
+    return [message["code"] for message in json.loads(answer.stdout)]
+
+
+def write(file: Path, *urls: str) -> Path:
+    file.write_text(urlset(*urls), "utf-8")
     return file
 
 
-def bakery(**options: Any) -> Flask:
-    app = Flask("bakery")
+@pytest.fixture
+def faulty(tmp_path: Path) -> Path:
+    """A sitemap with an error, a warning and an info."""
+    return write(tmp_path / "sitemap.xml", "/about", "https://example.com/a#b", "https://example.com//c")
+
+
+def bakery(**options: Any) -> flask.Flask:
+    app = flask.Flask("bakery", static_folder=None)
     app.add_url_rule("/", "home", lambda: "<h1>Bakery</h1>")
-    options = {"base_url": "https://bakery.example", "store": "memory://", **options}
+    options = {"base_url": BAKERY, "store": "memory://", **options}
     app.wsgi_app = SitemapMiddleware(app.wsgi_app, **options)  # type: ignore[method-assign]
     return app
 
 
 def of_app(app: Any, *arguments: str) -> Result:
-    return cli_runner().invoke(commands_for(app), ["check", *arguments])
+    return cli_runner().invoke(commands_for(app), ["check", *arguments], catch_exceptions=False)
 
 
 def test_messages_have_place_severity_and_code(faulty: Path) -> None:
@@ -65,29 +76,13 @@ def test_messages_have_place_severity_and_code(faulty: Path) -> None:
         ([], 1),
         (["--ignore", "loc-relative"], 0),
         (["--ignore", "loc"], 0),
-        (["--select", "loc-fragment,loc-double-slash"], 0),
         (["--select", "loc-fragment", "--fail-on", "warning"], 1),
-        (["--select", "loc-double-slash", "--fail-on", "warning"], 0),
         (["--select", "loc-double-slash", "--fail-on", "info"], 1),
         (["--select", "loc", "--ignore", "loc-relative,loc-fragment"], 0),
     ],
 )
 def test_exit_status(faulty: Path, arguments: list[str], status: int) -> None:
     assert check(faulty, *arguments).exit_code == status
-
-
-def test_scheme_may_be_in_upper_case() -> None:
-    with served() as site:
-        site.add_sitemap("/sitemap.xml", "/")
-        answer = check(f"{site.origin.upper()}/sitemap.xml", "--json", "--select", "loc,fetch")
-    assert (answer.exit_code, json.loads(answer.stdout)) == (0, [])
-
-
-def test_url_without_a_response_is_an_error() -> None:
-    with served() as site:
-        origin = site.origin
-    answer = check(f"{origin}/sitemap.xml", "--json")
-    assert (answer.exit_code, [message["code"] for message in json.loads(answer.stdout)]) == (1, ["fetch-failed"])
 
 
 def test_json_has_an_object_for_each_message(faulty: Path) -> None:
@@ -123,24 +118,6 @@ def test_pages_with_equal_messages_are_all_named() -> None:
     assert [line.split(": ")[2] for line in lines[:-1]] == [f"{site.origin}/{number}" for number in range(7)]
 
 
-def test_folder_is_checked_with_all_its_sitemaps(tmp_path: Path) -> None:
-    (tmp_path / "pages.xml").write_text(urlset("https://example.com/a", "/b"), "utf-8")
-    (tmp_path / "posts.xml.gz").write_bytes(gzip.compress(urlset("https://example.com/c").encode()))
-    (tmp_path / "notes.txt").write_text("nothing", "utf-8")
-    (tmp_path / "de").mkdir()
-    (tmp_path / "de" / "pages.xml").write_text(urlset("https://example.com/de/a"), "utf-8")
-    names = ("pages.xml", "posts.xml.gz", "de/pages.xml")
-    (tmp_path / "index.xml").write_text(index(*(f"https://example.com/{name}" for name in names)), "utf-8")
-    result = check(tmp_path, "--base-url", "https://example.com")
-    assert result.stdout.splitlines()[-1] == "3 URLs in 4 documents: 1 error"
-    assert f"{tmp_path / 'pages.xml'}:1:" in result.stdout
-
-
-def test_folder_without_a_sitemap_is_an_error(tmp_path: Path) -> None:
-    result = check(tmp_path)
-    assert (result.exit_code, "has no file *.xml or *.xml.gz" in result.stderr) == (2, True)
-
-
 def test_limit_says_how_many_messages_are_left_out(tmp_path: Path) -> None:
     file = tmp_path / "sitemap.xml"
     file.write_text(urlset(*(f"/{number}" for number in range(5))), "utf-8")
@@ -150,14 +127,30 @@ def test_limit_says_how_many_messages_are_left_out(tmp_path: Path) -> None:
     assert check(file, "--limit", "0").stdout.count("[loc-relative]") == 5
 
 
-def test_base_url_is_that_of_the_folder(tmp_path: Path) -> None:
-    file = tmp_path / "sitemap.xml"
-    file.write_text(urlset("https://example.com/shop/a", "https://example.com/b", "https://example.net/"), "utf-8")
-    assert "[loc-other-host]" not in check(file).stdout
-    codes = {
-        line.rpartition("[")[2] for line in check(file, "--base-url", "https://example.com/shop").stdout.splitlines()
-    }
-    assert codes >= {"loc-other-host]", "loc-outside-folder]"}
+def test_sarif(faulty: Path) -> None:
+    answer = check(faulty, "--format", "sarif", "--select", "loc-relative,loc-fragment")
+    log = json.loads(answer.stdout)
+    assert (log["version"], len(log["runs"]), answer.exit_code) == ("2.1.0", 1, 1)
+    tool, results = log["runs"][0]["tool"]["driver"], log["runs"][0]["results"]
+    assert [rule["id"] for rule in tool["rules"]] == ["loc-relative", "loc-fragment"]
+    assert [(result["ruleIndex"], result["ruleId"], result["level"]) for result in results] == [
+        (0, "loc-relative", "error"),
+        (1, "loc-fragment", "warning"),
+    ]
+    assert results[1]["message"]["text"] == "https://example.com/a#b: the URL has the fragment '#b'."
+    place = results[1]["locations"][0]["physicalLocation"]
+    assert (place["artifactLocation"]["uri"].endswith("sitemap.xml"), place["region"]["startLine"]) == (True, 1)
+
+
+def test_annotations_of_github_neither_end_a_command_nor_control_a_terminal(tmp_path: Path) -> None:
+    file = tmp_path / "sitemap.txt"
+    file.write_text("https://example.com/\n/a\N{RIGHT-TO-LEFT OVERRIDE}\x9b\x07b\n/100%,:\n", encoding="utf-8")
+    output = check(file, "--format", "github").stdout
+    assert "/a\\u202e\\x9b\\x07b" in output
+    assert output.replace("\n", "").isprintable()
+    line = output.splitlines()[-1]
+    assert line.startswith(f"::error file={file},line=3,title=loc-relative")
+    assert line.endswith("::/100%25,:: '/100%25,:' is not an absolute URL")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +158,8 @@ def test_base_url_is_that_of_the_folder(tmp_path: Path) -> None:
     [
         (["no-such-file.xml"], "no such file: no-such-file.xml"),
         (["https://"], "'https://' is not a URL"),
-        (["no.such.module:app"], "no module named 'no'"),
+        ([__file__], f"name the app in it, such as {__file__}:app"),
+        (["sitemap.xml", "--update-baseline"], "--update-baseline needs --baseline FILE"),
         (["sitemap.xml", "--ignore", "loc-nonsense"], "'loc-nonsense' is neither the code of a rule nor a family"),
         (["sitemap.xml", "--ignore", "loc-fragmnt"], "did you mean loc-fragment?"),
         (["--explain", "nonsense"], "--explain FAMILY lists the codes of a family: fetch, xml, documents, "),
@@ -179,11 +173,6 @@ def test_what_cannot_be_checked_is_an_error(arguments: list[str], error: str) ->
     result = check(*arguments)
     assert result.exit_code == 2
     assert error in result.stderr
-
-
-def test_python_file_needs_the_name_of_its_app() -> None:
-    result = check(__file__)
-    assert (result.exit_code, f"name the app in it, such as {__file__}:app" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("code", [family.rules[0].code for family in FAMILIES])
@@ -204,13 +193,60 @@ def test_each_family_lists_its_codes(family: Family) -> None:
     ]
 
 
+# Files
+
+
+def test_folder_is_checked_with_all_its_sitemaps(tmp_path: Path) -> None:
+    (tmp_path / "pages.xml").write_text(urlset("https://example.com/a", "/b"), "utf-8")
+    (tmp_path / "posts.xml.gz").write_bytes(gzip.compress(urlset("https://example.com/c").encode()))
+    (tmp_path / "notes.txt").write_text("nothing", "utf-8")
+    (tmp_path / "de").mkdir()
+    (tmp_path / "de" / "pages.xml").write_text(urlset("https://example.com/de/a"), "utf-8")
+    names = ("pages.xml", "posts.xml.gz", "de/pages.xml")
+    (tmp_path / "index.xml").write_text(index(*(f"https://example.com/{name}" for name in names)), "utf-8")
+    result = check(tmp_path, "--base-url", "https://example.com")
+    assert result.stdout.splitlines()[-1] == "3 URLs in 4 documents: 1 error"
+    assert f"{tmp_path / 'pages.xml'}:1:" in result.stdout
+
+
+def test_folder_without_a_sitemap_is_an_error(tmp_path: Path) -> None:
+    result = check(tmp_path)
+    assert (result.exit_code, "has no file *.xml or *.xml.gz" in result.stderr) == (2, True)
+
+
+def test_base_url_is_that_of_the_folder(tmp_path: Path) -> None:
+    file = tmp_path / "sitemap.xml"
+    file.write_text(urlset("https://example.com/shop/a", "https://example.com/b", "https://example.net/"), "utf-8")
+    assert "[loc-other-host]" not in check(file).stdout
+    codes = {
+        line.rpartition("[")[2] for line in check(file, "--base-url", "https://example.com/shop").stdout.splitlines()
+    }
+    assert codes >= {"loc-other-host]", "loc-outside-folder]"}
+
+
+def test_pages_of_a_file_are_requested_if_it_is_wanted_and_never_of_this_machine(tmp_path: Path) -> None:
+    with served() as site:
+        file = write(tmp_path / "sitemap.xml", f"{site.origin}/gone")
+        for mode in ("none", "all"):
+            assert codes(check(file, "--json", "--pages", mode, "--ignore", "loc-local")) == []
+        assert "/gone" not in site.requests
+
+
+# The web
+
+
 def test_url_with_its_index() -> None:
     with served() as site:
         site.add("/sitemap.xml", xml(index(f"{site.origin}/a.xml")))
-        site.add("/a.xml", xml(urlset(f"{site.origin}/")))
+        site.add("/a.xml", xml(urlset(f"{site.origin}/gone")))
         site.add("/robots.txt", Reply(200, f"Sitemap: {site.origin}/sitemap.xml\n".encode()))
-        result = check(site.origin, "--pages", "none")
+        result = check(site.origin.upper(), "--pages", "none")
+        sampled = check(site.origin)
     assert (result.exit_code, result.stdout) == (0, "1 URL in 2 documents: nothing found\n")
+    assert f"{site.origin}/gone: the page answers 404 [page-status]" in sampled.stdout
+    assert sampled.stdout.endswith("1 URL in 2 documents, 1 page requested: 1 error\n")
+    gone = check(f"{site.origin}/sitemap.xml", "--json")
+    assert (gone.exit_code, codes(gone)) == (1, ["fetch-failed"])
 
 
 def test_url_without_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,6 +255,36 @@ def test_url_without_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
     result = check("https://example.com/")
     assert result.exit_code == 2
     assert 'pip install "sitemap-middleware[check]"' in result.stderr
+
+
+# An earlier run
+
+
+def test_urls_that_vanish(tmp_path: Path) -> None:
+    file, baseline = tmp_path / "sitemap.xml", tmp_path / "urls.txt"
+    write(file, f"{BAKERY}/", f"{BAKERY}/a", f"{BAKERY}/caf%c3%a9")
+    assert codes(check(file, "--json", "--baseline", baseline)) == []
+    assert baseline.read_text("utf-8").splitlines() == [f"{BAKERY}/", f"{BAKERY}/a", f"{BAKERY}/caf%c3%a9"]
+
+    write(file, f"{BAKERY}/", f"{BAKERY}/b", f"{BAKERY}/caf%C3%A9")
+    (message,) = json.loads(check(file, "--json", "--baseline", baseline).stdout)
+    assert (message["code"], message["url"]) == ("coverage-vanished", f"{BAKERY}/a")
+    assert codes(check(file, "--json", "--baseline", baseline)) == ["coverage-vanished"]
+
+    answer = check(file, "--json", "--baseline", baseline, "--update-baseline")
+    assert codes(answer) == ["coverage-vanished"]
+    assert f"{baseline} is written" in " ".join(answer.stderr.split())
+    assert codes(check(file, "--json", "--baseline", baseline)) == []
+    assert {path.name for path in tmp_path.iterdir()} == {"sitemap.xml", "urls.txt"}
+
+
+def test_baseline_that_cannot_be_written(tmp_path: Path) -> None:
+    file = write(tmp_path / "sitemap.xml", f"{BAKERY}/")
+    answer = check(file, "--baseline", tmp_path / "missing" / "urls.txt")
+    assert (answer.exit_code, "--baseline cannot be written" in answer.stderr) == (2, True)
+
+
+# An app
 
 
 def test_wsgi_app_in_process() -> None:
@@ -302,3 +368,83 @@ def test_documents_that_the_app_serves_itself(document: PlainTextResponse, code:
     app = Starlette(routes=routes)
     app.add_middleware(SitemapMiddleware, base_url="https://bakery.example", store="memory://")
     assert f"[{code}]" in of_app(app).stdout
+
+
+def messages(answer: Result) -> dict[tuple[str, str], str]:
+    """The messages by code and path."""
+    found = json.loads(answer.stdout)
+    return {(message["code"], message["url"].removeprefix(BAKERY)): message["message"] for message in found}
+
+
+def test_pages_and_robots_of_an_app() -> None:
+    """Without `verify`, routes are listed before a visit, so the sitemap has pages that it should not."""
+    app = bakery(verify=False, robots=False)
+    for path, view in {
+        "/menu": lambda: flask.redirect("/"),
+        "/search": lambda: flask.redirect("/found?q=rye%20bread&page=1#first"),
+        "/found": lambda: f"<h1>{flask.request.args['q']}</h1>",
+        "/shop": lambda: flask.redirect("https://shop.example/"),
+        "/gone": lambda: ("Gone", 410),
+        "/circle": lambda: flask.redirect("/circle"),
+        "/failing": lambda: 1 / 0,
+        "/robots.txt": lambda: flask.Response("User-agent: *\nDisallow:\n", mimetype="text/plain"),
+    }.items():
+        app.add_url_rule(path, path, view)  # type: ignore[arg-type]
+    found = messages(of_app(app, "--json"))
+    assert found["page-redirect", "/menu"] == f"the page redirects to {BAKERY}/"
+    assert found["page-redirect", "/search"] == f"the page redirects to {BAKERY}/found?q=rye%20bread&page=1"
+    assert found["page-redirect", "/shop"] == "the page redirects to https://shop.example/"
+    assert found["page-status", "/gone"] == "the page answers 410"
+    assert found["page-redirect-loop", "/circle"] == f"{BAKERY}/circle redirects in a circle"
+    assert [code for code, path in found if path == "/failing"] == ["page-status"]
+    assert found["robots-no-sitemap-line", "/robots.txt"] == "no Sitemap line names this sitemap"
+    assert not [code for code, path in found if path == "/"]
+
+
+def test_page_of_an_asgi_app_that_raises() -> None:
+    async def failing(_: Any) -> Any:
+        raise ZeroDivisionError("division by zero")
+
+    app = SitemapMiddleware(Starlette(routes=[Route("/", failing)]), base_url=BAKERY, store="memory://", verify=False)
+    assert messages(of_app(app, "--json"))["page-failed", "/"] == "the app raises ZeroDivisionError: division by zero"
+
+
+@pytest.mark.parametrize(("mode", "never_seen"), [("none", 120), ("sample", 70), ("all", 0)])
+def test_pages_that_the_run_requests_are_not_reported_as_never_seen(mode: str, never_seen: int) -> None:
+    app = flask.Flask("bakery", static_folder=None)
+    values = sitemap(values=[*map(str, range(120))])
+    app.add_url_rule("/breads/<name>", "bread", values(lambda name: f"<h1>{name}</h1>"))
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url=BAKERY, store="memory://")
+    found = codes(of_app(app, "--json", "--pages", mode, "--limit", "0", "--select", "coverage"))
+    assert found == ["coverage-never-seen"] * never_seen
+
+
+def test_page_that_was_seen_and_is_not_listed(tmp_path: Path) -> None:
+    app = flask.Flask("bakery")
+    app.add_url_rule("/", "home", lambda: "<h1>Our bread</h1>")
+    app.add_url_rule("/offer", "offer", lambda: '<meta name="robots" content="noindex"><h1>Offer</h1>')
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url=BAKERY, store=f"sqlite:///{tmp_path / 'sitemap.sqlite3'}")
+    client = app.test_client()
+    for path in ("/", "/offer"):
+        client.get(path, base_url=BAKERY)
+    client.get("/sitemap.xml", base_url=BAKERY)
+    app.wsgi_app.flush()
+    found = messages(of_app(app, "--json"))
+    assert found["coverage-not-listed", "/offer"] == "the page is left out: its robots meta tag says noindex"
+    assert ("coverage-never-seen", "/") not in found
+
+
+@pytest.mark.parametrize("kind", [Starlette, FastAPI])
+@pytest.mark.parametrize("gzip_is", ["nowhere", "inside", "outside"])
+def test_pages_requested_by_check_are_no_visits(kind: Any, gzip_is: str, tmp_path: Path) -> None:
+    app = kind(routes=[Route("/", lambda _: HTMLResponse("<p>Home"))])
+    options = {"store": f"sqlite:///{tmp_path / 'site.sqlite3'}", "base_url": BAKERY, "verify": False}
+    if gzip_is == "inside":
+        app.add_middleware(GZipMiddleware)
+    app.add_middleware(SitemapMiddleware, **options)
+    if gzip_is == "outside":
+        app.add_middleware(GZipMiddleware)
+    assert "1 page requested" in of_app(app).stdout
+    site = SitemapMiddleware(Starlette(), **options)
+    assert site.explain("/").page is None
+    site.close()

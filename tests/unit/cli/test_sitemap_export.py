@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 import textwrap
 from pathlib import Path
 
@@ -12,91 +13,57 @@ from click.testing import Result
 from sitemap_middleware.cli.export_commands import RETRY_SECONDS, export
 from sitemap_middleware.cli.main import command
 from sitemap_middleware.documents.xml import render_sitemap
-from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.exceptions import SitemapError
 from sitemap_middleware.http.messages import GENERATING_HEADER, Response
 from sitemap_middleware.models import Site
-from sitemap_middleware.observe.ingest import save_observations
-from sitemap_middleware.stores.sqlite import SQLiteStore
 
-from ...apps.terminal_site import BASE, NOW
 from ...support.command_line import cli_runner
 from ...support.documents import entries, locs
 
-SITE = "tests.apps.terminal_site"
+BASE = "https://shop.example"
+SHOP = """
+    import flask
+    from sitemap_middleware import SitemapMiddleware, sitemap
+    app = flask.Flask(__name__, static_folder=None)
+    app.add_url_rule("/", "home", lambda: ("Home", {"Last-Modified": "Fri, 01 May 2020 06:30:00 GMT"}))
+    app.add_url_rule("/posts/<slug>", "post", sitemap(values=["one"], lastmod="2024-05-01")(lambda slug: slug))
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, path="/maps/pages.xml")
+"""
 
 
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SQLiteStore:
-    """The store that the apps will open."""
-    file = tmp_path / "kept.sqlite3"
-    monkeypatch.setenv("SITEMAP_STORE", f"sqlite:///{file}")
+@pytest.fixture(autouse=True)
+def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SITEMAP_STORE", f"sqlite:///{tmp_path / 'kept.sqlite3'}")
     monkeypatch.chdir(tmp_path)
-    return SQLiteStore(file)
 
 
-def build(app: str, out: Path, *arguments: str) -> Result:
-    return cli_runner().invoke(command, ["build", app, "--out", str(out), *arguments], catch_exceptions=False)
+def build(source: str, *arguments: str, out: Path = Path("public")) -> Result:
+    """Build the sitemap of an app that a module makes."""
+    Path("own_app.py").write_text(textwrap.dedent(source), "utf-8")
+    sys.modules.pop("own_app", None)
+    return cli_runner().invoke(command, ["build", "own_app:app", "--out", str(out), *arguments], catch_exceptions=False)
 
 
-def own(source: str, name: str) -> str:
-    Path(f"{name}.py").write_text(textwrap.dedent(source), "utf-8")
-    return name
-
-
-def seen(path: str, route: str, **more: object) -> Observation:
-    return Observation(
-        path, route, NOW - 100, 200, "text/html", is_read=True, learned="<" in route or "{" in route, **more
-    )  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("shop", ["flask_shop", "starlette_shop", "fastapi_shop"])
-def test_the_files_are_what_the_app_would_serve(shop: str, store: SQLiteStore, tmp_path: Path) -> None:
-    route = "/posts/<slug>" if shop == "flask_shop" else "/posts/{slug}"
-    save_observations(store, BASE, [seen("/posts/one", route), seen("/", "/", last_modified=1_588_314_600, digest=1)])
-    out = tmp_path / "public"
-    result = build(f"{SITE}:{shop}", out, "--factory")
+def test_the_files_are_what_the_app_would_serve() -> None:
+    refused = build(SHOP)
+    assert refused.exit_code == 2
+    assert "give --base-url, such as https://example.com" in refused.stderr
+    result = build(SHOP, "--base-url", BASE)
     assert result.exit_code == 0, result.output
-    body, gzipped = (out / "sitemap.xml").read_bytes(), (out / "sitemap.xml.gz").read_bytes()
+    body, gzipped = Path("public/maps/pages.xml").read_bytes(), Path("public/maps/pages.xml.gz").read_bytes()
     assert result.stdout.splitlines() == [
-        f"sitemap.xml  3 URLs, {len(body)} bytes; {len(gzipped)} bytes as sitemap.xml.gz",
-        f"3 URLs of https://shop.example, {len(body)} bytes: 2 files in {out}",
+        f"maps/pages.xml  2 URLs, {len(body)} bytes; {len(gzipped)} bytes as pages.xml.gz",
+        f"2 URLs of https://shop.example, {len(body)} bytes: 2 files in public",
     ]
     assert entries(body) == {
         f"{BASE}/": {"lastmod": "2020-05-01T06:30:00Z"},
-        f"{BASE}/closed": {},
-        f"{BASE}/posts/one": {},
+        f"{BASE}/posts/one": {"lastmod": "2024-05-01"},
     }
-    assert gzip.decompress((out / "sitemap.xml.gz").read_bytes()) == body
+    assert gzip.decompress(gzipped) == body
 
 
-def test_base_url_may_be_given_if_the_app_has_none(store: SQLiteStore, tmp_path: Path) -> None:
-    app = own(
-        """
-        import flask
-        from sitemap_middleware import SitemapMiddleware
-        app = flask.Flask(__name__)
-        app.add_url_rule("/", "home", lambda: "Home")
-        app.wsgi_app = SitemapMiddleware(app.wsgi_app, path="/maps/pages.xml")
-        """,
-        "own_nameless",
-    )
-    refused = build(f"{app}:app", tmp_path / "public")
-    assert refused.exit_code == 2
-    assert "give --base-url, such as https://example.com" in refused.stderr
-    result = build(
-        f"{own((tmp_path / 'own_nameless.py').read_text(), 'own_named')}:app",
-        tmp_path / "public",
-        "--base-url",
-        "https://www.example.org",
-    )
-    assert result.exit_code == 0, result.output
-    assert locs((tmp_path / "public/maps/pages.xml").read_bytes()) == ["https://www.example.org/"]
-
-
-def test_asgi_app_stays_alive_during_the_export(store: SQLiteStore, tmp_path: Path) -> None:
-    app = own(
-        """
+def test_asgi_app_stays_alive_during_the_export() -> None:
+    result = build("""
         import contextlib
         from pathlib import Path
         from starlette.applications import Starlette
@@ -119,12 +86,9 @@ def test_asgi_app_stays_alive_during_the_export(store: SQLiteStore, tmp_path: Pa
         routes = [Route("/robots.txt", robots), Route("/private", page), Route("/public", page)]
         app = Starlette(routes=routes, lifespan=lifespan)
         app.add_middleware(SitemapMiddleware, base_url="https://example.com:8443")
-        """,
-        "own_living",
-    )
-    result = build(f"{app}:app", tmp_path / "public")
+    """)
     assert result.exit_code == 0, result.output
-    assert locs((tmp_path / "public/sitemap.xml").read_bytes()) == ["https://example.com:8443/public"]
+    assert locs(Path("public/sitemap.xml").read_bytes()) == ["https://example.com:8443/public"]
     assert Path("log").read_text() == "down"
 
 
@@ -156,23 +120,22 @@ FAILING = {
 
 
 @pytest.mark.parametrize("case", FAILING)
-def test_failed_export_is_reported_in_one_line(case: str, store: SQLiteStore, tmp_path: Path) -> None:
+def test_failed_export_is_reported_in_one_line(case: str) -> None:
     source, words = FAILING[case]
-    result = build(f"{own(source, f'own_{abs(hash(case))}')}:app", tmp_path / "public")
+    result = build(source)
     assert result.exit_code == 2
     assert words in result.stderr
-    assert not (tmp_path / "public").exists()
+    assert not Path("public").exists()
 
 
-def test_unwritable_folder_is_named_and_nothing_is_left(store: SQLiteStore, tmp_path: Path) -> None:
+def test_unwritable_folder_is_named_and_nothing_is_left(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    result = build(f"{SITE}:flask_shop", tmp_path / "file" / "public", "--factory")
+    result = build(SHOP, "--base-url", BASE, out=Path("file/public"))
     assert result.exit_code == 2
-    assert f"{tmp_path / 'file' / 'public'} cannot be written" in result.stderr
-    out = tmp_path / "public"
-    (out / "sitemap.xml.gz").mkdir(parents=True)  # no file can take its place
-    assert build(f"{SITE}:flask_shop", out, "--factory").exit_code == 2
-    assert [path.name for path in out.iterdir()] == ["sitemap.xml.gz"]
+    assert "file/public cannot be written" in result.stderr
+    (tmp_path / "public/maps/pages.xml.gz").mkdir(parents=True)  # no file can take its place
+    assert build(SHOP, "--base-url", BASE).exit_code == 2
+    assert [path.name for path in (tmp_path / "public/maps").iterdir()] == ["pages.xml.gz"]
 
 
 # What is not there yet
