@@ -437,7 +437,7 @@ def app_with_a_pool(enter: Callable[[], None]) -> Starlette:
     return app
 
 
-@pytest.mark.parametrize("arguments", READS, ids=lambda arguments: arguments[0])
+@pytest.mark.parametrize("arguments", [*READS, *REQUESTS], ids=lambda arguments: arguments[0])
 def test_values_may_need_what_the_lifespan_makes(arguments: list[str]) -> None:
     app = app_with_a_pool(lambda: None)
     assert cli_runner().invoke(commands_for(app), arguments, catch_exceptions=False).exit_code == 0

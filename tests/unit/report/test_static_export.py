@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from click.testing import Result
 
 from sitemap_middleware.cli.main import command
 from sitemap_middleware.report import static_export
@@ -17,44 +18,28 @@ from ...support.command_line import cli_runner
 
 APP = """
 from datetime import date
-from {framework} import {names}
+from flask import Flask
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
-items = [Entry({{"slug": f"loaf-{{n:03}}"}}, lastmod=date(2025, 1, 1 + n % 28)) for n in range(230)]
-"""
-
-FLASK = (
-    APP.format(framework="flask", names="Flask")
-    + """
+items = [Entry({"slug": f"loaf-{n:03}"}, lastmod=date(2025, 1, 1 + n % 28)) for n in range(230)]
 app = Flask("shop")
 app.add_url_rule("/", "home", lambda: "<h1>Home</h1>")
 app.add_url_rule("/kitchen", "kitchen", lambda: ("no", 403))
 app.add_url_rule("/loaves/<slug>", "loaf", sitemap(values=lambda: items)(lambda slug: slug))
 app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", store="sqlite:///shop.sqlite3")
 """
-)
-STARLETTE = (
-    APP.format(framework="starlette.applications", names="Starlette")
-    + """
-from starlette.responses import HTMLResponse
-from starlette.routing import Route
-async def home(request): return HTMLResponse("<h1>Home</h1>")
-async def kitchen(request): return HTMLResponse("no", 403)
-@sitemap(values=lambda: items)
-async def loaf(request): return HTMLResponse("loaf")
-app = Starlette(routes=[Route("/", home), Route("/kitchen", kitchen), Route("/loaves/{slug}", loaf)])
-app.add_middleware(SitemapMiddleware, base_url="https://shop.example", store="sqlite:///shop.sqlite3")
-"""
-)
 
 
-@pytest.fixture(params=["flask", "starlette"])
-def app(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    name = f"static_{request.param}_shop"
-    (tmp_path / f"{name}.py").write_text(FLASK if request.param == "flask" else STARLETTE, "utf-8")
-    monkeypatch.delitem(sys.modules, name, raising=False)
-    return f"{name}:app"
+    (tmp_path / "static_shop.py").write_text(APP, "utf-8")
+    monkeypatch.delitem(sys.modules, "static_shop", raising=False)
+    return "static_shop:app"
+
+
+def report(app: str, *arguments: str) -> Result:
+    return cli_runner().invoke(command, ["report", app, "--out", "out", *arguments])
 
 
 def links(file: Path) -> list[str]:
@@ -62,7 +47,7 @@ def links(file: Path) -> list[str]:
 
 
 def test_every_link_leads_to_a_file_or_to_the_site(app: str, tmp_path: Path) -> None:
-    answer = cli_runner().invoke(command, ["report", app, "--out", "out", "--json"])
+    answer = report(app, "--json")
     assert answer.exit_code == 0, answer.output
     folder = tmp_path / "out"
     files = [file for file in folder.rglob("*") if file.is_file()]
@@ -74,11 +59,7 @@ def test_every_link_leads_to_a_file_or_to_the_site(app: str, tmp_path: Path) -> 
 
 
 def test_it_has_the_figures_of_the_commands(app: str, tmp_path: Path) -> None:
-    assert (
-        cli_runner()
-        .invoke(command, ["report", app, "--out", "out"])
-        .output.startswith("report of https://shop.example: ")
-    )
+    assert report(app).output.startswith("report of https://shop.example: ")
     overview = (tmp_path / "out" / "index.html").read_text("utf-8")
     rows = json.loads(cli_runner().invoke(command, ["list", app, "--json"]).stdout)
     assert len(rows) == 231
@@ -97,7 +78,7 @@ def test_it_has_the_figures_of_the_commands(app: str, tmp_path: Path) -> None:
 
 def test_only_so_many_pages_have_a_file_of_their_own(app: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(static_export, "MAX_PAGE_FILES", 3)
-    cli_runner().invoke(command, ["report", app, "--out", "out"])
+    report(app)
     assert sorted(file.name for file in (tmp_path / "out" / "page").iterdir()) == ["1.html", "2.html", "3.html"]
     assert '<a class="path" href="https://shop.example/loaves/loaf-100">/loaves/loaf-100</a>' in (
         tmp_path / "out" / "pages-2.html"
@@ -105,24 +86,24 @@ def test_only_so_many_pages_have_a_file_of_their_own(app: str, tmp_path: Path, m
 
 
 def test_files_of_an_earlier_report_are_removed_and_no_others(app: str, tmp_path: Path) -> None:
-    cli_runner().invoke(command, ["report", app, "--out", "out"])
+    report(app)
     old = tmp_path / "out" / "pages-9.html"
     old.write_bytes((tmp_path / "out" / "pages.html").read_bytes())
     own = tmp_path / "out" / "pages-10.html"
     own.write_text("<p>Mine</p>", "utf-8")
-    cli_runner().invoke(command, ["report", app, "--out", "out"])
+    report(app)
     assert (old.exists(), own.exists()) == (False, True)
 
 
 def test_a_folder_that_cannot_be_written_is_named(app: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
-    answer = cli_runner().invoke(command, ["report", app, "--out", "file/out"])
+    answer = report(app, "--out", "file/out")
     assert (answer.exit_code, answer.stderr.startswith("Error: file/out cannot be written: ")) == (2, True)
 
 
 def test_without_the_extra_the_error_names_it(app: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sitemap_middleware.report.static_export", None)
-    answer = cli_runner().invoke(command, ["report", app, "--out", "out"])
+    answer = report(app)
     assert answer.exit_code == 2
     assert 'the report needs the extra "report": pip install "sitemap-middleware[report]"' in " ".join(
         answer.stderr.split()
