@@ -7,16 +7,15 @@ import os
 from collections.abc import Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast
 
-from .adapters.adapter_choice import adapter_class
 from .adapters.installation import app_around_route, find_middleware, install_once
 from .adapters.metrics import metrics_reporter
-from .adapters.protocol_detection import detect_protocol
+from .adapters.protocol_detection import adapter_class, detect_protocol
 from .exceptions import OptionError
 from .options.sources import CONFIG_PLACE, Setting, collect_settings, warn_of_unknown_keys
 from .options.table import OPTIONS, refuse_unknown, validate_options
 from .options.typed import SitemapOptions
 from .routing import framework_detection
-from .routing.framework_detection import EXTENSION_NAME, FRAMEWORK_NAMES, framework_of, is_starlette
+from .routing.framework_detection import FRAMEWORK_NAMES, framework_of
 from .service import SitemapService
 from .stores import FallbackStore, Store, open_store
 from .stores.default import current_test
@@ -124,10 +123,7 @@ class SitemapMiddleware:
         self._service = SitemapService(routed_app, checked, store)
         self._test: str | None = None
         self._metrics_report(self._service)
-        if is_starlette(framework := framework_detection.framework_app(routed_app)):
-            from .routing.starlette_routes import set_state
-
-            set_state(framework, EXTENSION_NAME, self)
+        framework_detection.remember_middleware(framework_detection.framework_app(routed_app), self)
 
     @classmethod
     def of(cls, app: object) -> Self:

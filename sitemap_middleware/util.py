@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import inspect
 import logging
 import os
-import sys
 import threading
 import time
 import weakref
@@ -14,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from secrets import token_hex
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -193,18 +191,6 @@ def resolve(future: Future[T], work: Callable[[], T]) -> None:
         future.set_result(work())
     except Exception as error:
         future.set_exception(error)
-
-
-def mark_coroutine_function(function: Any) -> None:
-    """Mark a function that returns an awaitable as a coroutine function, for `inspect` and asgiref."""
-    if sys.version_info >= (3, 12):  # pragma: no cover (one of the two, by the interpreter)
-        inspect.markcoroutinefunction(function)
-    else:  # pragma: no cover (likewise)
-        import asyncio
-
-        # `asyncio.iscoroutinefunction` reads this mark; from Python 3.12 on there is the public function above.
-        # Without it, asgiref warns when `async_to_sync` is given our `send`.
-        function._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined] # there is no public name
 
 
 def call_before_threads_are_joined(function: Callable[[], None]) -> None:

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import closing, suppress
 from contextvars import Context
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
+from anyio.from_thread import run_sync as run_on_loop
+from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..http.messages import DOCUMENT_SUFFIXES, Request, Response
-from ..routing.framework_detection import EXTENSION_NAME
-from ..routing.starlette_routes import set_state
+from ..http.messages import DOCUMENT_SUFFIXES, TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, Request, Response
+from ..http.request_filter import ignore_reason_of_scope
+from ..http.robots_parser import MAX_ROBOTS_BYTES
+from ..observe.passing_response import PassingResponse
+from ..observe.tracker import RequestKey, TrackedPage
+from ..routing.framework_detection import remember_middleware
 from ..service import SitemapService
-from .amended_robots import amended_asgi
-from .asgi_exchange import ASGIExchange, key_of
-from .asgi_response_sending import send_response
-from .event_loop_and_threads import run_in_thread, thread_limiter
+from .asgi_client import ASGIClient
+from .event_loop_and_threads import collect_on_loop, run_in_thread, thread_limiter
+
+MAX_HANGING_REQUESTS: Final = 4
+"""AnyIO threads on which our requests to the app may hang. The app has forty of them."""
+
+_NON_BODY_MESSAGES: Final = (
+    "http.response.debug",
+    "http.response.early_hint",
+    "http.response.push",
+    "http.response.trailers",
+)
+"""Messages without a part of the body. Any other may carry one. A tuple, because a type may be unhashable."""
+
+_TEST_CLIENT_ADDRESSES: Final = frozenset({("testclient", 50000), ("127.0.0.1", 123)})
+"""The made-up addresses of Starlette's TestClient and httpx's ASGITransport. Real clients do not use port 123."""
 
 
 class ASGIMiddleware:
@@ -33,14 +51,13 @@ class ASGIMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app, exchange = self.app, None
         try:
-            if scope["type"] != "http" or not self.service.options.enabled:
-                send = self._send_of_other_scope(scope, send)
-                app = self.app
-            elif (key := key_of(scope)) is not None:
-                exchange = ASGIExchange(self, scope, key, send)
-                exchange.page = self.service.tracker.pages.get(key)
-                if exchange.page is None:
-                    app = await self._app_of_untracked(exchange)
+            self._bind_app(scope)
+            app = self.app
+            if scope["type"] == "lifespan":
+                send = partial(self._lifespan_send, scope, send)
+            elif scope["type"] == "http" and self.service.options.enabled and isinstance(scope["headers"], Collection):
+                exchange = ASGIExchange(self, scope, send)  # headers that can be read only once are left to the app
+                app = await self._app_for(exchange)
         except Exception as error:
             app, exchange = self.app, None
             self.service.log_fault("a request could not be looked at", error)
@@ -53,66 +70,207 @@ class ASGIMiddleware:
             exchange.retract()
             raise
 
-    async def _app_of_untracked(self, exchange: ASGIExchange) -> ASGIApp:
-        """The app to call for a request whose page is not tracked yet. Its page is set if it is to be observed."""
-        self._bind_app(exchange.scope)
-        if exchange.is_useless():
-            return self.app
-        request = exchange.request()
-        response = await self.own_response(request, exchange.scope)
-        if response is not None:
-            return partial(send_response, response)
-        if self.service.sitemap_handler.amends(request):
-            return partial(amended_asgi, self, request)
-        exchange.page = self.service.observe(request, exchange.key)
-        return self.app
-
-    async def own_response(self, request: Request, scope: Scope) -> Response | None:
-        """The response to a request for a document, robots.txt or the report; None if the app is to answer."""
-        if request.path.endswith(DOCUMENT_SUFFIXES):
-            return await self._document_response(request)
-        report = self.service.report
-        if not report.handles(request.path):
-            return None
-        return await report.answer_async(request, scope, partial(run_sync, limiter=thread_limiter()))
-
-    async def _document_response(self, request: Request) -> Response | None:
-        """The response if the request is for a sitemap document or robots.txt; None if the app is to answer."""
-        handler = self.service.sitemap_handler
-        response: Response | None = handler.cached_response(request)
-        if response is None and handler.handles(request):
-            # an empty context: the document is for everyone, and its visitor's user or language must not decide it
-            response = await run_sync(Context().run, handler.handle, request, limiter=thread_limiter())
-        return response
-
     def _bind_app(self, scope: Scope) -> None:
         if self._original_attributes:
             self._unwind()
         if not self.service.app_routes.bound and "app" in scope:
             self.service.app_routes.bind(scope["app"])
             if self.service.app_routes.app is scope["app"]:
-                set_state(scope["app"], EXTENSION_NAME, self)
+                remember_middleware(scope["app"], self)
 
-    def _send_of_other_scope(self, scope: Scope, send: Send) -> Send:
-        """The `send` that the app is given for what is no request, such as its lifespan or a WebSocket."""
-        self._bind_app(scope)
-        return self._lifespan_send(scope, send) if scope["type"] == "lifespan" else send
+    async def _app_for(self, exchange: ASGIExchange) -> ASGIApp:
+        """The application that answers a request. Its page is set if the response is to be observed."""
+        service = self.service
+        exchange.page = service.tracker.pages.get(exchange.key)
+        if exchange.page is not None or exchange.is_useless():
+            return self.app
+        request = exchange.request()
+        response = await self.own_response(request, exchange.scope)
+        if response is not None:
+            return partial(send_response, response)
+        if service.sitemap_handler.amends(request):
+            return partial(self._amended, request)
+        exchange.page = service.observe(request, exchange.key)
+        return self.app
 
-    def _lifespan_send(self, scope: Scope, send: Send) -> Send:
-        """The `send` that the app is given for its lifespan.
+    async def own_response(self, request: Request, scope: Scope) -> Response | None:
+        """The response to a request for a document, robots.txt or the report; None if the app is to answer."""
+        report = self.service.report
+        if report.handles(request.path):
+            return await report.answer_async(request, scope, partial(run_sync, limiter=thread_limiter()))
+        handler = self.service.sitemap_handler
+        if not request.path.endswith(DOCUMENT_SUFFIXES):
+            return None
+        response = handler.cached_response(request)
+        if response is None and handler.handles(request):
+            # an empty context: the document is for everyone, and its visitor's user or language must not decide it
+            response = await run_sync(Context().run, handler.handle, request, limiter=thread_limiter())
+        return response
 
-        It copies the state once the app has started, and saves pending observations
-        before the server learns that the app has shut down.
+    async def _lifespan_send(self, scope: Scope, send: Send, message: Message) -> None:
+        """Copy the state once the app has started, and save observations before the server learns that it has ended."""
+        try:
+            if message["type"] == "lifespan.startup.complete" and "state" in scope:
+                self.state = dict(scope["state"])
+            elif message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
+                await run_in_thread(self.service.close)
+        except Exception as error:
+            self.service.log_fault("a message of the lifespan could not be handled", error)
+        await send(message)
+
+    async def _amended(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the app's response to the visitor's own request for robots.txt: as it is, with a line more, or replaced.
+
+        It is held until it is complete; one that is longer than crawlers read passes unchanged. With the first argument
+        bound, this is an ASGI application.
         """
+        held: list[Message] | None = []
 
-        async def lifespan_send(message: Message) -> None:
-            try:
-                if message["type"] == "lifespan.startup.complete" and "state" in scope:
-                    self.state = dict(scope["state"])
-                elif message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
-                    await run_in_thread(self.service.close)
-            except Exception as error:
-                self.service.log_fault("a message of the lifespan could not be handled", error)
-            await send(message)
+        async def held_send(message: Message) -> None:
+            nonlocal held
+            if held is None:
+                await send(message)
+                return
+            held.append(message)
+            size = sum(len(part.get("body", b"")) for part in held)
+            is_open = bool(message.get("more_body"))
+            if message["type"] == "http.response.start" or (is_open and size <= MAX_ROBOTS_BYTES):
+                return
+            messages, held = held, None
+            response = None
+            if message["type"] == "http.response.body" and not is_open:
+                amendment = partial(self._amendment, request, messages)
+                response = await run_sync(Context().run, amendment, limiter=thread_limiter())
+            if response is not None:
+                await send_response(response, scope, receive, send)
+                return
+            for part in messages:
+                await send(part)
 
-        return lifespan_send
+        # Without extensions, the app does not leave it to the server to send a file, which would not get the line.
+        await self.app(dict(scope, extensions={}), receive, held_send)
+        for part in held or ():  # the app did not end its response
+            await send(part)
+
+    def _amendment(self, request: Request, messages: list[Message]) -> Response | None:
+        """What to send in place of the messages of a response; None if they are sent. It may block."""
+        start, *parts = messages
+        with suppress(LookupError, TypeError, ValueError, AttributeError):  # what is malformed, the server refuses
+            headers = [
+                (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in start.get("headers", ())
+            ]
+            answer = Response(start["status"], headers, b"".join(part.get("body", b"") for part in parts))
+            return self.service.sitemap_handler.amended(request, answer)
+        return None
+
+
+async def send_response(response: Response, _: Scope, __: Receive, send: Send) -> None:
+    """Send a response of the middleware itself. With the first argument bound, this is an ASGI application."""
+    headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers]
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    with suppress(OSError):  # the client has disconnected (ASGI, "Disconnected Client")
+        if response.parts is not None:
+            with closing(response.parts):
+                for part in response.parts:
+                    await send({"type": "http.response.body", "body": part, "more_body": True})
+                    await checkpoint()  # a server with free buffers does not yield, and other requests must run
+        await send({"type": "http.response.body", "body": response.body})
+
+
+class ASGIExchange:
+    """A request for a page, and the response to it as it passes.
+
+    The key and the headers are taken before the app runs, because routers and apps change the scope they are given.
+    """
+
+    __slots__ = ("adapter", "headers", "key", "page", "passing", "scope", "server_send")
+
+    def __init__(self, adapter: ASGIMiddleware, scope: Scope, send: Send) -> None:
+        self.adapter: ASGIMiddleware = adapter
+        self.scope: Scope = scope
+        self.headers: tuple[Any, ...] = tuple(scope["headers"])
+        self.key: RequestKey = (
+            scope["path"],
+            next((value for name, value in self.headers if name == b"host"), b""),
+            scope.get("scheme", "http"),
+            scope.get("root_path", ""),
+            scope["method"],
+            scope.get("query_string", b""),
+        )
+        self.server_send: Send = send
+        self.page: TrackedPage | None = None
+        """The page that the request is for, if the response is observed."""
+        self.passing: PassingResponse | None = None
+        """The response, from its start to its end, if its body is read."""
+
+    def request(self) -> Request:
+        """The request as the service sees it. Read it after the app as well: the app may have signed the visitor in."""
+        _, host, scheme, root, method, query = self.key
+        scope = self.scope
+        wait_seconds: float | None = scope.get(WAIT_SECONDS_KEY)
+        client = scope.get("client")
+        if wait_seconds is None and client and tuple(client) in _TEST_CLIENT_ADDRESSES:
+            wait_seconds = TEST_CLIENT_WAIT_SECONDS
+        params = (scope.get("path_params") or {}).values()
+        return Request(
+            method,
+            scheme,
+            host.decode("latin-1"),
+            self._root,
+            self._path,
+            (query or b"").decode("latin-1"),
+            [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self.headers],
+            ASGIClient(self.adapter, scope),
+            MAX_HANGING_REQUESTS,
+            ignore_reason_of_scope(scope),
+            has_dynamic_root=bool(root) and any(str(value).strip("/") in root for value in params),
+            wait_seconds=wait_seconds,
+            async_collector=partial(collect_on_loop, run_on_loop),
+        )
+
+    @property
+    def _root(self) -> str:
+        root: str = self.key[3] or self.adapter.service.app_routes.root_path
+        return root
+
+    @property
+    def _path(self) -> str:
+        """The path below the root. Servers give the full path (ASGI, "HTTP Connection Scope"); some proxies cut it."""
+        path: str = self.key[0]
+        root = self._root.rstrip("/")
+        return path[len(root) :] if root and path.startswith(f"{root}/") else path
+
+    def is_useless(self) -> bool:
+        """Whether the request is no evidence, nor for a document, at first sight."""
+        has_cookie = any(name == b"cookie" and value for name, value in self.headers)
+        return self.adapter.service.ignores(self._path, has_cookie=has_cookie)
+
+    async def send(self, message: Message) -> None:
+        """The `send` that the app is given: observe the message, then pass it to the server."""
+        try:
+            self._observe(message)
+        except Exception as error:
+            self.adapter.service.log_fault("a response could not be observed", error)
+        await self.server_send(message)
+
+    def _observe(self, message: Message) -> None:
+        kind = message.get("type")
+        if kind == "http.response.start":
+            self.retract()
+            if self.page is not None:
+                self.passing = self.page.started(message.get("status"), message.get("headers", ()), self)
+        elif self.passing is None or kind in _NON_BODY_MESSAGES:
+            return
+        elif kind == "http.response.body":
+            self.passing.on_chunk(message.get("body", b""))
+            if not message.get("more_body", False):
+                self.passing.on_end()
+                self.passing = None  # the response is complete: a later error does not retract it
+        else:
+            self.passing.on_skipped_body()
+
+    def retract(self) -> None:
+        """Discard what was seen of a response that fails before its end."""
+        if self.passing is not None:
+            self.passing.retract()
+            self.passing = None

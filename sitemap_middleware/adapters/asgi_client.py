@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from anyio import CancelScope, Event, current_time, move_on_after
@@ -26,6 +26,9 @@ from ..http.messages import (
 from .event_loop_and_threads import loop_caller, run_in_background, start_task
 from .probe import is_endless, probe_client_address, probe_headers, truncated_response
 
+if TYPE_CHECKING:
+    from .asgi import ASGIMiddleware
+
 CLEANUP_TIMEOUT_SECONDS: Final = 0.1
 """Seconds that a complete response waits for the app to close its files. Else they may stay open."""
 
@@ -36,22 +39,11 @@ _FINAL_STATUSES: Final = range(200, 1000)
 """Statuses that servers let an app answer with (RFC 9110, section 15)."""
 
 
-class Adapter(Protocol):
-    """What a client needs of the middleware."""
-
-    app: ASGIApp
-    state: dict[str, Any] | None
-    """The lifespan state of the app; None if no lifespan was seen."""
-
-    @property
-    def service(self) -> Any: ...
-
-
 @dataclass(slots=True)
 class ASGIClient:
     """Calls the app on its own event loop, as a server would."""
 
-    adapter: Adapter
+    adapter: ASGIMiddleware
     scope: Scope
     """The scope of a live request. Only what is about its connection is used."""
     call_soon: Callable[..., object] = run_on_loop

@@ -29,6 +29,8 @@ from .probe import is_endless, probe_client_address, probe_headers, truncated_re
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
 
+    from .wsgi import WSGIMiddleware
+
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 _CONNECTION_KEYS: Final = (
@@ -54,8 +56,7 @@ _CONNECTION_KEYS: Final = (
 class WSGIClient:
     """Calls the app on a thread, as a server would."""
 
-    adapter: Any
-    """The middleware."""
+    adapter: WSGIMiddleware
     environ: WSGIEnvironment
     """The environ of a live request. Only what is about its connection is used."""
 

@@ -10,11 +10,9 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.core.exceptions import MiddlewareNotUsed
 
 from .. import middleware as core
-from ..adapters.asgi_exchange import ASGIExchange
-from ..adapters.asgi_exchange import key_of as asgi_key
+from ..adapters.asgi import ASGIExchange
 from ..adapters.event_loop_and_threads import thread_limiter
-from ..adapters.wsgi_exchange import WSGIExchange
-from ..adapters.wsgi_exchange import key_of as wsgi_key
+from ..adapters.wsgi import WSGIExchange
 from ..http.messages import TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, Request
 from .inner_app import get_response_as_app
 from .responses import amended_response, http_response, observe_response
@@ -116,13 +114,13 @@ def wsgi_exchange(request: HttpRequest, app: Any) -> WSGIExchange:
     if type(environ.get("wsgi.input")).__module__ == "django.test.client":
         # tests keep to one thread and one transaction
         environ = {**environ, WAIT_SECONDS_KEY: TEST_CLIENT_WAIT_SECONDS}
-    return WSGIExchange(app, environ, wsgi_key(environ), _no_server)
+    return WSGIExchange(app, environ, _no_server)
 
 
 def asgi_exchange(request: HttpRequest, app: Any) -> ASGIExchange:
     """A request in async mode."""
     scope: dict[str, Any] = getattr(request, "scope", None) or _scope_of(request)
-    return ASGIExchange(app, scope, asgi_key(scope) or (), _no_server)
+    return ASGIExchange(app, scope, _no_server)
 
 
 def _no_server(*_: Any, **__: Any) -> Any:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import HttpResponse, StreamingHttpResponse
 
-from ..adapters.wsgi_body import ObservedIterator, observed_body
+from ..adapters.wsgi import ObservedIterator, observed_body
 from ..http.messages import Response
 
 if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
-    from ..adapters.asgi_exchange import ASGIExchange
-    from ..adapters.wsgi_exchange import WSGIExchange
+    from ..adapters.asgi import ASGIExchange
+    from ..adapters.wsgi import WSGIExchange
     from ..http.messages import Request
     from ..observe.passing_response import PassingResponse
 
@@ -37,7 +37,7 @@ def observe_response(answer: Any, exchange: ASGIExchange | WSGIExchange | None) 
             passing.on_chunk(answer.content)
             passing.on_end()
         elif (file := getattr(answer, "file_to_stream", None)) is not None:
-            observed_body(file, passing, {"wsgi.file_wrapper": type(file)})  # the server may send it in a faster way
+            observed_body(file, passing, type(file))  # the server may send it in a faster way
         elif answer.is_async:
             answer.streaming_content = _observed_parts(answer.streaming_content, passing)
         else:

@@ -94,6 +94,13 @@ def is_starlette(app: Any) -> bool:
     return framework_of(app) == "starlette"
 
 
+def remember_middleware(app: Any, middleware: object) -> None:
+    """Keep the middleware in the state of a Starlette app, unless it keeps another. A router has no state."""
+    state = getattr(app, "state", None) if is_starlette(app) else None
+    if state is not None and not hasattr(state, EXTENSION_NAME):
+        setattr(state, EXTENSION_NAME, middleware)
+
+
 def is_werkzeug(app: Any) -> bool:
     """Whether an app has a Werkzeug URL map: a Flask or Quart app, or one built on Werkzeug itself."""
     routing = sys.modules.get("werkzeug.routing")

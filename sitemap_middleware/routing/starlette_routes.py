@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from starlette.applications import Starlette
-from starlette.datastructures import State
 from starlette.responses import RedirectResponse
 from starlette.routing import BaseRoute, Host, Mount, Router, compile_path, replace_params
 from starlette.routing import Route as StarletteRoute
@@ -173,13 +172,6 @@ def trusted_hosts(app: Any) -> tuple[str, ...]:
             hosts = dict(middleware.kwargs).get("allowed_hosts") or (list(middleware.args) or [()])[0]
             trusted += [host.lower() for host in hosts if host != "*"]
     return tuple(trusted)
-
-
-def set_state(app: Any, name: str, value: object) -> None:
-    """Set an attribute of a Starlette app's state, unless it has that attribute. A router has no state."""
-    state = getattr(app, "state", None)
-    if isinstance(state, State) and not hasattr(state, name):
-        setattr(state, name, value)
 
 
 def _hosts_of(route: Any, position: Position, elsewhere: Collection[str]) -> tuple[str, ...]:

@@ -70,7 +70,20 @@ def when_iterated(start_response: Any) -> Any:
     yield REST
 
 
-WAYS = [by_position, by_name, by_the_name_of_wsgiref, half_by_name, by_writing, by_writing_by_name, when_iterated]
+class Parts:
+    def __iter__(self) -> Any:
+        return iter([HEAD, REST])
+
+
+def as_an_iterable(start_response: Any) -> Any:
+    start_response("200 OK", HTML)
+    return Parts()
+
+
+WAYS = [
+    *(by_position, by_name, by_the_name_of_wsgiref, half_by_name),
+    *(by_writing, by_writing_by_name, when_iterated, as_an_iterable),
+]
 
 
 @pytest.mark.parametrize("answer", WAYS)
@@ -85,7 +98,7 @@ def test_a_wsgi_page_is_read_however_it_is_answered(answer: Any) -> None:
         "wsgi.url_scheme": "http",
     }
     body = site(environ, lambda *_, **__: lambda *_, **__: None)
-    assert b"".join(body).endswith(REST)
+    assert b"".join(iter(body)).endswith(REST)
     if hasattr(body, "close"):
         body.close()
     assert not is_listed(site, "wsgi")

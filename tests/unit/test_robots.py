@@ -598,7 +598,7 @@ def test_a_file_that_the_server_is_to_send_gets_the_line(tmp_path: Path) -> None
 
     async def ask() -> None:
         async def receive() -> Any:
-            return {"type": "http.request"}
+            await asyncio.Event().wait()  # the client stays
 
         async def send(message: Any) -> None:
             sent.append(message)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import trio
 
-from sitemap_middleware.adapters.asgi_response_sending import send_response
+from sitemap_middleware.adapters.asgi import send_response
 from sitemap_middleware.adapters.running_app import running_app
 from sitemap_middleware.documents.responses import MAX_SINGLE_PART_BYTES
 from sitemap_middleware.http.messages import Response

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters import asgi_exchange, wsgi_exchange
+from sitemap_middleware.adapters.asgi import ASGIExchange
+from sitemap_middleware.adapters.wsgi import WSGIExchange
 from sitemap_middleware.http.header_rules import MAX_NAME_CHARS, IgnoreReason, ignore_reason_of_header
 from sitemap_middleware.http.request_filter import (
     IGNORE_REASONS,
@@ -411,12 +412,12 @@ LINES = [
 
 def of_scope(headers: Any) -> IgnoreReason | None:
     scope = {**SCOPE, "path": "/", "headers": headers}
-    exchange = asgi_exchange.ASGIExchange(ON_ASGI, scope, asgi_exchange.key_of(scope) or (), ON_ASGI)
+    exchange = ASGIExchange(ON_ASGI, scope, ON_ASGI)
     return exchange.request().ignore_reason()
 
 
 def of_environ(environ: dict[str, Any]) -> IgnoreReason | None:
-    exchange = wsgi_exchange.WSGIExchange(ON_WSGI, environ, wsgi_exchange.key_of(environ), lambda *_: bool)
+    exchange = WSGIExchange(ON_WSGI, environ, lambda *_: bool)
     return exchange.request().ignore_reason()
 
 

@@ -24,7 +24,7 @@ from sitemap_middleware.adapters import (
     asgi_client,
     wsgi_client,
 )
-from sitemap_middleware.adapters import wsgi_exchange as wsgi_adapter
+from sitemap_middleware.adapters import wsgi as wsgi_adapter
 from sitemap_middleware.documents import robots
 from sitemap_middleware.http.messages import SYNC_SERVER_WAIT_SECONDS, TEST_CLIENT_WAIT_SECONDS
 from sitemap_middleware.http.proxies import SCHEME_HEADERS
@@ -200,7 +200,7 @@ def test_views_that_hang_do_not_delay_the_others(protocol: str, monkeypatch: pyt
 
 @pytest.mark.usefixtures("hurried")
 def test_only_so_many_requests_hang_at_one_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wsgi_adapter, "_MAX_HANGING_REQUESTS", 2)
+    monkeypatch.setattr(wsgi_adapter, "MAX_HANGING_REQUESTS", 2)
     go_on, clock = threading.Event(), Clock()
     asked_for: list[str] = []
 
