@@ -107,14 +107,12 @@ def learned_candidates(snapshot: SiteSnapshot, pages: Collection[Page]) -> Itera
 
 
 def stored_candidates(snapshot: SiteSnapshot, path: str | None = None) -> Iterator[Candidate]:
-    """All learned pages of a site, part by part; or only that of a percent-encoded path, which takes as long."""
+    """All learned pages of a site, part by part; or those of the part that has a percent-encoded path."""
     store, site = snapshot.store, snapshot.site.store_key
-    for number in sorted(store.parts(site)):
-        if number != UNLEARNED_PART:
-            pages = store.part(site, number)
-            if path is None or any(page.path == path for page in pages):
-                candidates = learned_candidates(snapshot, pages)
-                yield from (candidate for candidate in candidates if path in (None, candidate.path))
+    for number in sorted(store.parts(site).keys() - {UNLEARNED_PART}):
+        pages = store.part(site, number)
+        if path is None or any(page.path == path for page in pages):
+            yield from learned_candidates(snapshot, pages)
 
 
 def decode_path(path: str) -> str:

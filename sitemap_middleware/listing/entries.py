@@ -67,7 +67,7 @@ class EntryBuilder:
         signals, was_made = self._site_signals.get(snapshot, parts, version, learning=learning)
         hubs = frozenset[str]()
         if self._options.priority == "auto":
-            hubs = signals.parent_paths | hub_paths(route.path for route in snapshot.table.routes)
+            hubs = signals.hubs | hub_paths(route.path for route in snapshot.table.routes)
         providers = self._listed_providers(snapshot)
         return EvaluationContext(snapshot, signals, hubs, self._settings_digest(snapshot), providers, was_made)
 

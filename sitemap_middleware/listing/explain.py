@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain
 
 from ..evidence.lastmod import date_evidence
 from ..evidence.page_verdict import Explanation, dropped_between, page_events
 from ..exceptions import ValuesError
 from ..http.urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, toggle_trailing_slash
 from ..models import Route
-from .candidates import Candidate, SiteSnapshot, learned_candidates, stored_candidates
+from .candidates import Candidate, SiteSnapshot, stored_candidates
 from .entries import EntryBuilder
 from .policy import UNDECIDED_REASON, EvaluationContext, decided_reason, shadowed_reason
 from .provider_items import ProviderReport
@@ -116,22 +115,14 @@ def _find_candidate(context: EvaluationContext, route: Route, quoted: str) -> Ca
     if route.static:
         return Candidate(quoted, route, page)
     # Of equal pages, the other ones of its part decide which is listed.
-    found = chain(stored_candidates(snapshot, quoted), learned_candidates(snapshot, [page])) if page else iter(())
-    return next(found, None)
+    found = stored_candidates(snapshot, quoted) if page is not None else iter(())
+    return next((candidate for candidate in found if candidate.path == quoted), None)
 
 
 def _no_candidate_reason(
-    entries: EntryBuilder,
-    snapshot: SiteSnapshot,
-    path: str,
-    *,
-    route: Route | None,
-    matching: Route | None,
+    entries: EntryBuilder, snapshot: SiteSnapshot, path: str, *, route: Route | None, matching: Route | None
 ) -> str:
-    """Why no page is known for a decoded path.
-
-    `route` is the one whose pages are listed, and `matching` the one that answers, if there are any.
-    """
+    """Why no page is known of a decoded path, given the route whose pages are listed, and the one that answers."""
     shadowed = snapshot.table.shadowed(snapshot.site, path)
     if shadowed is not None:
         return shadowed_reason(shadowed)

@@ -122,13 +122,9 @@ class ProvidedPage(NamedTuple):
 
 
 def read_item(item: Any, names: Collection[str]) -> Item:
-    """Copy what is needed of an item, on the provider's thread.
+    """Copy what is needed of an item, on the provider's thread; `names` are the parameters of all its routes.
 
     A database row may be unusable on other threads, and a provider may reuse one object for all items.
-
-    Args:
-        item: what the provider gave.
-        names: the parameters of all its routes.
     """
     if type(item) is Entry:
         return Item(item, item.params, item)

@@ -32,6 +32,7 @@ from contextlib import (
     suppress,
 )
 from contextvars import Context as ContextVariables
+from functools import partial
 from queue import Empty, Queue
 from typing import Any, Final, NamedTuple
 
@@ -97,17 +98,9 @@ class Providers:
         async_collector: AsyncCollector | None,
         report: ProviderReport,
     ) -> Iterator[list[ProvidedPage]]:
-        """The pages that a provider enumerates of its routes, each once, in batches.
+        """The pages that a provider enumerates of its routes, each once, in batches. The report is filled meanwhile.
 
-        Args:
-            site: the site.
-            provider: the provider.
-            routes: its routes.
-            async_collector: reads async providers on the app's event loop; None reads them on a separate loop.
-            report: counts the items, and those that fit none of the routes.
-
-        Raises:
-            ValuesError: the provider fails.
+        Without `async_collector`, async providers are read on a loop of their own. Raises `ValuesError` if one fails.
         """
         builders = [(route, route.builder) for route in routes if route.builder]
         names = frozenset(name for _, builder in builders for name in builder.parameter_names)
@@ -152,11 +145,10 @@ class Providers:
                 raise ValuesError("it hangs: its last call has not returned")
             if 0 <= began - hung_at < RETRY_SECONDS:
                 raise ValuesError(f"it hung, and is called again after {RETRY_SECONDS:g} seconds")
-        queue, async_sources = BatchQueue(names), list[tuple[Any, Context | None]]()
-        produce = self._producer(provider, builder, None if async_collector is None else async_sources)
+        queue, left = BatchQueue(names), list[tuple[Any, Context | None]]()
         thread = threading.Thread(
             target=ContextVariables().run,  # empty: what it gives is for everyone, whoever's request reads it
-            args=(queue.run_producer, produce),
+            args=(queue.run_producer, self._produce, provider, builder, None if async_collector is None else left),
             name="sitemap_middleware-values",
             daemon=True,
         )
@@ -164,7 +156,7 @@ class Providers:
         count = 0
         try:
             thread.start()
-            for batch in _taken(queue, async_sources, async_collector):
+            for batch in _taken(queue, left, async_collector):
                 yield batch
                 count += len(batch)
                 _check_limits(count, self._clock() - began)
@@ -175,32 +167,25 @@ class Providers:
             queue.cancel()
             self._queues.discard(queue)
 
-    def _producer(
-        self, provider: Provider, builder: PathBuilder, async_sources: list[tuple[Any, Context | None]] | None
-    ) -> Callable[[BatchQueue], None]:
-        """A function that calls a provider and puts its items into a queue.
-
-        What is async is read on a new event loop, or added to `async_sources` for the app's.
-        """
-
-        def produce(queue: BatchQueue) -> None:
-            context = builder.context()
-            with ExitStack() as stack:
-                if isinstance(context, AbstractContextManager):
-                    stack.enter_context(context)
-                source = self._called(provider)
-                if isinstance(source, Iterable) or not isinstance(source, AsyncIterable | Awaitable):
-                    items = iter(source)
-                    if isinstance(items, Generator):
-                        stack.enter_context(closing(items))
-                    queue.put_items(items)
-                    return
-            if async_sources is None:
-                asyncio.run(_iterate_in_own_loop(source, builder.context(), queue))
-            else:
-                async_sources.append((source, builder.context()))
-
-        return produce
+    def _produce(
+        self, queue: BatchQueue, provider: Provider, builder: PathBuilder, left: list[tuple[Any, Context | None]] | None
+    ) -> None:
+        """Call a provider and put its items into a queue. What is async is `left` for the app's event loop, if any."""
+        context = builder.context()
+        with ExitStack() as stack:
+            if isinstance(context, AbstractContextManager):
+                stack.enter_context(context)
+            source = self._called(provider)
+            if isinstance(source, Iterable) or not isinstance(source, AsyncIterable | Awaitable):
+                items = iter(source)
+                if isinstance(items, Generator):
+                    stack.enter_context(closing(items))
+                queue.put_items(items)
+                return
+        if left is None:
+            asyncio.run(_iterate_in_own_loop(source, builder.context(), queue))
+        else:
+            left.append((source, builder.context()))
 
     def _called(self, provider: Provider) -> Any:
         """What a provider enumerates. Refuses the iterator that a callable returned before: it is exhausted."""
@@ -219,13 +204,12 @@ class Providers:
 
 
 def _taken(
-    queue: BatchQueue, async_sources: Sequence[tuple[Any, Context | None]], async_collector: AsyncCollector | None
+    queue: BatchQueue, left: Sequence[tuple[Any, Context | None]], async_collector: AsyncCollector | None
 ) -> Iterator[list[Item]]:
     """The batches that the producer puts, and then those of an async source that it leaves for the app's event loop."""
-    while (batch := queue.get(ITEM_TIMEOUT_SECONDS)) is not None:
-        yield batch
+    yield from iter(partial(queue.get, ITEM_TIMEOUT_SECONDS), None)
     if async_collector is not None:
-        for source, context in async_sources:
+        for source, context in left:
             with closing(async_collector(source, context, queue, ITEM_TIMEOUT_SECONDS)) as batches:
                 yield from batches
 
@@ -276,10 +260,10 @@ class BatchQueue:
         if batch:
             self.put(batch)
 
-    def run_producer(self, produce: Callable[[BatchQueue], None]) -> None:
-        """Run a producer to its end, and finish the queue with its error if it fails."""
+    def run_producer(self, produce: Callable[..., None], *arguments: Any) -> None:
+        """Call a producer with this queue, and finish it, with the error if that fails."""
         try:
-            produce(self)
+            produce(self, *arguments)
         except BaseException as error:  # SystemExit, too, must not end the thread silently
             self.finish(error)
         else:
@@ -303,9 +287,7 @@ class BatchQueue:
     def get(self, seconds: float) -> Any:
         """The next batch; None after the last one.
 
-        Raises:
-            ValuesTimeout: there is none within these seconds.
-            ValuesError: the producer failed, or the queue was cancelled.
+        Raises `ValuesTimeout` if there is none within these seconds, and `ValuesError` if the producer fails.
         """
         try:
             batch = self._batches.get(timeout=seconds)
@@ -336,8 +318,7 @@ async def iterate_in_batches(
 ) -> None:
     """Read all items of an async source within the app's context, and put them in batches.
 
-    This is one task from first to last: what a generator opens between two items, such as
-    a transaction or a timeout, must be closed in the task that opened it.
+    All in one task: what a generator opens between two items, such as a transaction, must be closed in the same.
     """
     async with AsyncExitStack() as stack:
         if isinstance(context, AbstractAsyncContextManager):

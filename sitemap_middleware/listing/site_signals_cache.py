@@ -58,7 +58,7 @@ class CachedSiteSignals:
         return self._computed[0]
 
     @property
-    def parent_paths(self) -> frozenset[str]:
+    def hubs(self) -> frozenset[str]:
         """Paths of the observed pages that have other pages below them."""
         return self._computed[1]
 
@@ -74,14 +74,7 @@ class SiteSignalsCache:
     ) -> tuple[CachedSiteSignals, bool]:
         """The signals of a site, and whether its sitemap was made before, in any process.
 
-        Args:
-            snapshot: the site as it is now.
-            parts: its parts.
-            version: the store's version of the site's pages.
-            learning: whether its sitemap is made now.
-
-        Raises:
-            StoreError: the store fails.
+        `version` is that of its pages in the store; `learning` says whether its sitemap is made now.
         """
         store, owner, now = snapshot.store, snapshot.site.base_url, snapshot.now
         stored = _decoded(store.load(owner, [_RECORD_NAME]).get(_RECORD_NAME))

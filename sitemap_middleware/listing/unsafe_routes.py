@@ -28,11 +28,8 @@ def operations_reason(path: str, endpoint: str) -> str | None:
     """Why a route is for the operators of the site, even if it answers with HTML; None if its names do not say so.
 
     A health check is polled day and night, often by a client that looks like a crawler, and "ok" is HTML in many
-    frameworks. So a visit does not show that it is a page.
-
-    Args:
-        path: decoded, without parameters.
-        endpoint: what the framework calls the view.
+    frameworks. So a visit does not show that it is a page. The path is decoded, the endpoint the framework's name for
+    the view.
     """
     if (segment := _operations_segment(_segments(path))) is not None:
         return f"{segment!r} in its path is that of a health check or of operations"
@@ -64,12 +61,7 @@ def _operations_segment(shown: list[str]) -> str | None:
 
 @lru_cache(maxsize=20_000)
 def unsafe_reason(path: str, endpoint: str) -> str | None:
-    """Why a route is not taken for a page before a visit shows that it is one; None if its names do not say so.
-
-    Args:
-        path: decoded, without parameters.
-        endpoint: what the framework calls the view.
-    """
+    """Why a route is not taken for a page before a visit shows that it is one; None if its names do not say so."""
     segments = _segments(path)
     for segment in segments:
         if segment[0] in "._" or segment == "-":
