@@ -27,13 +27,13 @@ def text_lines(result: Result, *, merge_equal: bool) -> Iterator[tuple[str, Seve
     """Yield the findings as lines of text, with their severity. Many equal ones about a document may be one line."""
     counts = Counter((finding.code, finding.text, finding.document) for finding in result.findings)
     for finding in result.findings:
-        is_mergeable = finding.code in _CODES_OF_HOSTS or finding.rule.family not in _FAMILIES_OF_PAGES
         key, more = (finding.code, finding.text, finding.document), ""
-        if merge_equal and is_mergeable and counts[key] == 0:
-            continue  # is counted in a line before
-        if merge_equal and is_mergeable and counts[key] > MAX_EQUAL:
-            more = f" (and {counts[key] - 1:,} more)"
-            counts[key] = 0
+        if merge_equal and (finding.code in _CODES_OF_HOSTS or finding.rule.family not in _FAMILIES_OF_PAGES):
+            if counts[key] == 0:
+                continue  # is counted in a line before
+            if counts[key] > MAX_EQUAL:
+                more = f" (and {counts[key] - 1:,} more)"
+                counts[key] = 0
         where = ":".join([finding.document, *(str(number) for number in (finding.line, finding.column) if number)])
         about = "" if finding.url == finding.document else f"{finding.url}: "
         severity = finding.rule.severity

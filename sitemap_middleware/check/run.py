@@ -89,8 +89,6 @@ class Run:
         self._request_time = request_time
         self._ignored = ignored
         self._limit = limit
-        self._spellings: dict[str, ListedUrl] = {}
-        """The first URLs of further spellings of a page."""
         self._clusters: dict[frozenset[str], frozenset[str]] = {}
         self._kept_bytes = 0
 
@@ -140,12 +138,11 @@ class Run:
         if first is url:
             pair = self.pages.get(url.page[:-1] if url.page.endswith("/") else f"{url.page}/")
             return ("loc-slash-pair", f"{pair.loc} is listed, too") if pair is not None else None
-        same = first if first.loc == url.loc else self._spellings.setdefault(url.loc, url)
-        if same is url:
+        if first.loc != url.loc:
             return "loc-duplicate-spelling", f"{first.loc} is the same page"
-        if same.document == url.document:
-            return "loc-duplicate", f"the URL is listed in line {same.line}, too"
-        if url.is_extended or same.is_extended:
+        if first.document == url.document:
+            return "loc-duplicate", f"the URL is listed in line {first.line}, too"
+        if url.is_extended or first.is_extended:
             return None
         return "loc-duplicate-elsewhere", "another document lists the URL, too"
 
