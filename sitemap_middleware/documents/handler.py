@@ -202,7 +202,7 @@ class SitemapHandler:
         return error_response(request.method, 404, self._reasons.reason(site, table)) if is_root else None
 
     def _response(self, document: Document, request: Request) -> Response:
-        return document_response(document, request.conditions, self._clock(), self._options.max_age)
+        return document_response(document, request, self._clock(), self._options.max_age)
 
     def _disallow(self, request: Request) -> Response | None:
         """Hide the sitemap, and forbid everything in robots.txt, which is at the root of a host only."""

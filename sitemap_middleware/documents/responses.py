@@ -11,7 +11,7 @@ from typing import Final
 from werkzeug.datastructures import Accept
 from werkzeug.http import parse_accept_header, parse_date, parse_etags
 
-from ..http.messages import Conditions, Response
+from ..http.messages import Request, Response
 from .xml import Document
 
 HeaderFields = list[tuple[str, str]]
@@ -30,18 +30,14 @@ _BODY_HEADERS: Final = frozenset(
 _COMMON_HEADERS: Final = (("X-Robots-Tag", "noindex"), ("X-Content-Type-Options", "nosniff"))
 
 
-def document_response(document: Document, conditions: Conditions, now: float, max_age: int) -> Response:
-    """The response to a request for a document.
+def document_response(document: Document, request: Request, now: float, max_age: int) -> Response:
+    """The response to a GET or HEAD for a document, which clients may cache for `max_age` seconds.
 
-    Args:
-        document: the document.
-        conditions: the request's; its method is GET or HEAD.
-        now: POSIX seconds. A document that is dated later, as it replaced another in that one's second, has no
-            Last-Modified until then.
-        max_age: seconds for which clients may cache it.
+    A document that is dated later than `now`, in POSIX seconds, as it replaced another in that one's second, has no
+    Last-Modified until then.
     """
-    method, coding, tags, moment = conditions
-    as_gzip = accepts_gzip(coding or "")
+    sent = dict(request.headers)
+    as_gzip = accepts_gzip(sent.get("accept-encoding", ""))
     tag = f"{document.etag}-gzip" if as_gzip else document.etag
     since = document.since if document.since <= now else None
     fields = [
@@ -52,13 +48,13 @@ def document_response(document: Document, conditions: Conditions, now: float, ma
     ]
     if since is not None:
         fields.append(("Last-Modified", formatdate(since, usegmt=True)))
-    if _is_not_modified(tags, moment, tag, since):
+    if _is_not_modified(sent.get("if-none-match"), sent.get("if-modified-since"), tag, since):
         return Response(304, fields)
     size = document.gzipped_size if as_gzip else document.size
     if as_gzip:
         fields.append(("Content-Encoding", "gzip"))
     fields += [("Content-Type", "application/xml; charset=utf-8"), ("Content-Length", str(size))]
-    if method == "HEAD":
+    if request.method == "HEAD":
         return Response(200, fields)
     if as_gzip:
         return Response(200, fields, document.gzipped)

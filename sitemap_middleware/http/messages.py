@@ -42,9 +42,6 @@ MAX_PROBE_BYTES: Final = 1024 * 1024
 GENERATING_HEADER: Final = ("X-Sitemap-Status", "generating")
 """The header of a 503 response if the document is being generated: the client should request it again."""
 
-Conditions = tuple[str, str | None, str | None, str | None]
-"""What a response with a document depends on: the method, Accept-Encoding, If-None-Match and If-Modified-Since."""
-
 
 class AppTerminated(Exception):
     """The app raised a `BaseException` such as `SystemExit`: it, or its server, was told to end."""
@@ -138,12 +135,6 @@ class Request:
     def routing_headers(self) -> RoutingHeaders:
         """Its headers that an app may believe to state the requested URL."""
         return tuple(field for field in self.headers if is_routing_header(field[0]))
-
-    @property
-    def conditions(self) -> Conditions:
-        """What the response with a document depends on."""
-        fields = dict(self.headers)
-        return self.method, fields.get("accept-encoding"), fields.get("if-none-match"), fields.get("if-modified-since")
 
     @property
     def is_forwarded(self) -> bool:

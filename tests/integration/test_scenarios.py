@@ -244,29 +244,17 @@ RESPONSE_HEADERS = (
     listed("a page whose noindex was taken back", shows(200, (ROBOTS, "noindex")), shows(200)),
     unlisted("Cache-Control private", shows(200, (CACHE, "max-age=60, private"))),
     listed("Cache-Control private of one field", shows(200, (CACHE, 'private="set-cookie"'))),
-    listed(
-        "Cache-Control private of fields", shows(200, (CACHE, 'public, Private = "Set-Cookie, x-private, private"'))
-    ),
     listed("Cache-Control with private in a value", shows(200, (CACHE, 'max-age=60, ext="a, private, b"'))),
     unlisted("Cache-Control private of one field and of all", shows(200, (CACHE, 'private="set-cookie", private'))),
-    unlisted("Cache-Control private of no field", shows(200, (CACHE, 'private=""'))),
     unlisted("Cache-Control private of all fields", shows(200, (CACHE, 'private="*"'))),
-    unlisted("Cache-Control private without a quote", shows(200, (CACHE, "private=1, max-age=0"))),
     unlisted("Cache-Control private with a quote that does not end", shows(200, (CACHE, 'private="set-cookie'))),
     listed("Cache-Control public", shows(200, (CACHE, "public, max-age=60"))),
     listed("Cache-Control no-store", shows(200, (CACHE, "no-store"))),
     listed("a canonical Link to itself", shows(200, (LINK, f'<{PAGE}>; rel="canonical"'))),
-    listed("a relative canonical Link to itself", shows(200, (LINK, "<page>; rel=canonical"))),
     listed("a canonical Link to itself in another spelling", shows(200, (LINK, "</p%61ge>; rel=canonical"))),
     listed("a canonical Link of another page", shows(200, (LINK, '</o>; rel=canonical; anchor="/z"'))),
-    listed("a canonical Link of another page, first", shows(200, (LINK, "</o>; Anchor=/z; rel=canonical"))),
     unlisted("a canonical Link of the page by its name", shows(200, (LINK, '</o>; rel=canonical; anchor="/page"'))),
-    unlisted("a canonical Link of the page by no name", shows(200, (LINK, '</o>; rel=canonical; anchor=""'))),
     listed("a canonical Link to no page", shows(200, (LINK, "<javascript:x>; rel=canonical"))),
-    unlisted(
-        "a canonical Link to no page and one to another",
-        shows(200, (LINK, "<mailto:x>;rel=canonical, </o>;rel=canonical")),
-    ),
     unlisted("a canonical Link to another path", shows(200, (LINK, "</other>; rel=canonical"))),
     unlisted("a canonical Link after another Link", shows(200, (LINK, "</a>; rel=next, </b>; rel=canonical"))),
     listed("a Link of another relation to another path", shows(200, (LINK, "</other>; rel=next"))),
@@ -285,19 +273,16 @@ FOUR = {"paths": ("/", "/a", "/b", "/page"), "locs": (HOME, f"{HOME}a", f"{HOME}
 DATES = (
     dated("a Last-Modified", shows(200, DAY)),
     dated("a Last-Modified as RFC 850 has it", shows(200, (MODIFIED, "Tuesday, 14-Nov-23 22:13:20 GMT"))),
-    dated("a Last-Modified as asctime has it", shows(200, (MODIFIED, "Tue Nov 14 22:13:20 2023"))),
     dated("a Last-Modified that stands twice", shows(200, DAY, DAY)),
     dated("a Last-Modified that moved once", shows(200, EARLIER), passes(HOUR), shows(200, DAY)),
     dated("the Last-Modified of a page that then fails for a while", shows(200, DAY), shows(500)),
     undated("a Last-Modified taken back", shows(200, DAY), shows(200)),
     undated("an empty Last-Modified", shows(200, (MODIFIED, ""))),
     undated("a Last-Modified that stands twice and differs", shows(200, DAY, EARLIER)),
-    undated("a Last-Modified of the year 0", shows(200, (MODIFIED, "Sat, 01 Jan 0000 00:00:00 GMT"))),
     undated("a Last-Modified of the year 9999", shows(200, (MODIFIED, "Fri, 31 Dec 9999 23:59:59 GMT"))),
     undated("a Last-Modified of the year 1970", shows(200, (MODIFIED, "Thu, 01 Jan 1970 00:00:00 GMT"))),
     undated("a Last-Modified an hour from now", shows(200, (MODIFIED, formatdate(NOW + HOUR, usegmt=True)))),
     undated("a Last-Modified of bytes that are not text", shows(200, (MODIFIED, "\xff\xfe\x80"))),
-    undated("a Last-Modified of a number", shows(200, (MODIFIED, "1700000000"))),
     undated("the time of every answer", stamps(0)),
     undated("an hour before every answer", stamps(HOUR)),
     undated("one Last-Modified of all pages", *[shows(200, DAY, path=path) for path in FOUR["paths"]], **FOUR),
@@ -352,12 +337,10 @@ NONE_MATCH, SINCE, GZIP = "if-none-match", "if-modified-since", ("accept-encodin
 AT, AFTER, BEFORE = (formatdate(NOW + seconds, usegmt=True) for seconds in (0, HOUR, -1))
 CONDITIONS = (
     unchanged("the document's tag", (NONE_MATCH, "{etag}")),
-    unchanged("the document's tag made weak", (NONE_MATCH, "W/{etag}")),
     unchanged("the document's tag among others", (NONE_MATCH, '"a", {etag}, W/"b"')),
     unchanged("any tag", (NONE_MATCH, "*")),
     unchanged("the gzipped document's tag", GZIP, (NONE_MATCH, "{gzip}")),
     whole("another tag", (NONE_MATCH, '"another"')),
-    whole("a tag without an end", (NONE_MATCH, '"another')),
     whole("the gzipped document's tag without gzip", (NONE_MATCH, "{gzip}")),
     whole("the plain document's tag with gzip", GZIP, (NONE_MATCH, "{etag}")),
     whole("a tag of before a change", (NONE_MATCH, "{etag}"), steps=(sitemap_requested, shows(404)), locs=(HOME,)),
@@ -367,7 +350,6 @@ CONDITIONS = (
     ),
     whole("a date before the change", (SINCE, BEFORE)),
     whole("a date that is none", (SINCE, "the day before")),
-    whole("a date that no calendar has", (SINCE, "Tue, 99 Foo 0000 99:99:99 GMT")),
     whole("another tag with a date at the change", (NONE_MATCH, '"another"'), (SINCE, AT)),
     unchanged("the tag with a date before the change", (NONE_MATCH, "{etag}"), (SINCE, BEFORE)),
     Row("HEAD with the tag gets 304", spec=sitemap_request((NONE_MATCH, "{etag}"), method="HEAD"), status=304),
@@ -381,16 +363,12 @@ CONDITIONS = (
 CODINGS = (
     coded("gzip", "gzip"),
     coded("gzip, deflate, br, zstd", "gzip"),
-    coded("GZip", "gzip"),
     coded("*", "gzip"),
     coded("gzip;q=0.5", "gzip"),
-    coded("identity;q=0.5, gzip;q=1.0", "gzip"),
     coded("gzip;q=0.5, identity;q=1", None),
     coded("gzip;q=0", None),
-    coded("*;q=0", None),
     coded("gzip;q=0, *", None),
     coded("br", None),
-    coded("identity", None),
     coded("", None),
 )
 
@@ -404,7 +382,6 @@ MAP = {
 }
 PLACES = (
     at("a root path is prefixed once", f"{HOME}a/", f"{HOME}a/b", spec=sitemap_request(root="/a"), paths=("/", "/b")),
-    at("a root path of two parts is prefixed once", f"{HOME}a/b/", spec=sitemap_request(root="/a/b")),
     at("a root path of any letters is percent-encoded", f"{HOME}sh%C3%B6p/", spec=sitemap_request(root="/shöp")),
     at("base_url begins every loc", "https://example.com/", options=BASE),
     at(
@@ -578,7 +555,3 @@ def test_a_route_that_takes_every_path_leaves_the_sitemap_to_us(
     assert site.request("/anything/else").text == "anything/else"
     assert site.locs() == [HOME]
     assert not caplog.records
-
-
-def test_every_row_says_something_of_its_own() -> None:
-    assert len({row.says for row in ROWS}) == len(ROWS)
