@@ -312,6 +312,30 @@ def test_a_provider_that_fails_leaves_the_last_good_document(caplog: pytest.LogC
     assert sum("the sitemap shows the last good pages" in message for message in caplog.messages) == 1
 
 
+def test_the_request_that_finds_a_loss_gets_the_last_good_sitemap(caplog: pytest.LogCaptureFixture) -> None:
+    store = Frail()
+    shop = Shop(numbered(2), store)
+    shop.get()
+    shop.app.flush()
+    good = shop.get()
+    store.reset_after_fork()  # it is empty then
+    shop.app.flush()
+    assert shop.get().body == good.body
+    assert "it was emptied" in caplog.text
+    assert shop.get().body == good.body, "static routes are requested again"
+
+
+def test_values_that_take_long_at_first_are_being_generated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publisher, "FIRST_WAIT_SECONDS", 0.01)
+    goes_on = threading.Event()
+    shop = Shop(lambda: [str(goes_on.wait(10))])
+    answer = shop.get()
+    assert (answer.status, answer.header("x-sitemap-status")) == (503, "generating")
+    assert "it is being generated" in (shop.app.explain("/").note or "")
+    goes_on.set()
+    until(lambda: locs(shop.get().body) == [f"{BASE}/", f"{BASE}/items/True"])
+
+
 def test_nothing_is_rendered_in_the_background_after_the_end() -> None:
     shop = Shop(numbered(2))
     shop.app.close()
