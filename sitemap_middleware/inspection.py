@@ -40,8 +40,7 @@ from .options.table import Options
 from .routing.current_routes import AppRoutes
 from .routing.hosts import SiteResolver
 from .stores.base import Store
-from .stores.breaker import GuardedStore
-from .stores.store_clock import StoreClock
+from .stores.breaker import GuardedStore, StoreClock
 
 
 class ServiceInspection:

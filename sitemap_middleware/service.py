@@ -39,9 +39,8 @@ from .report.request_handler import ReportHandler
 from .routing.current_routes import AppRoutes
 from .routing.hosts import SiteResolver
 from .stores.base import Store
-from .stores.breaker import with_circuit_breaker
+from .stores.breaker import StoreClock, with_circuit_breaker
 from .stores.sqlite import MemoryStore
-from .stores.store_clock import StoreClock
 from .util import FaultLog, call_before_threads_are_joined
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")

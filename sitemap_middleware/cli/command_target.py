@@ -22,8 +22,7 @@ from ..listing.candidates import SiteSnapshot
 from ..middleware import SitemapMiddleware
 from ..models import Site
 from ..service import SitemapService
-from ..stores.base import StoreExtras
-from ..stores.status import open_readonly
+from ..stores.status import open_readonly, stored_sites
 from . import missing_library_message
 from .app_loader import load_app
 from .results import base_url_of_key
@@ -299,9 +298,8 @@ class Target:
 def _stored_keys(service: SitemapService) -> Collection[str]:
     """Return the keys of the sites in the store; none if it cannot be read, or cannot list them."""
     store, _ = open_readonly(service.store)
-    read_status = StoreExtras.of(store).status
     try:
-        return () if read_status is None else read_status().sites
+        return stored_sites(store) or ()
     except StoreError:
         return ()
 

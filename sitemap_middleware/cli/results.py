@@ -29,9 +29,6 @@ _UNDECIDED_ROUTES_HINT: Final = (
 _CHANGE_HEADINGS: Final = {"new": "new", "dropped": "no longer listed", "changed": "changed"}
 """The headings of the groups of changes, in their order."""
 
-_MANY_PAGES: Final = 1000
-"""Pages from which on the bytes of a page mean something: a database has a size of its own."""
-
 _WIDE_COLUMNS: Final = 100
 """Width of a terminal from which on the table of routes has a column for the reasons."""
 
@@ -266,10 +263,7 @@ def _lastmod_sources(report: RouteReport) -> str:
 def status_as_json(status: StoreStatus) -> dict[str, Any]:
     return {
         "store": status.store,
-        "engine": status.engine,
-        "bytes": status.size,
-        "pages": status.pages,
-        "bytes_per_page": round(status.size / status.pages, 1) if status.size is not None and status.pages else None,
+        "pages": sum(site.learned + site.named for site in status.sites),
         "sites": [
             {
                 "site": site.site,
@@ -286,12 +280,6 @@ def status_as_json(status: StoreStatus) -> dict[str, Any]:
 def print_status(status: StoreStatus) -> None:
     out = console()
     print_line(out, status.store, "bold")
-    print_line(out, f"engine: {status.engine}")
-    if status.size is None:
-        print_line(out, "size: not reported by this engine")
-    else:
-        per_page = f", {status.size / status.pages:,.0f} a page" if status.pages >= _MANY_PAGES else ""
-        print_line(out, f"size: {status.size:,} bytes{per_page}")
     for site in status.sites:
         print_line(out, f"site {base_url_of_key(site.site)}", "bold")
         print_line(out, f"  pages seen: {site.learned + site.named:,} ({site.learned:,} learned)")

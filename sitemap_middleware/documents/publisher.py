@@ -23,7 +23,7 @@ from ..observe.refresh import RefreshMarks
 from ..options.table import Options
 from ..routing.route_table import RouteTable
 from ..stores.base import UNLEARNED_PART, PartState, Store
-from ..stores.store_clock import StoreClock
+from ..stores.breaker import StoreClock
 from ..util import WorkerId, reset_after_fork, resolve
 from .parts import WAIT_SECONDS, Part, PartSource, SavedParts, part_sources
 from .reasons import PROVIDER_FAILING_REASON, BeingGenerated, Unavailable

@@ -32,8 +32,8 @@ from ..options.table import Options
 from ..routing.current_routes import AppRoutes
 from ..routing.hosts import SiteResolver
 from ..routing.route_table import RouteTable
-from ..stores.base import UNLIMITED, Store
-from ..stores.store_clock import StoreClock
+from ..stores.base import UNLEARNED_PART, UNLIMITED, Store
+from ..stores.breaker import StoreClock
 from ..util import BoundedCache, WarnOnce, WorkerId
 from .prober import CHECKS, Prober
 from .sampler import PageKey
@@ -297,7 +297,7 @@ class Ingester:
             return
         self._cleaned_up_at.put(site, now)
         if self._store.lease(site, "forget", self._worker_id.name, CLEANUP_INTERVAL_SECONDS):
-            self._store.forget(site, now - self._options.max_age_days * SECONDS_PER_DAY, now - SECONDS_PER_DAY)
+            forget_pages(self._store, site, now - self._options.max_age_days * SECONDS_PER_DAY, now - SECONDS_PER_DAY)
 
 
 def doubtful_evidence(response: CapturedResponse, observation: Observation, page: Page | None) -> Observation | None:
@@ -355,3 +355,17 @@ def save_observations(
             return merged, refused
         time.sleep(secrets.randbelow(MAX_WAIT_MILLISECONDS) / 1000)
     raise StoreError(f"other workers have been writing to the same site for {CONTENTION_SECONDS:g} seconds")
+
+
+def forget_pages(store: Store, site: StoreKey, unseen_since: int, unlisted_since: int) -> None:
+    """Delete learned pages that were last seen before a time, in POSIX seconds; before a later one unless listable."""
+    for number in store.parts(site).keys() - {UNLEARNED_PART}:
+        version = store.version(site)
+        outdated = [
+            page.path
+            for page in store.part(site, number)
+            if page.last_seen < unseen_since or (page.last_seen < unlisted_since and not is_listable(page))
+        ]
+        if outdated:
+            # If another worker has written meanwhile, the next cleanup does it.
+            store.write(site, version, dict.fromkeys(outdated))

@@ -1,19 +1,22 @@
-"""The store contract: what the rest of the package requires of a store, and what a store may offer besides.
+"""The store contract: what the rest of the package requires of a store, and what engines have in common.
 
 A store is a cache. Whatever it holds was learned from the app and can be learned again, so any engine may lose anything
-at any time: a page that cannot be decoded is absent, and nothing is repaired.
+at any time: what cannot be decoded is absent, and nothing is repaired.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Collection, Iterator, Mapping
+from hashlib import blake2b
+from operator import contains
+from typing import Any, Final, NamedTuple, Protocol, get_args, get_origin, get_type_hints
 
 from ..models import BaseURL, Page, PageLimits, StoreKey
 
-SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 6
 """Part of the names of all tables and keys. Raise it with every change of these or of the meaning of a page's fields:
 the new version starts empty, and processes of both versions work side by side while a deployment rolls on.
 """
@@ -52,7 +55,11 @@ class Store(Protocol):
     Sites are independent of each other. Any thread may call any method, and after a fork so may the child. A call that
     fails raises `StoreError` and nothing else, within seconds; it has changed nothing and may be repeated.
 
-    `StoreExtras` lists the methods that a store may have besides these.
+    A store may also have a `name`, by which messages call it, and these methods, which raise `StoreError`, too:
+
+    - `now()`: the time of the store's own clock in POSIX seconds, for stores that run on a server.
+    - `sites()`: the keys of all sites, sorted, for the command `status`.
+    - `open_readonly()`: the same store for commands that must not create or change anything.
     """
 
     def version(self, site: StoreKey) -> int:
@@ -83,15 +90,6 @@ class Store(Protocol):
     def part(self, site: StoreKey, number: int) -> list[Page]:
         """The pages of a part, ordered by path; none if there is no such part."""
 
-    def forget(self, site: StoreKey, unseen_since: int, unlisted_since: int) -> int:
-        """Delete learned pages that were not seen since a time; return how many.
-
-        Args:
-            site: the site's key.
-            unseen_since: POSIX seconds. Pages last seen before this are deleted.
-            unlisted_since: POSIX seconds. Pages last seen before this are deleted unless they are listable.
-        """
-
     def load(self, owner: Owner, names: Collection[str]) -> dict[str, bytes]:
         """The saved records among these names."""
 
@@ -115,48 +113,88 @@ STORE_METHODS: Final = frozenset(
 """The names of the methods of the contract."""
 
 
-class EngineStatus(NamedTuple):
-    """What only the engine knows for the `status` command; None stands for what it does not know."""
-
-    engine: str
-    """Its name and version."""
-    size: int | None
-    """Bytes on disk or in memory."""
-    sites: list[str]
-    """The store keys of all sites, sorted."""
-
-
-class StoreExtras(NamedTuple):
-    """The optional methods of a store, each None if the store lacks it. `StoreExtras.of(store)` finds them by name."""
-
-    now: Callable[[], float] | None = None
-    """The time of the store's own clock in POSIX seconds, for stores that run on a server; raises `StoreError`."""
-    open_readonly: Callable[[], Store] | None = None
-    """The same store for commands that must not create or change anything. Without it, the store itself is used."""
-    status: Callable[[], EngineStatus] | None = None
-    """Details for the `status` command; raises `StoreError`."""
-
-    @classmethod
-    def of(cls, store: Store) -> StoreExtras:
-        return cls(*(getattr(store, name, None) for name in cls._fields))
-
-
 def store_name(store: Store) -> str:
     """How messages name a store: its `name`, else its class."""
     return str(getattr(store, "name", type(store).__name__))
 
 
-# For engines
+# For engines: stored forms
 
 
-def next_version(version: int) -> int:
-    """The version after this one: a time, in microseconds, so that a restored or emptied store repeats none."""
-    return max(version + 1, time.time_ns() // 1000)
+def number_of(*names: str) -> int:
+    """The number that stands for a site, or for an owner's record or lease: a hash of 63 bits."""
+    key = "\n".join(names).encode(errors="surrogatepass")
+    return int.from_bytes(blake2b(key, digest_size=8).digest(), "big") >> 1
 
 
-def routes_of(pages: Mapping[str, Page | None], placed: Mapping[str, Placed]) -> set[str]:
-    """The routes of which `plan_write` needs the counts."""
-    return {page.route for page in pages.values() if page is not None} | {place.route for place in placed.values()}
+_decode_json: Final = json.JSONDecoder().decode
+_encode_json: Final = json.JSONEncoder(separators=(",", ":")).encode  # ASCII: it suits every database
+_make: Final = tuple.__new__  # builds a named tuple in half the time of calling its class
+
+_HINTS: Final = list(get_type_hints(Page).values())[1:]
+_ROW_FIELDS: Final = [(index, get_args(hint)[0]) for index, hint in enumerate(_HINTS) if get_origin(hint) is tuple]
+"""The fields that hold any number of named tuples of integers, such as the runs of a history."""
+_TYPES: Final[list[Any]] = [(list,) if get_origin(hint) is tuple else get_args(hint) or (hint,) for hint in _HINTS]
+"""The types that each field has in JSON."""
+
+
+def encode_page(page: Page) -> str:
+    """The stored form: a JSON array of the fields but for the path, by which it is stored."""
+    return _encode_json(page[1:])
+
+
+def decode_page(path: object, text: object) -> Page | None:
+    """The page of a path; None if its stored form cannot be read, or has values of other types."""
+    path = path.decode("utf-8", "replace") if isinstance(path, bytes) else path
+    try:
+        values = _parsed(text)
+        if type(path) is not str or len(values) != len(_TYPES) or not all(map(contains, _TYPES, map(type, values))):
+            return None
+        for index, named_tuple in _ROW_FIELDS:
+            values[index] = tuple([_row(named_tuple, row) for row in values[index]])
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
+    return _make(Page, (path, *values))
+
+
+def _parsed(stored: Any) -> Any:
+    return _decode_json(stored.decode("ascii", "replace") if isinstance(stored, bytes) else stored)
+
+
+def _row(named_tuple: Any, values: list[object]) -> Any:
+    if len(values) != len(named_tuple._fields) or {*map(type, values)} != {int}:
+        raise ValueError
+    return _make(named_tuple, values)
+
+
+class SiteState(NamedTuple):
+    """What a store keeps of a site besides its pages."""
+
+    version: int = 0
+    parts: Mapping[int, PartState] = {}
+    routes: Mapping[str, int] = {}
+    """How many learned pages each route has."""
+
+    def encode(self, site: str) -> str:
+        """The stored form, which says whose it is."""
+        return _encode_json([site, *self])
+
+
+NO_STATE: Final = SiteState()
+
+
+def decode_state(text: object) -> tuple[str, SiteState]:
+    """The site and its state in a stored form. If that cannot be read, or is None, the site is unknown."""
+    try:
+        site, version, parts, routes = _parsed(text)
+        numbers = {int(number): PartState(*map(int, state)) for number, state in parts.items()}
+        counts = {str(route): int(count) for route, count in routes.items()}
+        return str(site), SiteState(int(version), numbers, counts)
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return "", NO_STATE
+
+
+# For engines: what a write changes
 
 
 class Placed(NamedTuple):
@@ -167,39 +205,38 @@ class Placed(NamedTuple):
 
 
 class WritePlan(NamedTuple):
-    """What a `write` changes."""
+    """What a `write` changes; nothing if no page is saved or removed."""
 
+    state: SiteState
+    """The site's state after it."""
     saved: dict[str, int]
     """The part that each saved page belongs to."""
     removed: dict[str, int]
     """The part that each page leaves: it is deleted, or belongs to another part from now on."""
-    changed_parts: set[int]
-    part_counts: dict[int, int]
-    """The pages that each part of the site has after this."""
-    route_counts: dict[str, int]
-    """The learned pages that each of the given routes has after this."""
     refused: set[str]
 
 
 def plan_write(
-    pages: Mapping[str, Page | None],
-    placed: Mapping[str, Placed],
-    part_counts: Mapping[int, int],
-    route_counts: Mapping[str, int],
-    limits: PageLimits,
+    state: SiteState, pages: Mapping[str, Page | None], placed: Mapping[str, Placed], limits: PageLimits
 ) -> WritePlan:
     """Choose the parts of pages that are written, within the limits.
 
     Args:
+        state: the site's state before.
         pages: what is written.
         placed: which of these pages are stored, and where.
-        part_counts: the pages of each part of the site.
-        route_counts: the learned pages of those routes that these pages have or had.
         limits: how many learned pages there may be.
     """
-    counts, routes = Counter(part_counts), Counter(route_counts)
-    learned = counts.total() - counts[UNLEARNED_PART]
-    plan = WritePlan({}, {}, set(), counts, routes, set())
+    counts, routes = Counter({number: part.pages for number, part in state.parts.items()}), Counter(state.routes)
+    saved: dict[str, int] = {}
+    removed: dict[str, int] = {}
+    refused: set[str] = set()
+
+    def count(part: int, route: str, change: int) -> None:
+        counts[part] += change
+        if part != UNLEARNED_PART:
+            routes[route] += change
+
     room = _numbers_of_parts_with_room(counts)
     for path, page in pages.items():
         before = placed.get(path)
@@ -209,27 +246,29 @@ def plan_write(
             part = UNLEARNED_PART
         elif before is not None and before.part != UNLEARNED_PART:
             part = before.part
-        elif before is None and (learned >= limits.site or routes[page.route] >= limits.route):
-            plan.refused.add(path)
+        elif before is None and (
+            counts.total() - counts[UNLEARNED_PART] >= limits.site or routes[page.route] >= limits.route
+        ):
+            refused.add(path)
             continue
         else:
             part = next(room)
         if before is not None:
-            plan.changed_parts.add(before.part)
-            counts[before.part] -= 1
-            if before.part != UNLEARNED_PART:
-                routes[before.route] -= 1
-                learned -= 1
+            count(before.part, before.route, -1)
             if part != before.part:
-                plan.removed[path] = before.part
-        if part is not None and page is not None:
-            plan.saved[path] = part
-            plan.changed_parts.add(part)
-            counts[part] += 1
-            if part != UNLEARNED_PART:
-                routes[page.route] += 1
-                learned += 1
-    return plan
+                removed[path] = before.part
+        if page is not None and part is not None:
+            count(part, page.route, 1)
+            saved[path] = part
+    # A time, in microseconds, so that a restored or emptied store repeats no version.
+    version = max(state.version + 1, time.time_ns() // 1000)
+    changed = {*saved.values(), *removed.values()}
+    parts = {
+        number: PartState(version if number in changed else state.parts[number].version, pages_now)
+        for number, pages_now in sorted(counts.items())
+        if pages_now > 0
+    }
+    return WritePlan(SiteState(version, parts, +routes), saved, removed, refused)
 
 
 def _numbers_of_parts_with_room(counts: Mapping[int, int]) -> Iterator[int]:

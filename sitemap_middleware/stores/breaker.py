@@ -1,22 +1,23 @@
-"""A circuit breaker around a store: logs an outage once, and does not wait for a store that hangs.
+"""The store as the service uses it: a circuit breaker before it, and its clock.
 
-Each operation has a state of its own: the rights of an account may refuse one, and let others work. After a call that
-failed slowly, calls of the operation fail at once for ten times as long as it took. After a quick failure the next call
-is tried. During an outage one call at a time reaches the store, to find out whether it works again, and others fail at
-once.
+The breaker logs an outage once, and does not wait for a store that hangs. Each operation has a state of its own: the
+rights of an account may refuse one, and let others work. After a call that failed slowly, calls of the operation fail
+at once for ten times as long as it took. After a quick failure the next call is tried. While a call finds out whether
+the store works again, others fail at once.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol, cast
 
-from ..evidence.dates import w3c_from_timestamp
+from ..evidence.dates import CLOCK_SKEW_SECONDS, w3c_from_timestamp
 from ..exceptions import StoreError
-from ..util import reset_after_fork
+from ..util import WarnOnce
 from .base import STORE_METHODS, Store
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -29,13 +30,11 @@ MAX_BACKOFF_SECONDS: Final = 30.0
 MIN_LOG_INTERVAL_SECONDS: Final = 60.0
 """Seconds between two lines about outages."""
 
-TRIAL_WAIT_SECONDS: Final = 2.0
-"""Seconds for which the call after `retry_now` waits for another call that reaches the store meanwhile."""
-
 LATENCY_WEIGHT: Final = 0.1
 """The weight of the latest call in the average latency."""
 
-_GUARDED: Final = STORE_METHODS | {"now"}
+MEASUREMENT_SECONDS: Final = 60
+"""Seconds for which the measured difference between the process's clock and the store's is used."""
 
 
 class GuardedStore(Store, Protocol):
@@ -52,100 +51,112 @@ class GuardedStore(Store, Protocol):
 
 def with_circuit_breaker(store: Store, clock: Callable[[], float]) -> GuardedStore:
     """The same store behind a circuit breaker. `clock` returns POSIX seconds."""
-    return cast("GuardedStore", CircuitBreaker(store, clock))  # its methods are looked up by name
+    return cast("GuardedStore", _CircuitBreaker(store, clock))  # its methods are looked up by name
 
 
-class _Operation:
-    """The state of one method of the store."""
+@dataclass(slots=True)
+class _Outage:
+    """An operation of the store that fails."""
 
-    def __init__(self) -> None:
-        self.failing_since: float | None = None
-        self.was_logged: bool = False
-        self.retry_at: float = 0.0
-        self.trial_wait: float = 0.0
-        self.last_error: str = ""
-        self.trial_lock: threading.Lock = threading.Lock()
-
-    def is_paused(self, now: float) -> bool:
-        # If the clock was set back, retry_at may be far away: then the call is tried.
-        return self.retry_at - MAX_BACKOFF_SECONDS <= now < self.retry_at
+    since: float
+    retry_at: float = 0.0
+    error: str = ""
 
 
-class CircuitBreaker:
-    """Forwards every attribute to a store, and guards the methods of the contract."""
+class _CircuitBreaker:
+    """Forwards every attribute to a store, and guards the methods of the contract. It has no lock: dicts are atomic."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self.failures: int = 0
         self.latency: float = 0.0
         self._store = store
         self._clock = clock
-        self._logged_at: float | None = None
-        self._operations: dict[str, _Operation] = {}
-        self.reset_after_fork()
-        reset_after_fork(self)
-
-    def reset_after_fork(self) -> None:
-        """Replace the locks: threads that held them do not exist in the child."""
-        self._state_lock = threading.Lock()
-        for operation in self._operations.values():
-            operation.trial_lock = threading.Lock()
+        self._outages: dict[str, _Outage] = {}
+        self._logged: _Outage | None = None
+        """The outage that was logged last."""
+        self._logged_at = -MIN_LOG_INTERVAL_SECONDS
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._store, name)
-        if name not in _GUARDED:
+        if name != "now" and name not in STORE_METHODS:
             return attribute
-        guarded = partial(self._call, attribute, self._operations.setdefault(name, _Operation()))
+        guarded = partial(self._call, name, attribute)
         setattr(self, name, guarded)  # the next look-up does not get here
         return guarded
 
-    def _call(self, method: Callable[..., Any], operation: _Operation, *args: Any, **kwargs: Any) -> Any:
-        started_at, trial_lock = self._clock(), None
-        if operation.failing_since is not None:
-            trial_lock, wait = operation.trial_lock, operation.trial_wait
-            operation.trial_wait = 0.0
-            if operation.is_paused(started_at) or not trial_lock.acquire(timeout=wait):
-                raise StoreError(operation.last_error)
+    def _call(self, name: str, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        began, outage = self._clock(), self._outages.get(name)
+        if outage is not None:
+            # If the clock was set back, retry_at may be far away: then the call is tried.
+            if outage.retry_at - MAX_BACKOFF_SECONDS <= began < outage.retry_at:
+                raise StoreError(f"{outage.error}; it will be tried again shortly")
+            outage.retry_at = began + MAX_BACKOFF_SECONDS  # others wait for what this call finds out
         try:
             result = method(*args, **kwargs)
         except StoreError as error:
-            self._on_failure(operation, error, started_at)
+            self._on_failure(name, error, began)
             raise
         finally:
-            self.latency += LATENCY_WEIGHT * (max(0.0, self._clock() - started_at) - self.latency)
-            if trial_lock is not None:
-                trial_lock.release()
-        if operation.failing_since is not None:
-            self._on_success(operation)
+            self.latency += LATENCY_WEIGHT * (max(0.0, self._clock() - began) - self.latency)
+        if self._outages and (ended := self._outages.pop(name, None)) is not None and ended is self._logged:
+            self._logged = None
+            log.warning("store available again after %d seconds", self._clock() - ended.since)
         return result
 
     def retry_now(self) -> None:
-        """Have the next calls reach the store, even if calls are paused. Takes no lock: signal handlers call it."""
-        for operation in list(self._operations.values()):
-            operation.retry_at, operation.trial_wait = 0.0, TRIAL_WAIT_SECONDS
+        """Have the next calls reach the store, even if calls are paused."""
+        for outage in list(self._outages.values()):
+            outage.retry_at = 0.0
 
-    def _on_failure(self, operation: _Operation, error: StoreError, started_at: float) -> None:
-        with self._state_lock:
-            self.failures += 1
-            now = self._clock()
-            operation.retry_at = now + min(MAX_BACKOFF_SECONDS, BACKOFF_FACTOR * (now - started_at))
-            operation.last_error = f"{error}; it will be tried again shortly"
-            if operation.failing_since is None:
-                operation.failing_since = now
-            since = operation.failing_since
-            if operation.was_logged or (
-                self._logged_at is not None and 0 <= now - self._logged_at < MIN_LOG_INTERVAL_SECONDS
-            ):
-                return
-            self._logged_at, operation.was_logged = now, True
+    def _on_failure(self, name: str, error: StoreError, began: float) -> None:
+        self.failures += 1
+        now = self._clock()
+        outage = self._outages.setdefault(name, _Outage(now))
+        outage.retry_at = now + min(MAX_BACKOFF_SECONDS, BACKOFF_FACTOR * (now - began))
+        outage.error = str(error)
+        if self._logged is not None or 0 <= now - self._logged_at < MIN_LOG_INTERVAL_SECONDS:
+            return
+        self._logged, self._logged_at = outage, now
         log.warning(
             "store unavailable since %s (%s); buffering observations and serving the last good sitemap",
-            w3c_from_timestamp(int(since)),
+            w3c_from_timestamp(int(outage.since)),
             error,
         )
 
-    def _on_success(self, operation: _Operation) -> None:
-        with self._state_lock:
-            failing_since, operation.failing_since = operation.failing_since, None
-            was_logged, operation.was_logged = operation.was_logged, False
-        if failing_since is not None and was_logged:
-            log.warning("store available again after %d seconds", self._clock() - failing_since)
+
+class StoreClock:
+    """The time by which evidence is dated and pages are forgotten, so that all workers agree.
+
+    A database server has a clock, which is used unless the option `clock` replaces the system's. An SQLite file or the
+    process's memory has none: then the process's clock is used.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._store_now: Callable[[], float] | None = getattr(store, "now", None) if clock is time.time else None
+        self._offset = 0.0
+        self._measured_at = -float(MEASUREMENT_SECONDS)
+        self._warn_once = WarnOnce()
+
+    def now(self) -> int:
+        """The store's time in POSIX seconds; the process's if the store has no clock."""
+        process_time = self._clock()
+        if self._store_now is not None and not 0 <= process_time - self._measured_at < MEASUREMENT_SECONDS:
+            self._measured_at = process_time
+            try:
+                self._offset = self._store_now() - process_time
+            except StoreError as error:
+                log.debug("the store's clock cannot be read: %s", error)
+            if abs(self._offset) > CLOCK_SKEW_SECONDS:
+                self.warn_of_skew(-self._offset)
+        return int(process_time + self._offset)
+
+    def warn_of_skew(self, seconds_ahead: float) -> None:
+        """Warn once that this machine's clock is or was ahead of the store's, or behind it (less than 0)."""
+        self._warn_once(
+            "skew",
+            "this machine's clock is %d seconds %s the store's clock; responses dated by a clock that is ahead are"
+            " ignored: synchronise the clocks of all machines with NTP",
+            round(abs(seconds_ahead)),
+            "ahead of" if seconds_ahead > 0 else "behind",
+        )

@@ -1,15 +1,13 @@
 """`redis://`, `rediss://` and `unix://`: a store in one database of a Redis or Valkey, single or a cluster (redis-py).
 
-A site has these keys, all with the prefix `{sitemap:3:<site>}`, by which a cluster keeps them on one node. Deleting
-them deletes the site; Redis may evict any of them.
+A site has these keys, all with the prefix `{sitemap:6:<number of the site>}`, by which a cluster keeps them on one
+node. Redis may evict any of them: then the site starts empty.
 
 | key | contents |
 |---|---|
-| `:version` | the version of the site |
+| `:site` | its `SiteState` |
 | `:index` | a hash: the part of each path |
-| `:pages:<part>` | a hash: the page of each path, as `<last seen> <listable> <page_rows>` |
-| `:parts` | a hash: for each part the version when one of its pages last changed |
-| `:routes` | a hash: how many learned pages each route has |
+| `:pages:<part>` | a hash: the page of each path |
 | `:records` | a hash: what `save` keeps |
 | `:lease:<name>` | who may do a job; it expires |
 """
@@ -17,8 +15,7 @@ them deletes the site; Redis may evict any of them.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import sha1
 from operator import attrgetter
 from typing import Any, Final, TypeVar
@@ -29,26 +26,26 @@ from redis.backoff import NoBackoff
 from redis.cluster import RedisCluster
 from redis.retry import Retry
 
-from ..evidence.page_verdict import is_listable
 from ..exceptions import StoreError
 from ..http.urls import hide_passwords, without_password
 from ..models import Page, PageLimits, StoreKey
-from ..util import reset_after_fork
+from ..util import in_pieces, reset_after_fork
 from .base import (
     MAX_LEASE_SECONDS,
+    PIECE_PAGES,
     SCHEMA_VERSION,
-    UNLEARNED_PART,
     UNLIMITED,
-    EngineStatus,
     Owner,
     PartState,
     Placed,
+    SiteState,
     batches,
-    next_version,
+    decode_page,
+    decode_state,
+    encode_page,
+    number_of,
     plan_write,
-    routes_of,
 )
-from .page_rows import decode_page, encode_page
 
 Result = TypeVar("Result")
 
@@ -58,49 +55,29 @@ RESPONSE_TIMEOUT_SECONDS: Final = 3.0
 """Timeout for a response. The timeout for connecting is half of it."""
 
 FIELDS_PER_COMMAND: Final = 2000
-"""Fields of a hash that one command reads, and pages that one script deletes."""
+"""Fields of a hash that one command reads."""
 
 MAX_ERROR_CHARS: Final = 300
 """Characters of Redis's error messages that are shown."""
 
-_OWN_OPTIONS: Final = {"prefix", "cluster"}
-_CLIENT_OPTIONS: Final = {
-    *("db", "username", "password", "client_name", "protocol", "max_connections", "health_check_interval"),
-    *("socket_timeout", "socket_connect_timeout", "socket_keepalive"),
-}
-"""Options of redis-py that a URL may contain. Those that begin with `ssl_` are allowed as well."""
+_OWN_OPTIONS: Final = ("prefix", "cluster")
+"""Options of the URL that are not redis-py's."""
 
 _WRITE: Final = """
-local version = redis.call('GET', KEYS[1])
-if not tonumber(version) then version = '0' end
-if version ~= ARGV[1] then return 0 end
+if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1]) -- refused if memory is short, unlike DEL, after which nothing would be
 for i = 3, #ARGV, 3 do
   local key, field, value = KEYS[tonumber(ARGV[i])], ARGV[i + 1], ARGV[i + 2]
-  if value == '' then redis.call('HDEL', key, field) else redis.call('HSET', key, field, value) end
+  if field == '' then redis.call('DEL', key)
+  elseif value == '' then redis.call('HDEL', key, field)
+  else redis.call('HSET', key, field, value) end
 end
 redis.call('SET', KEYS[1], ARGV[2])
 return 1
 """
-"""Sets or deletes fields of hashes if the site still has a version. Arguments: that version, the new one, and for each
-field the number of its key, its name, and its value, which is empty if it is deleted.
+"""Changes hashes if a site still has a state. Arguments: that state, the new one, and for each change the number of the
+key, the field and its value: without a value the field is deleted, without a field the key.
 """
-
-_PART: Final = "return table.concat(redis.call('HGETALL', KEYS[1]), '\\n')"
-"""The pages of a part as lines, by turns a path and a row: redis-py takes long for thousands of values."""
-
-_OUTDATED: Final = """
-local found, rows = {}, redis.call('HGETALL', KEYS[1])
-for i = 1, #rows, 2 do
-  local seen, listable = string.match(rows[i + 1], '^(%d+) (%d) ')
-  seen = tonumber(seen)
-  if seen and (seen < tonumber(ARGV[1]) or (listable == '0' and seen < tonumber(ARGV[2]))) then
-    found[#found + 1] = rows[i]
-    if #found == tonumber(ARGV[3]) then break end
-  end
-end
-return found
-"""
-"""The paths of a part's pages that `forget` deletes. Arguments: its two times, and how many paths at most."""
 
 _LEASE: Final = """
 local holder = redis.call('GET', KEYS[1])
@@ -110,7 +87,7 @@ return 1
 """
 """Takes, extends or ends a lease. Arguments: the holder, and the seconds."""
 
-_SHA: Final = {script: sha1(script.encode()).hexdigest() for script in (_WRITE, _PART, _OUTDATED, _LEASE)}  # noqa: S324
+_SHA: Final = {script: sha1(script.encode()).hexdigest() for script in (_WRITE, _LEASE)}  # noqa: S324
 
 
 class RedisStore:
@@ -139,53 +116,28 @@ class RedisStore:
     # The contract
 
     def version(self, site: StoreKey) -> int:
-        return self._run(lambda client: _integer(client.get(self._key(site, "version"))))
+        return self._state(site).version
+
+    def parts(self, site: StoreKey) -> dict[int, PartState]:
+        return dict(self._state(site).parts)
 
     def find(self, site: StoreKey, paths: Collection[str]) -> dict[str, Page]:
-        def find(client: Any) -> list[Page]:
-            return self._read_rows(client, site, self._read_index(client, site, paths))
-
-        return {page.path: page for page in self._run(find)}
+        return self._run(lambda client: self._read_pages(client, site, paths)[1])
 
     def write(
         self, site: StoreKey, version: int, pages: Mapping[str, Page | None], limits: PageLimits = UNLIMITED
     ) -> set[str] | None:
         return self._run(lambda client: self._write(client, site, version, pages, limits))
 
-    def parts(self, site: StoreKey) -> dict[int, PartState]:
-        def read(client: Any) -> dict[int, PartState]:
-            versions = self._read_numbers(client, site, "parts")
-            counts = self._count_parts(client, site, versions)
-            return {part: PartState(versions[part], count) for part, count in counts.items() if count}
-
-        return self._run(read)
-
     def part(self, site: StoreKey, number: int) -> list[Page]:
-        key = self._key(site, f"pages:{number}")
-        lines = self._run(lambda client: _eval(client, _PART, [key], ())).split(b"\n")
-        pages = [page for page in map(_decode_row, lines[::2], lines[1::2]) if page is not None]
-        if len(pages) < len(lines) // 2:  # a damaged row may have a line feed
-            rows = self._run(lambda client: client.hgetall(key))
-            pages = [page for page in map(_decode_row, rows.keys(), rows.values()) if page is not None]
-        return sorted(pages, key=attrgetter("path"))
-
-    def forget(self, site: StoreKey, unseen_since: int, unlisted_since: int) -> int:
-        forgotten = 0
-        for part in self.parts(site):
-            key, last = self._key(site, f"pages:{part}"), None
-            while part != UNLEARNED_PART:
-                version = self.version(site)
-                arguments = unseen_since, unlisted_since, FIELDS_PER_COMMAND
-                found = self._run(partial(_eval, script=_OUTDATED, keys=[key], arguments=arguments))
-                if not found or found == last:  # evicted from the index alone
-                    break
-                paths = [path.decode("utf-8", "replace") for path in found]
-                if self.write(site, version, dict.fromkeys(paths)) is not None:
-                    forgotten, last = forgotten + len(paths), found
-        return forgotten
+        rows = self._run(lambda client: client.hgetall(self._key(site, f"pages:{number}")))
+        pages = in_pieces(map(decode_page, rows, rows.values()), PIECE_PAGES)
+        return sorted(filter(None, pages), key=attrgetter("path"))
 
     def load(self, owner: Owner, names: Collection[str]) -> dict[str, bytes]:
-        return self._run(lambda client: _read_fields(client, self._key(owner, "records"), names))
+        wanted = list(names)
+        values = self._run(lambda client: client.hmget(self._key(owner, "records"), wanted) if wanted else [])
+        return {name: value for name, value in zip(wanted, values, strict=True) if value is not None}
 
     def save(self, owner: Owner, records: Mapping[str, bytes | None]) -> None:
         key = self._key(owner, "records")
@@ -213,98 +165,108 @@ class RedisStore:
                     client.disconnect_connection_pools()  # `close` leaves the sockets to the garbage collector
                 client.close()
 
-    # Extras
-
     def now(self) -> float:
-        """The server's clock, in POSIX seconds (`StoreExtras`)."""
+        """The server's clock, in POSIX seconds."""
         target = {"target_nodes": RedisCluster.RANDOM} if self._is_cluster else {}
         seconds, microseconds = self._run(lambda client: client.time(**target))
         return int(seconds) + int(microseconds) / 1e6
 
-    def status(self) -> EngineStatus:
-        """Details for the `status` command (`StoreExtras`): to find all sites, it reads the names of all keys."""
-        suffix = "}:version"
+    def sites(self) -> list[str]:
+        """The keys of all sites, sorted. It reads the names of all keys of the database."""
+        start = f"{{{self.prefix}:{SCHEMA_VERSION}:".encode()
 
-        def read(client: Any) -> tuple[str, list[str]]:
-            info = client.info("server")
-            name = str(info.get("server_name", "redis"))
-            start = f"{{{self.prefix}:{SCHEMA_VERSION}:"
-            keys = [key.decode() for key in client.scan_iter(f"{_escape_pattern(start)}*{suffix}", count=1000)]
-            sites = [_unescape(key[len(start) : -len(suffix)]) for key in keys]
-            return f"{name.capitalize()} {info.get(f'{name}_version')}", sorted(sites)
+        def read(client: Any) -> list[str]:
+            keys = [key for key in client.scan_iter("*}:site", count=1000) if key.startswith(start)]
+            return [decode_state(client.get(key))[0] for key in keys]
 
-        engine, sites = self._run(read)
-        return EngineStatus(engine, None, sites)
+        return sorted(filter(None, self._run(read)))
 
     # Inside
+
+    def _state(self, site: StoreKey) -> SiteState:
+        return decode_state(self._run(lambda client: client.get(self._key(site, "site"))))[1]
 
     def _write(
         self, client: Any, site: StoreKey, version: int, pages: Mapping[str, Page | None], limits: PageLimits
     ) -> set[str] | None:
-        index = self._read_index(client, site, pages)
-        versions = self._read_numbers(client, site, "parts")
-        counts = self._count_parts(client, site, versions.keys() | index.values())
-        placed = {page.path: Placed(index[page.path], page.route) for page in self._read_rows(client, site, index)}
-        routes = routes_of(pages, placed)
-        route_counts = {
-            route: _integer(count) for route, count in _read_fields(client, self._key(site, "routes"), routes).items()
-        }
-        plan = plan_write(pages, placed, counts, route_counts, limits)
-        if not plan.changed_parts:
-            return plan.refused if _integer(client.get(self._key(site, "version"))) == version else None
-        new_version = next_version(version)
-        keys = [self._key(site, kind) for kind in ("version", "index", "parts", "routes")]
-        number_of_part = {part: len(keys) + count for count, part in enumerate(sorted(plan.changed_parts), 1)}
-        keys += [self._key(site, f"pages:{part}") for part in number_of_part]
-        fields: list[tuple[int, object, object]] = []
-        for path, part in plan.removed.items():
-            fields.append((number_of_part[part], path, ""))
-            if path not in plan.saved:
-                fields.append((2, path, ""))
-        for path, part in plan.saved.items():
-            page = pages[path]
-            if page is not None:
-                fields.append((number_of_part[part], path, _encode_row(page)))
-            if index.get(path) != part:
-                fields.append((2, path, part))
-        fields += [(3, part, new_version if plan.part_counts[part] > 0 else "") for part in plan.changed_parts]
-        fields += [
-            (4, route, count) for route, count in plan.route_counts.items() if count != route_counts.get(route, 0)
+        text = client.get(self._key(site, "site")) or b""
+        stored = decode_state(text)[1]
+        if stored.version != version:
+            return None
+        # Without all that it had, a site starts empty.
+        state = stored if self._is_whole(client, site, stored) else SiteState(version)
+        index, found = self._read_pages(client, site, pages if state.parts else ())
+        placed = {path: Placed(part, found[path].route if path in found else "") for path, part in index.items()}
+        plan = plan_write(state, pages, placed, limits)
+        if not plan.saved and not plan.removed:
+            return plan.refused
+        lost = stored.parts.keys() - state.parts.keys()
+        parts = sorted({*plan.saved.values(), *plan.removed.values(), *lost})
+        keys = [self._key(site, kind) for kind in ("site", "index", *(f"pages:{part}" for part in parts))]
+        number_of_part = {part: number for number, part in enumerate(parts, 3)}
+        # Whatever is there of a part that the site does not have was left by an eviction.
+        changes: list[tuple[int, str, object]] = [
+            (number_of_part[part], "", "") for part in parts if part not in state.parts
         ]
-        arguments = [version, new_version, *(value for field in fields for value in field)]
+        if not state.parts:
+            changes.append((2, "", ""))
+        for path, part in plan.removed.items():
+            changes.append((number_of_part[part], path, ""))
+            if path not in plan.saved:
+                changes.append((2, path, ""))
+        for path, part in plan.saved.items():
+            if (page := pages[path]) is not None:
+                changes.append((number_of_part[part], path, encode_page(page)))
+            if index.get(path) != part:
+                changes.append((2, path, part))
+        arguments = [text, plan.state.encode(site), *(value for change in changes for value in change)]
         return plan.refused if _eval(client, _WRITE, keys, arguments) else None
 
-    def _read_index(self, client: Any, site: str, paths: Collection[str]) -> dict[str, int]:
-        """The parts of the stored pages among these paths."""
-        parts = _read_fields(client, self._key(site, "index"), paths)
-        return {path: int(part) for path, part in parts.items() if part.isdigit()}
-
-    def _read_rows(self, client: Any, site: str, index: Mapping[str, int]) -> list[Page]:
-        """The pages of an index."""
-        by_part: dict[int, list[str]] = {}
-        for path, part in index.items():
-            by_part.setdefault(part, []).append(path)
-        pages: list[Page | None] = []
-        for part, paths in by_part.items():
-            rows = _read_fields(client, self._key(site, f"pages:{part}"), paths)
-            pages += map(_decode_row, rows.keys(), rows.values())
-        return [page for page in pages if page is not None]
-
-    def _read_numbers(self, client: Any, site: str, kind: str) -> dict[int, int]:
-        """A hash of numbers."""
-        fields = client.hgetall(self._key(site, kind))
-        return {int(name): int(value) for name, value in fields.items() if name.isdigit() and value.isdigit()}
-
-    def _count_parts(self, client: Any, site: str, parts: Iterable[int]) -> dict[int, int]:
-        """How many pages parts have: Redis may have evicted some."""
-        numbers = sorted(parts)
+    def _is_whole(self, client: Any, site: StoreKey, state: SiteState) -> bool:
+        """Whether the site has all pages of its state: Redis may have evicted some."""
+        pages = [part.pages for part in state.parts.values()]
         with client.pipeline(transaction=False) as pipeline:
-            for number in numbers:
-                pipeline.hlen(self._key(site, f"pages:{number}"))
-            return dict(zip(numbers, pipeline.execute(), strict=True))
+            for kind in ("index", *(f"pages:{part}" for part in state.parts)):
+                pipeline.hlen(self._key(site, kind))
+            return bool(pipeline.execute() == [sum(pages), *pages])
+
+    def _read_pages(
+        self, client: Any, site: StoreKey, paths: Collection[str]
+    ) -> tuple[dict[str, int], dict[str, Page]]:
+        """Which of these paths are stored, and in which part; and the pages."""
+        index: dict[str, int] = {}
+        pages: dict[str, Page] = {}
+        for batch in batches(paths, FIELDS_PER_COMMAND):
+            by_part: dict[int, list[str]] = {}
+            for path, part in zip(batch, client.hmget(self._key(site, "index"), batch), strict=True):
+                if part is not None and part.isdigit():
+                    index[path] = int(part)
+                    by_part.setdefault(int(part), []).append(path)
+            with client.pipeline(transaction=False) as pipeline:
+                for part, its_paths in by_part.items():
+                    pipeline.hmget(self._key(site, f"pages:{part}"), its_paths)
+                rows = [row for its_rows in pipeline.execute() for row in its_rows]
+            stored_paths = [path for its_paths in by_part.values() for path in its_paths]
+            decoded = map(decode_page, stored_paths, rows)
+            pages.update((page.path, page) for page in decoded if page is not None)
+        return index, pages
 
     def _key(self, owner: str, kind: str) -> str:
-        return f"{{{self.prefix}:{SCHEMA_VERSION}:{_escape(owner)}}}:{kind}"
+        return f"{{{self.prefix}:{SCHEMA_VERSION}:{number_of(owner)}}}:{kind}"
+
+    def _run(self, work: Callable[[Any], Result]) -> Result:
+        """The result of a function that talks to Redis. Raises `StoreError` for whatever fails."""
+        try:
+            if self._client is None:
+                self._client = self._create_client()
+            return work(self._client)
+        except redis.exceptions.MovedError:
+            raise StoreError(f"the store {self.name} is a cluster: add cluster=true to its URL") from None
+        except Exception as error:  # damaged values, and redis-py's own code, can raise anything
+            self.close()  # after a failover its name leads to the new primary
+            message = hide_passwords(str(error), self._url)[:MAX_ERROR_CHARS]
+            message = "".join(character if character.isprintable() else " " for character in message)
+            raise StoreError(f"the store {self.name} does not work now: {message}") from None
 
     def _create_client(self) -> Any:
         options: dict[str, Any] = {
@@ -324,20 +286,6 @@ class RedisStore:
             ) from None
         return client
 
-    def _run(self, work: Callable[[Any], Result]) -> Result:
-        """The result of a function that talks to Redis. Raises `StoreError` for whatever fails."""
-        try:
-            if self._client is None:
-                self._client = self._create_client()
-            return work(self._client)
-        except redis.exceptions.MovedError:
-            raise StoreError(f"the store {self.name} is a cluster: add cluster=true to its URL") from None
-        except Exception as error:  # damaged values, and redis-py's own code, can raise anything
-            self.close()  # after a failover its name leads to the new primary
-            message = hide_passwords(str(error), self._url)[:MAX_ERROR_CHARS]
-            message = "".join(character if character.isprintable() else " " for character in message)
-            raise StoreError(f"the store {self.name} does not work now: {message}") from None
-
 
 def _eval(client: Any, script: str, keys: Sequence[str], arguments: Sequence[object]) -> Any:
     """The result of a script. `register_script` would load it by SCRIPT LOAD, which takes another permission."""
@@ -345,28 +293,6 @@ def _eval(client: Any, script: str, keys: Sequence[str], arguments: Sequence[obj
         return client.evalsha(_SHA[script], len(keys), *keys, *arguments)
     except redis.exceptions.NoScriptError:
         return client.eval(script, len(keys), *keys, *arguments)
-
-
-def _read_fields(client: Any, key: str, names: Collection[str]) -> dict[str, bytes]:
-    """The fields of a hash that exist among these names."""
-    found: dict[str, bytes] = {}
-    for batch in batches(names, FIELDS_PER_COMMAND):
-        values = client.hmget(key, batch)
-        found.update((name, value) for name, value in zip(batch, values, strict=True) if value is not None)
-    return found
-
-
-def _encode_row(page: Page) -> str:
-    return f"{page.last_seen} {int(is_listable(page))} {encode_page(page)}"
-
-
-def _decode_row(path: str | bytes, row: bytes) -> Page | None:
-    path = path.decode("utf-8", "replace") if isinstance(path, bytes) else path
-    return decode_page(path, row.decode("utf-8", "replace").partition(" ")[2].partition(" ")[2])
-
-
-def _integer(value: bytes | None) -> int:
-    return int(value) if value is not None and value.isdigit() else 0
 
 
 def _split_url(url: str) -> tuple[str, dict[str, str]]:
@@ -377,27 +303,8 @@ def _split_url(url: str) -> tuple[str, dict[str, str]]:
     except ValueError:
         raise ValueError("has a port that is not a number") from None
     options = parse_qsl(query, keep_blank_values=True)
-    for name, _ in options:
-        if name not in _OWN_OPTIONS | _CLIENT_OPTIONS and not name.startswith("ssl_"):
-            known = ", ".join(sorted(_OWN_OPTIONS | _CLIENT_OPTIONS))
-            # The name is not repeated: it may be the rest of a password with a "&".
-            raise ValueError(f"has an unknown option; the options are {known} and those of TLS, ssl_...")
     own = {name: value for name, value in options if name in _OWN_OPTIONS}
     if not own.get("prefix", DEFAULT_KEY_PREFIX) or set(own.get("prefix", "")) & set("{}"):
         raise ValueError("has a prefix that is empty or contains a brace")
     rest = urlencode([(name, value) for name, value in options if name not in _OWN_OPTIONS])
     return f"{base}?{rest}" if rest else base, own
-
-
-def _escape(owner: str) -> str:
-    """An owner within the braces by which a cluster chooses the node."""
-    return owner.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
-
-
-def _unescape(owner: str) -> str:
-    return owner.replace("%7D", "}").replace("%7B", "{").replace("%25", "%")
-
-
-def _escape_pattern(text: str) -> str:
-    """A text in a pattern of SCAN."""
-    return "".join(f"\\{character}" if character in "\\*?[]^-" else character for character in text)

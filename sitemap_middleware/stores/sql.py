@@ -1,154 +1,144 @@
-"""The store contract in SQL. An engine adds a dialect and transactions: see `SqlStore`.
+"""The store contract in SQL. An engine adds how to connect, and what is special about its dialect: see `SqlStore`.
 
 | table | contents |
 |---|---|
-| `site` | the version of each site |
-| `page` | its pages, each with its part, and what `forget` needs; `data`: see `page_rows` |
-| `part` | of each part, how many pages it has and the version when one of them last changed |
-| `route` | how many learned pages each route has |
+| `site` | the `SiteState` of each site |
+| `page` | the pages of all sites, each with its part |
 | `record` | what `save` keeps |
 | `lease` | who may do a job, and until when |
 
-The names end with the schema version. Sites and owners are numbered by a hash of their key.
+The names end with the schema version. `number_of` says by which numbers sites, records and leases are found.
 """
 
 from __future__ import annotations
 
+import time
+import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
-from hashlib import blake2b
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from itertools import chain, starmap
 from operator import attrgetter
-from typing import Any, ClassVar, Final, Protocol, TypeVar
-from urllib.parse import quote, unquote
+from typing import Any, ClassVar, Final, TypeVar
 
-from ..evidence.page_verdict import is_listable
+from ..exceptions import StoreError
 from ..models import Page, PageLimits, StoreKey
-from ..util import in_pieces
+from ..util import ForkSafeLock, in_pieces, reset_after_fork
 from .base import (
     MAX_LEASE_SECONDS,
+    NO_STATE,
     PIECE_PAGES,
     SCHEMA_VERSION,
     UNLIMITED,
     Owner,
     PartState,
     Placed,
+    SiteState,
     batches,
-    next_version,
+    decode_page,
+    decode_state,
+    encode_page,
+    number_of,
     plan_write,
-    routes_of,
 )
-from .page_rows import decode_page, encode_page
 
 Result = TypeVar("Result")
+Cursor = Any
+"""A cursor as PEP 249 describes it."""
+
+TABLES: Final = {
+    "site": "id BIGINT PRIMARY KEY, state {text} NOT NULL",
+    "page": "site BIGINT NOT NULL, path {path} NOT NULL, part INTEGER NOT NULL, data {text} NOT NULL,"
+    " PRIMARY KEY (site, path)",
+    "record": "id BIGINT PRIMARY KEY, value {bytes} NOT NULL",
+    "lease": "id BIGINT PRIMARY KEY, holder {text} NOT NULL, ends_at BIGINT NOT NULL",
+}
 
 VALUES_PER_QUERY: Final = 500
 """The most values in one `IN (...)`."""
 
-FORGET_BATCH: Final = 2000
-"""Pages that one transaction deletes."""
+ROWS_PER_QUERY: Final = 250
+"""The most rows that one statement inserts: with many, a server takes a third of the time."""
 
-_SAFE: Final = "".join(character for character in map(chr, range(32, 127)) if character != "%")
-"""The characters of names that are stored as they are."""
+WAIT_SECONDS: Final = 5.0
+"""How long a call waits for another one of this process."""
 
-_PAGE_COLUMNS: Final = ("part", "route", "last_seen", "listable", "data")
+RETRY_SECONDS: Final = 1.0
+"""A call that failed sooner is repeated on a new connection: the server may have closed the one that was open."""
 
-
-class DamagedError(Exception):
-    """A column holds what was never written to it."""
-
-
-class Cursor(Protocol):
-    """The part of a cursor (PEP 249) that is needed."""
-
-    @property
-    def rowcount(self) -> int:
-        """How many rows the last statement changed."""
-
-    def execute(self, query: str, values: Sequence[object], /) -> object:
-        """Execute one statement."""
-
-    def executemany(self, query: str, rows: Sequence[Sequence[object]], /) -> object:
-        """Execute a statement for each row."""
-
-    def fetchall(self) -> list[Any]:
-        """The rows of the result."""
+_parent_connections: Final[list[Any]] = []
+"""Connections opened before a fork. Kept, so that the child neither uses nor closes what is its parent's."""
 
 
 class SqlStore(ABC):
-    """A store in the tables of a database.
+    """A store in the tables of a database, by one connection for each process. It is opened by the first call.
 
-    A subclass says how its dialect differs, and runs transactions. In the queries here `?` stands for a value, `(?*)`
-    for a list of them, and `@` precedes the name of a table.
+    In the queries here `?` stands for a value, `(?*)` for a list of them, and `@` precedes the name of a table.
     """
 
     name: str
     """How messages name the store."""
 
     placeholder: ClassVar[str] = "?"
-    types: ClassVar[Mapping[str, str]] = {"text": "TEXT", "name": "TEXT", "bytes": "BLOB"}
-    """The types of texts of any length, of texts that are part of a key, and of bytes."""
+    types: ClassVar[Mapping[str, str]] = {"text": "TEXT", "path": "TEXT", "bytes": "BLOB"}
+    """The types of texts of any length, of paths, and of bytes. All texts are ASCII."""
     clock: ClassVar[str]
-    """The expression for the time in whole POSIX seconds."""
+    """The expression for the time in POSIX seconds."""
+    begin: ClassVar[str] = "BEGIN"
+    """The statement that begins a transaction that writes."""
     table_prefix: str = ""
     """What precedes the names of tables, such as a schema."""
 
-    @abstractmethod
-    def _run(self, work: Callable[[Cursor], Result], *, write: bool) -> Result:
-        """The result of a function that reads or, in a transaction, writes. It may be called again.
+    def __init__(self) -> None:
+        self._open: list[Any] = []
+        """The connection, if it is open."""
+        # Not in __del__: garbage collection may finalize the connection first, and drivers then warn about it.
+        weakref.finalize(self, _close_all, self._open).atexit = False
+        self._lock = ForkSafeLock()
+        reset_after_fork(self)
 
-        Raises `StoreError` for whatever the function raises.
+    def reset_after_fork(self) -> None:
+        """Drop the parent's connection without closing it."""
+        _parent_connections.extend(self._open)
+        self._open.clear()
+
+    @abstractmethod
+    def connect(self) -> Any:
+        """Open a connection that commits each statement, unless a transaction was begun, and create the tables. Every
+        call of it takes a few seconds at most. It raises `StoreError`, or an error of the driver.
         """
 
-    def upsert(self, table: str, keys: Sequence[str], columns: Sequence[str], *, replace: bool = True) -> str:
-        """The statement that inserts a row; if there is one of these keys, it replaces the columns, or does nothing."""
-        changes = ", ".join(f"{column} = excluded.{column}" for column in columns)
+    def upsert(self, table: str, columns: Sequence[str], keys: int, rows: int = 1, *, replace: bool = True) -> str:
+        """The statement that inserts rows. If there is one of the same keys, which are the first of the columns, it
+        replaces that, or does nothing.
+        """
+        changes = ", ".join(f"{column} = excluded.{column}" for column in columns[keys:])
         action = f"UPDATE SET {changes}" if replace else "NOTHING"
-        return f"{insert(table, (*keys, *columns))} ON CONFLICT ({', '.join(keys)}) DO {action}"
+        return f"{insert(table, columns, rows)} ON CONFLICT ({', '.join(columns[:keys])}) DO {action}"
 
     def create_statements(self) -> list[str]:
-        """The statements that create the tables that do not exist."""
-        tables = {
-            "site": ("id BIGINT PRIMARY KEY, name {name} NOT NULL, version BIGINT NOT NULL"),
-            "page": (
-                "site BIGINT NOT NULL, path {name} NOT NULL, part INTEGER NOT NULL, route {text} NOT NULL,"
-                " last_seen BIGINT NOT NULL, listable INTEGER NOT NULL, data {text} NOT NULL, PRIMARY KEY (site, path)"
-            ),
-            "part": (
-                "site BIGINT NOT NULL, number INTEGER NOT NULL, version BIGINT NOT NULL, pages INTEGER NOT NULL,"
-                " PRIMARY KEY (site, number)"
-            ),
-            "route": ("site BIGINT NOT NULL, route {name} NOT NULL, pages INTEGER NOT NULL, PRIMARY KEY (site, route)"),
-            "record": (
-                "owner BIGINT NOT NULL, name {name} NOT NULL, value {bytes} NOT NULL, PRIMARY KEY (owner, name)"
-            ),
-            "lease": (
-                "owner BIGINT NOT NULL, name {name} NOT NULL, holder {text} NOT NULL, ends_at BIGINT NOT NULL,"
-                " PRIMARY KEY (owner, name)"
-            ),
-        }
+        """The statements that create the tables that do not exist, and an index."""
         statements = [
             f"CREATE TABLE IF NOT EXISTS @{table} ({columns.format_map(self.types)})"
-            for table, columns in tables.items()
+            for table, columns in TABLES.items()
         ]
-        index = f"page_part_{SCHEMA_VERSION}"
-        statements.append(f"CREATE INDEX IF NOT EXISTS {index} ON @page (site, part, last_seen, listable)")
+        statements.append(f"CREATE INDEX IF NOT EXISTS page_part_{SCHEMA_VERSION} ON @page (site, part)")
         return list(map(self.query, statements))
 
     def query(self, text: str, values: int = 0) -> str:
         """A query in this dialect, with so many values in its list."""
-        for table in ("site", "page", "part", "route", "record", "lease"):
+        for table in TABLES:
             text = text.replace(f"@{table}", f"{self.table_prefix}{table}_{SCHEMA_VERSION}")
         return text.replace("?*", ", ".join("?" * values)).replace("?", self.placeholder)
 
     # The contract
 
     def version(self, site: StoreKey) -> int:
-        return self._run(lambda cursor: self._version(cursor, number_of(site)), write=False)
+        return self._run(lambda cursor: self._state(cursor, site)[1].version)
 
     def find(self, site: StoreKey, paths: Collection[str]) -> dict[str, Page]:
-        query = "SELECT path, data FROM @page WHERE site = ? AND path IN (?*)"
-        rows = self._run(lambda cursor: self._select_each(cursor, query, number_of(site), paths), write=False)
-        return {path: page for path, data in rows if (page := decode_page(path, data)) is not None}
+        rows = self._run(lambda cursor: self._rows(cursor, site, paths))
+        return {path: page for path, _, data in rows if (page := decode_page(path, data)) is not None}
 
     def write(
         self, site: StoreKey, version: int, pages: Mapping[str, Page | None], limits: PageLimits = UNLIMITED
@@ -156,167 +146,191 @@ class SqlStore(ABC):
         return self._run(lambda cursor: self._write(cursor, site, version, pages, limits), write=True)
 
     def parts(self, site: StoreKey) -> dict[int, PartState]:
-        query = "SELECT number, version, pages FROM @part WHERE site = ?"
-
-        def read(cursor: Cursor) -> dict[int, PartState]:
-            rows = map(_integers, self._select(cursor, query, number_of(site)))
-            return {number: PartState(version, pages) for number, version, pages in rows}
-
-        return self._run(read, write=False)
+        return dict(self._run(lambda cursor: self._state(cursor, site)[1].parts))
 
     def part(self, site: StoreKey, number: int) -> list[Page]:
         query = "SELECT path, data FROM @page WHERE site = ? AND part = ?"
-        rows = self._run(lambda cursor: self._select(cursor, query, number_of(site), number), write=False)
-        pages = [page for path, data in in_pieces(rows, PIECE_PAGES) if (page := decode_page(path, data)) is not None]
-        return sorted(pages, key=attrgetter("path"))  # a database may order texts by a language
-
-    def forget(self, site: StoreKey, unseen_since: int, unlisted_since: int) -> int:
-        query = (
-            "SELECT path FROM @page WHERE site = ? AND part > 0"
-            " AND (last_seen < ? OR (last_seen < ? AND listable = 0)) LIMIT ?"
-        )
-        values = number_of(site), unseen_since, unlisted_since, FORGET_BATCH
-        forgotten, last = 0, None
-        while True:
-            version = self.version(site)
-            rows = self._run(lambda cursor: self._select(cursor, query, *values), write=False)
-            if not rows or rows == last:  # damaged paths cannot be found
-                return forgotten
-            if self.write(site, version, dict.fromkeys(path for (path,) in rows)) is not None:
-                forgotten, last = forgotten + len(rows), rows
+        rows = self._run(lambda cursor: self._select(cursor, query, number_of(site), number))
+        pages = in_pieces(starmap(decode_page, rows), PIECE_PAGES)
+        return sorted(filter(None, pages), key=attrgetter("path"))  # a database may order texts by a language
 
     def load(self, owner: Owner, names: Collection[str]) -> dict[str, bytes]:
-        query = "SELECT name, value FROM @record WHERE owner = ? AND name IN (?*)"
-        stored = list(map(stored_name, names))
-        rows = self._run(lambda cursor: self._select_each(cursor, query, number_of(owner), stored), write=False)
-        return {_name(name): value for name, value in rows if isinstance(value, bytes)}
+        by_number = {number_of(owner, name): name for name in names}
+        query = "SELECT id, value FROM @record WHERE id IN (?*)"
+        rows = self._run(lambda cursor: self._select_each(cursor, query, [], by_number))
+        return {by_number[number]: value for number, value in rows if isinstance(value, bytes)}
 
     def save(self, owner: Owner, records: Mapping[str, bytes | None]) -> None:
-        number = number_of(owner)
-        ordered = sorted(records.items())  # else two processes could wait for each other
-        deleted = [(number, stored_name(name)) for name, value in ordered if value is None]
-        saved = [(number, stored_name(name), value) for name, value in ordered if value is not None]
+        # Sorted: else two processes could wait for each other.
+        ordered = sorted((number_of(owner, name), value) for name, value in records.items())
+        deleted = [number for number, value in ordered if value is None]
 
         def write(cursor: Cursor) -> None:
-            self._execute_each(cursor, "DELETE FROM @record WHERE owner = ? AND name = ?", deleted)
-            self._execute_each(cursor, self.upsert("record", ("owner", "name"), ("value",)), saved)
+            self._delete_each(cursor, "DELETE FROM @record WHERE id IN (?*)", [], deleted)
+            self._upsert(cursor, "record", ("id", "value"), 1, [item for item in ordered if item[1] is not None])
 
         self._run(write, write=True)
 
     def lease(self, owner: Owner, name: str, holder: str, seconds: int) -> bool:
-        key = number_of(owner), stored_name(name)
-        take = (
-            "UPDATE @lease SET holder = ?, ends_at = ? WHERE owner = ? AND name = ?"
-            " AND (holder = ? OR ends_at <= ? OR ends_at > ?)"
-        )
-        add = self.upsert("lease", ("owner", "name"), ("holder", "ends_at"), replace=False)
+        number = number_of(owner, name)
+        take = "UPDATE @lease SET holder = ?, ends_at = ? WHERE id = ? AND (holder = ? OR ends_at <= ? OR ends_at > ?)"
+        add = self.upsert("lease", ("id", "holder", "ends_at"), 1, replace=False)
 
         def write(cursor: Cursor) -> bool:
-            ((now,),) = self._select(cursor, f"SELECT {self.clock}")
-            cursor.execute(self.query(take), (holder, now + seconds, *key, holder, now, now + MAX_LEASE_SECONDS))
+            now = int(self._now(cursor))
+            cursor.execute(self.query(take), (holder, now + seconds, number, holder, now, now + MAX_LEASE_SECONDS))
             if cursor.rowcount != 1:
-                cursor.execute(self.query(add), (*key, holder, now + seconds))
-            return cursor.rowcount == 1
+                cursor.execute(self.query(add), (number, holder, now + seconds))
+            return bool(cursor.rowcount == 1)
 
         return self._run(write, write=True)
 
+    def read_clock(self) -> float:
+        """The time of the database's clock, in POSIX seconds: the method `now` of engines that run on a server."""
+        return self._run(self._now)
+
     def sites(self) -> list[str]:
         """The keys of all sites, sorted."""
-        rows = self._run(lambda cursor: self._select(cursor, "SELECT name FROM @site"), write=False)
-        return sorted(_name(name) for (name,) in rows)
+        rows = self._run(lambda cursor: self._select(cursor, "SELECT state FROM @site"))
+        return sorted(filter(None, (decode_state(state)[0] for (state,) in rows)))
 
-    # Within a transaction
+    def close(self) -> None:
+        with suppress(TimeoutError), self._turn():
+            _close_all(self._open)
 
-    def _version(self, cursor: Cursor, site: int) -> int:
-        rows = self._select(cursor, "SELECT version FROM @site WHERE id = ?", site)
-        return _integers(rows[0])[0] if rows else 0
+    # Inside
+
+    def _run(self, work: Callable[[Cursor], Result], *, write: bool = False) -> Result:
+        """The result of a function that reads, or in a transaction writes. Raises `StoreError` for whatever fails."""
+        try:
+            with self._turn():
+                began = time.monotonic()
+                try:
+                    return self._run_once(work, write=write)
+                except Exception as error:
+                    if isinstance(error, StoreError) or time.monotonic() - began > RETRY_SECONDS:
+                        raise
+                return self._run_once(work, write=write)
+        except StoreError:
+            raise
+        except Exception as error:  # damaged data can raise anything
+            raise StoreError(f"the store {self.name} does not work now: {error}") from error
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self._lock.acquire(WAIT_SECONDS):
+            raise TimeoutError(f"another call has not ended for {WAIT_SECONDS:g} seconds")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _run_once(self, work: Callable[[Cursor], Result], *, write: bool) -> Result:
+        try:
+            with closing(self._connection().cursor()) as cursor:
+                if not write:
+                    return work(cursor)
+                cursor.execute(self.begin)
+                result = work(cursor)
+                cursor.execute("COMMIT")
+                return result
+        except BaseException:
+            self._end_transaction()
+            raise
+
+    def _connection(self) -> Any:
+        if not self._open:
+            self._open.append(self.connect())
+        return self._open[0]
+
+    def _end_transaction(self) -> None:
+        """End that of a call that failed. The connection may be of no use."""
+        _close_all(self._open)
 
     def _write(
         self, cursor: Cursor, key: StoreKey, version: int, pages: Mapping[str, Page | None], limits: PageLimits
     ) -> set[str] | None:
-        site = number_of(key)
-        if self._version(cursor, site) != version:
+        text, state = self._state(cursor, key)
+        if state.version != version:
             return None
-        rows = self._select_each(
-            cursor, "SELECT path, part, route FROM @page WHERE site = ? AND path IN (?*)", site, pages
-        )
-        placed = {path: Placed(_integers((part,))[0], _name(route)) for path, part, route in rows}
-        part_rows = self._select(cursor, "SELECT number, pages FROM @part WHERE site = ?", site)
-        query = "SELECT route, pages FROM @route WHERE site = ? AND route IN (?*)"
-        routes = [stored_name(route) for route in routes_of(pages, placed)]
-        route_counts = {_name(route): count for route, count in self._select_each(cursor, query, site, routes)}
-        plan = plan_write(pages, placed, dict(map(_integers, part_rows)), route_counts, limits)
-        if not plan.changed_parts:
+        rows = self._rows(cursor, key, pages) if state.parts else []
+        found = {path: (part, decode_page(path, data)) for path, part, data in rows}
+        placed = {path: Placed(part, page.route if page else "") for path, (part, page) in found.items()}
+        plan = plan_write(state, pages, placed, limits)
+        if not plan.saved and not plan.removed:
             return plan.refused
-        new_version = next_version(version)
-        if not self._set_version(cursor, site, key, version, new_version):
+        site = number_of(key)
+        if not self._replace_state(cursor, site, text, plan.state.encode(key)):
             return None
-        deleted = [(site, path) for path in plan.removed if path not in plan.saved]
-        self._execute_each(cursor, "DELETE FROM @page WHERE site = ? AND path = ?", deleted)
+        if not state.parts:  # of a state that could not be read
+            cursor.execute(self.query("DELETE FROM @page WHERE site = ?"), (site,))
+        deleted = plan.removed.keys() - plan.saved.keys()
+        self._delete_each(cursor, "DELETE FROM @page WHERE site = ? AND path IN (?*)", [site], deleted)
         saved = [
-            (site, path, part, stored_name(page.route), page.last_seen, int(is_listable(page)), encode_page(page))
+            (site, path, part, encode_page(page))
             for path, part in plan.saved.items()
             if (page := pages[path]) is not None
         ]
-        self._execute_each(cursor, self.upsert("page", ("site", "path"), _PAGE_COLUMNS), saved)
-        parts = [(site, number, new_version, plan.part_counts[number]) for number in sorted(plan.changed_parts)]
-        self._execute_each(cursor, self.upsert("part", ("site", "number"), ("version", "pages")), parts)
-        self._execute_each(cursor, "DELETE FROM @part WHERE site = ? AND pages <= 0", [(site,)])
-        counts = [
-            (site, stored_name(route), count)
-            for route, count in sorted(plan.route_counts.items())
-            if count != route_counts.get(route, 0)
-        ]
-        self._execute_each(cursor, self.upsert("route", ("site", "route"), ("pages",)), counts)
+        self._upsert(cursor, "page", ("site", "path", "part", "data"), 2, saved)
         return plan.refused
 
-    def _set_version(self, cursor: Cursor, site: int, key: str, version: int, new: int) -> bool:
-        """Give a site a new version if it still has the old one; return whether it had."""
-        if version:
-            update = "UPDATE @site SET version = ? WHERE id = ? AND version = ?"
-            cursor.execute(self.query(update), (new, site, version))
+    def _now(self, cursor: Cursor) -> float:
+        ((now,),) = self._select(cursor, f"SELECT {self.clock}")
+        return float(now)
+
+    def _state(self, cursor: Cursor, site: StoreKey) -> tuple[str | None, SiteState]:
+        """The state of a site, as it is stored and decoded."""
+        rows = self._select(cursor, "SELECT state FROM @site WHERE id = ?", number_of(site))
+        return (rows[0][0], decode_state(rows[0][0])[1]) if rows else (None, NO_STATE)
+
+    def _replace_state(self, cursor: Cursor, site: int, old: str | None, new: str) -> bool:
+        """Replace the stored state of a site if it is still the old one; return whether it was."""
+        if old is None:
+            cursor.execute(self.query(self.upsert("site", ("id", "state"), 1, replace=False)), (site, new))
         else:
-            add = self.upsert("site", ("id",), ("name", "version"), replace=False)
-            cursor.execute(self.query(add), (site, stored_name(key), new))
-        return cursor.rowcount == 1
+            cursor.execute(self.query("UPDATE @site SET state = ? WHERE id = ? AND state = ?"), (new, site, old))
+        return bool(cursor.rowcount == 1)
+
+    def _rows(self, cursor: Cursor, site: StoreKey, paths: Collection[str]) -> list[Any]:
+        query = "SELECT path, part, data FROM @page WHERE site = ? AND path IN (?*)"
+        return self._select_each(cursor, query, [number_of(site)], paths)
 
     def _select(self, cursor: Cursor, query: str, *values: object) -> list[Any]:
         cursor.execute(self.query(query), values)
-        return cursor.fetchall()
+        return list(cursor.fetchall())
 
-    def _select_each(self, cursor: Cursor, query: str, number: int, names: Collection[str]) -> list[Any]:
-        """The rows of a query whose values are a number and a list of names."""
+    def _select_each(self, cursor: Cursor, query: str, first: list[int], values: Collection[Any]) -> list[Any]:
+        """The rows of a query whose last values are a list."""
         rows: list[Any] = []
-        for batch in batches(names, VALUES_PER_QUERY):
-            cursor.execute(self.query(query, len(batch)), (number, *batch))
+        for batch in self._in_batches(query, first, values):
+            cursor.execute(*batch)
             rows += cursor.fetchall()
         return rows
 
-    def _execute_each(self, cursor: Cursor, query: str, rows: Sequence[Sequence[object]]) -> None:
-        if rows:
-            cursor.executemany(self.query(query), rows)
+    def _delete_each(self, cursor: Cursor, query: str, first: list[int], values: Collection[Any]) -> None:
+        for batch in self._in_batches(query, first, values):
+            cursor.execute(*batch)
+
+    def _in_batches(self, query: str, first: list[int], values: Collection[Any]) -> Iterator[tuple[str, list[Any]]]:
+        for batch in batches(values, VALUES_PER_QUERY):
+            yield self.query(query, len(batch)), [*first, *batch]
+
+    def _upsert(
+        self, cursor: Cursor, table: str, columns: Sequence[str], keys: int, rows: Sequence[Sequence[object]]
+    ) -> None:
+        for start in range(0, len(rows), ROWS_PER_QUERY):
+            batch = rows[start : start + ROWS_PER_QUERY]
+            query = self.query(self.upsert(table, columns, keys, len(batch)))
+            cursor.execute(query, list(chain.from_iterable(batch)))
 
 
-def insert(table: str, columns: Sequence[str]) -> str:
-    """The statement that inserts a row."""
-    return f"INSERT INTO @{table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608 (constants)
+def insert(table: str, columns: Sequence[str], rows: int) -> str:
+    """The statement that inserts rows."""
+    row = f"({', '.join('?' * len(columns))})"
+    return f"INSERT INTO @{table} ({', '.join(columns)}) VALUES {', '.join([row] * rows)}"  # noqa: S608 (constants)
 
 
-def number_of(key: str) -> int:
-    """The number that stands for a site or an owner: a hash of 63 bits."""
-    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big") >> 1
-
-
-def stored_name(name: str) -> str:
-    """A name as it is stored: in printable ASCII, because a database may have any encoding."""
-    return quote(name, safe=_SAFE, errors="surrogatepass")
-
-
-def _name(stored: str) -> str:
-    return unquote(stored, errors="surrogatepass")
-
-
-def _integers(values: Sequence[object]) -> tuple[Any, ...]:
-    if any(type(value) is not int for value in values):
-        raise DamagedError("a number in it is damaged")
-    return tuple(values)
+def _close_all(connections: list[Any]) -> None:
+    while connections:
+        with suppress(Exception):
+            connections.pop().close()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..exceptions import StoreError
 from ..models import StoreKey
-from .base import UNLEARNED_PART, EngineStatus, Store, StoreExtras, store_name
+from .base import UNLEARNED_PART, Store, store_name
 from .default import FallbackStore
 from .sqlite import MemoryStore, SQLiteStore
 
@@ -32,14 +31,7 @@ class StoreStatus(NamedTuple):
     """What a store contains."""
 
     store: str
-    engine: str
-    size: int | None
-    """Bytes on disk or in memory."""
     sites: list[SiteStatus]
-
-    @property
-    def pages(self) -> int:
-        return sum(site.learned + site.named for site in self.sites)
 
 
 def open_readonly(store: Store) -> tuple[Store, str | None]:
@@ -56,8 +48,14 @@ def open_readonly(store: Store) -> tuple[Store, str | None]:
             f"no store exists at {store.path}, so no responses of the app are known: request the running app's sitemap"
             " once; if that was done, run this command in the app's folder, or set SITEMAP_STORE as the app has it"
         )
-    open_other = StoreExtras.of(store).open_readonly
-    return (open_other() if open_other is not None else store), None
+    open_other = getattr(store, "open_readonly", None)
+    return (store if open_other is None else open_other()), None
+
+
+def stored_sites(store: Store) -> list[str] | None:
+    """The store keys of all sites, sorted; None if the store cannot list them. Raises `StoreError`."""
+    sites = getattr(store, "sites", None)
+    return None if sites is None else list(sites())
 
 
 def store_status(store: Store, sites: Sequence[str] = (), *, is_live: bool = False) -> StoreStatus:
@@ -71,20 +69,14 @@ def store_status(store: Store, sites: Sequence[str] = (), *, is_live: bool = Fal
     Raises `StoreError` if the store cannot be read, does not know a site, or cannot list its sites.
     """
     opened, missing = open_readonly(store)
-    if isinstance(opened, MemoryStore):
-        if not is_live:
-            raise StoreError(str(missing))
-        return StoreStatus("memory://", "memory", None, [_site_status(opened, key) for key in sites])
+    if isinstance(opened, MemoryStore) and not is_live:
+        raise StoreError(str(missing))
+    name = store_name(opened)
     try:
-        name, engine_status = store_name(opened), StoreExtras.of(opened).status
-        engine = EngineStatus(name.partition(":")[0], None, [])
-        if engine_status is not None:
-            with contextlib.suppress(*([StoreError] if sites else ())):  # an account may not be allowed to list sites
-                engine = engine_status()
-        elif not sites:
+        found = sites or stored_sites(opened)
+        if found is None:
             raise StoreError(f"the store {name} cannot list its sites: name them, such as --site https://example.com")
-        found = [_site_status(opened, key) for key in sites or engine.sites]
-        return StoreStatus(name, engine.engine, engine.size, found)
+        return StoreStatus(name, [_site_status(opened, key) for key in found])
     finally:
         opened.close()
 

@@ -55,6 +55,7 @@ def batch_of(seed: int, worker: int, number: int) -> list[Observation]:
             status=200,
             media_type="text/html",
             last_modified=random.choice([None, 10**9, 10**9 + 1]),
+            is_read=True,
             learned=True,
             is_probe=True,
         )

@@ -50,13 +50,10 @@ def evicted(engine: Redis) -> None:
         engine.server.request("SET", f"theirs:{number}", "x" * 50_000)
 
 
-FAILED = ["store unavailable since ", "store available again"]
-SET_ASIDE = [FAILED[0], r"is corrupt.*; it was moved to ", FAILED[1]]
 GONE = "was deleted or replaced; what it held will be learned again"
 LOST = "has lost what it held of http://testserver: "
-CUT = [SET_ASIDE, [*SET_ASIDE, LOST]]
-"""That pages are lost is said if observations wait when the store fails: they are saved first, in the new file."""
-EMPTIED = [FAILED, [*FAILED, LOST], *CUT]
+CUT = [["store unavailable since ", r"is corrupt.*; it was moved to ", "store available again", LOST]]
+EMPTIED = [["store unavailable since ", "store available again", LOST], *CUT]
 """An empty file is a new database, or a damaged one if SQLite has the beginning of the old one in its memory."""
 
 

@@ -51,8 +51,7 @@ class PostgreSQL:
         return f"postgresql://{server}/postgres?schema={self.schema}&connect_timeout={max(2, round(self.patience))}"
 
     def store(self) -> Store:
-        self._monkeypatch.setattr(postgresql, "CONNECT_TIMEOUT_SECONDS", self.patience)
-        self._monkeypatch.setattr(postgresql, "RESPONSE_TIMEOUT_SECONDS", self.patience)
+        self._monkeypatch.setattr(postgresql, "TIMEOUT_SECONDS", self.patience)
         return open_store(self.url, "store")
 
     def say(self, *statements: str) -> None:
